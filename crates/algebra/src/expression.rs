@@ -1,0 +1,198 @@
+//! Expressions: the operators and functions of SPARQL 1.1 §17, and aggregates.
+
+use crate::Variable;
+use oxrdf::{NamedNode, Term};
+
+/// A comparison of values (RDFterm-equal for terms that are not values).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparator {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// An expression over the variables of a solution; evaluates to a term or to an error.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expression {
+    /// A term.
+    Constant(Term),
+    /// The value of a variable; an error if unbound.
+    Variable(Variable),
+    /// A variable that is not in scope: always an error.
+    Unbound,
+    /// Whether the variable is bound.
+    Bound(Variable),
+    /// `||` with SPARQL's three-valued logic.
+    Or(Vec<Expression>),
+    /// `&&` with SPARQL's three-valued logic.
+    And(Vec<Expression>),
+    /// `!`
+    Not(Box<Expression>),
+    /// `=`
+    Equal(Box<Expression>, Box<Expression>),
+    /// `sameTerm`
+    SameTerm(Box<Expression>, Box<Expression>),
+    /// `<`, `<=`, `>`, `>=`
+    Compare(Comparator, Box<Expression>, Box<Expression>),
+    /// `IN`
+    In(Box<Expression>, Vec<Expression>),
+    /// `+`
+    Add(Box<Expression>, Box<Expression>),
+    /// `-`
+    Subtract(Box<Expression>, Box<Expression>),
+    /// `*`
+    Multiply(Box<Expression>, Box<Expression>),
+    /// `/`
+    Divide(Box<Expression>, Box<Expression>),
+    /// Unary `+`
+    Plus(Box<Expression>),
+    /// Unary `-`
+    Minus(Box<Expression>),
+    /// `IF`
+    If(Box<Expression>, Box<Expression>, Box<Expression>),
+    /// `COALESCE`
+    Coalesce(Vec<Expression>),
+    /// Any other function.
+    Call(Function, Vec<Expression>),
+}
+
+impl Expression {
+    /// Adds to `out` the variables that occur, each once.
+    pub fn variables(&self, out: &mut Vec<Variable>) {
+        match self {
+            Self::Constant(_) | Self::Unbound => {}
+            Self::Variable(variable) | Self::Bound(variable) => {
+                if !out.contains(variable) {
+                    out.push(*variable);
+                }
+            }
+            _ => self.for_each_child(&mut |child| child.variables(out)),
+        }
+    }
+
+    /// Calls `visit` with each direct sub-expression.
+    pub fn for_each_child(&self, visit: &mut dyn FnMut(&Expression)) {
+        match self {
+            Self::Constant(_) | Self::Variable(_) | Self::Unbound | Self::Bound(_) => {}
+            Self::Or(all) | Self::And(all) | Self::Coalesce(all) | Self::Call(_, all) => {
+                all.iter().for_each(visit);
+            }
+            Self::Not(a) | Self::Plus(a) | Self::Minus(a) => visit(a),
+            Self::Equal(a, b)
+            | Self::SameTerm(a, b)
+            | Self::Compare(_, a, b)
+            | Self::Add(a, b)
+            | Self::Subtract(a, b)
+            | Self::Multiply(a, b)
+            | Self::Divide(a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Self::In(a, all) => {
+                visit(a);
+                all.iter().for_each(visit);
+            }
+            Self::If(a, b, c) => {
+                visit(a);
+                visit(b);
+                visit(c);
+            }
+        }
+    }
+}
+
+/// The functions of SPARQL 1.1 §17.4 and the casts of §17.5.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is the function of SPARQL with the same name")]
+pub enum Function {
+    Str,
+    Lang,
+    LangMatches,
+    Datatype,
+    Iri {
+        /// What a relative IRI is resolved against.
+        base: Option<String>,
+    },
+    BNode,
+    Rand,
+    Abs,
+    Ceil,
+    Floor,
+    Round,
+    Concat,
+    SubStr,
+    StrLen,
+    Replace,
+    UCase,
+    LCase,
+    EncodeForUri,
+    Contains,
+    StrStarts,
+    StrEnds,
+    StrBefore,
+    StrAfter,
+    Year,
+    Month,
+    Day,
+    Hours,
+    Minutes,
+    Seconds,
+    Timezone,
+    Tz,
+    Now,
+    Uuid,
+    StrUuid,
+    Md5,
+    Sha1,
+    Sha256,
+    Sha384,
+    Sha512,
+    StrLang,
+    StrDt,
+    IsIri,
+    IsBlank,
+    IsLiteral,
+    IsNumeric,
+    Regex,
+    /// A constructor function, named by its datatype.
+    Cast(NamedNode),
+}
+
+/// What an aggregate computes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AggregateKind {
+    /// Number of solutions (no expression) or of values.
+    Count,
+    /// Sum of numbers.
+    Sum,
+    /// Mean of numbers.
+    Avg,
+    /// Least value in the order of `ORDER BY`.
+    Min,
+    /// Greatest value in the order of `ORDER BY`.
+    Max,
+    /// Any value.
+    Sample,
+    /// Strings joined.
+    GroupConcat {
+        /// What stands between two of them.
+        separator: String,
+    },
+}
+
+/// An aggregate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Aggregate {
+    /// What to compute.
+    pub kind: AggregateKind,
+    /// Of what; `None` only for `COUNT(*)`.
+    pub expression: Option<Expression>,
+    /// Each distinct value (for `COUNT(*)`: solution) once.
+    pub distinct: bool,
+}

@@ -1,0 +1,22 @@
+//! The logical algebra: what a query means, for both languages, without storage and without order.
+//!
+//! A front end turns text into a [`Query`]; the planner turns that into a plan of kernels.
+//!
+//! # Invariants
+//! 1. A [`Variable`] stands for one thing in the whole query: variables that a scope hides (those that
+//!    a sub-query does not project, blank nodes of patterns) have been given numbers of their own.
+//!    Hence an operator never needs to know about scopes.
+//! 2. An expression mentions only variables that its input may bind; the front end has replaced every
+//!    other one by [`Expression::Unbound`].
+//! 3. Solutions are bags; only [`Node::Distinct`] and the aggregates marked `distinct` make sets.
+//! # Not here
+//! Ids (constants are terms), join order, access paths.
+#![forbid(unsafe_code)]
+
+mod expression;
+mod node;
+mod query;
+
+pub use expression::{Aggregate, AggregateKind, Comparator, Expression, Function};
+pub use node::{GraphSlot, Node, OrderKey, Pattern, Slot, Variable};
+pub use query::{Form, Query};

@@ -1,0 +1,223 @@
+//! Patterns and operators.
+
+use crate::{Aggregate, Expression};
+use oxrdf::{NamedNode, Term};
+
+/// A variable: an index into [`crate::Query::variables`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Variable(pub u16);
+
+impl Variable {
+    /// As an index.
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// One position of a pattern.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Slot {
+    /// To be bound, or already bound.
+    Variable(Variable),
+    /// This term.
+    Constant(Term),
+}
+
+impl Slot {
+    /// The variable, if it is one.
+    #[must_use]
+    pub fn variable(&self) -> Option<Variable> {
+        match self {
+            Self::Variable(variable) => Some(*variable),
+            Self::Constant(_) => None,
+        }
+    }
+}
+
+/// The graph that a pattern looks at.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum GraphSlot {
+    /// The default graph.
+    Default,
+    /// This named graph.
+    Named(NamedNode),
+    /// Any named graph, bound to the variable.
+    Variable(Variable),
+    /// The default graph and all named graphs (the view of a property graph).
+    Any,
+}
+
+/// A statement pattern.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Pattern {
+    /// Subject: vertex or edge.
+    pub subject: Slot,
+    /// Predicate.
+    pub predicate: Slot,
+    /// Object: vertex or value.
+    pub object: Slot,
+    /// Graph.
+    pub graph: GraphSlot,
+    /// The statement's own identity, where the query speaks of it (`rdf:reifies` in SPARQL, `outE()` in
+    /// Gremlin). Only statements that have one match then.
+    pub edge: Option<Slot>,
+    /// Whether parallel statements count one by one (Gremlin) or once (SPARQL). Ignored with `edge`.
+    pub parallel: bool,
+}
+
+impl Pattern {
+    /// All variables, those of graph and edge included; may repeat one.
+    pub fn variables(&self) -> impl Iterator<Item = Variable> + '_ {
+        let graph = match self.graph {
+            GraphSlot::Variable(variable) => Some(variable),
+            _ => None,
+        };
+        [self.subject.variable(), self.predicate.variable(), self.object.variable()]
+            .into_iter()
+            .chain([graph, self.edge.as_ref().and_then(Slot::variable)])
+            .flatten()
+    }
+}
+
+/// A key of an order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OrderKey {
+    /// What to compare.
+    pub expression: Expression,
+    /// Largest first.
+    pub descending: bool,
+}
+
+/// An operator: from bags of solutions to a bag of solutions.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Node {
+    /// Statement patterns joined with each other; an empty list is the one empty solution.
+    Patterns(Vec<Pattern>),
+    /// Natural join: solutions agree on shared variables that both bind.
+    Join(Vec<Node>),
+    /// Left join: `left`, extended by compatible solutions of `right` for which `condition` holds.
+    LeftJoin {
+        /// Kept always.
+        left: Box<Node>,
+        /// Optional.
+        right: Box<Node>,
+        /// Over the variables of both.
+        condition: Option<Expression>,
+    },
+    /// All solutions of all inputs.
+    Union(Vec<Node>),
+    /// Solutions of `left` without a compatible solution of `right` that shares a bound variable.
+    Minus {
+        /// Kept unless excluded.
+        left: Box<Node>,
+        /// What excludes.
+        right: Box<Node>,
+    },
+    /// Solutions for which `condition` is true (an error is not).
+    Filter {
+        /// What to filter.
+        input: Box<Node>,
+        /// The condition.
+        condition: Expression,
+    },
+    /// `variable` becomes the value of `expression`, or stays unbound on an error.
+    Extend {
+        /// What to extend.
+        input: Box<Node>,
+        /// A variable that `input` does not bind.
+        variable: Variable,
+        /// Its value.
+        expression: Expression,
+    },
+    /// Inline data; `None` is unbound.
+    Values {
+        /// The columns.
+        variables: Vec<Variable>,
+        /// The rows, each as long as `variables`.
+        rows: Vec<Vec<Option<Term>>>,
+    },
+    /// One solution for each distinct combination of `keys`; without keys exactly one, also for no input.
+    Group {
+        /// What to group.
+        input: Box<Node>,
+        /// Grouping variables.
+        keys: Vec<Variable>,
+        /// New variables and how to compute them.
+        aggregates: Vec<(Variable, Aggregate)>,
+    },
+    /// Only these variables go on (what `Distinct` and `Minus` see).
+    Project {
+        /// What to project.
+        input: Box<Node>,
+        /// The variables that stay.
+        variables: Vec<Variable>,
+    },
+    /// Each solution once.
+    Distinct(Box<Node>),
+    /// Each solution at least once and at most as often as in the input.
+    Reduced(Box<Node>),
+    /// Sorted; the order survives projection and slicing directly above it.
+    OrderBy {
+        /// What to sort.
+        input: Box<Node>,
+        /// The most significant key first.
+        keys: Vec<OrderKey>,
+    },
+    /// Skips `start` solutions and keeps at most `length`.
+    Slice {
+        /// What to slice.
+        input: Box<Node>,
+        /// How many to skip.
+        start: usize,
+        /// How many to keep; `None`: all.
+        length: Option<usize>,
+    },
+}
+
+impl Node {
+    /// The one empty solution.
+    #[must_use]
+    pub fn unit() -> Self {
+        Self::Patterns(Vec::new())
+    }
+
+    /// Adds to `out` the variables that some solution may bind, in order of appearance, each once.
+    pub fn variables(&self, out: &mut Vec<Variable>) {
+        let mut add = |variable| {
+            if !out.contains(&variable) {
+                out.push(variable);
+            }
+        };
+        match self {
+            Self::Patterns(patterns) => patterns.iter().flat_map(Pattern::variables).for_each(add),
+            Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(|node| node.variables(out)),
+            Self::LeftJoin { left, right, .. } => {
+                left.variables(out);
+                right.variables(out);
+            }
+            Self::Minus { left: input, .. }
+            | Self::Filter { input, .. }
+            | Self::Distinct(input)
+            | Self::Reduced(input)
+            | Self::OrderBy { input, .. }
+            | Self::Slice { input, .. } => input.variables(out),
+            Self::Extend { input, variable, .. } => {
+                input.variables(out);
+                if !out.contains(variable) {
+                    out.push(*variable);
+                }
+            }
+            Self::Values { variables, .. } => variables.iter().copied().for_each(add),
+            Self::Group { keys, aggregates, .. } => {
+                keys.iter().copied().chain(aggregates.iter().map(|(variable, _)| *variable)).for_each(add);
+            }
+            Self::Project { input, variables } => {
+                let mut inner = Vec::new();
+                input.variables(&mut inner);
+                variables.iter().copied().filter(|variable| inner.contains(variable)).for_each(add);
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! A whole query.
+
+use crate::{Node, Pattern, Slot, Variable};
+
+/// What a query gives back.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Form {
+    /// Solutions with these columns.
+    Select(Vec<Variable>),
+    /// Whether there is a solution.
+    Ask,
+    /// Statements made from each solution. Variables above `Query::root`'s own that the template
+    /// mentions and no solution binds are blank nodes, new for each solution.
+    Construct(Vec<Pattern>),
+    /// A description of these resources for each solution.
+    Describe(Vec<Slot>),
+}
+
+/// A query in logical form.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Query {
+    /// What it gives back.
+    pub form: Form,
+    /// Its solutions.
+    pub root: Node,
+    /// The name of each variable, without `?`; empty for those that the text does not name.
+    pub variables: Vec<String>,
+    /// Variables whose values the caller gives with each execution.
+    pub parameters: Vec<Variable>,
+}

@@ -1,0 +1,238 @@
+//! The physical plan: what the planner hands to the kernels.
+//!
+//! # Shape
+//! A [`Pipeline`] is a list of steps. Each step turns an incoming batch of rows into outgoing rows; the
+//! first step of the whole query receives one row that binds the parameters (usually nothing). So a scan
+//! is an expansion of the empty row, an optional part or a branch of a union is a pipeline that receives
+//! the outer rows, and intermediate results stay bounded, because a batch runs through all steps before
+//! the next one starts (graph exploration with full-history pruning: Wukong, OSDI 2016, §4).
+//!
+//! Only columns in [`PlanStep::keep`] go on. Where a variable is no longer needed, a row can stand for
+//! many equal solutions: rows have a *multiplicity* (Gremlin's bulk). Steps whose `neighbour` is `None`
+//! multiply it instead of listing neighbours; that is how counts avoid enumeration.
+//! # Not here
+//! Threads, devices, placement.
+
+use vervet_algebra::{Aggregate, Expression, OrderKey, Variable};
+use vervet_model::{Direction, Id};
+use vervet_snapshot::GraphFilter;
+
+/// A constant or a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operand {
+    /// The value of this variable in the row.
+    Variable(Variable),
+    /// This id.
+    Constant(Id),
+}
+
+/// The graph of a [`Match`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GraphOperand {
+    /// Entries that pass.
+    Filter(GraphFilter),
+    /// Named graphs; the variable is bound to the graph, or must be equal to it if bound.
+    Variable(Variable),
+}
+
+/// One segment and the entries of it that count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// The predicate of the segment.
+    pub predicate: Id,
+    /// Its direction.
+    pub direction: Direction,
+    /// The graph of its entries.
+    pub graph: GraphFilter,
+    /// See [`vervet_snapshot::EntryFilter::parallel`].
+    pub parallel: bool,
+}
+
+/// One leg of an intersection: the neighbours of `key` in a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leg {
+    /// Whose neighbours; bound in every row.
+    pub key: Operand,
+    /// In which segment.
+    pub access: Access,
+}
+
+/// A pattern in general form: any position may be constant, bound, unbound, or bound in some rows only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Match {
+    /// Subject.
+    pub subject: Operand,
+    /// Predicate.
+    pub predicate: Operand,
+    /// Object.
+    pub object: Operand,
+    /// Graph.
+    pub graph: GraphOperand,
+    /// The edge id; only statements that have one then.
+    pub edge: Option<Operand>,
+    /// See [`vervet_snapshot::EntryFilter::parallel`].
+    pub parallel: bool,
+}
+
+/// How two sides of a join combine.
+#[derive(Clone, PartialEq, Debug)]
+pub enum JoinKind {
+    /// Every compatible pair.
+    Inner,
+    /// Every compatible pair for which the condition holds; left rows without one stay, unextended.
+    Left(Option<Expression>),
+    /// Left rows without a compatible right row that shares a bound variable (`MINUS`).
+    Minus,
+    /// Left rows with a compatible right row (`EXISTS`, existence-only joins).
+    Semi,
+    /// Left rows without a compatible right row (`NOT EXISTS`).
+    Anti,
+}
+
+/// What a step does to the rows that come in.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// Provably nothing comes out.
+    Empty,
+    /// For each row all entries of a segment; binds `key` and `neighbour`, which are unbound before.
+    /// Without `neighbour`: each key once, its degree in the multiplicity.
+    Scan {
+        /// The segment.
+        access: Access,
+        /// Receives the keys.
+        key: Variable,
+        /// Receives the neighbours.
+        neighbour: Option<Variable>,
+    },
+    /// For each row the neighbours of `key`, which is bound in every row; binds `neighbour`, which is
+    /// unbound before. Without `neighbour`: the degree goes into the multiplicity, and rows without
+    /// neighbours are dropped.
+    Expand {
+        /// Whose neighbours.
+        key: Operand,
+        /// The segment.
+        access: Access,
+        /// Receives the neighbours.
+        neighbour: Option<Variable>,
+    },
+    /// Keeps the rows for which the entry `key -> neighbour` exists; both are bound in every row.
+    Check {
+        /// The key.
+        key: Operand,
+        /// The segment.
+        access: Access,
+        /// The neighbour.
+        neighbour: Operand,
+    },
+    /// For each row the vertices that are neighbours in every leg (at least two); binds `target`, which is
+    /// unbound before. With `count_only` the size goes into the multiplicity instead.
+    Intersect {
+        /// Receives the common neighbours.
+        target: Variable,
+        /// The adjacencies to intersect.
+        legs: Vec<Leg>,
+        /// `target` is not needed afterwards.
+        count_only: bool,
+    },
+    /// For each row the statements that match; slower than the steps above, and always right.
+    Match(Match),
+    /// Keeps the rows for which the expression is true.
+    Filter(Expression),
+    /// Binds `variable` to the value of the expression; an error leaves it unbound.
+    Extend {
+        /// What is bound.
+        variable: Variable,
+        /// To what.
+        expression: Expression,
+    },
+    /// For each row all compatible rows of a table; [`Id::UNBOUND`] is compatible with everything.
+    Values {
+        /// Columns of the table.
+        variables: Vec<Variable>,
+        /// Rows of the table.
+        rows: Vec<Vec<Id>>,
+    },
+    /// Joins with the rows of another pipeline, which starts from one empty row and runs once.
+    Join {
+        /// The other pipeline.
+        right: Pipeline,
+        /// How to combine.
+        kind: JoinKind,
+        /// Shared variables bound in every row of both sides: the hash key.
+        on: Vec<Variable>,
+        /// All other shared variables: compared where both sides bind them.
+        compatible: Vec<Variable>,
+        /// Variables that the right side adds to the rows.
+        adds: Vec<Variable>,
+    },
+    /// For each incoming row the rows that `inner` makes of it, or else the row itself with the new
+    /// variables unbound. `inner` receives the incoming rows with their positions in `row`, and keeps it.
+    Optional {
+        /// What is optional.
+        inner: Pipeline,
+        /// A variable of the plan's own that holds row positions.
+        row: Variable,
+    },
+    /// The rows that each branch makes of the incoming rows, one branch after the other.
+    Union {
+        /// The branches.
+        branches: Vec<Pipeline>,
+    },
+    /// Barrier: one row for each distinct combination of `keys`.
+    Group {
+        /// Grouping variables.
+        keys: Vec<Variable>,
+        /// What is computed.
+        aggregates: Vec<(Variable, Aggregate)>,
+    },
+    /// Each distinct combination of `variables` once, as soon as it comes.
+    Distinct {
+        /// What is compared.
+        variables: Vec<Variable>,
+    },
+    /// Barrier: sorts; with `limit` keeps only the first so many (top-k). Equal rows keep their order.
+    Order {
+        /// The most significant key first.
+        keys: Vec<OrderKey>,
+        /// Solutions wanted at most.
+        limit: Option<usize>,
+    },
+    /// Skips `start` solutions and ends the query after `length` more.
+    Slice {
+        /// How many to skip.
+        start: usize,
+        /// How many to keep.
+        length: Option<usize>,
+    },
+}
+
+/// A step and what the planner knows about it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlanStep {
+    /// What to do.
+    pub step: Step,
+    /// Columns that later steps, or the result, need.
+    pub keep: Vec<Variable>,
+    /// Estimated rows after this step.
+    pub rows: f64,
+}
+
+/// Steps, one after the other. No steps: what comes in goes out.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Pipeline {
+    /// The steps.
+    pub steps: Vec<PlanStep>,
+}
+
+/// A plan for a whole query.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// What runs.
+    pub pipeline: Pipeline,
+    /// Names by [`Variable`] index: those of the query, then those that the planner added (`""`).
+    pub variables: Vec<String>,
+    /// Columns of the result.
+    pub result: Vec<Variable>,
+    /// Variables that the incoming row binds.
+    pub parameters: Vec<Variable>,
+}

@@ -1,0 +1,115 @@
+//! One error for the boundary between the engine and its callers.
+//!
+//! Kinds are for what the caller does next; messages are for people: one lower-case line without a full
+//! stop that says what and where, and a hint that says what to do.
+
+use std::fmt;
+
+/// `Result` with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a caller can do about an [`Error`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Mend the query.
+    Query,
+    /// Mend the input file or the argument.
+    Input,
+    /// Stored data is damaged: restore a backup, or load again.
+    Corrupt,
+    /// The operating system refused a file operation (full disk, no permission, missing file).
+    Io,
+    /// The caller cancelled the query.
+    Cancelled,
+    /// The deadline of the query has passed: raise it, or ask for less.
+    Deadline,
+    /// The memory cap of the query has been reached: raise it, or ask for less.
+    MemoryLimit,
+    /// Valid, but Vervet does not do it.
+    Unsupported,
+    /// Another process owns the directory, or it is closed.
+    Unavailable,
+    /// A defect of Vervet itself: please report it.
+    Internal,
+}
+
+/// What went wrong, where, and what to do about it.
+#[derive(Clone, Debug)]
+pub struct Error {
+    inner: Box<Inner>,
+}
+
+#[derive(Clone, Debug)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Error {
+    /// An error of this kind; `message` is one lower-case line without a full stop.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { inner: Box::new(Inner { kind, message: message.into(), hint: None }) }
+    }
+
+    /// The same error with a line that says what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.inner.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with `context: ` before its message.
+    #[must_use]
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        self.inner.message = format!("{context}: {}", self.inner.message);
+        self
+    }
+
+    /// An [`ErrorKind::Io`] error: `could not {what}: {source}`.
+    #[must_use]
+    pub fn io(what: impl fmt::Display, source: &std::io::Error) -> Self {
+        Self::new(ErrorKind::Io, format!("could not {what}: {source}"))
+    }
+
+    /// An [`ErrorKind::Corrupt`] error in `file`.
+    #[must_use]
+    pub fn corrupt(file: impl fmt::Display, what: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Corrupt, format!("{file} is damaged: {what}"))
+            .with_hint("restore this database from a backup, or load its data again into a new directory")
+    }
+
+    /// An [`ErrorKind::Internal`] error.
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message).with_hint("this is a defect of Vervet; please report it")
+    }
+
+    /// What the caller can do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.inner.kind
+    }
+
+    /// What went wrong, one line.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+
+    /// What to do about it, one line.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.inner.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.message)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,16 @@
+//! The plain types that every layer shares: ids, how values fit into ids, directions, errors.
+//!
+//! This crate knows no storage, no query language and no file. Terms are those of `oxrdf`, chosen on
+//! purpose: they are the vocabulary of every RDF library that we use, and they keep lexical forms.
+#![forbid(unsafe_code)]
+
+mod error;
+mod id;
+mod inline;
+mod parts;
+pub mod vocab;
+
+pub use error::{Error, ErrorKind, Result};
+pub use id::{Direction, Id, Tag};
+pub use inline::{Inline, inline_id};
+pub use parts::{LiteralKind, TermParts};

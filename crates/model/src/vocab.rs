@@ -1,0 +1,91 @@
+//! IRIs that Vervet itself uses, among them the mapping of property graphs to RDF.
+//!
+//! | property graph | RDF |
+//! | --- | --- |
+//! | vertex with external id `X` | the IRI `urn:vervet:vertex:X` |
+//! | label `L` of a vertex | `rdf:type` with the IRI `urn:vervet:label:L` |
+//! | property key `K`, edge label `K` | the predicate `urn:vervet:key:K` |
+//! | edge number `N` (a statement's own identity) | the IRI `urn:vervet:edge:N` |
+//! | external id `X` of an edge | a statement of that edge with the predicate `urn:vervet:id` |
+//!
+//! Characters that an IRI may not hold are percent-encoded (UTF-8).
+
+/// Namespace of the vertices of property graphs.
+pub const VERTEX_NAMESPACE: &str = "urn:vervet:vertex:";
+/// Namespace of the labels of property graphs.
+pub const LABEL_NAMESPACE: &str = "urn:vervet:label:";
+/// Namespace of the property keys and edge labels of property graphs.
+pub const KEY_NAMESPACE: &str = "urn:vervet:key:";
+
+/// Namespace of edges as terms; the name is the edge number in decimal digits.
+pub const EDGE_NAMESPACE: &str = "urn:vervet:edge:";
+/// Predicate from an edge to the external id that it was loaded with.
+pub const EDGE_ID: &str = "urn:vervet:id";
+
+/// `rdf:type`.
+pub const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+/// `rdf:reifies`: its subject is an edge, its object the triple term of that edge.
+pub const RDF_REIFIES: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies";
+
+/// Appends `name` to the IRI `namespace`, percent-encoding what an IRI may not hold.
+#[must_use]
+pub fn name_iri(namespace: &str, name: &str) -> String {
+    let mut iri = String::with_capacity(namespace.len() + name.len());
+    iri.push_str(namespace);
+    for c in name.chars() {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' | '_' | '~' | ':' | '@' | '!' | '$' | '&' | '(' | ')'
+            | '*' | '+' | ',' | ';' | '=' | '/' => iri.push(c),
+            c if c as u32 >= 0xA0 && !('\u{E000}'..='\u{F8FF}').contains(&c) && (c as u32) < 0xF_0000 => {
+                iri.push(c);
+            }
+            c => {
+                let mut utf8 = [0; 4];
+                for byte in c.encode_utf8(&mut utf8).bytes() {
+                    iri.push('%');
+                    for nibble in [byte >> 4, byte & 15] {
+                        iri.push(char::from(b"0123456789ABCDEF"[usize::from(nibble)]));
+                    }
+                }
+            }
+        }
+    }
+    iri
+}
+
+/// The inverse of [`name_iri`]; `None` if `iri` is not in `namespace`.
+#[must_use]
+pub fn iri_name(namespace: &str, iri: &str) -> Option<String> {
+    let encoded = iri.strip_prefix(namespace)?.as_bytes();
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut at = 0;
+    while at < encoded.len() {
+        let hex = |i: usize| encoded.get(i).and_then(|&b| char::from(b).to_digit(16));
+        match (encoded[at], hex(at + 1), hex(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
+                at += 3;
+            }
+            (byte, ..) => {
+                bytes.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_the_way_to_an_iri_and_back() {
+        for name in ["dist", "birth day", "größe", "100%", "a#b?c", "<x>", "", "日本"] {
+            let iri = name_iri(KEY_NAMESPACE, name);
+            assert!(oxrdf::NamedNode::new(&iri).is_ok(), "{iri}");
+            assert_eq!(iri_name(KEY_NAMESPACE, &iri).as_deref(), Some(name));
+        }
+        assert_eq!(iri_name(KEY_NAMESPACE, "http://x/"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! What an expansion asks for and what it brings back.
+
+use vervet_model::Id;
+
+/// Which graph an entry must be in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum GraphFilter {
+    /// The default graph.
+    #[default]
+    Default,
+    /// This named graph.
+    Named(Id),
+    /// Any named graph.
+    AnyNamed,
+    /// The default graph or any named one.
+    Any,
+}
+
+/// Which entries pass.
+///
+/// A segment without graph and edge columns (the common case) tests nothing for the default value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EntryFilter {
+    /// The graph.
+    pub graph: GraphFilter,
+    /// `true`: every statement counts, parallel edges too (the view of a property graph).
+    /// `false`: equal `(neighbour, graph)` of one key count once (the view of RDF, where a graph is a
+    /// set); ignored where edges are asked for, since then entries differ.
+    pub parallel: bool,
+}
+
+/// Where an expansion stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cursor {
+    /// The next row of the input.
+    pub row: usize,
+    /// How many entries of that row have been looked at.
+    pub offset: u64,
+}
+
+/// Entries found for a batch of keys, as columns of equal length.
+#[derive(Clone, Debug, Default)]
+pub struct Expansion {
+    /// For each entry the row of its key in the input; ascending.
+    pub rows: Vec<u32>,
+    /// The neighbours.
+    pub neighbours: Vec<Id>,
+    /// The edge ids, filled if [`Expansion::want_edges`].
+    pub edges: Vec<Id>,
+    /// The graphs ([`Id::UNBOUND`]: default), filled if [`Expansion::want_graphs`].
+    pub graphs: Vec<Id>,
+    /// Whether to fill `edges`; only entries with an edge id are then appended.
+    pub want_edges: bool,
+    /// Whether to fill `graphs`.
+    pub want_graphs: bool,
+    /// The most entries to hold.
+    pub capacity: usize,
+}
+
+impl Expansion {
+    /// An empty expansion for neighbours alone that holds up to `capacity` entries.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            rows: Vec::with_capacity(capacity),
+            neighbours: Vec::with_capacity(capacity),
+            capacity,
+            ..Self::default()
+        }
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// How many more entries fit.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.capacity - self.rows.len()
+    }
+
+    /// Removes all entries and keeps the memory.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.neighbours.clear();
+        self.edges.clear();
+        self.graphs.clear();
+    }
+}

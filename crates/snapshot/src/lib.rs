@@ -1,0 +1,154 @@
+//! The waist: how everything above the store reads a consistent view of the graph.
+//!
+//! Storage implements these traits, queries call them; neither knows the other. Calls work on batches,
+//! so that a call through a trait object costs nothing beside its work, and so that data that is
+//! compressed, changed since the base was written, remote or on a device can stand behind the same
+//! calls.
+//!
+//! # Shape
+//! A [`Snapshot`] has one [`Segment`] for each `[predicate, direction]` that has entries. A segment maps
+//! keys (vertices, edges or values) to entries; the entries of one key are sorted by neighbour, then by
+//! graph, then by edge.
+//! # Not here
+//! Versions and visibility: a snapshot is already a view at one read timestamp.
+#![forbid(unsafe_code)]
+
+mod expansion;
+mod statistics;
+
+pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter};
+pub use statistics::{ClassId, Flow, SegmentStatistics};
+
+use oxrdf::TermRef;
+use vervet_model::{Direction, Id, Result, TermParts};
+
+/// A consistent view of one graph.
+pub trait Snapshot: Send + Sync {
+    /// The id of `term`; `None` if the graph has never seen it. Values that fit inside an id always
+    /// have one. Edge terms (`urn:vervet:edge:N`) have one if that edge exists.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>>;
+
+    /// Calls `read` with the pieces of the term of `id`. `scratch` is working space that the caller
+    /// keeps between calls, so that decoding allocates nothing in the long run.
+    ///
+    /// # Errors
+    /// Damaged dictionary; an id that this snapshot never gave out; [`vervet_model::Tag::Computed`] ids.
+    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()>;
+
+    /// Appends the N-Triples forms of the terms of `ids` to `out`; `ends[i]` receives the end of the
+    /// i-th in `out`. The batch form of [`Snapshot::read_term`] for result writers.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read_term`].
+    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()>;
+
+    /// Whether the vertex is a blank node (`false` for everything else).
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    fn is_blank(&self, id: Id) -> Result<bool>;
+
+    /// The segment of this predicate and direction; `None` if it has no entries.
+    ///
+    /// # Errors
+    /// Damaged segment (its checksum is verified when it is first asked for).
+    fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>>;
+
+    /// All predicates that have entries, ascending, with the number of their entries.
+    fn predicates(&self) -> &[(Id, u64)];
+
+    /// All named graphs, ascending, with the number of their statements.
+    fn graphs(&self) -> &[(Id, u64)];
+
+    /// The id of `rdf:type`, if it occurs.
+    fn type_predicate(&self) -> Option<Id>;
+
+    /// Vertex numbers are below this.
+    fn vertex_count(&self) -> u64;
+
+    /// Edge numbers are below this.
+    fn edge_count(&self) -> u64;
+
+    /// Literal numbers are below this.
+    fn literal_count(&self) -> u64;
+
+    /// Number of statements in the default graph and all named graphs. A statement about an edge (its
+    /// properties) counts as one.
+    fn statement_count(&self) -> u64;
+
+    /// Subject, predicate (as ids), object and graph ([`Id::UNBOUND`]: default) of an edge.
+    ///
+    /// # Errors
+    /// Damaged edge table; no such edge.
+    fn edge(&self, edge: Id) -> Result<[Id; 4]>;
+
+    /// The classes (see [`ClassId`]) whose vertices have the type `type_id`; ascending.
+    fn classes_of_type(&self, type_id: Id) -> &[ClassId];
+
+    /// Number of vertices of a class.
+    fn class_size(&self, class: ClassId) -> u64;
+
+    /// The values of `xsd:string` literals in the dictionary that start with `prefix`, if the store can
+    /// list them without a scan (a sorted permutation); `None` if it cannot.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    fn literals_with_prefix(&self, _prefix: &str) -> Result<Option<Vec<Id>>> {
+        Ok(None)
+    }
+}
+
+/// All entries of one `[predicate, direction]`.
+pub trait Segment: Send + Sync {
+    /// Exact counts and type-correlated flows.
+    fn statistics(&self) -> &SegmentStatistics;
+
+    /// Appends entries of `keys`, row after row from `cursor` on, to `out` until `out` is full
+    /// ([`Expansion::room`] is 0) or all rows are done. Moves `cursor` behind what it appended;
+    /// `cursor.row == keys.len()` means done. A key without entries contributes nothing.
+    ///
+    /// Only entries that pass `filter` are appended. `out.edges` and `out.graphs` are filled where
+    /// `out` asks for them ([`Id::UNBOUND`]: no edge id; default graph).
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn expand(&self, keys: &[Id], filter: EntryFilter, cursor: &mut Cursor, out: &mut Expansion) -> Result<()>;
+
+    /// `out[i]` becomes the number of entries of `keys[i]` that pass `filter`.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()>;
+
+    /// Appends to `out` the rows `i` (ascending) for which the entry `keys[i] -> neighbours[i]` exists
+    /// and passes `filter`.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()>;
+
+    /// Appends to `out` the rows `i` (ascending) for which the entry `keys[i] -> neighbour` exists and
+    /// passes `filter`: [`Segment::check`] against one constant, such as a type.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn check_constant(&self, keys: &[Id], neighbour: Id, filter: EntryFilter, out: &mut Vec<u32>) -> Result<()>;
+
+    /// Appends the distinct neighbours of one key that pass `filter`, ascending: the sorted list that
+    /// intersections gallop over.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()>;
+
+    /// Appends up to `limit` keys in ascending order, starting with the key at `position` (0 is the
+    /// first), and returns the position behind the last one; equal to `statistics().keys` at the end.
+    /// All keys are listed, also those whose entries all fail a filter.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64>;
+}
