@@ -149,6 +149,7 @@ fn position(code: u64) -> usize {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 mod tests {
     use super::*;
     use crate::bytes::PADDING;

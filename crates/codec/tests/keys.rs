@@ -1,6 +1,8 @@
 //! Key sets of random density agree with a `BTreeSet`: positions of members and of strangers, and
 //! listings from every position; also after their descriptor has been written and read back.
 
+#![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
+
 use std::collections::BTreeSet;
 use vervet_codec::{KeySet, Locate, NONE, PADDING, Reader};
 
