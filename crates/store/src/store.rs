@@ -13,6 +13,7 @@
 use crate::edges::EdgeTable;
 use crate::files::{self, FileRecord, Manifest};
 use crate::segment::BaseSegment;
+use crate::statistics::Classes;
 use crate::toc::{SectionPlace, Toc};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
@@ -87,7 +88,8 @@ impl Store {
     pub fn empty() -> Result<Self> {
         let image = DictionaryBuilder::new().finish()?;
         let dictionary = Dictionary::open(Bytes::from(image), "empty dictionary")?;
-        Self::in_memory(dictionary, Toc::default(), Vec::new())
+        let classes = Classes::new(&[], 0, 0).table;
+        Self::in_memory(dictionary, Toc { classes, ..Toc::default() }, Vec::new())
     }
 
     /// Opens the current generation of the database in `dir`.
