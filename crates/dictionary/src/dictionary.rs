@@ -18,7 +18,7 @@ use crate::body::Body;
 use crate::encode::{BLOCK_TERMS, LONG, fingerprint, home_slot, index_width, offset_width, slot_count};
 use crate::header::{self, Section};
 use crate::key::{Key, Place, blank_key, place_iri, place_literal, with_literal_kind};
-use crate::number::{read_le, read_varint};
+use crate::number::{read_first_le, read_le, read_varint};
 use crate::template::{self, Template, TemplateKind};
 use crate::{hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
@@ -27,6 +27,10 @@ use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts};
 
 /// Terms whose records are found before the first of them is written, so that their misses overlap.
 const WRITE_BATCH: usize = 16;
+/// Enough for two offsets of any width.
+const OFFSETS_BYTES: usize = 16;
+/// So many slots of the index are looked at together.
+const PROBE_SLOTS: u64 = 16;
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
 /// The map between ids and terms, immutable. See the header of this file.
@@ -212,20 +216,43 @@ impl Dictionary {
         let mut scratch = String::new();
         for batch in ids.chunks(WRITE_BATCH) {
             let mut found = [None; WRITE_BATCH];
+            let mut room = 0;
             for (found, &id) in found.iter_mut().zip(batch) {
                 if matches!(id.tag(), Tag::Vertex | Tag::Literal) {
-                    *found = Some(self.find(id)?);
+                    let record = self.find(id)?;
+                    room += record.template.nt_bytes_max().unwrap_or(0);
+                    *found = Some(record);
                 }
             }
+            // Terms are written into zeros at `at`; what the batch leaves of them is cut off behind it.
+            let mut at = out.len();
+            out.resize(at + room, 0);
             for (found, &id) in found.iter().zip(batch) {
-                match found {
-                    Some(Found { template, payload }) => {
-                        template.write_nt(payload, out).ok_or_else(|| self.damaged_record(id))?;
+                let result = match found {
+                    Some(Found { template, payload }) if template.nt_bytes_max().is_some() => {
+                        let end = template.put_nt(payload, out, at).ok_or_else(|| self.damaged_record(id));
+                        end.map(|end| at = end)
                     }
-                    None => self.read_inside(id, &mut scratch, &mut |parts| parts.write_nt(out))?,
+                    _ => {
+                        out.truncate(at);
+                        let result = match found {
+                            Some(Found { template, payload }) => {
+                                template.append_nt(payload, out).ok_or_else(|| self.damaged_record(id))
+                            }
+                            None => self.read_inside(id, &mut scratch, &mut |parts| parts.write_nt(out)),
+                        };
+                        at = out.len();
+                        out.resize(at + room, 0);
+                        result
+                    }
+                };
+                if let Err(error) = result {
+                    out.truncate(at);
+                    return Err(error);
                 }
-                ends.push(out.len());
+                ends.push(at);
             }
+            out.truncate(at);
         }
         Ok(())
     }
@@ -297,48 +324,25 @@ impl Dictionary {
         else {
             return Ok(None);
         };
-        let offset = self.body.get(half.offsets, block * half.offset_width, half.offset_width)?;
+        let at = block * half.offset_width;
+        let left = self.body.length(half.offsets).saturating_sub(at);
+        let offsets = self.body.get(half.offsets, at, left.min(OFFSETS_BYTES))?;
         // An offset that does not fit is behind the end, as is the largest.
-        let start = usize::try_from(read_le(offset)).unwrap_or(usize::MAX);
-        let lengths = self.body.get(half.records, start, BLOCK_TERMS)?;
-        let mut at = start + BLOCK_TERMS;
-        let mut sum = 0;
-        let mut long = lengths[place] == LONG;
-        for &length in &lengths[..place] {
-            sum += usize::from(length);
-            long |= length == LONG;
-        }
-        let mut length = usize::from(lengths[place]);
-        if long {
-            (at, length) = self.find_long(half, at, &lengths[..=place])?;
-        } else {
-            at += sum;
-        }
-        let mut payload = self.body.get(half.records, at, length)?;
+        let start = usize::try_from(read_first_le(offsets, half.offset_width)).unwrap_or(usize::MAX);
+        let end = match offsets.get(half.offset_width..) {
+            Some(next) if !next.is_empty() => {
+                usize::try_from(read_first_le(next, half.offset_width)).unwrap_or(usize::MAX)
+            }
+            _ => self.body.length(half.records),
+        };
+        let bytes = self.body.get(half.records, start, end.saturating_sub(start))?;
+        let record =
+            record_in(bytes, place).ok_or_else(|| self.damaged("a block of records cannot be read"))?;
+        let mut payload = record;
         let template = read_varint(&mut payload)
             .and_then(|template| self.templates.get(usize::try_from(template).ok()?))
             .ok_or_else(|| self.damaged("a record has no template"))?;
         Ok(Some(Found { template, payload }))
-    }
-
-    /// Start and length of the last of the records with these lengths, some of which are long.
-    fn find_long(&self, half: &Half, mut at: usize, lengths: &[u8]) -> Result<(usize, usize)> {
-        let mut record = 0;
-        for &length in lengths {
-            at += record;
-            record = usize::from(length);
-            if length == LONG {
-                let left = self.body.length(half.records).saturating_sub(at);
-                let mut bytes = self.body.get(half.records, at, left.min(10))?;
-                let before = bytes.len();
-                let length = read_varint(&mut bytes).and_then(|length| usize::try_from(length).ok());
-                record = length
-                    .filter(|&length| length <= left)
-                    .ok_or_else(|| self.damaged("a record is longer than its section"))?;
-                at += before - bytes.len();
-            }
-        }
-        Ok((at, record))
     }
 
     fn lookup_place(&self, place: &Place<'_>) -> Result<Option<Id>> {
@@ -356,25 +360,77 @@ impl Dictionary {
     fn lookup_in(&self, half: &Half, key: &Key<'_>) -> Result<Option<u64>> {
         let slot_bytes = half.index_width + 1;
         let mut slot = home_slot(key.hash, half.slots);
-        for _ in 0..half.slots {
-            // Below the number of slots, which fit the section.
-            let at = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
-            let bytes = self.body.get(half.index, at, slot_bytes)?;
-            let stored = read_le(&bytes[1..]);
-            if stored == 0 {
-                return Ok(None);
-            }
-            if bytes[0] == fingerprint(key.hash) {
-                let number = stored - 1;
-                let found = self.find_in(half, number)?;
-                let found = found.ok_or_else(|| self.damaged("its index names a term that is not there"))?;
-                let same = found.template.is(key, found.payload);
-                if same.ok_or_else(|| self.damaged("a record cannot be read"))? {
-                    return Ok(Some(number));
+        let mut left = half.slots;
+        while left > 0 {
+            // Some slots at once, up to the end of the index. Lossless: they fit the section.
+            let count = (half.slots - slot).min(PROBE_SLOTS).min(left);
+            let start = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
+            let length = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
+            for bytes in self.body.get(half.index, start, length)?.chunks_exact(slot_bytes) {
+                let (print, stored) = (bytes[0], &bytes[1..]);
+                if print == fingerprint(key.hash) || print == 0 {
+                    let stored = read_le(stored);
+                    if stored == 0 {
+                        return Ok(None);
+                    }
+                    if print == fingerprint(key.hash) && self.has_key(half, stored - 1, key)? {
+                        return Ok(Some(stored - 1));
+                    }
                 }
             }
-            slot = if slot + 1 == half.slots { 0 } else { slot + 1 };
+            left -= count;
+            slot = if slot + count == half.slots { 0 } else { slot + count };
         }
         Ok(None)
     }
+
+    fn has_key(&self, half: &Half, number: u64, key: &Key<'_>) -> Result<bool> {
+        let found = self.find_in(half, number)?;
+        let found = found.ok_or_else(|| self.damaged("its index names a term that is not there"))?;
+        found.template.is(key, found.payload).ok_or_else(|| self.damaged("a record cannot be read"))
+    }
+}
+
+/// The record at `place` in a block; `None` if the block is damaged.
+#[inline]
+fn record_in(block: &[u8], place: usize) -> Option<&[u8]> {
+    let (lengths, records) = block.split_first_chunk::<BLOCK_TERMS>()?;
+    let all = u128::from_le_bytes(*lengths);
+    let up_to = all & (u128::MAX >> (8 * (BLOCK_TERMS - 1 - place)));
+    if has_long(up_to) {
+        return long_record_in(records, &lengths[..=place]);
+    }
+    let before = up_to ^ (u128::from(lengths[place]) << (8 * place));
+    let start = sum_of_bytes(before);
+    records.get(start..start + usize::from(lengths[place]))
+}
+
+/// Whether one of the bytes is [`LONG`], that is, whether one of the inverted ones is 0.
+#[inline]
+fn has_long(bytes: u128) -> bool {
+    const ONES: u128 = u128::MAX / 255;
+    const _: () = assert!(LONG == 255);
+    let inverted = !bytes;
+    inverted.wrapping_sub(ONES) & !inverted & (ONES << 7) != 0
+}
+
+/// The sum of 16 bytes: pairs, then all pairs at once by a multiplication.
+#[inline]
+fn sum_of_bytes(bytes: u128) -> usize {
+    const EVEN: u128 = u128::MAX / 0x101;
+    let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
+    // Eight sums of at most 510: their sum fits the 16 bits that it lands in.
+    let sum = pairs.wrapping_mul(u128::MAX / 0xFFFF) >> 112;
+    usize::try_from(sum).unwrap_or(usize::MAX)
+}
+
+/// The last of the records with these lengths, some of which are long.
+#[cold]
+fn long_record_in<'a>(mut records: &'a [u8], lengths: &[u8]) -> Option<&'a [u8]> {
+    let mut record: &[u8] = &[];
+    for &length in lengths {
+        let length = if length == LONG { read_varint(&mut records)? } else { u64::from(length) };
+        (record, records) = records.split_at_checked(usize::try_from(length).ok()?)?;
+    }
+    Some(record)
 }

@@ -20,6 +20,10 @@ pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
         *bytes = rest;
         return Some(u64::from(first));
     }
+    if let [second @ ..0x80, rest @ ..] = rest {
+        *bytes = rest;
+        return Some(u64::from(first & 0x7F) | u64::from(*second) << 7);
+    }
     read_long_varint(bytes)
 }
 
@@ -44,15 +48,57 @@ pub(crate) fn bytes_for(max: u64) -> usize {
     (8 - max.leading_zeros() as usize / 8).max(1)
 }
 
-/// The little-endian number in `bytes`, at most 8.
+/// The little-endian number in `bytes`; of more than 8, the first 8 count.
 #[inline]
 pub(crate) fn read_le(bytes: &[u8]) -> u64 {
-    // The common widths first: each is one or two loads instead of a copy of unknown length.
-    match *bytes {
-        [a, b, c] => u64::from(u32::from_le_bytes([a, b, c, 0])),
-        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-        _ => bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    match bytes.first_chunk() {
+        Some(all) => u64::from_le_bytes(*all),
+        None => bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
     }
+}
+
+/// The first number of `width` bytes in `bytes`, which may be longer: one load where 8 bytes are there.
+#[inline]
+pub(crate) fn read_first_le(bytes: &[u8], width: usize) -> u64 {
+    read_le(bytes) & (u64::MAX >> (64 - 8 * width.clamp(1, 8)))
+}
+
+/// The digits of the numbers below 1000, and how many there are.
+static SHORT: [[u8; 4]; 1000] = {
+    let mut table = [[b'0', 0, 0, 1]; 1000];
+    let digits = *b"0123456789";
+    let mut n = 0;
+    while n < 1000 {
+        let (hundreds, tens, ones) = (digits[n / 100], digits[n / 10 % 10], digits[n % 10]);
+        table[n] = if n >= 100 {
+            [hundreds, tens, ones, 3]
+        } else if n >= 10 {
+            [tens, ones, 0, 2]
+        } else {
+            [ones, 0, 0, 1]
+        };
+        n += 1;
+    }
+    table
+};
+
+/// A number takes at most so many bytes of the buffer of [`put_decimal`].
+pub(crate) const DECIMAL_BYTES_MAX: usize = 20;
+
+/// Writes `value` with at least `width` digits at `at`; returns the place behind it. Writes over up to
+/// [`DECIMAL_BYTES_MAX`] bytes, which have to be there.
+#[inline]
+pub(crate) fn put_decimal(value: u64, width: u8, buffer: &mut [u8], at: usize) -> usize {
+    if width <= 1
+        && let Some(digits) = usize::try_from(value).ok().and_then(|value| SHORT.get(value))
+    {
+        buffer[at..at + 4].copy_from_slice(digits);
+        return at + usize::from(digits[3]);
+    }
+    let decimal = Decimal::new(value, width);
+    let digits = decimal.as_bytes();
+    buffer[at..at + digits.len()].copy_from_slice(digits);
+    at + digits.len()
 }
 
 /// A `u64` in decimal digits.
@@ -117,6 +163,16 @@ mod tests {
         assert_eq!((bytes_for(0), bytes_for(255), bytes_for(256), bytes_for(u64::MAX)), (1, 1, 2, 8));
         assert_eq!(read_le(&[1, 2, 3]), 0x03_0201);
         assert_eq!(read_le(&[1, 2, 3, 4, 5]), 0x05_0403_0201);
+        assert_eq!(read_first_le(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 3), 0x03_0201);
+        assert_eq!(read_first_le(&[1, 2, 3, 4], 3), 0x03_0201);
+        for (value, width) in
+            [(0, 1), (9, 0), (10, 1), (99, 1), (100, 1), (999, 1), (1000, 1), (7, 3), (u64::MAX, 1)]
+        {
+            let mut buffer = [0; 24];
+            let end = put_decimal(value, width, &mut buffer, 2);
+            let expected = format!("{value:0width$}", width = usize::from(width));
+            assert_eq!(&buffer[2..end], expected.as_bytes());
+        }
         assert_eq!(Decimal::new(0, 1).as_str(), "0");
         assert_eq!(Decimal::new(42, 5).as_str(), "00042");
         assert_eq!(Decimal::new(u64::MAX, 1).as_str(), "18446744073709551615");

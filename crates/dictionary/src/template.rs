@@ -10,7 +10,7 @@
 //! # Cost
 //! All templates are read when a dictionary is opened; there are at most [`TEMPLATES_MAX`].
 
-use crate::number::{Decimal, read_varint, write_varint};
+use crate::number::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_varint};
 use crate::pattern::{DIGITS_MAX, REST, SLOT};
 use vervet_model::{LiteralKind, TermParts};
 
@@ -76,8 +76,10 @@ pub(crate) struct Template {
 #[derive(Debug)]
 struct Numbers {
     /// The head as N-Triples writes it, with what opens the term.
-    nt_head: Vec<u8>,
+    nt_head: Padded,
     slots: Vec<Slot>,
+    /// The buffer that [`Template::put_nt`] needs.
+    nt_bytes_max: usize,
 }
 
 #[derive(Debug)]
@@ -86,7 +88,43 @@ struct Slot {
     /// Text behind the slot.
     text: String,
     /// The same as N-Triples writes it; that of the last slot closes the term.
-    nt_text: Vec<u8>,
+    nt_text: Padded,
+}
+
+/// Bytes that are copied in pieces of a fixed size, because copies of unknown length are calls.
+#[derive(Debug)]
+struct Padded {
+    pieces: Box<[[u8; PIECE_BYTES]]>,
+    length: usize,
+}
+
+const PIECE_BYTES: usize = 32;
+
+impl Padded {
+    fn new(bytes: &[u8]) -> Self {
+        let pad = |piece: &[u8]| {
+            let mut padded = [0; PIECE_BYTES];
+            padded[..piece.len()].copy_from_slice(piece);
+            padded
+        };
+        Self { pieces: bytes.chunks(PIECE_BYTES).map(pad).collect(), length: bytes.len() }
+    }
+
+    /// How many bytes [`Padded::put`] writes over.
+    fn padded_bytes(&self) -> usize {
+        self.pieces.len() * PIECE_BYTES
+    }
+
+    /// Writes the bytes at `at`; returns the place behind them.
+    #[inline]
+    fn put(&self, buffer: &mut [u8], at: usize) -> usize {
+        let mut start = at;
+        for piece in &self.pieces {
+            buffer[start..start + PIECE_BYTES].copy_from_slice(piece);
+            start += PIECE_BYTES;
+        }
+        at + self.length
+    }
 }
 
 /// Appends a template to the bytes of the file.
@@ -144,40 +182,43 @@ impl Template {
                 continue;
             }
             let text = std::str::from_utf8(text).ok()?.to_owned();
-            slots.push(Slot { width, nt_text: nt_text(kind, &text), text });
+            slots.push((width, text));
         }
         let may_have_rest = kind != TemplateKind::Blank || head.is_empty();
         if if has_rest { !may_have_rest } else { kind.is_own() } {
             return None;
         }
-        let numbers = if has_rest {
-            None
-        } else {
-            let last = slots.last_mut()?;
-            last.nt_text.extend_from_slice(&nt_end(kind, detail));
-            let start: &[u8] = match kind {
-                TemplateKind::Iri => b"<",
-                TemplateKind::Blank => b"_:",
-                _ => b"\"",
-            };
-            Some(Numbers { nt_head: [start, &nt_text(kind, &head)].concat(), slots })
-        };
+        let numbers = if has_rest { None } else { Some(Numbers::new(kind, detail, &head, slots)?) };
         Some(Self { kind, detail: detail.to_owned(), head, numbers })
     }
 
-    /// Appends the N-Triples form of the term with this payload; `None` if it is damaged.
+    /// The buffer that [`Template::put_nt`] needs; `None`: use [`Template::append_nt`].
     #[inline]
-    pub(crate) fn write_nt(&self, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
-        let Some(numbers) = &self.numbers else {
-            return self.with_rest(payload, |parts| parts.write_nt(out));
-        };
+    pub(crate) fn nt_bytes_max(&self) -> Option<usize> {
+        self.numbers.as_ref().map(|numbers| numbers.nt_bytes_max)
+    }
+
+    /// Writes the N-Triples form of the term with this payload at `at` and returns the place behind it;
+    /// `None` if it is damaged. There have to be [`Template::nt_bytes_max`] bytes from `at` on.
+    #[inline]
+    pub(crate) fn put_nt(&self, payload: &[u8], buffer: &mut [u8], at: usize) -> Option<usize> {
+        let numbers = self.numbers.as_ref()?;
         let mut payload = payload;
-        out.extend_from_slice(&numbers.nt_head);
+        let mut at = numbers.nt_head.put(buffer, at);
         for slot in &numbers.slots {
-            out.extend_from_slice(Decimal::new(read_varint(&mut payload)?, slot.width).as_bytes());
-            out.extend_from_slice(&slot.nt_text);
+            at = put_decimal(read_varint(&mut payload)?, slot.width, buffer, at);
+            at = slot.nt_text.put(buffer, at);
         }
-        payload.is_empty().then_some(())
+        payload.is_empty().then_some(at)
+    }
+
+    /// Appends the N-Triples form of the term with this payload; `None` if it is damaged, or if the
+    /// template has numbers.
+    pub(crate) fn append_nt(&self, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        if self.numbers.is_some() {
+            return None;
+        }
+        self.with_rest(payload, |parts| parts.write_nt(out))
     }
 
     /// Calls `read` with the term of this payload; `None` if it is damaged.
@@ -265,6 +306,29 @@ impl Template {
     }
 }
 
+impl Numbers {
+    /// `slots`: the width of each, and the text behind it; `None` if there is none.
+    fn new(kind: TemplateKind, detail: &str, head: &str, slots: Vec<(u8, String)>) -> Option<Self> {
+        let last = slots.len().checked_sub(1)?;
+        let start: &[u8] = match kind {
+            TemplateKind::Iri => b"<",
+            TemplateKind::Blank => b"_:",
+            _ => b"\"",
+        };
+        let nt_head = Padded::new(&[start, &nt_text(kind, head)].concat());
+        let slot = |(i, (width, text)): (usize, (u8, String))| {
+            let mut nt = nt_text(kind, &text);
+            if i == last {
+                nt.extend_from_slice(&nt_end(kind, detail));
+            }
+            Slot { width, text, nt_text: Padded::new(&nt) }
+        };
+        let slots: Vec<Slot> = slots.into_iter().enumerate().map(slot).collect();
+        let of_slots: usize = slots.iter().map(|slot| slot.nt_text.padded_bytes() + DECIMAL_BYTES_MAX).sum();
+        Some(Self { nt_bytes_max: nt_head.padded_bytes() + of_slots, nt_head, slots })
+    }
+}
+
 /// `text` as N-Triples writes it inside a term of this kind.
 fn nt_text(kind: TemplateKind, text: &str) -> Vec<u8> {
     if matches!(kind, TemplateKind::Iri | TemplateKind::Blank) {
@@ -303,8 +367,9 @@ mod tests {
     #[test]
     fn a_filled_template_is_the_term() {
         let filled = template(TemplateKind::Typed, "http://t", b"\"a\xFF\x01\n\xFF\x03z").expect("whole");
-        let (mut out, mut scratch) = (Vec::new(), String::new());
-        filled.write_nt(&[5, 7], &mut out).expect("whole");
+        let (mut out, mut scratch) = (vec![0; filled.nt_bytes_max().expect("numbers")], String::new());
+        let end = filled.put_nt(&[5, 7], &mut out, 0).expect("whole");
+        out.truncate(end);
         assert_eq!(out, b"\"\\\"a5\\n007z\"^^<http://t>");
         let mut again = Vec::new();
         filled.read(&[5, 7], &mut scratch, &mut |parts| parts.write_nt(&mut again)).expect("whole");
@@ -313,7 +378,9 @@ mod tests {
         assert_eq!(filled.is(&key("\"a5\n007z"), &[5, 7]), Some(true));
         assert_eq!(filled.is(&key("\"a5\n007zz"), &[5, 7]), Some(false));
         assert_eq!(filled.is(&key("\"a5\n007z"), &[5]), None);
-        assert!(filled.write_nt(&[5, 7, 1], &mut out).is_none());
+        out.resize(100 + filled.nt_bytes_max().expect("numbers"), 0);
+        assert!(filled.put_nt(&[5, 7, 1], &mut out, 100).is_none());
+        assert!(filled.append_nt(&[5, 7], &mut out).is_none());
     }
 
     #[test]
