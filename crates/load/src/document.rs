@@ -128,7 +128,8 @@ impl Document {
             // The statements before the error are dropped: the load as a whole has failed.
             return end;
         }
-        (!self.ended || !block.triples.is_empty() || !block.malformed.is_empty()).then_some(Parsed::Block(block))
+        (!self.ended || !block.triples.is_empty() || !block.malformed.is_empty())
+            .then_some(Parsed::Block(block))
     }
 
     fn parse(&mut self) -> (Block, Option<Parsed>) {
@@ -155,7 +156,8 @@ impl Document {
                     let at = error.location().map(|range| (range.start.line, range.start.column));
                     let mut message = error.to_string();
                     if message.contains("LoadDocumentCallback") {
-                        "remote contexts are not fetched; put the context into the document".clone_into(&mut message);
+                        "remote contexts are not fetched; put the context into the document"
+                            .clone_into(&mut message);
                     }
                     let malformed = self.malformed(at, message, ErrorKind::Input);
                     return (block, Some(Parsed::Malformed(malformed)));

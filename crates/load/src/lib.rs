@@ -25,16 +25,21 @@
 
 mod block;
 mod document;
+mod graphml;
+mod header;
 mod input;
 mod lines;
 mod merge;
 mod options;
 mod parallel;
+mod property;
 mod source;
+mod table;
 mod target;
 mod terms;
 #[doc(hidden)]
 pub mod testing;
+mod value;
 
 pub use options::{LoadOptions, LoadReport, Progress};
 pub use source::{Format, Source};
@@ -96,6 +101,11 @@ fn load_source<T: Target + ?Sized>(
             let blocks = input::LineBlocks::new(source.name(), stream, input::BLOCK_BYTES);
             parallel::load_lines(blocks, format == Format::NQuads, merger)
         }
-        _ => Err(Error::internal("unreachable")),
+        Format::GraphMl => {
+            let input = source.open(&bytes)?;
+            graphml::load_graphml(source.name(), input, merger)
+        }
+        Format::Csv => table::load_csv(source, merger),
+        other => Err(Error::internal(format!("no loader for {other:?}"))),
     }
 }

@@ -94,19 +94,21 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             self.target.add_triples(&self.triples)?;
         } else {
             self.statements.clear();
-            self.statements.extend(block.triples.iter().enumerate().map(|(row, &[subject, predicate, object])| {
-                let graph = match block.graphs.get(row) {
-                    Some(&number) if number != DEFAULT_GRAPH => id(number),
-                    _ => graph,
-                };
-                Statement {
-                    subject: id(subject),
-                    predicate: id(predicate),
-                    object: id(object),
-                    graph,
-                    edge: Id::UNBOUND,
-                }
-            }));
+            self.statements.extend(block.triples.iter().enumerate().map(
+                |(row, &[subject, predicate, object])| {
+                    let graph = match block.graphs.get(row) {
+                        Some(&number) if number != DEFAULT_GRAPH => id(number),
+                        _ => graph,
+                    };
+                    Statement {
+                        subject: id(subject),
+                        predicate: id(predicate),
+                        object: id(object),
+                        graph,
+                        edge: Id::UNBOUND,
+                    }
+                },
+            ));
             self.target.add(&self.statements)?;
         }
         self.added(block.triples.len())
@@ -161,7 +163,9 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     pub(crate) fn malformed(&mut self, malformed: &Malformed) -> Result<()> {
         let error = self.place(malformed);
         if !self.options.skip_errors {
-            return Err(error.with_hint("mend the file, or pass over malformed statements with --skip-errors"));
+            return Err(
+                error.with_hint("mend the file, or pass over malformed statements with --skip-errors")
+            );
         }
         self.report.skipped += 1;
         writeln!(self.skipped_to, "{error}")

@@ -123,7 +123,9 @@ impl Source {
     /// Size in bytes as stored, if known.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         match &self.origin {
-            Origin::Path(path) => path.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len()),
+            Origin::Path(path) => {
+                path.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
+            }
             Origin::Bytes(bytes) => u64::try_from(bytes.len()).ok(),
             Origin::Reader(_) => None,
         }
@@ -151,7 +153,8 @@ impl Source {
     pub(crate) fn open(&mut self, count: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
         let input: Box<dyn Read + Send> = match &mut self.origin {
             Origin::Path(path) => {
-                let file = File::open(&*path).map_err(|error| Error::io(format!("open {}", self.name), &error))?;
+                let file =
+                    File::open(&*path).map_err(|error| Error::io(format!("open {}", self.name), &error))?;
                 Box::new(file)
             }
             Origin::Bytes(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
@@ -166,13 +169,18 @@ impl Source {
             _ => None,
         });
         if compression.is_some() && length == 0 {
-            return Err(Error::new(ErrorKind::Input, format!("could not read {}: the file is empty", self.name))
-                .with_hint("a compressed file has a header even if it holds nothing; fetch the file again"));
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("could not read {}: the file is empty", self.name),
+            )
+            .with_hint("a compressed file has a header even if it holds nothing; fetch the file again"));
         }
         let input = io::Cursor::new(head).take(u64::try_from(length).unwrap_or(0)).chain(input);
         Ok(match compression {
             None => Box::new(input),
-            Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, input))),
+            Some(Compression::Gzip) => {
+                Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, input)))
+            }
             Some(Compression::Zstd) => {
                 let decoder = zstd::stream::read::Decoder::new(input)
                     .and_then(|mut decoder| decoder.window_log_max(31).map(|()| decoder));
@@ -202,10 +210,11 @@ pub(crate) fn read_error(name: &str, error: &io::Error) -> Error {
             Error::new(ErrorKind::Input, format!("could not read {name}: the compressed data ends too early"))
                 .with_hint("the file is cut off; fetch or compress it again")
         }
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
-            Error::new(ErrorKind::Input, format!("could not read {name}: the compressed data is damaged ({error})"))
-                .with_hint("fetch or compress the file again")
-        }
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => Error::new(
+            ErrorKind::Input,
+            format!("could not read {name}: the compressed data is damaged ({error})"),
+        )
+        .with_hint("fetch or compress the file again"),
         _ => Error::io(format!("read {name}"), error),
     }
 }

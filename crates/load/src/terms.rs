@@ -2,7 +2,9 @@
 
 use crate::block::{Block, Builder, DEFAULT_GRAPH, TEXT_BYTES_MAX};
 use crate::target::{Kind, TermRef};
-use oxrdf::{BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term};
+use oxrdf::{
+    BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term,
+};
 use rustc_hash::FxHashMap;
 use vervet_model::vocab;
 
@@ -106,6 +108,8 @@ fn size(term: TermRef<'_>) -> usize {
     match term {
         TermRef::Iri(text) | TermRef::Blank(text) => text.len(),
         TermRef::Literal { value, kind: Kind::String } => value.len(),
-        TermRef::Literal { value, kind: Kind::Language(text) | Kind::Typed(text) } => value.len() + text.len(),
+        TermRef::Literal { value, kind: Kind::Language(text) | Kind::Typed(text) } => {
+            value.len() + text.len()
+        }
     }
 }

@@ -12,15 +12,19 @@ fn options(threads: usize) -> LoadOptions<'static> {
     LoadOptions { threads, ..LoadOptions::default() }
 }
 
-fn load_text(name: &str, text: &[u8], options: &LoadOptions<'_>) -> Result<(MapTarget, LoadReport, String), Error> {
+fn load_text(
+    name: &str,
+    text: &[u8],
+    options: &LoadOptions<'_>,
+) -> Result<(MapTarget, LoadReport, String), Error> {
     let mut target = MapTarget::default();
     let mut skipped = Vec::new();
     let report = load(vec![Source::bytes(name, text)], options, &mut target, &mut skipped)?;
-    Ok((target, report, String::from_utf8(skipped).unwrap()))
+    Ok((target, report, String::from_utf8(skipped).expect("the report is text")))
 }
 
 fn lines(name: &str, text: &str) -> Vec<String> {
-    load_text(name, text.as_bytes(), &options(1)).unwrap().0.lines()
+    load_text(name, text.as_bytes(), &options(1)).expect("valid").0.lines()
 }
 
 fn error(name: &str, text: &str) -> String {
@@ -66,11 +70,15 @@ fn check_line(line: &str, with_graph: bool) {
     let text = format!("{line}\n{line}\n");
     let ours = load_text(name, text.as_bytes(), &options(1));
     match (by_library(line, with_graph), ours) {
-        (Some(expected), Ok((target, ..))) => assert_eq!(target.lines(), [&expected[..], &expected[..]].concat(), "{line:?}"),
+        (Some(expected), Ok((target, ..))) => {
+            assert_eq!(target.lines(), [&expected[..], &expected[..]].concat(), "{line:?}")
+        }
         // A carriage return alone ends a line for the library too.
         (None, Err(error)) if line.contains('\r') => assert!(error.to_string().starts_with(name), "{error}"),
         (None, Err(error)) => assert!(error.to_string().starts_with(&format!("{name}:1:")), "{error}"),
-        (expected, ours) => panic!("{line:?}: library {expected:?}, here {:?}", ours.map(|ours| ours.0.lines())),
+        (expected, ours) => {
+            panic!("{line:?}: library {expected:?}, here {:?}", ours.map(|ours| ours.0.lines()))
+        }
     }
 }
 
@@ -197,10 +205,17 @@ fn large(with_errors: bool) -> String {
         let (s, o) = (i / 7, i * 7919 % 5003);
         match i % 11 {
             0 => text.push_str(&format!("_:b{s} <http://a.example/p{}> _:b{o} .\n", i % 5)),
-            1 => text.push_str(&format!("<http://a.example/s{s}> <http://a.example/q> \"line\\n{o}\"@EN .\n")),
-            2 => text.push_str(&format!("<http://a.example/s{s}> <http://a.example/r> \"{o}\"^^<http://a.example/t> . # x\n")),
+            1 => {
+                text.push_str(&format!("<http://a.example/s{s}> <http://a.example/q> \"line\\n{o}\"@EN .\n"))
+            }
+            2 => text.push_str(&format!(
+                "<http://a.example/s{s}> <http://a.example/r> \"{o}\"^^<http://a.example/t> . # x\n"
+            )),
             3 if with_errors && i % 1000 == 3 => text.push_str("<http://a.example/s> oops .\n"),
-            _ => text.push_str(&format!("<http://a.example/s{s}> <http://a.example/p{}> <http://a.example/s{o}> .\n", i % 5)),
+            _ => text.push_str(&format!(
+                "<http://a.example/s{s}> <http://a.example/p{}> <http://a.example/s{o}> .\n",
+                i % 5
+            )),
         }
     }
     text
@@ -278,7 +293,11 @@ fn errors_of_every_format_name_the_line() {
         ("x.nq", "<http://a/s> <http://a/p> <http://a/o> <g> .\n", "x.nq:1:40: "),
         ("x.jsonld", "{\n\"@id\": \"http://a/s\",\n oops }", "x.jsonld:3:"),
         ("x.jsonld", "{\"@context\": \"http://a.example/context\",\n \"x\": 1 }", "x.jsonld:"),
-        ("x.rdf", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\n<a>\n</b>\n", "x.rdf:2: "),
+        (
+            "x.rdf",
+            "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\n<a>\n</b>\n",
+            "x.rdf:2: ",
+        ),
     ] {
         let message = error(name, text);
         assert!(message.starts_with(start), "{message}");
@@ -289,7 +308,10 @@ fn errors_of_every_format_name_the_line() {
             assert!(error.hint().is_some_and(|hint| hint.contains("cannot be read on")), "{error}");
         }
     }
-    assert!(error("x.jsonld", "{\"@context\": \"http://a.example/context\"}").contains("remote contexts are not fetched"));
+    assert!(
+        error("x.jsonld", "{\"@context\": \"http://a.example/context\"}")
+            .contains("remote contexts are not fetched")
+    );
     assert!(error("x.unknown", "").contains("cannot tell the format"));
 }
 
@@ -308,7 +330,10 @@ fn triple_terms_are_refused_with_their_place() {
 #[test]
 fn graphs_are_kept_and_the_default_graph_can_be_renamed() {
     let text = "<http://a/s> <http://a/p> \"1\" .\n<http://a/s> <http://a/p> \"2\" <http://a/g> .\n";
-    assert_eq!(lines("x.nq", text), ["<http://a/s> <http://a/p> \"1\"", "<http://a/s> <http://a/p> \"2\" <http://a/g>"]);
+    assert_eq!(
+        lines("x.nq", text),
+        ["<http://a/s> <http://a/p> \"1\"", "<http://a/s> <http://a/p> \"2\" <http://a/g>"]
+    );
     let graph = Some(NamedNode::new_unchecked("http://a/home"));
     let options = LoadOptions { graph, ..options(1) };
     assert_eq!(
@@ -359,7 +384,10 @@ fn progress_is_told_and_a_load_can_be_cancelled() {
 
     let cancelled = AtomicBool::new(true);
     let loading = LoadOptions { cancelled: Some(&cancelled), ..options(2) };
-    assert_eq!(load_text("x.nt", text.as_bytes(), &loading).expect_err("cancelled").kind(), ErrorKind::Cancelled);
+    assert_eq!(
+        load_text("x.nt", text.as_bytes(), &loading).expect_err("cancelled").kind(),
+        ErrorKind::Cancelled
+    );
 }
 
 #[test]
