@@ -1,6 +1,8 @@
 //! Made universities against those of another generator with the same profile (`data/lubm/lubm-10`): the same
 //! forms of statements, and as many of each kind for a department.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use vervet_generate::generate_lubm;
