@@ -1,0 +1,2 @@
+//! Results of queries as text.
+#![forbid(unsafe_code)]
