@@ -13,6 +13,7 @@
 //! # Not here
 //! Threads, devices, placement.
 
+use oxrdf::Term;
 use vervet_algebra::{Aggregate, Expression, OrderKey, Variable};
 use vervet_model::{Direction, Id};
 use vervet_snapshot::GraphFilter;
@@ -235,4 +236,65 @@ pub struct Plan {
     pub result: Vec<Variable>,
     /// Variables that the incoming row binds.
     pub parameters: Vec<Variable>,
+    /// Terms of the query that the graph does not know, but that are values of solutions all the same
+    /// (those of `VALUES`): the id of `computed[i]` is `Id::new(Tag::Computed, i)`. Whoever runs the plan
+    /// starts its computed terms with these, in this order.
+    pub computed: Vec<Term>,
+}
+
+impl Step {
+    /// The pipelines inside this step, in the order in which their steps are numbered.
+    #[must_use]
+    pub fn nested(&self) -> &[Pipeline] {
+        match self {
+            Self::Join { right: one, .. } | Self::Optional { inner: one, .. } => std::slice::from_ref(one),
+            Self::Union { branches } => branches,
+            _ => &[],
+        }
+    }
+
+    /// How many numbers this step takes: one, and those of the steps of its nested pipelines.
+    #[must_use]
+    pub fn number_steps(&self) -> usize {
+        1 + self.nested().iter().map(Pipeline::number_steps).sum::<usize>()
+    }
+}
+
+impl Pipeline {
+    /// How many steps there are, those of nested pipelines included.
+    ///
+    /// Steps are numbered depth first: a step, then the steps of its nested pipelines
+    /// ([`Step::nested`]), then the next step. So if a pipeline starts with number `n`, its steps have
+    /// the numbers `n`, `n + steps[0].step.number_steps()`, and so on, and the first nested pipeline of
+    /// the step with number `m` starts with `m + 1`.
+    #[must_use]
+    pub fn number_steps(&self) -> usize {
+        self.steps.iter().map(|step| step.step.number_steps()).sum()
+    }
+}
+
+/// What one step did in one run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StepProfile {
+    /// Rows that came in.
+    pub rows_in: u64,
+    /// Rows that went out.
+    pub rows_out: u64,
+    /// Time spent in this step and in the pipelines inside it.
+    pub nanoseconds: u64,
+}
+
+/// What one run of a plan did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Profile {
+    /// For each step by its number (see [`Pipeline::number_steps`]).
+    pub steps: Vec<StepProfile>,
+}
+
+impl Profile {
+    /// A profile for this pipeline in which nothing has happened.
+    #[must_use]
+    pub fn new(pipeline: &Pipeline) -> Self {
+        Self { steps: vec![StepProfile::default(); pipeline.number_steps()] }
+    }
 }
