@@ -185,7 +185,7 @@ impl Node {
 
     /// Adds to `out` the variables that some solution may bind, in order of appearance, each once.
     pub fn variables(&self, out: &mut Vec<Variable>) {
-        let mut add = |variable| {
+        let add = |variable| {
             if !out.contains(&variable) {
                 out.push(variable);
             }

@@ -208,7 +208,9 @@ pub fn inline_id(lexical: &str, datatype: &str) -> Option<Id> {
             "INF" => f64::INFINITY,
             "-INF" => f64::NEG_INFINITY,
             "NaN" => f64::NAN,
-            _ if lexical.bytes().all(|b| b.is_ascii_digit() || b".E-".contains(&b)) => lexical.parse().ok()?,
+            _ if lexical.bytes().all(|b| b.is_ascii_digit() || b".E-".contains(&b)) => {
+                lexical.parse().ok()?
+            }
             _ => return None,
         }),
         "boolean" => Inline::Boolean(lexical.parse().ok()?),
@@ -265,16 +267,17 @@ fn parse_date_time(lexical: &str) -> Option<Inline> {
 
 fn parse_date(text: &[u8]) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| {
-        text.get(range)?.iter().try_fold(0_i64, |value, byte| {
-            byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0'))
-        })
+        text.get(range)?
+            .iter()
+            .try_fold(0_i64, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0')))
     };
     if text.len() != 10 {
         return None;
     }
     // A day that does not exist comes back as another one, so the caller's comparison refuses it.
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    (year > 0 && (1..=12).contains(&month) && (1..=31).contains(&day)).then(|| days_from_civil(year, month, day))
+    (year > 0 && (1..=12).contains(&month) && (1..=31).contains(&day))
+        .then(|| days_from_civil(year, month, day))
 }
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar.
@@ -399,8 +402,20 @@ mod tests {
     #[test]
     fn ids_keep_the_order_of_values() {
         let sorted = [
-            vec![("-10", "integer"), ("-9", "integer"), ("0", "integer"), ("5", "integer"), ("50", "integer")],
-            vec![("-INF", "double"), ("-2.0E0", "double"), ("-1.0E0", "double"), ("0.0E0", "double"), ("1.5E0", "double")],
+            vec![
+                ("-10", "integer"),
+                ("-9", "integer"),
+                ("0", "integer"),
+                ("5", "integer"),
+                ("50", "integer"),
+            ],
+            vec![
+                ("-INF", "double"),
+                ("-2.0E0", "double"),
+                ("-1.0E0", "double"),
+                ("0.0E0", "double"),
+                ("1.5E0", "double"),
+            ],
             vec![("", "string"), ("a", "string"), ("aa", "string"), ("b", "string"), ("ba", "string")],
             vec![("1969-12-31", "date"), ("1970-01-01", "date"), ("2024-02-29", "date")],
         ];

@@ -52,12 +52,18 @@ impl TermParts<'_> {
                 let value = format!("{head}{tail}");
                 match kind {
                     LiteralKind::String => Literal::new_simple_literal(value),
-                    LiteralKind::Typed(iri) => Literal::new_typed_literal(value, NamedNodeRef::new_unchecked(iri)),
+                    LiteralKind::Typed(iri) => {
+                        Literal::new_typed_literal(value, NamedNodeRef::new_unchecked(iri))
+                    }
                     LiteralKind::Language(tag) => match tag.split_once("--") {
                         Some((tag, direction)) => Literal::new_directional_language_tagged_literal_unchecked(
                             value,
                             tag,
-                            if direction == "rtl" { oxrdf::BaseDirection::Rtl } else { oxrdf::BaseDirection::Ltr },
+                            if direction == "rtl" {
+                                oxrdf::BaseDirection::Rtl
+                            } else {
+                                oxrdf::BaseDirection::Ltr
+                            },
                         ),
                         None => Literal::new_language_tagged_literal_unchecked(value, tag),
                     },

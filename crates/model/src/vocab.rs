@@ -34,8 +34,26 @@ pub fn name_iri(namespace: &str, name: &str) -> String {
     iri.push_str(namespace);
     for c in name.chars() {
         match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' | '_' | '~' | ':' | '@' | '!' | '$' | '&' | '(' | ')'
-            | '*' | '+' | ',' | ';' | '=' | '/' => iri.push(c),
+            'a'..='z'
+            | 'A'..='Z'
+            | '0'..='9'
+            | '-'
+            | '.'
+            | '_'
+            | '~'
+            | ':'
+            | '@'
+            | '!'
+            | '$'
+            | '&'
+            | '('
+            | ')'
+            | '*'
+            | '+'
+            | ','
+            | ';'
+            | '='
+            | '/' => iri.push(c),
             c if c as u32 >= 0xA0 && !('\u{E000}'..='\u{F8FF}').contains(&c) && (c as u32) < 0xF_0000 => {
                 iri.push(c);
             }

@@ -115,7 +115,13 @@ pub trait Segment: Send + Sync {
     ///
     /// # Errors
     /// Damaged segment.
-    fn expand(&self, keys: &[Id], filter: EntryFilter, cursor: &mut Cursor, out: &mut Expansion) -> Result<()>;
+    fn expand(
+        &self,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()>;
 
     /// `out[i]` becomes the number of entries of `keys[i]` that pass `filter`.
     ///
@@ -135,7 +141,13 @@ pub trait Segment: Send + Sync {
     ///
     /// # Errors
     /// Damaged segment.
-    fn check_constant(&self, keys: &[Id], neighbour: Id, filter: EntryFilter, out: &mut Vec<u32>) -> Result<()>;
+    fn check_constant(
+        &self,
+        keys: &[Id],
+        neighbour: Id,
+        filter: EntryFilter,
+        out: &mut Vec<u32>,
+    ) -> Result<()>;
 
     /// Appends the distinct neighbours of one key that pass `filter`, ascending: the sorted list that
     /// intersections gallop over.

@@ -1,0 +1,409 @@
+//! The typed interface to a property graph: vertices, edges and properties without a query language.
+//!
+//! Names of labels, keys and edge labels are plain (`"airport"`); they stand for IRIs as
+//! [`vervet_model::vocab`] says. A name that contains `://` or starts with `urn:` is taken as an IRI
+//! itself, so a graph loaded as RDF is walked in the same way.
+//!
+//! # Cost
+//! Each call is one or two look-ups in the dictionary for the names and one batch call of a segment.
+//! # Source
+//! A first form of Table 1 of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive
+//! Queries", SIGMOD 2017. Different: directions, degrees and reach are calls of their own; writes and
+//! time ranges are not here.
+#![forbid(unsafe_code)]
+
+mod reach;
+
+use oxrdf::{NamedNodeRef, Term, TermRef};
+use std::borrow::Cow;
+pub use vervet_model::Direction;
+use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, VERTEX_NAMESPACE, iri_name, name_iri};
+use vervet_model::{Id, Result, Tag};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snapshot};
+
+/// A vertex of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Vertex(Id);
+
+/// An edge of a graph.
+///
+/// Two edges are the same if their statements are, and their ids where they have one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Edge {
+    /// Where it starts.
+    pub source: Vertex,
+    label: Id,
+    /// Where it ends.
+    pub target: Vertex,
+    id: Id,
+}
+
+/// What can have properties.
+pub trait Element: Copy {
+    #[doc(hidden)]
+    fn subject(self) -> Option<Id>;
+}
+
+impl Element for Vertex {
+    fn subject(self) -> Option<Id> {
+        Some(self.0)
+    }
+}
+
+impl Element for Edge {
+    fn subject(self) -> Option<Id> {
+        self.id.is_bound().then_some(self.id)
+    }
+}
+
+/// A graph as vertices, edges and properties. All statements count, of every named graph.
+#[derive(Clone, Copy)]
+pub struct Graph<'a> {
+    snapshot: &'a dyn Snapshot,
+}
+
+const ALL: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+const CHUNK: usize = 4096;
+
+impl<'a> Graph<'a> {
+    /// The graph of a snapshot.
+    #[must_use]
+    pub fn new(snapshot: &'a dyn Snapshot) -> Self {
+        Self { snapshot }
+    }
+
+    /// The vertex with this external id.
+    ///
+    /// # Errors
+    /// Damaged data, as for every call here.
+    pub fn vertex(&self, external_id: &str) -> Result<Option<Vertex>> {
+        Ok(self.lookup(VERTEX_NAMESPACE, external_id)?.filter(|id| id.is_vertex()).map(Vertex))
+    }
+
+    /// The external id of a vertex: its name, or its IRI, or `_:` and the label of a blank node.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn external_id(&self, vertex: Vertex) -> Result<String> {
+        self.name_of(VERTEX_NAMESPACE, vertex.0)
+    }
+
+    /// All vertices with a label, ascending by number.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn vertices_with_label(&self, label: &str) -> Result<Vec<Vertex>> {
+        let (Some(type_predicate), Some(label)) =
+            (self.snapshot.type_predicate(), self.lookup(LABEL_NAMESPACE, label)?)
+        else {
+            return Ok(Vec::new());
+        };
+        let mut vertices = Vec::new();
+        if let Some(segment) = self.snapshot.segment(type_predicate, Direction::In)? {
+            segment.neighbours(label, ALL, &mut vertices)?;
+        }
+        Ok(vertices.into_iter().filter(|id| id.is_vertex()).map(Vertex).collect())
+    }
+
+    /// All vertices that have this value for this property, ascending by number.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn vertices_with_property<'t>(
+        &self,
+        key: &str,
+        value: impl Into<TermRef<'t>>,
+    ) -> Result<Vec<Vertex>> {
+        let mut vertices = Vec::new();
+        if let (Some(segment), Some(value)) =
+            (self.segment(key, Direction::In)?, self.snapshot.lookup(value.into())?)
+        {
+            segment.neighbours(value, ALL, &mut vertices)?;
+        }
+        Ok(vertices.into_iter().filter(|id| id.is_vertex()).map(Vertex).collect())
+    }
+
+    /// The labels of a vertex.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn labels(&self, vertex: Vertex) -> Result<Vec<String>> {
+        let mut labels = Vec::new();
+        if let Some(predicate) = self.snapshot.type_predicate()
+            && let Some(segment) = self.snapshot.segment(predicate, Direction::Out)?
+        {
+            segment.neighbours(vertex.0, ALL, &mut labels)?;
+        }
+        labels.into_iter().map(|label| self.name_of(LABEL_NAMESPACE, label)).collect()
+    }
+
+    /// The vertices at the other end of the edges with this label; parallel edges repeat them.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn neighbours(&self, vertex: Vertex, label: &str, direction: Direction) -> Result<Vec<Vertex>> {
+        let Some(segment) = self.segment(label, direction)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for_each_entry(segment, vertex.0, false, &mut |neighbour, _| found.push(neighbour))?;
+        Ok(found.into_iter().filter(|id| id.is_vertex()).map(Vertex).collect())
+    }
+
+    /// The edges of a vertex with this label.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn edges(&self, vertex: Vertex, label: &str, direction: Direction) -> Result<Vec<Edge>> {
+        let (Some(label), Some(segment)) =
+            (self.lookup(KEY_NAMESPACE, label)?, self.segment(label, direction)?)
+        else {
+            return Ok(Vec::new());
+        };
+        let mut edges = Vec::new();
+        let mut add = |neighbour: Id, id: Id| {
+            let (source, target) = match direction {
+                Direction::Out => (vertex, Vertex(neighbour)),
+                Direction::In => (Vertex(neighbour), vertex),
+            };
+            if neighbour.is_vertex() {
+                edges.push(Edge { source, label, target, id });
+            }
+        };
+        // Edges with an id first, then those that are plain statements.
+        let mut with_id: Vec<Id> = Vec::new();
+        for_each_entry(segment, vertex.0, true, &mut |neighbour, id| {
+            with_id.push(neighbour);
+            add(neighbour, id);
+        })?;
+        let mut plain = Vec::new();
+        for_each_entry(segment, vertex.0, false, &mut |neighbour, _| plain.push(neighbour))?;
+        for neighbour in plain {
+            match with_id.iter().position(|other| *other == neighbour) {
+                Some(at) => {
+                    with_id.swap_remove(at);
+                }
+                None => add(neighbour, Id::UNBOUND),
+            }
+        }
+        Ok(edges)
+    }
+
+    /// Number of edges of a vertex with this label (parallel ones counted).
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn degree(&self, vertex: Vertex, label: &str, direction: Direction) -> Result<u64> {
+        let Some(segment) = self.segment(label, direction)? else { return Ok(0) };
+        let mut degrees = Vec::new();
+        segment.degrees(&[vertex.0], ALL, &mut degrees)?;
+        Ok(degrees.first().copied().unwrap_or(0))
+    }
+
+    /// The label of an edge.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn edge_label(&self, edge: Edge) -> Result<String> {
+        self.name_of(KEY_NAMESPACE, edge.label)
+    }
+
+    /// The first value of a property (values are ordered by id).
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn property(&self, element: impl Element, key: &str) -> Result<Option<Term>> {
+        Ok(self.property_values(element, key)?.into_iter().next())
+    }
+
+    /// All values of a property.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn property_values(&self, element: impl Element, key: &str) -> Result<Vec<Term>> {
+        let (Some(subject), Some(segment)) = (element.subject(), self.segment(key, Direction::Out)?) else {
+            return Ok(Vec::new());
+        };
+        let mut values = Vec::new();
+        segment.neighbours(subject, ALL, &mut values)?;
+        values.into_iter().map(|value| self.term(value)).collect()
+    }
+
+    /// All properties: key and value, by predicate.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn properties(&self, element: impl Element) -> Result<Vec<(String, Term)>> {
+        let Some(subject) = element.subject() else { return Ok(Vec::new()) };
+        let external_id = self.lookup("", EDGE_ID)?;
+        let mut properties = Vec::new();
+        for &(predicate, _) in self.snapshot.predicates() {
+            let is_property =
+                Some(predicate) != self.snapshot.type_predicate() && Some(predicate) != external_id;
+            let Some(segment) = self.snapshot.segment(predicate, Direction::Out)?.filter(|_| is_property)
+            else {
+                continue;
+            };
+            let mut values = Vec::new();
+            segment.neighbours(subject, ALL, &mut values)?;
+            for value in values.into_iter().filter(|value| value.is_stored_literal()) {
+                properties.push((self.name_of(KEY_NAMESPACE, predicate)?, self.term(value)?));
+            }
+        }
+        Ok(properties)
+    }
+
+    /// The term of a vertex: its IRI or blank node.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn vertex_term(&self, vertex: Vertex) -> Result<Term> {
+        self.term(vertex.0)
+    }
+
+    fn term(&self, id: Id) -> Result<Term> {
+        let mut term = None;
+        self.snapshot.read_term(id, &mut String::new(), &mut |parts| term = Some(parts.to_term()))?;
+        term.ok_or_else(|| vervet_model::Error::internal(format!("no term was read for {id:?}")))
+    }
+
+    fn name_of(&self, namespace: &str, id: Id) -> Result<String> {
+        let mut text = String::new();
+        self.snapshot.read_term(id, &mut String::new(), &mut |parts| parts.write_str(&mut text))?;
+        if id.tag() == Tag::Vertex && self.snapshot.is_blank(id)? {
+            return Ok(format!("_:{text}"));
+        }
+        Ok(iri_name(namespace, &text).unwrap_or(text))
+    }
+
+    fn lookup(&self, namespace: &str, name: &str) -> Result<Option<Id>> {
+        let iri = if name.contains("://") || name.starts_with("urn:") {
+            Cow::Borrowed(name)
+        } else {
+            Cow::Owned(name_iri(namespace, name))
+        };
+        self.snapshot.lookup(NamedNodeRef::new_unchecked(&iri).into())
+    }
+
+    fn segment(&self, key: &str, direction: Direction) -> Result<Option<&'a dyn Segment>> {
+        match self.lookup(KEY_NAMESPACE, key)? {
+            Some(predicate) => self.snapshot.segment(predicate, direction),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Calls `visit` with neighbour and edge id of each entry of `key`; with `with_edges` only entries that
+/// have an edge id are visited.
+fn for_each_entry(
+    segment: &dyn Segment,
+    key: Id,
+    with_edges: bool,
+    visit: &mut dyn FnMut(Id, Id),
+) -> Result<()> {
+    let mut expansion = Expansion::new(CHUNK);
+    expansion.want_edges = with_edges;
+    let mut cursor = Cursor::default();
+    while cursor.row < 1 {
+        expansion.clear();
+        segment.expand(&[key], ALL, &mut cursor, &mut expansion)?;
+        for (i, &neighbour) in expansion.neighbours.iter().enumerate() {
+            visit(neighbour, expansion.edges.get(i).copied().unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxrdf::{Literal, NamedNode};
+    use vervet_model::vocab::RDF_TYPE;
+    use vervet_testkit::{MemorySnapshot, Statement};
+
+    fn iri(graph: &mut MemorySnapshot, namespace: &str, name: &str) -> Id {
+        graph.intern(&NamedNode::new_unchecked(name_iri(namespace, name)).into())
+    }
+
+    /// Two airports with two parallel routes of different length, and a country.
+    fn sample() -> MemorySnapshot {
+        let mut graph = MemorySnapshot::default();
+        let type_predicate = graph.intern(&NamedNode::new_unchecked(RDF_TYPE).into());
+        let plain = |subject, predicate, object| Statement {
+            subject,
+            predicate,
+            object,
+            graph: Id::UNBOUND,
+            edge: Id::UNBOUND,
+        };
+        let [a, b, c] = ["1", "2", "AT"].map(|name| iri(&mut graph, VERTEX_NAMESPACE, name));
+        let [airport, country] = ["airport", "country"].map(|name| iri(&mut graph, LABEL_NAMESPACE, name));
+        let [route, dist, code, contains] =
+            ["route", "dist", "code", "contains"].map(|name| iri(&mut graph, KEY_NAMESPACE, name));
+        for (vertex, label) in [(a, airport), (b, airport), (c, country)] {
+            graph.add(plain(vertex, type_predicate, label));
+        }
+        for (vertex, text) in [(a, "VIE"), (b, "GRZ")] {
+            let value = graph.intern(&Literal::from(text).into());
+            graph.add(plain(vertex, code, value));
+        }
+        for length in [100, 200] {
+            let edge = graph.add_edge(a, route, b, Id::UNBOUND);
+            let value = graph.intern(&Literal::from(length).into());
+            graph.add(plain(edge, dist, value));
+        }
+        graph.add(plain(c, contains, a));
+        graph.finish()
+    }
+
+    #[test]
+    fn vertices_edges_and_properties_are_found() -> Result<()> {
+        let snapshot = sample();
+        let graph = Graph::new(&snapshot);
+        let vienna = graph.vertex("1")?.expect("vertex 1 was added");
+        assert_eq!(graph.vertices_with_label("airport")?.len(), 2);
+        assert_eq!(graph.vertices_with_property("code", &Literal::from("VIE"))?, [vienna]);
+        assert_eq!(graph.external_id(vienna)?, "1");
+        assert_eq!(graph.labels(vienna)?, ["airport"]);
+        assert_eq!(graph.degree(vienna, "route", Direction::Out)?, 2);
+        assert_eq!(graph.neighbours(vienna, "route", Direction::Out)?.len(), 2);
+        assert_eq!(graph.neighbours(vienna, "contains", Direction::In)?.len(), 1);
+        let edges = graph.edges(vienna, "route", Direction::Out)?;
+        let mut lengths: Vec<String> = Vec::new();
+        for edge in &edges {
+            assert_eq!(graph.edge_label(*edge)?, "route");
+            lengths.push(graph.property(*edge, "dist")?.expect("every route has a length").to_string());
+        }
+        lengths.sort();
+        assert_eq!(lengths.len(), 2);
+        assert!(lengths[0].starts_with("\"100\"") && lengths[1].starts_with("\"200\""), "{lengths:?}");
+        let contains = graph.edges(vienna, "contains", Direction::In)?;
+        assert_eq!(contains.len(), 1);
+        assert_eq!(graph.properties(contains[0])?, []);
+        assert_eq!(graph.properties(vienna)?.len(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn unknown_names_are_empty_answers() -> Result<()> {
+        let snapshot = sample();
+        let graph = Graph::new(&snapshot);
+        let vienna = graph.vertex("1")?.expect("vertex 1 was added");
+        assert_eq!(graph.vertex("7")?, None);
+        assert!(graph.vertices_with_label("planet")?.is_empty());
+        assert!(graph.neighbours(vienna, "likes", Direction::Out)?.is_empty());
+        assert_eq!(graph.degree(vienna, "likes", Direction::In)?, 0);
+        assert_eq!(graph.property(vienna, "colour")?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn reach_follows_edges_to_the_end() -> Result<()> {
+        let snapshot = sample();
+        let graph = Graph::new(&snapshot);
+        let country = graph.vertex("AT")?.expect("the country was added");
+        let vienna = graph.vertex("1")?.expect("vertex 1 was added");
+        assert_eq!(graph.reach(country, "contains", Direction::Out)?, [vienna]);
+        assert_eq!(graph.reach(vienna, "route", Direction::Out)?.len(), 1);
+        assert!(graph.reach(vienna, "contains", Direction::Out)?.is_empty());
+        Ok(())
+    }
+}

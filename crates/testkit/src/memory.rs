@@ -1,0 +1,419 @@
+//! A snapshot made of sorted vectors: the reference implementation.
+//!
+//! # Cost
+//! Look-ups are binary searches in whole segments; building sorts everything. For tests only.
+
+use oxrdf::{BlankNode, GraphName, Quad, Term, TermRef};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use vervet_model::{
+    Direction, Error, Id, Inline, LiteralKind, Result, Tag, TermParts, inline_id,
+    vocab::{EDGE_NAMESPACE, RDF_TYPE},
+};
+use vervet_snapshot::{
+    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, Segment, SegmentStatistics, Snapshot,
+};
+
+/// A statement as ids; `graph` and `edge` are [`Id::UNBOUND`] for the default graph and for no edge id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Statement {
+    /// Vertex or edge.
+    pub subject: Id,
+    /// Vertex.
+    pub predicate: Id,
+    /// Anything.
+    pub object: Id,
+    /// Graph.
+    pub graph: Id,
+    /// Edge id.
+    pub edge: Id,
+}
+
+/// A graph in memory, complete and immutable once the first query has been asked.
+#[derive(Default, Debug)]
+pub struct MemorySnapshot {
+    ids: HashMap<Term, Id>,
+    vertices: Vec<Term>,
+    literals: Vec<Term>,
+    edges: Vec<[Id; 4]>,
+    statements: BTreeSet<Statement>,
+    segments: BTreeMap<(Id, Direction), MemorySegment>,
+    predicates: Vec<(Id, u64)>,
+    graphs: Vec<(Id, u64)>,
+    classes: BTreeMap<Id, Vec<ClassId>>,
+    class_sizes: BTreeMap<ClassId, u64>,
+}
+
+#[derive(Debug)]
+struct MemorySegment {
+    /// `(key, neighbour, graph, edge)`, ascending.
+    entries: Vec<[Id; 4]>,
+    keys: Vec<Id>,
+    statistics: SegmentStatistics,
+}
+
+impl MemorySnapshot {
+    /// A snapshot of these quads.
+    pub fn from_quads(quads: impl IntoIterator<Item = Quad>) -> Self {
+        let mut snapshot = Self::default();
+        for quad in quads {
+            let subject = snapshot.intern(&quad.subject.into());
+            let predicate = snapshot.intern(&quad.predicate.into());
+            let object = snapshot.intern(&quad.object);
+            let graph = match quad.graph_name {
+                GraphName::NamedNode(node) => snapshot.intern(&node.into()),
+                GraphName::BlankNode(node) => snapshot.intern(&node.into()),
+                GraphName::DefaultGraph => Id::UNBOUND,
+            };
+            snapshot.add(Statement { subject, predicate, object, graph, edge: Id::UNBOUND });
+        }
+        snapshot.finish()
+    }
+
+    /// The id of a term, new if need be.
+    pub fn intern(&mut self, term: &Term) -> Id {
+        if let Some(id) = fixed_id(term.as_ref()) {
+            return id;
+        }
+        if let Some(&id) = self.ids.get(term) {
+            return id;
+        }
+        let id = if matches!(term, Term::Literal(_)) {
+            self.literals.push(term.clone());
+            Id::literal(self.literals.len() as u64 - 1)
+        } else {
+            self.vertices.push(term.clone());
+            Id::vertex(self.vertices.len() as u64 - 1)
+        };
+        self.ids.insert(term.clone(), id);
+        id
+    }
+
+    /// Adds a statement; call [`MemorySnapshot::finish`] after the last one.
+    pub fn add(&mut self, statement: Statement) {
+        self.statements.insert(statement);
+    }
+
+    /// Adds a statement with an edge id of its own and returns that id.
+    pub fn add_edge(&mut self, subject: Id, predicate: Id, object: Id, graph: Id) -> Id {
+        let edge = Id::edge(self.edges.len() as u64);
+        self.edges.push([subject, predicate, object, graph]);
+        self.add(Statement { subject, predicate, object, graph, edge });
+        edge
+    }
+
+    /// Builds segments and statistics.
+    #[must_use]
+    pub fn finish(mut self) -> Self {
+        let type_predicate =
+            self.ids.get(&Term::NamedNode(oxrdf::NamedNode::new_unchecked(RDF_TYPE))).copied();
+        let mut types: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
+        let mut graphs: BTreeMap<Id, u64> = BTreeMap::new();
+        let mut entries: BTreeMap<(Id, Direction), Vec<[Id; 4]>> = BTreeMap::new();
+        for s in &self.statements {
+            if Some(s.predicate) == type_predicate {
+                types.entry(s.subject).or_default().insert(s.object);
+            }
+            if s.graph.is_bound() {
+                *graphs.entry(s.graph).or_default() += 1;
+            }
+            for (direction, key, neighbour) in
+                [(Direction::Out, s.subject, s.object), (Direction::In, s.object, s.subject)]
+            {
+                let entry = [key, neighbour, s.graph, s.edge];
+                entries.entry((s.predicate, direction)).or_default().push(entry);
+            }
+        }
+        let mut class_of_set: BTreeMap<&BTreeSet<Id>, ClassId> = BTreeMap::new();
+        let mut class_of: BTreeMap<Id, ClassId> = BTreeMap::new();
+        for (&vertex, set) in &types {
+            let next = usize::from(ClassId::FIRST.0) + class_of_set.len();
+            let fresh = ClassId(u16::try_from(next.min(ClassId::COUNT_MAX)).expect("few classes"));
+            let class = if next < ClassId::COUNT_MAX || class_of_set.contains_key(set) {
+                *class_of_set.entry(set).or_insert(fresh)
+            } else {
+                ClassId::OTHER
+            };
+            class_of.insert(vertex, class);
+            *self.class_sizes.entry(class).or_default() += 1;
+            for &type_id in set {
+                let classes = self.classes.entry(type_id).or_default();
+                if let Err(at) = classes.binary_search(&class) {
+                    classes.insert(at, class);
+                }
+            }
+        }
+        let untyped = self.vertices.len() as u64 - class_of.keys().filter(|id| id.is_vertex()).count() as u64;
+        self.class_sizes.insert(ClassId::UNTYPED, untyped);
+        self.class_sizes.insert(ClassId::LITERAL, self.literals.len() as u64);
+        let class = |id: Id| match id.tag() {
+            Tag::Vertex | Tag::Edge => class_of.get(&id).copied().unwrap_or(ClassId::UNTYPED),
+            _ => ClassId::LITERAL,
+        };
+        for (name, mut entries) in entries {
+            entries.sort_unstable();
+            entries.dedup();
+            let segment = MemorySegment::new(entries, &class);
+            if name.1 == Direction::Out {
+                self.predicates.push((name.0, segment.statistics.entries));
+            }
+            self.segments.insert(name, segment);
+        }
+        self.graphs = graphs.into_iter().collect();
+        self
+    }
+
+    fn parts<'a>(&'a self, id: Id, scratch: &'a mut String) -> Result<TermParts<'a>> {
+        let missing = || Error::internal(format!("no term has the id {id:?}"));
+        let number = usize::try_from(id.payload()).map_err(|_| missing())?;
+        let term = match id.tag() {
+            Tag::Edge => return Ok(TermParts::Edge(id.payload())),
+            Tag::Vertex => self.vertices.get(number).ok_or_else(missing)?,
+            Tag::Literal => self.literals.get(number).ok_or_else(missing)?,
+            _ => {
+                let value = Inline::from_id(id).ok_or_else(missing)?;
+                scratch.clear();
+                value.write_lexical(scratch);
+                let kind = match value {
+                    Inline::ShortString { .. } => LiteralKind::String,
+                    _ => LiteralKind::Typed(value.datatype()),
+                };
+                return Ok(TermParts::Literal { head: scratch, tail: "", kind });
+            }
+        };
+        Ok(match term {
+            Term::NamedNode(node) => TermParts::Iri { namespace: "", local: node.as_str() },
+            Term::BlankNode(node) => TermParts::Blank(node.as_str()),
+            Term::Literal(literal) => {
+                let kind = if let Some(language) = literal.language() {
+                    scratch.clear();
+                    scratch.push_str(language);
+                    if let Some(direction) = literal.direction() {
+                        scratch.push_str("--");
+                        scratch.push_str(if direction == oxrdf::BaseDirection::Rtl { "rtl" } else { "ltr" });
+                    }
+                    LiteralKind::Language(scratch)
+                } else if literal.datatype() == oxrdf::vocab::xsd::STRING {
+                    LiteralKind::String
+                } else {
+                    LiteralKind::Typed(literal.datatype().as_str())
+                };
+                TermParts::Literal { head: literal.value(), tail: "", kind }
+            }
+            Term::Triple(_) => return Err(missing()),
+        })
+    }
+}
+
+/// The id of terms that need no dictionary.
+fn fixed_id(term: TermRef<'_>) -> Option<Id> {
+    match term {
+        TermRef::NamedNode(node) => Some(Id::edge(node.as_str().strip_prefix(EDGE_NAMESPACE)?.parse().ok()?)),
+        TermRef::Literal(literal) if literal.language().is_none() => {
+            inline_id(literal.value(), literal.datatype().as_str())
+        }
+        _ => None,
+    }
+}
+
+impl Snapshot for MemorySnapshot {
+    fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>> {
+        Ok(match fixed_id(term) {
+            Some(id) if id.tag() == Tag::Edge && id.payload() >= self.edge_count() => None,
+            Some(id) => Some(id),
+            None => self.ids.get(&term.into_owned()).copied(),
+        })
+    }
+
+    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        read(self.parts(id, scratch)?);
+        Ok(())
+    }
+
+    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        let mut scratch = String::new();
+        for &id in ids {
+            self.parts(id, &mut scratch)?.write_nt(out);
+            ends.push(out.len());
+        }
+        Ok(())
+    }
+
+    fn is_blank(&self, id: Id) -> Result<bool> {
+        Ok(id.is_vertex()
+            && matches!(self.parts(id, &mut String::new())?.to_term(), Term::BlankNode(BlankNode { .. })))
+    }
+
+    fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
+        Ok(self.segments.get(&(predicate, direction)).map(|segment| segment as &dyn Segment))
+    }
+
+    fn predicates(&self) -> &[(Id, u64)] {
+        &self.predicates
+    }
+
+    fn graphs(&self) -> &[(Id, u64)] {
+        &self.graphs
+    }
+
+    fn type_predicate(&self) -> Option<Id> {
+        self.ids.get(&Term::NamedNode(oxrdf::NamedNode::new_unchecked(RDF_TYPE))).copied()
+    }
+
+    fn vertex_count(&self) -> u64 {
+        self.vertices.len() as u64
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.edges.len() as u64
+    }
+
+    fn literal_count(&self) -> u64 {
+        self.literals.len() as u64
+    }
+
+    fn statement_count(&self) -> u64 {
+        self.statements.len() as u64
+    }
+
+    fn edge(&self, edge: Id) -> Result<[Id; 4]> {
+        let number = usize::try_from(edge.payload()).unwrap_or(usize::MAX);
+        self.edges.get(number).copied().ok_or_else(|| Error::internal(format!("there is no edge {edge:?}")))
+    }
+
+    fn classes_of_type(&self, type_id: Id) -> &[ClassId] {
+        self.classes.get(&type_id).map_or(&[], Vec::as_slice)
+    }
+
+    fn class_size(&self, class: ClassId) -> u64 {
+        self.class_sizes.get(&class).copied().unwrap_or_default()
+    }
+}
+
+impl MemorySegment {
+    fn new(entries: Vec<[Id; 4]>, class: &dyn Fn(Id) -> ClassId) -> Self {
+        let mut keys: Vec<Id> = entries.iter().map(|entry| entry[0]).collect();
+        keys.dedup();
+        let mut flows: BTreeMap<(ClassId, ClassId), u64> = BTreeMap::new();
+        for entry in &entries {
+            *flows.entry((class(entry[0]), class(entry[1]))).or_default() += 1;
+        }
+        let mut keys_of_class: BTreeMap<ClassId, u64> = BTreeMap::new();
+        for &key in &keys {
+            *keys_of_class.entry(class(key)).or_default() += 1;
+        }
+        let neighbours: BTreeSet<Id> = entries.iter().map(|entry| entry[1]).collect();
+        let statistics = SegmentStatistics {
+            keys: keys.len() as u64,
+            entries: entries.len() as u64,
+            neighbours: neighbours.len() as u64,
+            degree_max: entries.chunk_by(|a, b| a[0] == b[0]).map(|run| run.len() as u64).max().unwrap_or(0),
+            has_named_graphs: entries.iter().any(|entry| entry[2].is_bound()),
+            has_edges: entries.iter().any(|entry| entry[3].is_bound()),
+            literals_only: neighbours.iter().all(|id| id.is_stored_literal()),
+            vertices_only: neighbours.iter().all(|id| id.is_vertex()),
+            flows: flows
+                .into_iter()
+                .map(|((source, target), entries)| Flow { source, target, entries })
+                .collect(),
+            keys_of_class: keys_of_class.into_iter().collect(),
+        };
+        Self { entries, keys, statistics }
+    }
+
+    /// The entries of `key` that pass `filter`.
+    fn matching(&self, key: Id, filter: EntryFilter, edges: bool) -> Vec<[Id; 4]> {
+        let start = self.entries.partition_point(|entry| entry[0] < key);
+        let mut found: Vec<_> = self.entries[start..]
+            .iter()
+            .take_while(|entry| entry[0] == key)
+            .filter(|entry| match filter.graph {
+                GraphFilter::Default => !entry[2].is_bound(),
+                GraphFilter::Named(graph) => entry[2] == graph,
+                GraphFilter::AnyNamed => entry[2].is_bound(),
+                GraphFilter::Any => true,
+            })
+            .filter(|entry| !edges || entry[3].is_bound())
+            .copied()
+            .collect();
+        if !filter.parallel && !edges {
+            found.dedup_by(|b, a| a[1..3] == b[1..3]);
+        }
+        found
+    }
+}
+
+impl Segment for MemorySegment {
+    fn statistics(&self) -> &SegmentStatistics {
+        &self.statistics
+    }
+
+    fn expand(
+        &self,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()> {
+        while cursor.row < keys.len() {
+            let found = self.matching(keys[cursor.row], filter, out.want_edges);
+            let offset = usize::try_from(cursor.offset).expect("an offset into memory");
+            for entry in &found[offset..] {
+                if out.room() == 0 {
+                    return Ok(());
+                }
+                out.rows.push(u32::try_from(cursor.row).expect("a batch is small"));
+                out.neighbours.push(entry[1]);
+                if out.want_edges {
+                    out.edges.push(entry[3]);
+                }
+                if out.want_graphs {
+                    out.graphs.push(entry[2]);
+                }
+                cursor.offset += 1;
+            }
+            *cursor = Cursor { row: cursor.row + 1, offset: 0 };
+        }
+        Ok(())
+    }
+
+    fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
+        out.clear();
+        out.extend(keys.iter().map(|&key| self.matching(key, filter, false).len() as u64));
+        Ok(())
+    }
+
+    fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
+        for (row, (&key, &neighbour)) in keys.iter().zip(neighbours).enumerate() {
+            if self.matching(key, filter, false).iter().any(|entry| entry[1] == neighbour) {
+                out.push(u32::try_from(row).expect("a batch is small"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_constant(
+        &self,
+        keys: &[Id],
+        neighbour: Id,
+        filter: EntryFilter,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        self.check(keys, &vec![neighbour; keys.len()], filter, out)
+    }
+
+    fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
+        let start = out.len();
+        out.extend(self.matching(key, filter, false).iter().map(|entry| entry[1]));
+        let mut distinct: Vec<_> = out.drain(start..).collect();
+        distinct.dedup();
+        out.extend(distinct);
+        Ok(())
+    }
+
+    fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64> {
+        let start = usize::try_from(position).expect("a position in memory").min(self.keys.len());
+        let end = start.saturating_add(limit).min(self.keys.len());
+        out.extend_from_slice(&self.keys[start..end]);
+        Ok(end as u64)
+    }
+}
