@@ -4,21 +4,7 @@
 //! lines, so the loader knows no storage.
 
 use vervet_model::{Id, LiteralKind, Result};
-
-/// A statement with all that it may have.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Statement {
-    /// A vertex, or an edge whose property this is.
-    pub subject: Id,
-    /// The predicate, key or edge label.
-    pub predicate: Id,
-    /// A vertex or a value.
-    pub object: Id,
-    /// The named graph; [`Id::UNBOUND`]: the default graph.
-    pub graph: Id,
-    /// The identity of the statement; [`Id::UNBOUND`]: it has none.
-    pub edge: Id,
-}
+pub use vervet_model::Statement;
 
 /// A term in borrowed pieces, checked and unescaped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -59,19 +59,4 @@ pub use segment::BaseSegment;
 pub use statements::Statements;
 pub use store::{PartSize, Store};
 
-use vervet_model::Id;
-
-/// A statement as ids.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Statement {
-    /// A vertex or an edge.
-    pub subject: Id,
-    /// A vertex.
-    pub predicate: Id,
-    /// A vertex, an edge or a value.
-    pub object: Id,
-    /// A vertex; [`Id::UNBOUND`]: the default graph.
-    pub graph: Id,
-    /// An edge; [`Id::UNBOUND`]: none. Statements without one are a set, those with one are all kept.
-    pub edge: Id,
-}
+pub use vervet_model::Statement;

@@ -1,0 +1,152 @@
+//! A pattern with its constants looked up and the statistics of its segments at hand.
+
+use crate::classes::{ClassSet, Collector, Distribution};
+use crate::set::VariableSet;
+use std::rc::Rc;
+use vervet_algebra::Variable;
+use vervet_kernel::plan::{Access, Match, Operand};
+use vervet_model::{Direction, Id};
+use vervet_snapshot::{ClassId, GraphFilter, Segment, SegmentStatistics, Snapshot};
+
+/// One end of a statement.
+pub(crate) type End = Operand;
+
+/// The variable of an operand.
+pub(crate) fn variable_of(operand: Operand) -> Option<Variable> {
+    match operand {
+        Operand::Variable(variable) => Some(variable),
+        Operand::Constant(_) => None,
+    }
+}
+
+/// One direction of the segment of an atom.
+pub(crate) struct Side<'a> {
+    /// The segment itself.
+    pub(crate) segment: &'a dyn Segment,
+    /// Its exact counts.
+    pub(crate) statistics: &'a SegmentStatistics,
+    /// For each class of keys: neighbours of a vertex of that class on average, and the fraction of its
+    /// vertices that are keys at all. Sorted by class.
+    pub(crate) fans: Rc<[Fan]>,
+}
+
+/// See [`Side::fans`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fan {
+    pub(crate) class: ClassId,
+    /// Vertices of the class, or keys where the class has no size.
+    pub(crate) size: f64,
+    /// Neighbours of one vertex on average.
+    pub(crate) degree: f64,
+    /// Fraction of the vertices that have neighbours.
+    pub(crate) keys: f64,
+}
+
+impl<'a> Side<'a> {
+    pub(crate) fn new(segment: &'a dyn Segment, snapshot: &dyn Snapshot) -> Self {
+        let statistics = segment.statistics();
+        let mut flows = statistics.flows.iter().peekable();
+        let fans = statistics
+            .keys_of_class
+            .iter()
+            .map(|&(class, keys)| {
+                let mut entries = 0;
+                while let Some(flow) = flows.next_if(|flow| flow.source <= class) {
+                    if flow.source == class {
+                        entries += flow.entries;
+                    }
+                }
+                // Literals, edges and strange data have no class size; then keys are all that is known.
+                let size = snapshot.class_size(class).max(keys).max(1) as f64;
+                Fan { class, size, degree: entries as f64 / size, keys: keys as f64 / size }
+            })
+            .collect();
+        Self { segment, statistics, fans }
+    }
+
+    /// The fan of a class.
+    pub(crate) fn fan(&self, class: ClassId) -> Option<&Fan> {
+        self.fans.binary_search_by_key(&class, |fan| fan.class).ok().map(|at| &self.fans[at])
+    }
+
+    /// Neighbours of a random key.
+    pub(crate) fn average_degree(&self) -> f64 {
+        self.statistics.entries as f64 / self.statistics.keys.max(1) as f64
+    }
+
+    /// The classes of random keys.
+    pub(crate) fn key_classes(&self) -> Distribution {
+        Distribution::normalised(
+            self.statistics.keys_of_class.iter().map(|&(class, keys)| (class, keys as f64)).collect(),
+        )
+    }
+
+    /// The classes of the keys and of the neighbours of random entries whose key passes.
+    pub(crate) fn entry_classes(&self, key_passes: impl Fn(ClassId) -> bool) -> (Distribution, Distribution) {
+        let (mut keys, mut neighbours) = (Collector::new(), Collector::new());
+        for flow in self.statistics.flows.iter().filter(|flow| key_passes(flow.source)) {
+            keys.add(flow.source, flow.entries as f64);
+            neighbours.add(flow.target, flow.entries as f64);
+        }
+        (keys.finish(), neighbours.finish())
+    }
+}
+
+/// A pattern of a join.
+pub(crate) struct Atom<'a> {
+    /// Subject and object; for atoms in general form those are in `general`.
+    pub(crate) subject: End,
+    /// See `subject`.
+    pub(crate) object: End,
+    /// Where its entries are; the direction is filled in by [`Atom::access`].
+    pub(crate) predicate: Id,
+    pub(crate) graph: GraphFilter,
+    pub(crate) parallel: bool,
+    /// By [`Direction`].
+    pub(crate) sides: [Option<Side<'a>>; 2],
+    /// Exact degree of the subject or object if it is constant, by [`Direction`].
+    pub(crate) degrees: [Option<f64>; 2],
+    /// A pattern that only [`vervet_kernel::plan::Step::Match`] can do.
+    pub(crate) general: Option<(Match, f64)>,
+    /// `?x rdf:type C`: the classes whose vertices have the type for certain.
+    pub(crate) types: Option<ClassSet>,
+    /// Whether an existing entry counts once at most, so that checks and intersections are right.
+    pub(crate) counts_once: bool,
+    /// Whether the other atoms imply it.
+    pub(crate) implied: bool,
+    /// All its variables.
+    pub(crate) variables: VariableSet,
+}
+
+impl<'a> Atom<'a> {
+    pub(crate) fn access(&self, direction: Direction) -> Access {
+        Access { predicate: self.predicate, direction, graph: self.graph, parallel: self.parallel }
+    }
+
+    /// Key and neighbour in this direction.
+    pub(crate) fn ends(&self, direction: Direction) -> (End, End) {
+        match direction {
+            Direction::Out => (self.subject, self.object),
+            Direction::In => (self.object, self.subject),
+        }
+    }
+
+    pub(crate) fn side(&self, direction: Direction) -> Option<&Side<'a>> {
+        self.sides[direction as usize].as_ref()
+    }
+
+    /// The general form of this atom.
+    pub(crate) fn to_match(&self) -> Match {
+        match self.general {
+            Some((general, _)) => general,
+            None => Match {
+                subject: self.subject,
+                predicate: Operand::Constant(self.predicate),
+                object: self.object,
+                graph: vervet_kernel::plan::GraphOperand::Filter(self.graph),
+                edge: None,
+                parallel: self.parallel,
+            },
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Joins of patterns: look up constants, infer classes, search an order, add its steps.
+
+use crate::atom::{Atom, Side, variable_of};
+use crate::classes::ClassSet;
+use crate::domain::{Domains, infer};
+use crate::filter::Conjunct;
+use crate::flow::Flow;
+use crate::lower::Planner;
+use crate::search::{Action, Search};
+use crate::set::VariableSet;
+use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
+use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
+use vervet_model::{Direction, Id, Result, Tag};
+use vervet_snapshot::{EntryFilter, GraphFilter};
+
+impl<'a> Planner<'a> {
+    /// Joins `flow` with `patterns`.
+    pub(crate) fn lower_patterns(
+        &mut self,
+        patterns: &[&Pattern],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        mut filters: Vec<Conjunct>,
+    ) -> Result<()> {
+        if flow.empty {
+            return Ok(());
+        }
+        let variables: VariableSet = patterns.iter().flat_map(|pattern| pattern.variables()).collect();
+        if !self.bind_constants(&variables, flow, &mut filters)? {
+            flow.make_empty();
+            return Ok(());
+        }
+        for (at, chunk) in patterns.chunks(Search::ATOMS_MAX).enumerate() {
+            let after = patterns.iter().skip((at + 1) * Search::ATOMS_MAX);
+            let needed = needed.clone().union(&after.flat_map(|pattern| pattern.variables()).collect());
+            let mut atoms = Vec::with_capacity(chunk.len());
+            for pattern in chunk {
+                match self.resolve(pattern, flow)? {
+                    Some(atom) => atoms.push(atom),
+                    None => {
+                        flow.make_empty();
+                        return Ok(());
+                    }
+                }
+            }
+            let mut domains: Domains = std::mem::take(&mut flow.domains);
+            if self.options.inference && !infer(&mut atoms, &mut domains) {
+                flow.make_empty();
+                return Ok(());
+            }
+            flow.domains = domains;
+            self.search(&atoms, flow, &needed, &mut filters);
+        }
+        // Variables that only implied patterns mention cannot exist, so all are bound now.
+        flow.possible.add_all(&variables);
+        flow.certain.add_all(&variables);
+        self.apply(filters, flow);
+        Ok(())
+    }
+
+    /// Turns conditions that fix a variable into values; `false`: no value can be the right one.
+    fn bind_constants(
+        &mut self,
+        variables: &VariableSet,
+        flow: &mut Flow,
+        filters: &mut Vec<Conjunct>,
+    ) -> Result<bool> {
+        let mut left = Vec::with_capacity(filters.len());
+        for filter in std::mem::take(filters) {
+            match filter.as_binding() {
+                Some((variable, term)) if variables.contains(variable) && !flow.possible.contains(variable) => {
+                    // A pattern binds only what the graph knows.
+                    let Some(id) = self.snapshot.lookup(term.as_ref())? else { return Ok(false) };
+                    self.push_values(vec![variable], vec![vec![id]], flow);
+                }
+                _ => left.push(filter),
+            }
+        }
+        *filters = left;
+        Ok(true)
+    }
+
+    /// The pattern with ids; `None`: provably no statement matches.
+    fn resolve(&self, pattern: &Pattern, flow: &Flow) -> Result<Option<Atom<'a>>> {
+        let operand = |slot: &Slot| -> Result<Option<Operand>> {
+            Ok(match slot {
+                Slot::Constant(term) => self.snapshot.lookup(term.as_ref())?.map(Operand::Constant),
+                Slot::Variable(variable) => match flow.constant(*variable) {
+                    Some(id) if flow.certain.contains(*variable) => {
+                        (id.tag() != Tag::Computed).then_some(Operand::Constant(id))
+                    }
+                    _ => Some(Operand::Variable(*variable)),
+                },
+            })
+        };
+        let (Some(subject), Some(predicate), Some(object)) =
+            (operand(&pattern.subject)?, operand(&pattern.predicate)?, operand(&pattern.object)?)
+        else {
+            return Ok(None);
+        };
+        let edge = match &pattern.edge {
+            None => None,
+            Some(slot) => match operand(slot)? {
+                None => return Ok(None),
+                some => some,
+            },
+        };
+        let graph = match &pattern.graph {
+            GraphSlot::Default => GraphOperand::Filter(GraphFilter::Default),
+            GraphSlot::Any => GraphOperand::Filter(GraphFilter::Any),
+            GraphSlot::Variable(variable) => GraphOperand::Variable(*variable),
+            GraphSlot::Named(name) => match self.snapshot.lookup(name.as_ref().into())? {
+                None => return Ok(None),
+                Some(id) => GraphOperand::Filter(GraphFilter::Named(id)),
+            },
+        };
+        let general = Match { subject, predicate, object, graph, edge, parallel: pattern.parallel };
+        let variables: VariableSet =
+            pattern.variables().filter(|variable| !is_fixed(*variable, &general)).collect();
+        let mut atom = Atom {
+            subject,
+            object,
+            predicate: Id::UNBOUND,
+            graph: GraphFilter::Default,
+            parallel: pattern.parallel,
+            sides: [None, None],
+            degrees: [None, None],
+            general: Some((general, self.snapshot.statement_count() as f64)),
+            types: None,
+            counts_once: false,
+            implied: false,
+            variables,
+        };
+        let Operand::Constant(predicate) = predicate else {
+            return Ok(Some(atom));
+        };
+        atom.predicate = predicate;
+        for direction in Direction::BOTH {
+            let segment = self.snapshot.segment(predicate, direction)?;
+            atom.sides[direction as usize] = segment.map(|segment| Side::new(segment, self.snapshot));
+        }
+        let Some(entries) = atom.sides.iter().flatten().map(|side| side.statistics.entries).next() else {
+            return Ok(None);
+        };
+        atom.general = Some((general, entries as f64));
+        let GraphOperand::Filter(graph) = graph else { return Ok(Some(atom)) };
+        atom.graph = graph;
+        let filter = EntryFilter { graph, parallel: pattern.parallel };
+        let mut degree = Vec::with_capacity(1);
+        for direction in Direction::BOTH {
+            if let (Operand::Constant(key), Some(side)) = (atom.ends(direction).0, atom.side(direction)) {
+                degree.clear();
+                side.segment.degrees(&[key], filter, &mut degree)?;
+                let degree = degree.first().copied().unwrap_or_default();
+                if degree == 0 && edge.is_none() {
+                    return Ok(None);
+                }
+                atom.degrees[direction as usize] = Some(degree as f64);
+            }
+        }
+        let repeats = variable_of(subject).is_some() && subject == object;
+        let in_doubt = [subject, object].into_iter().filter_map(variable_of).any(|variable| {
+            flow.possible.contains(variable) && !flow.certain.contains(variable)
+        });
+        if edge.is_some() || repeats || in_doubt {
+            return Ok(Some(atom));
+        }
+        atom.general = None;
+        let statistics = || atom.sides.iter().flatten().map(|side| side.statistics);
+        let has_named = statistics().any(|statistics| statistics.has_named_graphs);
+        let has_edges = statistics().any(|statistics| statistics.has_edges);
+        let many_graphs = matches!(graph, GraphFilter::Any | GraphFilter::AnyNamed) && has_named;
+        atom.counts_once = !(many_graphs || pattern.parallel && has_edges);
+        if let (Operand::Constant(of), true) = (object, self.snapshot.type_predicate() == Some(predicate))
+            && matches!(graph, GraphFilter::Default | GraphFilter::Any)
+            && (!has_named || graph == GraphFilter::Default)
+        {
+            let classes: ClassSet = self.snapshot.classes_of_type(of).iter().copied().collect();
+            atom.types = Some(classes);
+        }
+        Ok(Some(atom))
+    }
+
+    /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`.
+    fn search(&mut self, atoms: &[Atom<'a>], flow: &mut Flow, needed: &VariableSet, filters: &mut Vec<Conjunct>) {
+        let search = Search {
+            atoms,
+            filters,
+            needed,
+            beam: match (self.options.beam, atoms.len()) {
+                (Some(beam), _) => beam.max(1),
+                (None, ..=8) => 32,
+                (None, 9..=12) => 16,
+                (None, 13..=24) => 4,
+                _ => 1,
+            },
+            intersect: self.options.intersect,
+            reorder: self.options.reorder,
+        };
+        // Variables that are possibly bound are not bound for the search: only general patterns touch them.
+        let path = search.run(flow.certain.clone(), flow.rows, flow.classes.clone());
+        let before = flow.cost;
+        let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
+        let mut bound = flow.certain.clone();
+        for state in path {
+            let step = step_of(atoms, &state.action);
+            match &state.action {
+                Action::Intersect(target, _) => bound.insert(*target),
+                Action::Scan(at, _) | Action::Expand(at, _) | Action::Match(at) => {
+                    bound.add_all(&atoms[*at].variables);
+                }
+                Action::Check(..) | Action::Start => {}
+            }
+            let ready: Vec<Conjunct> = waiting
+                .iter_mut()
+                .filter(|filter| filter.as_ref().is_some_and(|filter| filter.variables.is_subset(&bound)))
+                .filter_map(Option::take)
+                .collect();
+            let passed: f64 = ready.iter().map(|filter| filter.selectivity).product();
+            flow.push(step, state.rows / passed.max(1e-9));
+            self.apply(ready, flow);
+            flow.rows = state.rows;
+            flow.cost = before + state.cost;
+            flow.classes = state.classes;
+        }
+        flow.possible.add_all(&bound);
+        flow.certain = bound;
+        filters.extend(waiting.into_iter().flatten());
+    }
+}
+
+/// Whether the variable has been replaced by a constant everywhere in this pattern.
+fn is_fixed(variable: Variable, pattern: &Match) -> bool {
+    let is = |operand: Operand| operand == Operand::Variable(variable);
+    !is(pattern.subject)
+        && !is(pattern.predicate)
+        && !is(pattern.object)
+        && !pattern.edge.is_some_and(is)
+        && pattern.graph != GraphOperand::Variable(variable)
+}
+
+fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
+    let access = |at: &usize, direction: &Direction| -> (Operand, Access, Operand) {
+        let (key, neighbour) = atoms[*at].ends(*direction);
+        (key, atoms[*at].access(*direction), neighbour)
+    };
+    match action {
+        Action::Start => Step::Empty,
+        Action::Scan(at, direction) => match access(at, direction) {
+            (Operand::Variable(key), access, neighbour) => {
+                Step::Scan { access, key, neighbour: variable_of(neighbour) }
+            }
+            (Operand::Constant(_), ..) => Step::Match(atoms[*at].to_match()),
+        },
+        Action::Expand(at, direction) => {
+            let (key, access, neighbour) = access(at, direction);
+            Step::Expand { key, access, neighbour: variable_of(neighbour) }
+        }
+        Action::Check(at, direction) => {
+            let (key, access, neighbour) = access(at, direction);
+            Step::Check { key, access, neighbour }
+        }
+        Action::Intersect(target, legs) => Step::Intersect {
+            target: *target,
+            legs: legs
+                .iter()
+                .map(|(at, direction)| {
+                    let (key, access, _) = access(at, direction);
+                    Leg { key, access }
+                })
+                .collect(),
+            count_only: false,
+        },
+        Action::Match(at) => Step::Match(atoms[*at].to_match()),
+    }
+}

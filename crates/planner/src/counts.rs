@@ -1,0 +1,145 @@
+//! Answers that statistics give without looking at data.
+
+use crate::lower::Planner;
+use vervet_algebra::{Aggregate, AggregateKind, Expression, GraphSlot, Node, Pattern, Slot, Variable};
+use vervet_model::{Direction, Id, Result, inline_id};
+use vervet_snapshot::{EntryFilter, GraphFilter};
+
+const XSD_INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
+
+/// What is known about the solutions of one pattern.
+struct Counts {
+    solutions: u64,
+    /// Distinct values of each variable.
+    distinct: Vec<(Variable, u64)>,
+}
+
+impl Planner<'_> {
+    /// The values of all `aggregates` over all solutions of `input`, where they are counts that the
+    /// statistics know exactly.
+    pub(crate) fn known_counts(
+        &self,
+        input: &Node,
+        aggregates: &[(Variable, Aggregate)],
+    ) -> Result<Option<Vec<Id>>> {
+        if !self.options.known_counts || aggregates.iter().any(|(_, one)| one.kind != AggregateKind::Count) {
+            return Ok(None);
+        }
+        let Some(pattern) = single_pattern(input) else { return Ok(None) };
+        let Some(counts) = self.count_pattern(pattern)? else { return Ok(None) };
+        let mut values = Vec::with_capacity(aggregates.len());
+        for (_, aggregate) in aggregates {
+            let count = match &aggregate.expression {
+                None => Some(counts.solutions),
+                Some(Expression::Variable(variable)) => counts
+                    .distinct
+                    .iter()
+                    .find(|(of, _)| of == variable)
+                    .map(|(_, distinct)| if aggregate.distinct { *distinct } else { counts.solutions }),
+                Some(_) => None,
+            };
+            match count.and_then(|count| inline_id(&count.to_string(), XSD_INTEGER)) {
+                Some(id) => values.push(id),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(values))
+    }
+
+    fn count_pattern(&self, pattern: &Pattern) -> Result<Option<Counts>> {
+        let graph = match pattern.graph {
+            GraphSlot::Default => GraphFilter::Default,
+            GraphSlot::Any => GraphFilter::Any,
+            GraphSlot::Named(_) | GraphSlot::Variable(_) => return Ok(None),
+        };
+        let bound_outside = pattern.variables().any(|variable| self.parameters.contains(variable));
+        if pattern.edge.is_some() || bound_outside {
+            return Ok(None);
+        }
+        let lookup = |slot: &Slot| match slot {
+            Slot::Constant(term) => Ok(self.snapshot.lookup(term.as_ref())?.ok_or(())),
+            Slot::Variable(_) => Result::Ok(Err(())),
+        };
+        let zero = || Counts { solutions: 0, distinct: pattern.variables().map(|variable| (variable, 0)).collect() };
+        match (&pattern.subject, &pattern.predicate, &pattern.object) {
+            (Slot::Variable(s), Slot::Variable(p), Slot::Variable(o)) if s != p && p != o && s != o => {
+                let plain = self.snapshot.graphs().is_empty() && self.snapshot.edge_count() == 0;
+                Ok(plain.then(|| Counts {
+                    solutions: self.snapshot.statement_count(),
+                    distinct: vec![(*p, self.snapshot.predicates().len() as u64)],
+                }))
+            }
+            (subject, predicate @ Slot::Constant(_), object) => {
+                let Ok(predicate) = lookup(predicate)? else { return Ok(Some(zero())) };
+                let Some(segment) = self.snapshot.segment(predicate, Direction::Out)? else {
+                    let any = self.snapshot.segment(predicate, Direction::In)?.is_some();
+                    return Ok((!any).then(zero));
+                };
+                let statistics = segment.statistics();
+                if statistics.has_edges || statistics.has_named_graphs {
+                    return Ok(None);
+                }
+                let (key, other, direction) = match (subject, object) {
+                    (Slot::Variable(s), Slot::Variable(o)) if s != o => {
+                        return Ok(Some(Counts {
+                            solutions: statistics.entries,
+                            distinct: vec![(*s, statistics.keys), (*o, statistics.neighbours)],
+                        }));
+                    }
+                    (key @ Slot::Constant(_), Slot::Variable(o)) => (key, *o, Direction::Out),
+                    (Slot::Variable(s), key @ Slot::Constant(_)) => (key, *s, Direction::In),
+                    _ => return Ok(None),
+                };
+                let Ok(key) = lookup(key)? else { return Ok(Some(zero())) };
+                let Some(segment) = self.snapshot.segment(predicate, direction)? else { return Ok(None) };
+                let mut degrees = Vec::new();
+                segment.degrees(&[key], EntryFilter { graph, parallel: pattern.parallel }, &mut degrees)?;
+                let degree = degrees.first().copied().unwrap_or_default();
+                Ok(Some(Counts { solutions: degree, distinct: vec![(other, degree)] }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether the solutions of `node` differ from each other in any case.
+    ///
+    /// A graph is a set, so patterns whose variables are all visible have no equal solutions.
+    pub(crate) fn is_set(&self, node: &Node) -> bool {
+        let (patterns, visible) = match node {
+            Node::Patterns(patterns) => (patterns, None),
+            Node::Project { input, variables } => match &**input {
+                Node::Patterns(patterns) => (patterns, Some(variables)),
+                _ => return false,
+            },
+            Node::Distinct(_) | Node::Group { .. } => return true,
+            _ => return false,
+        };
+        patterns.iter().all(|pattern| {
+            let one_graph = match pattern.graph {
+                GraphSlot::Default | GraphSlot::Named(_) | GraphSlot::Variable(_) => true,
+                GraphSlot::Any => self.snapshot.graphs().is_empty(),
+            };
+            one_graph
+                && !pattern.parallel
+                && (pattern.edge.is_none())
+                && pattern
+                    .variables()
+                    .all(|variable| visible.is_none_or(|visible| visible.contains(&variable)))
+        })
+    }
+}
+
+fn single_pattern(node: &Node) -> Option<&Pattern> {
+    match node {
+        Node::Patterns(patterns) => match patterns.as_slice() {
+            [pattern] => Some(pattern),
+            _ => None,
+        },
+        Node::Join(nodes) => match nodes.as_slice() {
+            [node] => single_pattern(node),
+            _ => None,
+        },
+        Node::Project { input, .. } | Node::Reduced(input) => single_pattern(input),
+        _ => None,
+    }
+}

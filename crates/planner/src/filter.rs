@@ -1,0 +1,82 @@
+//! Conditions, cut into conjuncts that are applied as early as their variables allow.
+
+use crate::scope::{expression_variables, is_deterministic};
+use crate::set::VariableSet;
+use oxrdf::{Term, vocab::xsd};
+use vervet_algebra::{Expression, Variable};
+
+/// One conjunct of a condition.
+#[derive(Clone, Debug)]
+pub(crate) struct Conjunct {
+    /// What must be true.
+    pub(crate) expression: Expression,
+    /// Its variables.
+    pub(crate) variables: VariableSet,
+    /// Estimated fraction of rows that pass.
+    pub(crate) selectivity: f64,
+}
+
+impl Conjunct {
+    pub(crate) fn new(expression: Expression) -> Self {
+        Self { variables: expression_variables(&expression), selectivity: selectivity(&expression), expression }
+    }
+
+    /// Whether it may move away from its place.
+    pub(crate) fn is_movable(&self) -> bool {
+        is_deterministic(&self.expression)
+    }
+
+    /// The variable and the term that it must be the same term as, if this says no more and no less.
+    ///
+    /// `=` is `sameTerm` for IRIs and plain strings: no other term is equal to them. Numbers, booleans,
+    /// dates and tagged strings are compared by value, so they are not in here.
+    pub(crate) fn as_binding(&self) -> Option<(Variable, &Term)> {
+        let (a, b, any) = match &self.expression {
+            Expression::SameTerm(a, b) => (a, b, true),
+            Expression::Equal(a, b) => (a, b, false),
+            _ => return None,
+        };
+        match (&**a, &**b) {
+            (Expression::Variable(variable), Expression::Constant(term))
+            | (Expression::Constant(term), Expression::Variable(variable))
+                if any || is_identity(term) =>
+            {
+                Some((*variable, term))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_identity(term: &Term) -> bool {
+    match term {
+        Term::NamedNode(_) => true,
+        Term::Literal(literal) => literal.datatype() == xsd::STRING,
+        _ => false,
+    }
+}
+
+/// Appends the conjuncts of `condition`.
+///
+/// A row passes `a && b` exactly if it passes both, also where one of them is an error.
+pub(crate) fn split(condition: &Expression, out: &mut Vec<Conjunct>) {
+    match condition {
+        Expression::And(all) => all.iter().for_each(|one| split(one, out)),
+        one => out.push(Conjunct::new(one.clone())),
+    }
+}
+
+/// A guess without looking at values.
+fn selectivity(expression: &Expression) -> f64 {
+    match expression {
+        Expression::Equal(..) | Expression::SameTerm(..) => 0.05,
+        Expression::Compare(..) => 0.4,
+        Expression::In(_, all) => all.iter().fold(0.0_f64, |sum, _| sum + 0.05).min(0.9),
+        Expression::Not(one) => (1.0 - selectivity(one)).max(0.05),
+        Expression::And(all) => all.iter().map(selectivity).product(),
+        Expression::Or(all) => all.iter().map(selectivity).sum::<f64>().min(1.0),
+        Expression::Bound(_) => 0.8,
+        Expression::Call(..) => 0.2,
+        _ => 0.5,
+    }
+}

@@ -1,0 +1,218 @@
+//! The last pass: which columns each step keeps, and what need not be listed.
+//!
+//! Variables flow backwards: what a step looks at must be kept by the one before. A variable that a scan, an
+//! expansion or an intersection binds and nobody keeps is not listed; its number goes into the
+//! multiplicity of the row. A computed variable that nobody keeps is not computed.
+
+use crate::atom::variable_of;
+use crate::scope::expression_variables;
+use crate::set::VariableSet;
+use vervet_algebra::{Aggregate, Expression, Variable};
+use vervet_kernel::plan::{GraphOperand, JoinKind, Match, Operand, Pipeline, Step};
+
+/// The variables of a general pattern.
+pub(crate) fn match_variables(pattern: &Match) -> VariableSet {
+    let graph = match pattern.graph {
+        GraphOperand::Variable(variable) => Some(variable),
+        GraphOperand::Filter(_) => None,
+    };
+    [Some(pattern.subject), Some(pattern.predicate), Some(pattern.object), pattern.edge]
+        .into_iter()
+        .flatten()
+        .filter_map(variable_of)
+        .chain(graph)
+        .collect()
+}
+
+/// The columns after `step` of a pipeline, if `before` are those before it.
+pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
+    let mut after = before.clone();
+    match step {
+        Step::Empty | Step::Check { .. } | Step::Filter(_) => {}
+        Step::Distinct { .. } | Step::Order { .. } | Step::Slice { .. } => {}
+        Step::Scan { key, neighbour, .. } => {
+            after.insert(*key);
+            after.extend(*neighbour);
+        }
+        Step::Expand { neighbour, .. } => after.extend(*neighbour),
+        Step::Intersect { target, count_only, .. } => after.extend((!count_only).then_some(*target)),
+        Step::Match(pattern) => after.add_all(&match_variables(pattern)),
+        Step::Extend { variable, .. } => after.insert(*variable),
+        Step::Values { variables, .. } => after.extend(variables.iter().copied()),
+        Step::Join { adds, .. } => after.extend(adds.iter().copied()),
+        Step::Optional { inner, row } => {
+            let mut start = before.clone();
+            start.insert(*row);
+            after.add_all(&pipeline_columns(inner, &start));
+            after.remove(*row);
+        }
+        Step::Union { branches } => {
+            after = VariableSet::default();
+            branches.iter().for_each(|branch| after.add_all(&pipeline_columns(branch, before)));
+        }
+        Step::Group { keys, aggregates } => {
+            after = keys.iter().copied().collect::<VariableSet>().intersection(before);
+            after.extend(aggregates.iter().map(|(variable, _)| *variable));
+        }
+    }
+    after
+}
+
+fn pipeline_columns(pipeline: &Pipeline, before: &VariableSet) -> VariableSet {
+    pipeline.steps.iter().fold(before.clone(), |columns, step| columns_after(&step.step, &columns))
+}
+
+/// Fills in `keep` in all steps; returns what the pipeline looks at. `columns`: those that come in;
+/// `live`: those needed at the end.
+pub(crate) fn finish(pipeline: &mut Pipeline, columns: &VariableSet, live: &VariableSet) -> VariableSet {
+    let mut before = Vec::with_capacity(pipeline.steps.len());
+    let mut now = columns.clone();
+    for step in &pipeline.steps {
+        before.push(now.clone());
+        now = columns_after(&step.step, &now);
+    }
+    let mut live = live.clone();
+    let mut dropped = Vec::new();
+    for (at, step) in pipeline.steps.iter_mut().enumerate().rev() {
+        let columns = &before[at];
+        let kept = live.clone().intersection(&columns_after(&step.step, columns));
+        if let Step::Extend { variable, .. } = &step.step
+            && !live.contains(*variable)
+        {
+            dropped.push(at);
+            continue;
+        }
+        live = live_before(&mut step.step, columns, live);
+        step.keep = kept.iter().collect();
+    }
+    for at in dropped {
+        pipeline.steps.remove(at);
+    }
+    live
+}
+
+fn add_operand(live: &mut VariableSet, operand: Operand) {
+    live.extend(variable_of(operand));
+}
+
+/// What must be there before `step` if `live` is wanted after it; drops what nobody wants.
+fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) -> VariableSet {
+    match step {
+        Step::Empty => {}
+        Step::Scan { key, neighbour, .. } => {
+            *neighbour = neighbour.filter(|neighbour| live.contains(*neighbour));
+            live.remove(*key);
+            neighbour.iter().for_each(|neighbour| live.remove(*neighbour));
+        }
+        Step::Expand { key, neighbour, .. } => {
+            *neighbour = neighbour.filter(|neighbour| live.contains(*neighbour));
+            neighbour.iter().for_each(|neighbour| live.remove(*neighbour));
+            add_operand(&mut live, *key);
+        }
+        Step::Check { key, neighbour, .. } => {
+            add_operand(&mut live, *key);
+            add_operand(&mut live, *neighbour);
+        }
+        Step::Intersect { target, legs, count_only } => {
+            *count_only = !live.contains(*target);
+            live.remove(*target);
+            legs.iter().for_each(|leg| add_operand(&mut live, leg.key));
+        }
+        Step::Match(pattern) => live.add_all(&match_variables(pattern).intersection(columns)),
+        Step::Filter(condition) => live.add_all(&expression_variables(condition).intersection(columns)),
+        Step::Extend { variable, expression } => {
+            live.remove(*variable);
+            live.add_all(&expression_variables(expression).intersection(columns));
+        }
+        Step::Values { variables, .. } => {
+            live.add_all(&variables.iter().copied().collect::<VariableSet>().intersection(columns));
+        }
+        Step::Join { right, kind, on, compatible, adds } => {
+            let condition = match kind {
+                JoinKind::Left(Some(condition)) => expression_variables(condition),
+                _ => VariableSet::default(),
+            };
+            adds.retain(|variable| live.contains(*variable) || condition.contains(*variable));
+            let added: VariableSet = adds.iter().copied().collect();
+            let shared: VariableSet = on.iter().chain(&*compatible).copied().collect();
+            finish(right, &VariableSet::default(), &added.clone().union(&shared));
+            live.add_all(&condition);
+            live.remove_all(&added);
+            live.add_all(&shared);
+        }
+        Step::Optional { inner, row } => {
+            let mut start = columns.clone();
+            start.insert(*row);
+            let mut wanted = live.clone();
+            wanted.insert(*row);
+            let used = finish(inner, &start, &wanted);
+            live.add_all(&used);
+            live.remove(*row);
+        }
+        Step::Union { branches } => {
+            let wanted = std::mem::take(&mut live);
+            for branch in branches {
+                live.add_all(&finish(branch, columns, &wanted));
+            }
+        }
+        Step::Group { keys, aggregates } => {
+            live = keys.iter().copied().collect();
+            for (_, aggregate) in &*aggregates {
+                live.add_all(&aggregate_variables(aggregate, columns));
+            }
+        }
+        Step::Distinct { variables } => {
+            variables.retain(|variable| columns.contains(*variable));
+            live.extend(variables.iter().copied());
+        }
+        Step::Order { keys, .. } => {
+            for key in &*keys {
+                live.add_all(&expression_variables(&key.expression));
+            }
+        }
+        Step::Slice { .. } => {}
+    }
+    live.intersection(columns)
+}
+
+/// What an aggregate looks at; `COUNT(DISTINCT *)` compares all columns.
+fn aggregate_variables(aggregate: &Aggregate, columns: &VariableSet) -> VariableSet {
+    match &aggregate.expression {
+        Some(expression) => expression_variables(expression),
+        None if aggregate.distinct => columns.clone(),
+        None => VariableSet::default(),
+    }
+}
+
+/// Calls `visit` with each expression of `pipeline`, and the columns that its rows have there.
+pub(crate) fn for_each_expression(
+    pipeline: &Pipeline,
+    columns: &VariableSet,
+    visit: &mut dyn FnMut(&Expression, &VariableSet),
+) {
+    let mut now = columns.clone();
+    for step in &pipeline.steps {
+        match &step.step {
+            Step::Filter(expression) | Step::Extend { expression, .. } => visit(expression, &now),
+            Step::Order { keys, .. } => keys.iter().for_each(|key| visit(&key.expression, &now)),
+            Step::Group { aggregates, .. } => {
+                aggregates.iter().filter_map(|(_, one)| one.expression.as_ref()).for_each(|one| visit(one, &now));
+            }
+            Step::Join { right, kind, adds, .. } => {
+                for_each_expression(right, &VariableSet::default(), visit);
+                if let JoinKind::Left(Some(condition)) = kind {
+                    visit(condition, &now.clone().union(&adds.iter().copied().collect()));
+                }
+            }
+            Step::Optional { inner, .. } => for_each_expression(inner, &now, visit),
+            Step::Union { branches } => branches.iter().for_each(|one| for_each_expression(one, &now, visit)),
+            _ => {}
+        }
+        now = step.keep.iter().copied().collect();
+    }
+}
+
+/// The variables as a list.
+pub(crate) fn list(set: &VariableSet) -> Vec<Variable> {
+    set.iter().collect()
+}

@@ -1,0 +1,638 @@
+//! From the algebra to steps.
+//!
+//! # Shape
+//! Every function here adds to a [`Flow`] the steps that join its rows with a node. `needed` are the
+//! variables that something afterwards looks at; `filters` are conjuncts that the caller hands down, and that
+//! have been applied when the function returns.
+//! # Invariants
+//! 1. A node is lowered into a flow only if it is lateral there ([`crate::scope::is_lateral`]), or, for
+//!    operators over whole bags, if the flow is still the one empty row; everything else becomes a join
+//!    with a pipeline of its own.
+//! 2. A filter is applied only where its variables have their last values.
+
+use crate::PlanOptions;
+use crate::cost;
+use crate::filter::{Conjunct, split};
+use crate::flow::Flow;
+use crate::parts::{Parts, Post, is_group};
+use crate::scope::{certain, expression_variables, is_lateral, possible};
+use crate::set::VariableSet;
+use oxrdf::Term;
+use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Variable};
+use vervet_kernel::plan::{JoinKind, Pipeline, Step};
+use vervet_model::{Error, ErrorKind, Id, Result, Tag};
+use vervet_snapshot::Snapshot;
+
+/// Rows below which alternatives are not even compared.
+const FEW_ROWS: f64 = 64.0;
+
+/// What all parts of a query share while it is planned.
+pub(crate) struct Planner<'a> {
+    pub(crate) snapshot: &'a dyn Snapshot,
+    pub(crate) options: &'a PlanOptions,
+    /// Names; those that the planner adds are empty.
+    pub(crate) variables: Vec<String>,
+    pub(crate) parameters: VariableSet,
+    /// See [`vervet_kernel::plan::Plan::computed`].
+    pub(crate) computed: Vec<Term>,
+    /// Solutions that an order directly below a slice has to keep.
+    limit: Option<usize>,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(
+        snapshot: &'a dyn Snapshot,
+        options: &'a PlanOptions,
+        variables: Vec<String>,
+        parameters: VariableSet,
+    ) -> Self {
+        Self { snapshot, options, variables, parameters, computed: Vec::new(), limit: None }
+    }
+
+    /// The id of a term; one of the plan's own for a term that the graph does not know.
+    pub(crate) fn value(&mut self, term: &Term) -> Result<Id> {
+        if let Some(id) = self.snapshot.lookup(term.as_ref())? {
+            return Ok(id);
+        }
+        let at = self.computed.iter().position(|known| known == term).unwrap_or_else(|| {
+            self.computed.push(term.clone());
+            self.computed.len() - 1
+        });
+        Ok(Id::new(Tag::Computed, at as u64))
+    }
+
+    fn new_variable(&mut self) -> Result<Variable> {
+        let number = u16::try_from(self.variables.len())
+            .map_err(|_| Error::new(ErrorKind::Query, "the query has more than 65,536 variables"))?;
+        self.variables.push(String::new());
+        Ok(Variable(number))
+    }
+
+    /// Joins `flow` with `node`, in the way that its place allows.
+    pub(crate) fn join(
+        &mut self,
+        node: &Node,
+        flow: &mut Flow,
+        needed: &VariableSet,
+        filters: Vec<Conjunct>,
+    ) -> Result<()> {
+        if flow.empty {
+            return Ok(());
+        }
+        if !self.is_lateral_in(node, flow) {
+            return self.join_alone(node, flow, needed, filters);
+        }
+        let connects = || !flow.certain.clone().intersection(&possible(node)).is_empty();
+        if matches!(node, Node::Patterns(_) | Node::Values { .. }) || flow.unit || flow.rows < FEW_ROWS && connects() {
+            return self.lower(node, flow, needed, filters);
+        }
+        // Exploration from many rows against one run of its own and a hash join.
+        let mut lateral = flow.clone();
+        self.lower(node, &mut lateral, needed, filters.clone())?;
+        let mut alone = flow.clone();
+        self.join_alone(node, &mut alone, needed, filters)?;
+        *flow = if alone.cost < lateral.cost { alone } else { lateral };
+        Ok(())
+    }
+
+    fn is_lateral_in(&self, node: &Node, flow: &Flow) -> bool {
+        match node {
+            Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => flow.unit,
+            node => is_lateral(node, &flow.possible.clone().minus(&self.parameters)),
+        }
+    }
+
+    /// Plans a node from the empty row.
+    fn alone(&mut self, node: &Node, needed: &VariableSet, filters: Vec<Conjunct>) -> Result<Flow> {
+        let mut flow = Flow::start(&VariableSet::default());
+        self.lower(node, &mut flow, needed, filters)?;
+        Ok(flow)
+    }
+
+    /// Joins by hashing the solutions of `node`, found once.
+    fn join_alone(
+        &mut self,
+        node: &Node,
+        flow: &mut Flow,
+        needed: &VariableSet,
+        filters: Vec<Conjunct>,
+    ) -> Result<()> {
+        let needed_later = filters.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
+        let bound = possible(node);
+        // Conditions that this node can decide alone go inside.
+        let (inside, outside): (Vec<_>, Vec<_>) =
+            filters.into_iter().partition(|filter| filter.variables.is_subset(&certain(node)));
+        let wanted = needed_later.clone().union(&flow.possible).intersection(&bound);
+        let right = self.alone(node, &wanted, inside)?;
+        if right.empty {
+            flow.make_empty();
+            return Ok(());
+        }
+        let shared = flow.possible.clone().intersection(&right.possible);
+        let rows = if shared.is_empty() {
+            flow.rows * right.rows
+        } else {
+            flow.rows * right.rows / flow.rows.max(right.rows).max(1.0)
+        };
+        self.push_join(flow, right, JoinKind::Inner, &shared, &needed_later.intersection(&bound), rows);
+        self.apply(outside, flow);
+        Ok(())
+    }
+
+    /// Adds a join with `right`; `wanted`: what it may add.
+    fn push_join(
+        &mut self,
+        flow: &mut Flow,
+        right: Flow,
+        kind: JoinKind,
+        shared: &VariableSet,
+        wanted: &VariableSet,
+        rows: f64,
+    ) {
+        let on = shared.clone().intersection(&flow.certain).intersection(&right.certain);
+        let compatible = shared.clone().minus(&on);
+        let adds = match kind {
+            JoinKind::Inner | JoinKind::Left(_) => {
+                wanted.clone().intersection(&right.possible).minus(&flow.possible)
+            }
+            JoinKind::Minus | JoinKind::Semi | JoinKind::Anti => VariableSet::default(),
+        };
+        flow.cost += right.cost + right.rows * cost::BUILD_ROW + flow.rows * cost::PROBE_ROW;
+        flow.cost += rows * cost::OUTPUT_ROW;
+        let binds = kind == JoinKind::Inner;
+        let step = Step::Join {
+            right: Pipeline { steps: right.steps },
+            kind,
+            on: on.iter().collect(),
+            compatible: compatible.iter().collect(),
+            adds: adds.iter().collect(),
+        };
+        flow.push(step, rows);
+        flow.possible.add_all(&adds);
+        if binds {
+            flow.certain.add_all(&right.certain.intersection(&flow.possible));
+        }
+    }
+
+    /// Applies conditions where they stand.
+    pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, flow: &mut Flow) {
+        for filter in filters {
+            flow.cost += flow.rows * cost::FILTER_ROW;
+            flow.push(Step::Filter(filter.expression), flow.rows * filter.selectivity);
+        }
+    }
+
+    /// Joins `flow` with `node`, which is lateral there.
+    fn lower(&mut self, node: &Node, flow: &mut Flow, needed: &VariableSet, filters: Vec<Conjunct>) -> Result<()> {
+        if flow.empty {
+            return Ok(());
+        }
+        let limit = self.limit.take();
+        let with_filters =
+            |filters: &[Conjunct]| filters.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
+        match node {
+            Node::Filter { input, condition } if !is_pure(condition) => {
+                let mut conjuncts = Vec::new();
+                split(condition, &mut conjuncts);
+                let (mut pure, placed): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(Conjunct::is_movable);
+                let needed = with_filters(&placed);
+                pure.extend(filters);
+                self.join(input, flow, &needed, pure)?;
+                self.apply(placed, flow);
+            }
+            node if is_group(node) => {
+                let mut parts = Parts { filters, ..Parts::default() };
+                parts.add(node, &flow.possible.clone().minus(&self.parameters), true);
+                self.lower_parts(parts, flow, needed)?;
+            }
+            Node::Union(branches) => self.lower_union(branches, flow, needed, &filters)?,
+            Node::Values { variables, rows } => {
+                self.lower_values(variables, rows, flow)?;
+                self.apply(filters, flow);
+            }
+            Node::Project { input, .. } => {
+                self.limit = limit;
+                self.join(input, flow, needed, filters)?;
+            }
+            Node::Reduced(input) => self.join(input, flow, needed, filters)?,
+            Node::Distinct(input) => {
+                let visible = possible(input);
+                self.join(input, flow, &with_filters(&filters).union(&visible), filters)?;
+                if !self.is_set(input) {
+                    flow.cost += flow.rows * cost::GROUP_ROW;
+                    let variables = visible.intersection(&flow.possible).iter().collect();
+                    flow.push(Step::Distinct { variables }, flow.rows);
+                }
+            }
+            Node::Group { input, keys, aggregates } => self.lower_group(input, keys, aggregates, flow, needed, filters)?,
+            Node::OrderBy { input, keys } => {
+                let wanted = keys.iter().fold(with_filters(&filters), |set, key| {
+                    set.union(&expression_variables(&key.expression))
+                });
+                self.join(input, flow, &wanted, filters)?;
+                flow.cost += cost::sort(flow.rows);
+                let rows = limit.map_or(flow.rows, |limit| flow.rows.min(limit as f64));
+                flow.push(Step::Order { keys: keys.clone(), limit }, rows);
+            }
+            Node::Slice { input, start, length } => {
+                if *length == Some(0) {
+                    flow.make_empty();
+                    return Ok(());
+                }
+                if is_ordered(input) {
+                    self.limit = length.map(|length| length.saturating_add(*start));
+                }
+                self.join(input, flow, &with_filters(&filters), Vec::new())?;
+                let rows = (flow.rows - *start as f64).max(0.0);
+                let rows = length.map_or(rows, |length| rows.min(length as f64));
+                flow.push(Step::Slice { start: *start, length: *length }, rows);
+                self.apply(filters, flow);
+            }
+            // All other nodes are groups.
+            _ => return Err(Error::internal("a node of the algebra has no plan")),
+        }
+        Ok(())
+    }
+
+    /// Orders the parts of a join by cost, then adds what follows on it.
+    fn lower_parts(&mut self, parts: Parts<'_>, flow: &mut Flow, needed: &VariableSet) -> Result<()> {
+        let Parts { patterns, bindings, others, post, mut filters } = parts;
+        for (variable, term) in bindings {
+            let id = self.value(term)?;
+            self.push_values(vec![variable], vec![vec![id]], flow);
+        }
+        // What is still to come needs its variables.
+        let mut after: Vec<VariableSet> = vec![VariableSet::default()];
+        for one in post.iter().rev() {
+            let last = after.last().cloned().unwrap_or_default();
+            after.push(last.union(&one.variables()));
+        }
+        let later = after.pop().unwrap_or_default();
+        let mut joined: Vec<Joined<'_>> = others.into_iter().map(Joined::Node).collect();
+        if !patterns.is_empty() {
+            // Patterns come after tables and before everything else where the order is not searched.
+            let at = joined.iter().take_while(|one| matches!(one, Joined::Node(Node::Values { .. }))).count();
+            joined.insert(at, Joined::Patterns(&patterns));
+        }
+        if joined.len() > 1 && joined.len() <= 3 && self.options.reorder {
+            let mut best: Option<(f64, Flow, Vec<Conjunct>)> = None;
+            for order in permutations(joined.len()) {
+                let (mut flow, mut filters) = (flow.clone(), filters.clone());
+                let order: Vec<_> = order.into_iter().map(|at| joined[at]).collect();
+                self.lower_in_order(&order, &mut flow, needed, &later, &mut filters)?;
+                let total = flow.cost + flow.rows * cost::FUTURE_ROW;
+                if best.as_ref().is_none_or(|(cost, ..)| total < *cost) {
+                    best = Some((total, flow, filters));
+                }
+            }
+            if let Some((_, found, left)) = best {
+                (*flow, filters) = (found, left);
+            }
+        } else {
+            self.lower_in_order(&joined, flow, needed, &later, &mut filters)?;
+        }
+        for (one, after) in post.iter().zip(after.iter().rev()) {
+            let ready = take_ready(&mut filters, &flow.certain, &after.clone().union(&one.variables()));
+            self.apply(ready, flow);
+            let needed = filters.iter().fold(needed.clone().union(after), |set, filter| set.union(&filter.variables));
+            match one {
+                Post::Optional(right, condition) => self.lower_optional(right, *condition, flow, &needed)?,
+                Post::Minus(right) => self.lower_minus(right, flow)?,
+                Post::Extend(variable, expression) => {
+                    if needed.contains(*variable) {
+                        flow.cost += flow.rows * cost::EXTEND_ROW;
+                        flow.possible.insert(*variable);
+                        let step = Step::Extend { variable: *variable, expression: (*expression).clone() };
+                        flow.push(step, flow.rows);
+                    }
+                }
+            }
+        }
+        self.apply(filters, flow);
+        Ok(())
+    }
+
+    fn lower_in_order(
+        &mut self,
+        joined: &[Joined<'_>],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        later: &VariableSet,
+        filters: &mut Vec<Conjunct>,
+    ) -> Result<()> {
+        for (at, one) in joined.iter().enumerate() {
+            let later = joined[at + 1..].iter().fold(later.clone(), |set, one| set.union(&one.possible()));
+            let ready = take_ready(filters, &flow.certain.clone().union(&one.certain()), &later);
+            let needed = filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
+            match one {
+                Joined::Patterns(patterns) => self.lower_patterns(patterns, flow, &needed, ready)?,
+                Joined::Node(node) => self.join(node, flow, &needed, ready)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn lower_optional(
+        &mut self,
+        right: &Node,
+        condition: Option<&Expression>,
+        flow: &mut Flow,
+        needed: &VariableSet,
+    ) -> Result<()> {
+        if flow.empty {
+            return Ok(());
+        }
+        let mut filters = Vec::new();
+        if let Some(condition) = condition {
+            split(condition, &mut filters);
+        }
+        let bound = possible(right);
+        let connects = !flow.certain.clone().intersection(&bound).is_empty();
+        let lateral = if self.is_lateral_in(right, flow) && !is_bag(right) {
+            let mut inner = flow.nested();
+            // Conditions see the rows of both sides, and rows of the left side have their values already.
+            let (pure, placed): (Vec<_>, Vec<_>) = filters.iter().cloned().partition(Conjunct::is_movable);
+            let wanted = placed.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
+            self.join(right, &mut inner, &wanted, pure)?;
+            self.apply(placed, &mut inner);
+            if inner.empty || inner.steps.is_empty() {
+                return Ok(());
+            }
+            let mut outer = flow.clone();
+            outer.cost = inner.cost + flow.rows * cost::OUTPUT_ROW;
+            outer.possible.add_all(&inner.possible);
+            let row = self.new_variable()?;
+            let rows = inner.rows.max(flow.rows);
+            outer.push(Step::Optional { inner: Pipeline { steps: inner.steps }, row }, rows);
+            if connects && flow.rows < FEW_ROWS || flow.unit {
+                *flow = outer;
+                return Ok(());
+            }
+            Some(outer)
+        } else {
+            None
+        };
+        let of_condition =
+            filters.iter().fold(VariableSet::default(), |set, filter| set.union(&filter.variables));
+        let wanted = needed.clone().union(&of_condition).intersection(&bound);
+        let side = self.alone(right, &wanted.clone().union(&flow.possible.clone().intersection(&bound)), Vec::new())?;
+        if side.empty {
+            return Ok(());
+        }
+        let shared = flow.possible.clone().intersection(&side.possible);
+        let rows = if shared.is_empty() { flow.rows * side.rows.max(1.0) } else { flow.rows.max(side.rows) };
+        let mut hashed = flow.clone();
+        self.push_join(&mut hashed, side, JoinKind::Left(condition.cloned()), &shared, &wanted, rows);
+        *flow = match lateral {
+            Some(lateral) if lateral.cost <= hashed.cost => lateral,
+            _ => hashed,
+        };
+        Ok(())
+    }
+
+    fn lower_minus(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
+        let shared = flow.possible.clone().intersection(&possible(right)).minus(&self.parameters);
+        if flow.empty || shared.is_empty() {
+            return Ok(());
+        }
+        let side = self.alone(right, &shared, Vec::new())?;
+        let shared = shared.intersection(&side.possible);
+        if !side.empty && !shared.is_empty() {
+            let rows = flow.rows;
+            self.push_join(flow, side, JoinKind::Minus, &shared, &VariableSet::default(), rows);
+        }
+        Ok(())
+    }
+
+    fn lower_union(
+        &mut self,
+        branches: &[Node],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        filters: &[Conjunct],
+    ) -> Result<()> {
+        let mut flat = Vec::new();
+        flatten_union(branches, &mut flat);
+        let mut flows = Vec::new();
+        for branch in flat {
+            let mut inner = flow.nested();
+            self.join(branch, &mut inner, needed, filters.to_vec())?;
+            if !inner.empty {
+                flows.push(inner);
+            }
+        }
+        match flows.len() {
+            0 => flow.make_empty(),
+            1 => {
+                let mut steps = std::mem::take(&mut flow.steps);
+                *flow = flows.remove(0);
+                steps.append(&mut flow.steps);
+                flow.steps = steps;
+            }
+            _ => {
+                let branches = flow.merge(flows);
+                flow.push(Step::Union { branches }, flow.rows);
+            }
+        }
+        Ok(())
+    }
+
+    fn lower_values(&mut self, variables: &[Variable], rows: &[Vec<Option<Term>>], flow: &mut Flow) -> Result<()> {
+        let mut ids = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut of_row = Vec::with_capacity(variables.len());
+            for at in 0..variables.len() {
+                of_row.push(match row.get(at) {
+                    Some(Some(term)) => self.value(term)?,
+                    _ => Id::UNBOUND,
+                });
+            }
+            ids.push(of_row);
+        }
+        self.push_values(variables.to_vec(), ids, flow);
+        Ok(())
+    }
+
+    /// Joins with a table.
+    pub(crate) fn push_values(&mut self, variables: Vec<Variable>, rows: Vec<Vec<Id>>, flow: &mut Flow) {
+        if rows.is_empty() {
+            flow.make_empty();
+            return;
+        }
+        let is_new = variables.iter().all(|variable| !flow.possible.contains(*variable));
+        let count = rows.len() as f64;
+        let after = if is_new { flow.rows * count } else { flow.rows * (count * 0.1).min(1.0) };
+        flow.cost += flow.rows * count.min(4.0) * cost::OUTPUT_ROW + after * cost::OUTPUT_ROW;
+        for (at, variable) in variables.iter().enumerate() {
+            flow.possible.insert(*variable);
+            if rows.iter().all(|row| row[at].is_bound()) {
+                flow.certain.insert(*variable);
+                if rows.iter().all(|row| row[at] == rows[0][at]) && flow.constant(*variable).is_none() {
+                    flow.constants.push((*variable, rows[0][at]));
+                }
+            }
+        }
+        if !(variables.is_empty() && rows.len() == 1) {
+            flow.push(Step::Values { variables, rows }, after);
+        }
+    }
+
+    fn lower_group(
+        &mut self,
+        input: &Node,
+        keys: &[Variable],
+        aggregates: &[(Variable, Aggregate)],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        filters: Vec<Conjunct>,
+    ) -> Result<()> {
+        let of_keys: VariableSet = keys.iter().copied().collect();
+        let (inside, outside): (Vec<_>, Vec<_>) = filters
+            .into_iter()
+            .partition(|filter| !keys.is_empty() && filter.variables.is_subset(&of_keys));
+        if keys.is_empty()
+            && let Some(counts) = self.known_counts(input, aggregates)?
+        {
+            let variables = aggregates.iter().map(|(variable, _)| *variable).collect();
+            self.push_values(variables, vec![counts], flow);
+            self.apply(outside, flow);
+            return Ok(());
+        }
+        let is_star = |aggregate: &Aggregate| aggregate.distinct && aggregate.expression.is_none();
+        let visible = possible(input);
+        let mut wanted = of_keys.clone();
+        for (_, aggregate) in aggregates {
+            match &aggregate.expression {
+                Some(expression) => wanted.add_all(&expression_variables(expression)),
+                None if aggregate.distinct => wanted.add_all(&visible),
+                None => {}
+            }
+        }
+        self.join(input, flow, &wanted, inside)?;
+        let mut aggregates = aggregates.to_vec();
+        if !keys.is_empty() && flow.empty {
+            return Ok(());
+        }
+        if !flow.empty && aggregates.iter().any(|(_, aggregate)| is_star(aggregate)) {
+            if aggregates.iter().all(|(_, aggregate)| is_star(aggregate)) {
+                // Distinct solutions are counted after the others are gone.
+                let variables = visible.clone().intersection(&flow.possible).iter().collect();
+                flow.push(Step::Distinct { variables }, flow.rows);
+                aggregates.iter_mut().for_each(|(_, aggregate)| aggregate.distinct = false);
+            } else if self.variables.len() > visible.iter().count() + aggregates.len() {
+                // The kernel sees columns, and some of them may be hidden from this sub-query.
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "COUNT(DISTINCT *) beside other aggregates is not supported in this query",
+                )
+                .with_hint("name the variables that are counted, or count in a sub-query of its own"));
+            }
+        }
+        flow.cost += flow.rows * cost::GROUP_ROW;
+        let rows = if keys.is_empty() { 1.0 } else { flow.rows.sqrt().max(flow.rows * 0.1).max(1.0).min(flow.rows.max(1.0)) };
+        let domains = flow.domains.iter().filter(|(variable, _)| of_keys.contains(*variable)).copied().collect();
+        let mut after = Flow::start(&VariableSet::default());
+        after.steps = std::mem::take(&mut flow.steps);
+        after.cost = flow.cost;
+        after.domains = domains;
+        after.classes = flow.classes.iter().filter(|(of, _)| of_keys.contains(*of)).cloned().collect();
+        after.constants = flow.constants.iter().filter(|(of, _)| of_keys.contains(*of)).copied().collect();
+        after.possible = of_keys.clone().intersection(&flow.possible);
+        after.certain = of_keys.intersection(&flow.certain);
+        for (variable, aggregate) in &aggregates {
+            after.possible.insert(*variable);
+            if aggregate.kind == AggregateKind::Count {
+                after.certain.insert(*variable);
+            }
+        }
+        if let Some(lost) = needed.clone().intersection(&self.parameters).minus(&after.possible).iter().next() {
+            let name = self.variables.get(lost.index()).map_or("", String::as_str);
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the parameter ?{name} cannot be used after a grouping that does not contain it"),
+            )
+            .with_hint("add it to GROUP BY"));
+        }
+        after.push(Step::Group { keys: keys.to_vec(), aggregates }, rows);
+        *flow = after;
+        self.apply(outside, flow);
+        Ok(())
+    }
+}
+
+/// Something that is joined.
+#[derive(Clone, Copy)]
+enum Joined<'q> {
+    Patterns(&'q [&'q vervet_algebra::Pattern]),
+    Node(&'q Node),
+}
+
+impl Joined<'_> {
+    fn possible(&self) -> VariableSet {
+        match self {
+            Self::Patterns(patterns) => patterns.iter().flat_map(|pattern| pattern.variables()).collect(),
+            Self::Node(node) => possible(node),
+        }
+    }
+
+    fn certain(&self) -> VariableSet {
+        match self {
+            Self::Patterns(_) => self.possible(),
+            Self::Node(node) => certain(node),
+        }
+    }
+}
+
+/// Takes out the conditions whose variables are bound for certain, or not touched `later`.
+fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &VariableSet) -> Vec<Conjunct> {
+    let (ready, waiting) = std::mem::take(filters).into_iter().partition(|filter: &Conjunct| {
+        filter.variables.clone().minus(certain).intersection(later).is_empty()
+    });
+    *filters = waiting;
+    ready
+}
+
+fn flatten_union<'q>(branches: &'q [Node], out: &mut Vec<&'q Node>) {
+    for branch in branches {
+        match branch {
+            Node::Union(branches) => flatten_union(branches, out),
+            branch => out.push(branch),
+        }
+    }
+}
+
+fn is_pure(condition: &Expression) -> bool {
+    crate::scope::is_deterministic(condition)
+}
+
+fn is_bag(node: &Node) -> bool {
+    match node {
+        Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => true,
+        Node::Project { input, .. } | Node::Reduced(input) => is_bag(input),
+        _ => false,
+    }
+}
+
+/// Whether an order is directly below, but for projections.
+fn is_ordered(node: &Node) -> bool {
+    match node {
+        Node::OrderBy { .. } => true,
+        Node::Project { input, .. } => is_ordered(input),
+        _ => false,
+    }
+}
+
+fn permutations(count: usize) -> Vec<Vec<usize>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for shorter in permutations(count - 1) {
+        for at in 0..count {
+            let mut longer = shorter.clone();
+            longer.insert(at, count - 1);
+            all.push(longer);
+        }
+    }
+    all
+}

@@ -1,0 +1,135 @@
+//! A group of the algebra taken apart: what is joined, and what follows on the whole join.
+//!
+//! `Join`, `Filter`, `LeftJoin`, `Minus` and `Extend` nest in the order of the text. Where variables permit, they
+//! commute with a join: `Filter(A) ⋈ B = Filter(A ⋈ B)`, `LeftJoin(A, B) ⋈ C = LeftJoin(A ⋈ C, B)`, and so on.
+//! The rule for all of them: a variable that the operator looks at, and that the rest of the join
+//! binds as well, is bound in every solution of its own input (a well-designed pattern: Pérez et al.,
+//! "Semantics and Complexity of SPARQL", TODS 2009). So patterns from all over a group are ordered together.
+
+use crate::filter::{Conjunct, split};
+use crate::scope::{certain, expression_variables, possible};
+use crate::set::VariableSet;
+use oxrdf::Term;
+use vervet_algebra::{Expression, Node, Pattern, Variable};
+
+/// What follows on the join.
+pub(crate) enum Post<'q> {
+    /// An optional part and its condition.
+    Optional(&'q Node, Option<&'q Expression>),
+    /// An excluded part.
+    Minus(&'q Node),
+    /// A computed variable.
+    Extend(Variable, &'q Expression),
+}
+
+impl Post<'_> {
+    /// The variables that it may bind or look at.
+    pub(crate) fn variables(&self) -> VariableSet {
+        match self {
+            Self::Optional(right, condition) => {
+                condition.iter().fold(possible(right), |set, one| set.union(&expression_variables(one)))
+            }
+            Self::Minus(right) => possible(right),
+            Self::Extend(variable, expression) => {
+                let mut set = expression_variables(expression);
+                set.insert(*variable);
+                set
+            }
+        }
+    }
+}
+
+/// A group taken apart: `post(… post(patterns ⋈ bindings ⋈ others))`, filtered by `filters`.
+#[derive(Default)]
+pub(crate) struct Parts<'q> {
+    /// All patterns.
+    pub(crate) patterns: Vec<&'q Pattern>,
+    /// Variables with a fixed value.
+    pub(crate) bindings: Vec<(Variable, &'q Term)>,
+    /// Everything else that is joined.
+    pub(crate) others: Vec<&'q Node>,
+    /// In order.
+    pub(crate) post: Vec<Post<'q>>,
+    /// Applied as soon as their variables have their last values.
+    pub(crate) filters: Vec<Conjunct>,
+}
+
+impl<'q> Parts<'q> {
+    /// Takes `node` apart. `rest`: variables of everything that is joined with it (the rows that it starts
+    /// from included), or that is applied to it later and binds variables; `first`: `node` is the whole,
+    /// and known to be lateral.
+    pub(crate) fn add(&mut self, node: &'q Node, rest: &VariableSet, first: bool) {
+        let commutes = |seen: VariableSet, bound: VariableSet| seen.intersection(rest).is_subset(&bound);
+        match node {
+            Node::Patterns(patterns) => self.patterns.extend(patterns),
+            Node::Join(nodes) => {
+                let sets: Vec<_> = nodes.iter().map(possible).collect();
+                for (at, node) in nodes.iter().enumerate() {
+                    let mut others = rest.clone();
+                    sets.iter().enumerate().filter(|(of, _)| *of != at).for_each(|(_, set)| others.add_all(set));
+                    self.add(node, &others, false);
+                }
+            }
+            Node::Filter { input, condition } => {
+                let mut conjuncts = Vec::new();
+                split(condition, &mut conjuncts);
+                let may = first || commutes(expression_variables(condition), certain(input));
+                if may && conjuncts.iter().all(Conjunct::is_movable) {
+                    self.add(input, rest, false);
+                    self.filters.append(&mut conjuncts);
+                } else {
+                    self.others.push(node);
+                }
+            }
+            Node::LeftJoin { left, right, condition } => {
+                let post = Post::Optional(right, condition.as_ref());
+                let of_left = certain(left);
+                let condition_is_safe = condition.as_ref().is_none_or(|condition| {
+                    commutes(expression_variables(condition), of_left.clone().union(&certain(right)))
+                });
+                if first || (condition_is_safe && commutes(possible(right), of_left)) {
+                    self.add(left, &rest.clone().union(&post.variables()), false);
+                    self.post.push(post);
+                } else {
+                    self.others.push(node);
+                }
+            }
+            Node::Minus { left, right } => {
+                if first || commutes(possible(right), certain(left)) {
+                    self.add(left, &rest.clone().union(&possible(right)), false);
+                    self.post.push(Post::Minus(right));
+                } else {
+                    self.others.push(node);
+                }
+            }
+            Node::Extend { input, variable, expression: Expression::Constant(term) } => {
+                self.bindings.push((*variable, term));
+                self.add(input, &rest.clone().union(&VariableSet::from_iter([*variable])), false);
+            }
+            Node::Extend { input, variable, expression } => {
+                let safe = !rest.contains(*variable) && commutes(expression_variables(expression), certain(input));
+                if first || safe {
+                    self.add(input, &rest.clone().union(&VariableSet::from_iter([*variable])), false);
+                    self.post.push(Post::Extend(*variable, expression));
+                } else {
+                    self.others.push(node);
+                }
+            }
+            Node::Project { input, .. } if is_group(input) => self.add(input, rest, false),
+            _ => self.others.push(node),
+        }
+    }
+}
+
+/// Whether the node is one that [`Parts::add`] takes apart.
+pub(crate) fn is_group(node: &Node) -> bool {
+    matches!(
+        node,
+        Node::Patterns(_)
+            | Node::Join(_)
+            | Node::Filter { .. }
+            | Node::LeftJoin { .. }
+            | Node::Minus { .. }
+            | Node::Extend { .. }
+    )
+}

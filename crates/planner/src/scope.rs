@@ -1,0 +1,101 @@
+//! What a node of the algebra binds, and where it may be evaluated from.
+//!
+//! A node is evaluated *laterally* if it starts from rows that bind some of its variables already (graph
+//! exploration) instead of from the empty row. [`is_lateral`] says when both mean the same join.
+
+use crate::set::VariableSet;
+use vervet_algebra::{AggregateKind, Expression, Function, Node, Pattern};
+
+/// The variables of an expression.
+pub(crate) fn expression_variables(expression: &Expression) -> VariableSet {
+    let mut variables = Vec::new();
+    expression.variables(&mut variables);
+    variables.into_iter().collect()
+}
+
+/// The variables that some solution of `node` may bind.
+pub(crate) fn possible(node: &Node) -> VariableSet {
+    let mut variables = Vec::new();
+    node.variables(&mut variables);
+    variables.into_iter().collect()
+}
+
+/// The variables that every solution of `node` binds.
+pub(crate) fn certain(node: &Node) -> VariableSet {
+    match node {
+        Node::Patterns(patterns) => patterns.iter().flat_map(Pattern::variables).collect(),
+        Node::Join(nodes) => nodes.iter().fold(VariableSet::default(), |set, node| set.union(&certain(node))),
+        Node::Union(nodes) => {
+            let mut sets = nodes.iter().map(certain);
+            let first = sets.next().unwrap_or_default();
+            sets.fold(first, |set, other| set.intersection(&other))
+        }
+        Node::LeftJoin { left: input, .. }
+        | Node::Minus { left: input, .. }
+        | Node::Filter { input, .. }
+        | Node::Distinct(input)
+        | Node::Reduced(input)
+        | Node::OrderBy { input, .. }
+        | Node::Slice { input, .. } => certain(input),
+        Node::Extend { input, variable, expression } => {
+            let mut set = certain(input);
+            if matches!(expression, Expression::Constant(_)) {
+                set.insert(*variable);
+            }
+            set
+        }
+        Node::Values { variables, rows } => variables
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| rows.iter().all(|row| row.get(*at).is_some_and(Option::is_some)))
+            .map(|(_, variable)| *variable)
+            .collect(),
+        Node::Group { input, keys, aggregates } => {
+            let mut set = keys.iter().copied().collect::<VariableSet>().intersection(&certain(input));
+            set.extend(
+                aggregates
+                    .iter()
+                    .filter(|(_, aggregate)| aggregate.kind == AggregateKind::Count)
+                    .map(|(variable, _)| *variable),
+            );
+            set
+        }
+        Node::Project { input, variables } => certain(input).intersection(&variables.iter().copied().collect()),
+    }
+}
+
+/// Whether joining `node` with rows that may bind `outer` can be done by evaluating it from those rows.
+///
+/// This looks at the outermost operator only; its inputs are asked again when it is their turn. The
+/// rule behind all cases: an operator that looks at the value of a variable must see the value that its own
+/// input gives it, not one that only the outer row has. Operators over whole bags (grouping, distinct,
+/// order, slice) always start from the empty row.
+pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
+    let sees_the_same = |seen: VariableSet, bound: VariableSet| seen.intersection(outer).is_subset(&bound);
+    match node {
+        Node::Patterns(_) | Node::Values { .. } | Node::Join(_) | Node::Union(_) => true,
+        Node::Project { .. } | Node::Reduced(_) => true,
+        Node::Filter { input, condition } => sees_the_same(expression_variables(condition), certain(input)),
+        Node::Extend { input, variable, expression } => {
+            !outer.contains(*variable) && sees_the_same(expression_variables(expression), certain(input))
+        }
+        Node::LeftJoin { left, right, condition } => {
+            let of_left = certain(left);
+            condition.as_ref().is_none_or(|condition| {
+                sees_the_same(expression_variables(condition), of_left.clone().union(&certain(right)))
+            }) && sees_the_same(possible(right), of_left)
+        }
+        Node::Minus { left, right } => sees_the_same(possible(right), certain(left)),
+        Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => false,
+    }
+}
+
+/// Whether the expression has the same value wherever and however often it is evaluated for a row.
+pub(crate) fn is_deterministic(expression: &Expression) -> bool {
+    if let Expression::Call(Function::Rand | Function::BNode | Function::Uuid | Function::StrUuid, _) = expression {
+        return false;
+    }
+    let mut all = true;
+    expression.for_each_child(&mut |child| all &= is_deterministic(child));
+    all
+}

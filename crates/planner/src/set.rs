@@ -1,0 +1,133 @@
+//! Sets of variables, small ones without allocation.
+
+use vervet_algebra::Variable;
+
+/// A set of variables: a bit for each.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct VariableSet {
+    /// Variables below 64.
+    low: u64,
+    /// The others, 64 in each word.
+    high: Vec<u64>,
+}
+
+impl VariableSet {
+    pub(crate) fn insert(&mut self, variable: Variable) {
+        let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
+        if word == 0 {
+            self.low |= bit;
+        } else {
+            if self.high.len() < word {
+                self.high.resize(word, 0);
+            }
+            self.high[word - 1] |= bit;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, variable: Variable) {
+        let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
+        if word == 0 {
+            self.low &= !bit;
+        } else if let Some(high) = self.high.get_mut(word - 1) {
+            *high &= !bit;
+        }
+    }
+
+    pub(crate) fn contains(&self, variable: Variable) -> bool {
+        let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
+        let bits = if word == 0 { self.low } else { self.high.get(word - 1).copied().unwrap_or(0) };
+        bits & bit != 0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.low == 0 && self.high.iter().all(|&word| word == 0)
+    }
+
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        self.low |= other.low;
+        if self.high.len() < other.high.len() {
+            self.high.resize(other.high.len(), 0);
+        }
+        for (mine, its) in self.high.iter_mut().zip(&other.high) {
+            *mine |= its;
+        }
+    }
+
+    pub(crate) fn remove_all(&mut self, other: &Self) {
+        self.low &= !other.low;
+        for (mine, its) in self.high.iter_mut().zip(&other.high) {
+            *mine &= !its;
+        }
+    }
+
+    pub(crate) fn keep_all(&mut self, other: &Self) {
+        self.low &= other.low;
+        for (at, mine) in self.high.iter_mut().enumerate() {
+            *mine &= other.high.get(at).copied().unwrap_or(0);
+        }
+    }
+
+    pub(crate) fn union(mut self, other: &Self) -> Self {
+        self.add_all(other);
+        self
+    }
+
+    pub(crate) fn intersection(mut self, other: &Self) -> Self {
+        self.keep_all(other);
+        self
+    }
+
+    pub(crate) fn minus(mut self, other: &Self) -> Self {
+        self.remove_all(other);
+        self
+    }
+
+    pub(crate) fn is_subset(&self, other: &Self) -> bool {
+        self.low & !other.low == 0
+            && self.high.iter().enumerate().all(|(at, word)| word & !other.high.get(at).copied().unwrap_or(0) == 0)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Variable> + '_ {
+        std::iter::once(self.low).chain(self.high.iter().copied()).enumerate().flat_map(|(word, bits)| {
+            let first = u16::try_from(word * 64).unwrap_or(u16::MAX);
+            (0..64_u16).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| Variable(first + bit))
+        })
+    }
+}
+
+impl FromIterator<Variable> for VariableSet {
+    fn from_iter<I: IntoIterator<Item = Variable>>(variables: I) -> Self {
+        let mut set = Self::default();
+        set.extend(variables);
+        set
+    }
+}
+
+impl Extend<Variable> for VariableSet {
+    fn extend<I: IntoIterator<Item = Variable>>(&mut self, variables: I) {
+        variables.into_iter().for_each(|variable| self.insert(variable));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_behave_like_sets_on_both_sides_of_64() {
+        let a: VariableSet = [1, 63, 64, 200].map(Variable).into_iter().collect();
+        let b: VariableSet = [63, 200, 7].map(Variable).into_iter().collect();
+        let list = |set: &VariableSet| set.iter().map(|v| v.0).collect::<Vec<_>>();
+        assert_eq!(list(&a), [1, 63, 64, 200]);
+        assert_eq!(list(&a.clone().intersection(&b)), [63, 200]);
+        assert_eq!(list(&a.clone().union(&b)), [1, 7, 63, 64, 200]);
+        assert_eq!(list(&a.clone().minus(&b)), [1, 64]);
+        assert!(a.clone().intersection(&b).is_subset(&a) && !b.is_subset(&a));
+        assert!(a.contains(Variable(64)) && !a.contains(Variable(65)) && !a.contains(Variable(60_000)));
+        let mut c = b;
+        c.remove(Variable(63));
+        c.remove(Variable(200));
+        c.remove(Variable(7));
+        assert!(c.is_empty());
+    }
+}

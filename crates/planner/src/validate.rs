@@ -1,0 +1,193 @@
+//! Whether a plan keeps the contract of its steps.
+//!
+//! Every kernel relies on some variables being bound and others not; a plan that breaks that would give
+//! wrong answers silently. Tests call this on every plan they make.
+
+use crate::atom::variable_of;
+use crate::finish::{columns_after, match_variables};
+use crate::scope::expression_variables;
+use crate::set::VariableSet;
+use vervet_algebra::{AggregateKind, Expression, Variable};
+use vervet_kernel::plan::{JoinKind, Operand, Pipeline, Plan, PlanStep, Step};
+use vervet_model::{Error, Result};
+
+/// Rows between two steps.
+#[derive(Clone, Default)]
+struct Rows {
+    /// There is a column.
+    columns: VariableSet,
+    /// The column is bound in every row.
+    certain: VariableSet,
+    /// There was a column, and a step did not keep it.
+    dropped: VariableSet,
+}
+
+/// Checks that every operand is bound where it is used, that every target is unbound before, that no column
+/// is used after it has been dropped, and that the columns of the result arrive.
+///
+/// # Errors
+/// [`vervet_model::ErrorKind::Internal`] with the number of the step (within its pipeline) and what is
+/// wrong with it.
+pub fn validate(plan: &Plan) -> Result<()> {
+    let parameters: VariableSet = plan.parameters.iter().copied().collect();
+    let start = Rows { columns: parameters.clone(), certain: parameters, dropped: VariableSet::default() };
+    let end = walk(&plan.pipeline, start, None)?;
+    for variable in &plan.result {
+        if end.dropped.contains(*variable) {
+            return Err(Error::internal(format!("the result needs ?{}, which has been dropped", variable.0)));
+        }
+    }
+    Ok(())
+}
+
+fn walk(pipeline: &Pipeline, mut rows: Rows, row: Option<Variable>) -> Result<Rows> {
+    for (at, step) in pipeline.steps.iter().enumerate() {
+        rows = check(step, rows).map_err(|error| error.context(format!("step {at}")))?;
+        if row.is_some_and(|row| !rows.columns.contains(row)) {
+            return Err(Error::internal(format!("step {at} does not keep the row position")));
+        }
+    }
+    Ok(rows)
+}
+
+fn need(holds: bool, what: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::internal(what())) }
+}
+
+impl Rows {
+    fn bound(&self, operand: Operand) -> Result<()> {
+        let holds = variable_of(operand).is_none_or(|variable| self.certain.contains(variable));
+        need(holds, || format!("{operand:?} is not bound in every row"))
+    }
+
+    fn unbound(&self, variable: Variable) -> Result<()> {
+        need(!self.columns.contains(variable), || format!("?{} is bound already", variable.0))?;
+        need(!self.dropped.contains(variable), || format!("?{} has been dropped and is bound again", variable.0))
+    }
+
+    fn readable(&self, expression: &Expression) -> Result<()> {
+        let gone = expression_variables(expression).intersection(&self.dropped).iter().next();
+        need(gone.is_none(), || format!("{gone:?} has been dropped"))
+    }
+}
+
+fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
+    let mut after = columns_after(&step.step, &rows.columns);
+    let mut certain = rows.certain.clone();
+    match &step.step {
+        Step::Empty | Step::Slice { .. } => {}
+        Step::Scan { key, neighbour, .. } => {
+            rows.unbound(*key)?;
+            neighbour.map_or(Ok(()), |neighbour| rows.unbound(neighbour))?;
+            need(Some(*key) != *neighbour, || "a scan binds one variable twice".into())?;
+            certain.insert(*key);
+            certain.extend(*neighbour);
+        }
+        Step::Expand { key, neighbour, .. } => {
+            rows.bound(*key)?;
+            neighbour.map_or(Ok(()), |neighbour| rows.unbound(neighbour))?;
+            certain.extend(*neighbour);
+        }
+        Step::Check { key, neighbour, .. } => {
+            rows.bound(*key)?;
+            rows.bound(*neighbour)?;
+        }
+        Step::Intersect { target, legs, .. } => {
+            rows.unbound(*target)?;
+            need(legs.len() >= 2, || "an intersection has fewer than two legs".into())?;
+            legs.iter().try_for_each(|leg| rows.bound(leg.key))?;
+            certain.insert(*target);
+        }
+        Step::Match(pattern) => {
+            let gone = match_variables(pattern).intersection(&rows.dropped).iter().next();
+            need(gone.is_none(), || format!("{gone:?} has been dropped"))?;
+            certain.add_all(&match_variables(pattern));
+        }
+        Step::Filter(expression) => rows.readable(expression)?,
+        Step::Extend { variable, expression } => {
+            rows.unbound(*variable)?;
+            rows.readable(expression)?;
+        }
+        Step::Values { variables, rows: table } => {
+            for (at, variable) in variables.iter().enumerate() {
+                need(!rows.dropped.contains(*variable), || format!("?{} has been dropped", variable.0))?;
+                if table.iter().all(|row| row.get(at).is_some_and(|id| id.is_bound())) {
+                    certain.insert(*variable);
+                }
+            }
+            need(table.iter().all(|row| row.len() == variables.len()), || "a table is not rectangular".into())?;
+        }
+        Step::Join { right, kind, on, compatible, adds } => {
+            let side = walk(right, Rows::default(), None)?;
+            for variable in on {
+                rows.bound(Operand::Variable(*variable))?;
+                need(side.certain.contains(*variable), || format!("?{} is not a key on the right", variable.0))?;
+            }
+            for variable in compatible {
+                need(rows.columns.contains(*variable) && side.columns.contains(*variable), || {
+                    format!("?{} is not a column of both sides", variable.0)
+                })?;
+            }
+            for variable in adds {
+                rows.unbound(*variable)?;
+                need(side.columns.contains(*variable), || format!("?{} is not on the right", variable.0))?;
+            }
+            if let JoinKind::Left(Some(condition)) = kind {
+                rows.readable(condition)?;
+            }
+            if *kind == JoinKind::Inner {
+                certain.add_all(&side.certain);
+            }
+        }
+        Step::Optional { inner, row } => {
+            rows.unbound(*row)?;
+            let mut start = rows.clone();
+            start.columns.insert(*row);
+            start.certain.insert(*row);
+            let end = walk(inner, start, Some(*row))?;
+            for variable in &step.keep {
+                need(!end.dropped.contains(*variable), || format!("the optional part drops ?{}", variable.0))?;
+            }
+        }
+        Step::Union { branches } => {
+            let mut of_all: Option<VariableSet> = None;
+            after = VariableSet::default();
+            for branch in branches {
+                let end = walk(branch, rows.clone(), None)?;
+                for variable in &step.keep {
+                    need(!end.dropped.contains(*variable), || format!("a branch drops ?{}", variable.0))?;
+                }
+                after.add_all(&end.columns);
+                of_all = Some(match of_all {
+                    None => end.certain,
+                    Some(set) => set.intersection(&end.certain),
+                });
+            }
+            certain = of_all.unwrap_or_default();
+        }
+        Step::Group { keys, aggregates } => {
+            for key in keys {
+                need(!rows.dropped.contains(*key), || format!("?{} has been dropped", key.0))?;
+            }
+            for (_, aggregate) in aggregates {
+                aggregate.expression.as_ref().map_or(Ok(()), |expression| rows.readable(expression))?;
+            }
+            certain.keep_all(&keys.iter().copied().collect());
+            let counts = aggregates.iter().filter(|(_, aggregate)| aggregate.kind == AggregateKind::Count);
+            certain.extend(counts.map(|(variable, _)| *variable));
+            // What a group does not pass on is out of scope, not lost.
+            rows.dropped = VariableSet::default();
+            rows.columns = VariableSet::default();
+        }
+        Step::Distinct { variables } => {
+            for variable in variables {
+                need(rows.columns.contains(*variable), || format!("?{} is not a column", variable.0))?;
+            }
+        }
+        Step::Order { keys, .. } => keys.iter().try_for_each(|key| rows.readable(&key.expression))?,
+    }
+    let keep: VariableSet = step.keep.iter().copied().collect();
+    need(keep.is_subset(&after), || "a column is kept that is not there".into())?;
+    let dropped = rows.dropped.union(&after.union(&rows.columns).minus(&keep));
+    Ok(Rows { certain: certain.intersection(&keep), columns: keep, dropped })
+}
