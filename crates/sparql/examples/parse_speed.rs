@@ -1,4 +1,4 @@
-//! How long queries take to parse: `cargo run --release -p vervet-sparql --example speed -- FILE...`.
+//! How long queries take to parse: `cargo run --release -p vervet-sparql --example parse_speed -- FILE...`.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! How long a cell takes in each format: `cargo run --release -p vervet-results --example speed`.
+//! How long a cell takes in each format: `cargo run --release -p vervet-results --example result_speed`.
 
 use std::io::sink;
 use std::time::Instant;
