@@ -40,13 +40,13 @@ const VERTICES: usize = 7;
 const PREDICATES: usize = 4;
 const GRAPHS: usize = 2;
 const VARIABLES: [&str; 6] = ["?a", "?b", "?c", "?d", "?e", "?f"];
-const LITERALS: [&str; 14] = [
+/// Canonical forms only: Oxigraph gives numbers back in its own form, Vervet as they were written.
+const LITERALS: [&str; 13] = [
     "1",
     "2",
-    "\"01\"^^<http://www.w3.org/2001/XMLSchema#integer>",
-    "3.0",
-    "2.50",
-    "1.0E0",
+    "10",
+    "2.5",
+    "\"1.5\"^^<http://www.w3.org/2001/XMLSchema#double>",
     "\"a\"",
     "\"b\"",
     "\"a longer string\"",
@@ -346,7 +346,36 @@ pub fn case(seed: u64) -> Result<bool, String> {
         return Ok(true);
     }
     let plan = database.explain(&text, &vervet::QueryOptions::default()).unwrap_or_else(|error| error.to_string());
-    Err(format!("seed {seed}\n{trig}\n{text}\nvervet:   {ours:?}\noxigraph: {theirs:?}\n{plan}"))
+    Err(format!("seed {seed}\n{trig}\n{text}\n{}\n{plan}", difference(&ours, &theirs)))
+}
+
+/// The first rows that only one of two answers has.
+fn difference(ours: &Outcome, theirs: &Outcome) -> String {
+    let (Outcome::Rows(ours), Outcome::Rows(theirs)) = (ours, theirs) else {
+        return format!("vervet:   {ours:?}\noxigraph: {theirs:?}").chars().take(1000).collect();
+    };
+    let only = |a: &[String], b: &[String]| {
+        let mut left = b.to_vec();
+        let only: Vec<String> = (a.iter())
+            .filter(|row| match left.iter().position(|other| other == *row) {
+                Some(at) => {
+                    left.swap_remove(at);
+                    false
+                }
+                None => true,
+            })
+            .take(3)
+            .cloned()
+            .collect();
+        only.join("\n    ")
+    };
+    format!(
+        "vervet has {} rows, oxigraph {}\nonly vervet:\n    {}\nonly oxigraph:\n    {}",
+        ours.len(),
+        theirs.len(),
+        only(ours, theirs),
+        only(theirs, ours)
+    )
 }
 
 #[cfg(test)]

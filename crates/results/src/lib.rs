@@ -6,7 +6,8 @@
 //! to find its widths).
 //! # Cost
 //! TSV, the fastest: one call to [`TermSource::write_terms`] for each column of a batch, and one copy of each
-//! cell. 1 million rows of 3 columns, 2026-11, release: see `examples/speed.rs`.
+//! cell. Nanoseconds a cell with terms (5.9 alone): TSV 13, CSV 44, JSON 74, XML 130, table 600; 3 million
+//! cells, 2026-11-20, `examples/result_speed.rs`.
 //! # Source
 //! SPARQL 1.1 Query Results CSV and TSV Formats; JSON Format; XML Format, all W3C 2013.
 //! # Not here

@@ -8,7 +8,8 @@
 //! Those of `vervet_algebra`. In detail: a sub-query, and the right side of a `MINUS`, have a table of names
 //! of their own; what they show outside gets the outer number when they end.
 //! # Cost
-//! Linear in the text for all but contrived input; a query of LUBM takes 1 to 3 microseconds. Nesting and
+//! Linear in the text for all but contrived input; Q5 of LUBM takes 2.1 microseconds (spargebra: 4.2),
+//! Q7 3.1 (8.3); 2026-11-20, `examples/parse_speed.rs`. Nesting and
 //! the length of operator chains have limits ([`limits`]), so that no text overflows the stack.
 //! # Source
 //! SPARQL 1.1 Query Language, W3C 2013, §18.2 and §19.8, and the triple terms of SPARQL 1.2. Our own parser

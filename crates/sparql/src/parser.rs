@@ -151,6 +151,8 @@ impl<'a, 'o> Parser<'a, 'o> {
                 pattern.variables().all(|v| bound.contains(v) || self.names[v.index()].is_empty())
             });
             self.no_edges(start, &template)?;
+            // Blank nodes of the template have numbers above those of the pattern.
+            let template = self.with_new_blanks(&template)?;
             return Ok((Form::Construct(template), root));
         }
         self.refuse_dataset()?;

@@ -302,7 +302,7 @@ fn blank_nodes_are_variables_of_their_pattern() {
         "SELECT * { ?x (:p|^:q)/:r ?y }",
         "select [x0 y1] (join {_2 <r> y1} (union {x0 <p> _2} {_2 <q> x0}))",
     );
-    check("CONSTRUCT { _:a :p ?x . ?nothing :p ?x } { _:a :q ?x }", "construct [_0 <p> x1] {_3 <q> x1}");
+    check("CONSTRUCT { _:a :p ?x . ?nothing :p ?x } { _:a :q ?x }", "construct [_4 <p> x1] {_3 <q> x1}");
     check("CONSTRUCT WHERE { _:a :p [] }", "construct [_2 <p> _3] {_0 <p> _1}");
     refused("SELECT * { _:a :p 1 { _:a :q 2 } }", QueryErrorKind::Syntax, "already used");
     refused("SELECT * { _:a :p 1 OPTIONAL { ?x ?y 2 } _:a :q 2 }", QueryErrorKind::Syntax, "already used");
