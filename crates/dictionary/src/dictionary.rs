@@ -10,8 +10,8 @@
 //! # Cost
 //! A term by id: two cache misses (offset, block), then some ns for each number or some dozen for a text.
 //! An id by term: one miss in the index, then two for each candidate; a wrong one in 256 slots. LUBM-40
-//! (2026-11-20, a shared machine under load): ids near each other 38 ns each, random ones 95 ns, an id by
-//! term 300 to 400 ns.
+//! (2026-11-20, a shared machine under load): ids near each other 38 to 42 ns each, random ones 80 to 155,
+//! an id by term 300 to 420 (the best of nine rounds in each of several runs).
 //! # Source
 //! DESIGN §2 and §3 (number templates).
 
@@ -270,8 +270,9 @@ impl Dictionary {
     }
 
     /// Asks for the blocks of these ids without waiting for any, so that their misses overlap; [`find`]
-    /// does too much in between for that. One million random vertices of LUBM-40: 144 ns each without
-    /// this, 95 ns with it; ids near each other: 38 ns and 41 ns (2026-11-20, a busy machine).
+    /// does too much in between for that. One million random vertices of LUBM-40, two runs of each: 144
+    /// and 166 ns without this, 95 and 125 with it; ids near each other: 38 and 37, 42 and 40
+    /// (2026-11-20, a shared machine under load).
     ///
     /// [`find`]: Dictionary::find
     #[inline]
