@@ -5,8 +5,9 @@
 //! kind alone. A pattern that enough terms share becomes a template; terms that are left at the end
 //! take the template of last resort of their kind, which is always there.
 //! # Cost
-//! Each level walks the terms that are left: about 0.1 µs for each of them, and 16 bytes of memory for
-//! each different pattern. Then one pass writes: about 0.1 µs for each term.
+//! Each level walks the terms that are left, then one pass writes: LUBM-40 takes 0.5 to 0.9 µs for each
+//! term in all (2026-11-20, one thread of a shared machine under load). Memory beside the image: 8 bytes
+//! for each term, 16 for each different pattern.
 
 use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_STRING, Record};
 use crate::header;

@@ -43,26 +43,34 @@ impl Pattern {
         if text.len() > PATTERN_BYTES_MAX {
             return false;
         }
-        let mut at = 0;
+        let (mut at, mut copied) = (0, 0);
         while at < text.len() {
-            let other = text[at..].iter().position(u8::is_ascii_digit).unwrap_or(text.len() - at);
-            self.bytes.extend_from_slice(&text[at..at + other]);
-            at += other;
-            let digits = text[at..].iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len() - at);
-            let run = &text[at..at + digits];
-            at += digits;
-            if digits > DIGITS_MAX {
-                self.bytes.extend_from_slice(run);
-            } else if digits > 0 {
-                if self.count == NUMBERS_MAX {
-                    return false;
-                }
-                self.numbers[self.count] = run.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0'));
-                self.count += 1;
-                let padded = run[0] == b'0' && digits > 1;
-                self.bytes.extend_from_slice(&[SLOT, if padded { digits.to_le_bytes()[0] } else { 1 }]);
+            if !text[at].is_ascii_digit() {
+                at += 1;
+                continue;
             }
+            let start = at;
+            let mut number = 0_u64;
+            while let Some(digit) = text.get(at).filter(|byte| byte.is_ascii_digit()) {
+                // Wraps only in runs that are too long to be used.
+                number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+                at += 1;
+            }
+            let digits = at - start;
+            if digits > DIGITS_MAX {
+                continue;
+            }
+            if self.count == NUMBERS_MAX {
+                return false;
+            }
+            self.numbers[self.count] = number;
+            self.count += 1;
+            let padded = text[start] == b'0' && digits > 1;
+            self.bytes.extend_from_slice(&text[copied..start]);
+            self.bytes.extend_from_slice(&[SLOT, if padded { digits.to_le_bytes()[0] } else { 1 }]);
+            copied = at;
         }
+        self.bytes.extend_from_slice(&text[copied..]);
         self.count > 0
     }
 
