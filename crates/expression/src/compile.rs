@@ -274,8 +274,8 @@ fn fold(node: Node, evaluator: &Evaluator<'_>) -> Result<Node> {
     Ok(match node.evaluate(&mut context)? {
         None => Node::Error,
         Some(operand) => {
-            let id = context.intern(operand)?;
-            Node::Constant(Constant { id, value: context.decode_id(id)? })
+            let id = context.intern(operand.clone())?;
+            Node::Constant(Constant { id, value: context.decode(operand)?.into_owned() })
         }
     })
 }

@@ -80,6 +80,17 @@ impl Node {
                 }
                 Ok(None)
             }
+            Self::StrDt(ab) => {
+                let (text, datatype) = both!(ab, context);
+                let text = some!(context.simple(text)?);
+                Ok(match context.decode(datatype)? {
+                    // A term and not a value, so that it keeps its lexical form.
+                    Value::Iri(iri) if iri != RDF_LANG_STRING && iri != RDF_DIR_LANG_STRING => {
+                        Some(Operand::Id(context.evaluator.intern_parts(ComputedKind::Typed, &text, &iri)?))
+                    }
+                    _ => None,
+                })
+            }
             _ => Ok(self.compute(context)?.map(Operand::Value)),
         }
     }
@@ -227,17 +238,6 @@ impl Node {
                 let literal = some!(Literal::new_language_tagged_literal("", tag).ok());
                 let tag = some!(literal.language()).to_owned();
                 Ok(Some(Value::Language(text, Cow::Owned(tag))))
-            }
-            Self::StrDt(ab) => {
-                let (text, datatype) = both!(ab, context);
-                let text = some!(context.simple(text)?);
-                Ok(match context.decode(datatype)? {
-                    Value::Iri(iri) if iri != RDF_LANG_STRING && iri != RDF_DIR_LANG_STRING => {
-                        // Not decoded, so that the lexical form stays.
-                        Some(if iri.ends_with("#string") { Value::typed(text, iri) } else { Value::Typed(text, iri) })
-                    }
-                    _ => None,
-                })
             }
             Self::Concat(list) => concat(list, context),
             Self::SubStr(ab, length) => {

@@ -233,6 +233,8 @@ fn texts() {
         ("STRDT('01', xsd:integer)", "'01'^^xsd:integer"),
         ("STRDT('1', xsd:integer)", "1"),
         ("STRDT('a', xsd:string)", "'a'"),
+        ("STRDT('05', xsd:integer) + 1", "6"),
+        ("STRLEN(STRDT('abc', xsd:string))", "3"),
         ("STRDT('a', rdf:langString)", "error"),
         ("STRDT(1, xsd:integer)", "error"),
         ("CONCAT('a', 'b', 'c')", "'abc'"),
@@ -299,6 +301,8 @@ fn texts() {
         ("'short'", "'a long enough text'", "false"),
         ("ex:a", "'a'", "error"),
     ]);
+    check_columns("STRDT(?v0, ?v1) + 1", &[("'05'", "xsd:integer", "6"), ("'05'", "xsd:string", "error")]);
+    check_columns("STR(STRDT(?v0, ?v1))", &[("'05'", "xsd:integer", "'05'")]);
     check_columns("STR(?v0)", &[
         ("'0001'^^xsd:integer", "1", "'0001'"),
         ("'1.0E0'^^xsd:double", "1", "'1.0E0'"),
