@@ -117,7 +117,12 @@ impl<'a> Accumulators<'a> {
     ///
     /// # Errors
     /// Damaged data; a limit.
-    pub fn update(&mut self, groups: &[u32], columns: &[Vec<Id>], multiplicities: Option<&[u64]>) -> Result<()> {
+    pub fn update(
+        &mut self,
+        groups: &[u32],
+        columns: &[Vec<Id>],
+        multiplicities: Option<&[u64]>,
+    ) -> Result<()> {
         let Some(most) = groups.iter().max() else { return Ok(()) };
         self.states.grow(*most as usize + 1);
         let times = |row: usize| multiplicities.map_or(1, |all| all.get(row).copied().unwrap_or(1));
@@ -189,7 +194,9 @@ impl<'a> Accumulators<'a> {
                 Concat::Failed => None,
                 Concat::Empty => Some(Value::String(Cow::Borrowed(""))),
                 Concat::Text(text, None) => Some(Value::String(Cow::Borrowed(text))),
-                Concat::Text(text, Some(tag)) => Some(Value::Language(Cow::Borrowed(text), Cow::Borrowed(tag))),
+                Concat::Text(text, Some(tag)) => {
+                    Some(Value::Language(Cow::Borrowed(text), Cow::Borrowed(tag)))
+                }
             },
         };
         value.map_or(Ok(Id::UNBOUND), |value| value.intern(self.evaluator, &mut String::new()))
@@ -298,7 +305,9 @@ impl Number {
             && let Some(Inline::Integer(value)) = Inline::from_id(*id)
         {
             let product = i64::try_from(times).ok().and_then(|times| value.checked_mul(times));
-            return Ok(product.and_then(|product| sum.checked_add(product)).map_or(Self::Failed, Self::Integer));
+            return Ok(product
+                .and_then(|product| sum.checked_add(product))
+                .map_or(Self::Failed, Self::Integer));
         }
         let Some(sum) = self.value() else { return Ok(Self::Failed) };
         let value = context.decode(operand)?;

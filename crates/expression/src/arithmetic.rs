@@ -110,7 +110,9 @@ fn add_duration(a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
             Span::DayTime(b) => a.checked_add_day_time_duration(*b)?,
         }),
         (Value::Time(a), Value::Duration(Span::Any(b))) => Value::Time(a.checked_add_duration(*b)?),
-        (Value::Time(a), Value::Duration(Span::DayTime(b))) => Value::Time(a.checked_add_day_time_duration(*b)?),
+        (Value::Time(a), Value::Duration(Span::DayTime(b))) => {
+            Value::Time(a.checked_add_day_time_duration(*b)?)
+        }
         (Value::Duration(a), Value::Duration(b)) => Value::Duration(match (a, b) {
             (Span::YearMonth(a), Span::YearMonth(b)) => Span::YearMonth(a.checked_add(*b)?),
             (Span::DayTime(a), Span::DayTime(b)) => Span::DayTime(a.checked_add(*b)?),
@@ -133,7 +135,9 @@ fn subtract_duration(a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
             Span::DayTime(b) => a.checked_sub_day_time_duration(*b)?,
         }),
         (Value::Time(a), Value::Duration(Span::Any(b))) => Value::Time(a.checked_sub_duration(*b)?),
-        (Value::Time(a), Value::Duration(Span::DayTime(b))) => Value::Time(a.checked_sub_day_time_duration(*b)?),
+        (Value::Time(a), Value::Duration(Span::DayTime(b))) => {
+            Value::Time(a.checked_sub_day_time_duration(*b)?)
+        }
         (Value::Duration(a), Value::Duration(b)) => Value::Duration(match (a, b) {
             (Span::YearMonth(a), Span::YearMonth(b)) => Span::YearMonth(a.checked_sub(*b)?),
             (Span::DayTime(a), Span::DayTime(b)) => Span::DayTime(a.checked_sub(*b)?),

@@ -26,6 +26,9 @@ pub struct CompiledExpression {
     is_function: bool,
 }
 
+/// What is done with a row, its operand (`None`: an error) and the working space.
+type Visit<'v> = dyn FnMut(usize, Option<Operand<'_>>, &mut Context<'_>) -> Result<()> + 'v;
+
 impl CompiledExpression {
     /// Compiles `expression` for one query: looks constants up, compiles patterns, computes what is constant.
     ///
@@ -149,7 +152,7 @@ impl CompiledExpression {
         evaluator: &Evaluator<'_>,
         columns: &[Vec<Id>],
         rows: usize,
-        visit: &mut dyn FnMut(usize, Option<Operand<'_>>, &mut Context<'_>) -> Result<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<()> {
         let mut context = Context::new(evaluator, columns);
         for row in 0..rows {

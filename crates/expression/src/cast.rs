@@ -126,7 +126,9 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
             Value::String(text) => text.parse().ok()?,
             _ => return None,
         }),
-        Cast::Duration | Cast::YearMonthDuration | Cast::DayTimeDuration => Value::Duration(cast_span(to, value)?),
+        Cast::Duration | Cast::YearMonthDuration | Cast::DayTimeDuration => {
+            Value::Duration(cast_span(to, value)?)
+        }
         Cast::GYear | Cast::GYearMonth | Cast::GMonth | Cast::GMonthDay | Cast::GDay => {
             Value::Gregorian(cast_gregorian(to, value)?)
         }
@@ -138,10 +140,14 @@ fn cast_span(to: Cast, value: &Value<'_>) -> Option<Span> {
         (Cast::Duration, Value::Duration(value)) => Span::Any(value.duration()),
         (Cast::Duration, Value::String(text)) => Span::Any(text.parse().ok()?),
         (Cast::YearMonthDuration, Value::Duration(Span::YearMonth(value))) => Span::YearMonth(*value),
-        (Cast::YearMonthDuration, Value::Duration(Span::Any(value))) => Span::YearMonth((*value).try_into().ok()?),
+        (Cast::YearMonthDuration, Value::Duration(Span::Any(value))) => {
+            Span::YearMonth((*value).try_into().ok()?)
+        }
         (Cast::YearMonthDuration, Value::String(text)) => Span::YearMonth(text.parse().ok()?),
         (Cast::DayTimeDuration, Value::Duration(Span::DayTime(value))) => Span::DayTime(*value),
-        (Cast::DayTimeDuration, Value::Duration(Span::Any(value))) => Span::DayTime((*value).try_into().ok()?),
+        (Cast::DayTimeDuration, Value::Duration(Span::Any(value))) => {
+            Span::DayTime((*value).try_into().ok()?)
+        }
         (Cast::DayTimeDuration, Value::String(text)) => Span::DayTime(text.parse().ok()?),
         _ => return None,
     })
@@ -154,7 +160,9 @@ fn cast_gregorian(to: Cast, value: &Value<'_>) -> Option<Gregorian> {
         | (Cast::GMonth, Value::Gregorian(same @ Gregorian::Month(_)))
         | (Cast::GMonthDay, Value::Gregorian(same @ Gregorian::MonthDay(_)))
         | (Cast::GDay, Value::Gregorian(same @ Gregorian::Day(_))) => *same,
-        (Cast::GYear, Value::Gregorian(Gregorian::YearMonth(value))) => Gregorian::Year((*value).try_into().ok()?),
+        (Cast::GYear, Value::Gregorian(Gregorian::YearMonth(value))) => {
+            Gregorian::Year((*value).try_into().ok()?)
+        }
         (Cast::GYear, Value::Date(value)) => Gregorian::Year((*value).try_into().ok()?),
         (Cast::GYear, Value::DateTime(value)) => Gregorian::Year((*value).try_into().ok()?),
         (Cast::GYear, Value::String(text)) => Gregorian::Year(text.parse().ok()?),

@@ -22,9 +22,9 @@ pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
         (Value::Typed(..), Value::Iri(_) | Value::Blank(_) | Value::Language(..)) => false,
         (Value::Iri(_) | Value::Blank(_) | Value::Language(..), Value::Typed(..)) => false,
         (Value::Typed(..), _) | (_, Value::Typed(..)) => return None,
-        (Value::Iri(a), Value::Iri(b)) | (Value::Blank(a), Value::Blank(b)) | (Value::String(a), Value::String(b)) => {
-            a == b
-        }
+        (Value::Iri(a), Value::Iri(b))
+        | (Value::Blank(a), Value::Blank(b))
+        | (Value::String(a), Value::String(b)) => a == b,
         (Value::Language(a, a_tag), Value::Language(b, b_tag)) => a == b && a_tag == b_tag,
         (Value::Boolean(a), Value::Boolean(b)) => a == b,
         (Value::DateTime(a), Value::DateTime(b)) => a == b,
@@ -42,7 +42,9 @@ pub(crate) fn compare(comparator: Comparator, a: &Value<'_>, b: &Value<'_>) -> O
         // A comparison with NaN is false, whatever the comparator.
         return Some(numeric_order(pair).is_some_and(|order| holds(comparator, order)));
     }
-    literal_order(a, b).or_else(|| same_term(a, b).then_some(Ordering::Equal)).map(|order| holds(comparator, order))
+    literal_order(a, b)
+        .or_else(|| same_term(a, b).then_some(Ordering::Equal))
+        .map(|order| holds(comparator, order))
 }
 
 /// Whether `comparator` is true of two values in this order.

@@ -38,7 +38,7 @@ pub(crate) enum Node {
     LangMatches(Box<[Node; 2]>),
     Datatype(Box<Node>),
     Iri(Box<Node>, Option<Iri<String>>),
-    BNode(Option<Box<Node>>),
+    Blank(Option<Box<Node>>),
     Rand,
     Uuid,
     StrUuid,
@@ -104,7 +104,9 @@ pub(crate) fn compile(expression: &Expression, evaluator: &Evaluator<'_>, depth:
     let two = |a: &Expression, b: &Expression| -> Result<_> {
         Ok(Box::new([compile(a, evaluator, depth + 1)?, compile(b, evaluator, depth + 1)?]))
     };
-    let all = |list: &[Expression]| list.iter().map(|e| compile(e, evaluator, depth + 1)).collect::<Result<Vec<_>>>();
+    let all = |list: &[Expression]| {
+        list.iter().map(|e| compile(e, evaluator, depth + 1)).collect::<Result<Vec<_>>>()
+    };
     let node = match expression {
         Expression::Constant(term) => {
             let id = evaluator.intern(term.as_ref())?;
@@ -140,9 +142,8 @@ pub(crate) fn compile(expression: &Expression, evaluator: &Evaluator<'_>, depth:
 /// A call of `function`, whose arguments are compiled.
 fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) -> Result<Node> {
     let count = arguments.len();
-    let wrong = || {
-        Error::new(ErrorKind::Query, format!("the function {function:?} cannot take {count} arguments"))
-    };
+    let wrong =
+        || Error::new(ErrorKind::Query, format!("the function {function:?} cannot take {count} arguments"));
     let mut arguments = arguments.into_iter();
     let mut take = || arguments.next().map(Box::new);
     // Each arm takes what it needs; what is missing or left over is an error.
@@ -156,7 +157,7 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             let id = value.intern(evaluator, &mut String::new())?;
             Some(Node::Constant(Constant { id, value }))
         }
-        Function::BNode => Some(Node::BNode(take())),
+        Function::BNode => Some(Node::Blank(take())),
         Function::Str => take().map(Node::Str),
         Function::Lang => take().map(Node::Lang),
         Function::Datatype => take().map(Node::Datatype),
@@ -194,10 +195,12 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             _ => None,
         },
         Function::Replace => match (take(), take(), take(), take()) {
-            (Some(text), Some(pattern), Some(replacement), flags) => Some(match pattern_node(pattern, flags) {
-                Some(pattern) => Node::Replace(Box::new([*text, *replacement]), pattern),
-                None => Node::Error,
-            }),
+            (Some(text), Some(pattern), Some(replacement), flags) => {
+                Some(match pattern_node(pattern, flags) {
+                    Some(pattern) => Node::Replace(Box::new([*text, *replacement]), pattern),
+                    None => Node::Error,
+                })
+            }
             _ => None,
         },
         Function::Year => take().map(|a| Node::Part(Part::Year, a)),
@@ -220,7 +223,10 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             take().map(|a| Node::Cast(cast, a))
         }
         other => {
-            return Err(Error::new(ErrorKind::Unsupported, format!("the function {other:?} is not supported")));
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the function {other:?} is not supported"),
+            ));
         }
     };
     match node {
@@ -234,8 +240,9 @@ fn pair(a: Option<Box<Node>>, b: Option<Box<Node>>) -> Option<Box<[Node; 2]>> {
 }
 
 fn parse_base(base: &str) -> Result<Iri<String>> {
-    Iri::parse(base.to_owned())
-        .map_err(|error| Error::new(ErrorKind::Query, format!("the base <{base}> is not an absolute IRI: {error}")))
+    Iri::parse(base.to_owned()).map_err(|error| {
+        Error::new(ErrorKind::Query, format!("the base <{base}> is not an absolute IRI: {error}"))
+    })
 }
 
 /// The pattern, compiled now if pattern and flags are constant; `None` if it is wrong.
@@ -261,7 +268,7 @@ fn fold(node: Node, evaluator: &Evaluator<'_>) -> Result<Node> {
             | Node::Error
             | Node::Variable(_)
             | Node::Bound(_)
-            | Node::BNode(_)
+            | Node::Blank(_)
             | Node::Rand
             | Node::Uuid
             | Node::StrUuid
@@ -285,15 +292,17 @@ impl Node {
     pub(crate) fn for_each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
             Self::Constant(_) | Self::Error | Self::Variable(_) | Self::Bound(_) => {}
-            Self::Rand | Self::Uuid | Self::StrUuid | Self::BNode(None) => {}
-            Self::Or(list) | Self::And(list) | Self::Coalesce(list) | Self::Concat(list) => list.iter().for_each(visit),
+            Self::Rand | Self::Uuid | Self::StrUuid | Self::Blank(None) => {}
+            Self::Or(list) | Self::And(list) | Self::Coalesce(list) | Self::Concat(list) => {
+                list.iter().for_each(visit)
+            }
             Self::Not(a)
             | Self::Unary(_, a)
             | Self::Str(a)
             | Self::Lang(a)
             | Self::Datatype(a)
             | Self::Iri(a, _)
-            | Self::BNode(Some(a))
+            | Self::Blank(Some(a))
             | Self::Test(_, a)
             | Self::Text(_, a)
             | Self::Part(_, a)
@@ -335,7 +344,7 @@ impl Node {
                 }
                 true
             }
-            Self::Rand | Self::Uuid | Self::StrUuid | Self::BNode(_) => false,
+            Self::Rand | Self::Uuid | Self::StrUuid | Self::Blank(_) => false,
             _ => {
                 let mut function = true;
                 self.for_each_child(&mut |child| function &= child.inputs(out));

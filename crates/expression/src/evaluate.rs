@@ -64,9 +64,10 @@ impl Node {
             | Self::LangMatches(_)
             | Self::Test(..)
             | Self::Regex(..) => Ok(self.truth(context)?.map(|truth| Operand::Value(Value::Boolean(truth)))),
-            Self::Pair(function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith), ab) => {
-                Ok(text_test(*function, ab, context)?.map(|truth| Operand::Value(Value::Boolean(truth))))
-            }
+            Self::Pair(
+                function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith),
+                ab,
+            ) => Ok(text_test(*function, ab, context)?.map(|truth| Operand::Value(Value::Boolean(truth)))),
             Self::If(abc) => match abc[0].truth(context)? {
                 Some(true) => abc[1].evaluate(context),
                 Some(false) => abc[2].evaluate(context),
@@ -101,7 +102,8 @@ impl Node {
             Self::Bound(variable) => Ok(Some(context.id(*variable).is_bound())),
             Self::Or(list) => any(list.iter().map(|item| item.truth(context))),
             Self::And(list) => {
-                let negated = list.iter().map(|item| item.truth(context).map(|truth| truth.map(|truth| !truth)));
+                let negated =
+                    list.iter().map(|item| item.truth(context).map(|truth| truth.map(|truth| !truth)));
                 Ok(any(negated)?.map(|truth| !truth))
             }
             Self::Not(a) => Ok(a.truth(context)?.map(|truth| !truth)),
@@ -148,9 +150,10 @@ impl Node {
                 context.recycle(text);
                 Ok(Some(found))
             }
-            Self::Pair(function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith), ab) => {
-                text_test(*function, ab, context)
-            }
+            Self::Pair(
+                function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith),
+                ab,
+            ) => text_test(*function, ab, context),
             _ => match self.evaluate(context)? {
                 Some(operand) => context.effective_boolean(operand),
                 None => Ok(None),
@@ -211,7 +214,7 @@ impl Node {
                     _ => None,
                 })
             }
-            Self::BNode(a) => blank_node(a.as_deref(), context),
+            Self::Blank(a) => blank_node(a.as_deref(), context),
             Self::Rand => {
                 // 53 random bits are all that a double in [0, 1) has room for.
                 #[expect(clippy::cast_precision_loss, reason = "53 bits fit in the mantissa of an f64")]
@@ -322,7 +325,13 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
             if a == b
                 && matches!(
                     a,
-                    Tag::ShortString | Tag::Integer | Tag::Int | Tag::Long | Tag::Boolean | Tag::DateTime | Tag::Date
+                    Tag::ShortString
+                        | Tag::Integer
+                        | Tag::Int
+                        | Tag::Long
+                        | Tag::Boolean
+                        | Tag::DateTime
+                        | Tag::Date
                 ) =>
         {
             Some(false)
@@ -374,7 +383,9 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
                 });
             }
             Test::Iri => {
-                return Ok(tag == Tag::Edge || (tag == Tag::Vertex && !context.evaluator.snapshot().is_blank(id)?));
+                return Ok(
+                    tag == Tag::Edge || (tag == Tag::Vertex && !context.evaluator.snapshot().is_blank(id)?)
+                );
             }
             Test::Blank => return Ok(tag == Tag::Vertex && context.evaluator.snapshot().is_blank(id)?),
             Test::Literal => return Ok(id.is_stored_literal()),
@@ -581,7 +592,11 @@ fn rounded(operand: Operand<'_>, context: &mut Context<'_>) -> Result<Option<f64
     })
 }
 
-fn compute_pattern(pattern: &Node, flags: Option<&Node>, context: &mut Context<'_>) -> Result<Option<Pattern>> {
+fn compute_pattern(
+    pattern: &Node,
+    flags: Option<&Node>,
+    context: &mut Context<'_>,
+) -> Result<Option<Pattern>> {
     let pattern = some!(pattern.evaluate(context)?);
     let pattern = some!(context.simple(pattern)?);
     let flags = match flags {

@@ -145,7 +145,9 @@ impl<'a> Evaluator<'a> {
                 (Some(tag), Some(direction)) => {
                     self.intern_parts(ComputedKind::Language, literal.value(), &format!("{tag}--{direction}"))
                 }
-                (None, _) => self.intern_parts(ComputedKind::Typed, literal.value(), literal.datatype().as_str()),
+                (None, _) => {
+                    self.intern_parts(ComputedKind::Typed, literal.value(), literal.datatype().as_str())
+                }
             },
             TermRef::Triple(_) => Err(Error::new(ErrorKind::Unsupported, "a triple term cannot be a value")
                 .with_hint("name the statement by a reifier")),

@@ -81,9 +81,11 @@ impl SortKey {
             Value::Date(value) => seconds_of_date(*value).map(Key::Date),
             Value::Time(value) => seconds_of_time(*value).map(Key::Time),
             Value::Duration(Span::DayTime(value)) => Some(Key::DayTime(value.as_seconds())),
-            Value::Duration(Span::YearMonth(value)) => {
-                value.years().checked_mul(12).and_then(|years| years.checked_add(value.months())).map(Key::YearMonth)
-            }
+            Value::Duration(Span::YearMonth(value)) => value
+                .years()
+                .checked_mul(12)
+                .and_then(|years| years.checked_add(value.months()))
+                .map(Key::YearMonth),
             _ => None,
         };
         if let Some(key) = timed {
@@ -148,8 +150,7 @@ pub(crate) fn order_of_ids(a: Id, b: Id) -> Option<Ordering> {
     }
     // Short strings keep the order of their texts, and have all the same datatype.
     if a.tag() == b.tag() && a.tag() != Tag::Computed {
-        compare_ids(Comparator::Less, a, b)
-            .map(|less| if less { Ordering::Less } else { Ordering::Greater })
+        compare_ids(Comparator::Less, a, b).map(|less| if less { Ordering::Less } else { Ordering::Greater })
     } else {
         None
     }
@@ -193,18 +194,21 @@ impl Eq for Number {}
 
 fn seconds_of_date_time(value: DateTime) -> Option<Decimal> {
     static EPOCH: LazyLock<Option<DateTime>> = LazyLock::new(|| "1970-01-01T00:00:00Z".parse().ok());
-    let value = if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
+    let value =
+        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
     value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
 }
 
 fn seconds_of_date(value: Date) -> Option<Decimal> {
     static EPOCH: LazyLock<Option<Date>> = LazyLock::new(|| "1970-01-01Z".parse().ok());
-    let value = if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
+    let value =
+        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
     value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
 }
 
 fn seconds_of_time(value: Time) -> Option<Decimal> {
     static EPOCH: LazyLock<Option<Time>> = LazyLock::new(|| "00:00:00Z".parse().ok());
-    let value = if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
+    let value =
+        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
     value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
 }

@@ -7,8 +7,8 @@
 use crate::computed::ComputedKind;
 use crate::evaluator::Evaluator;
 use oxsdatatypes::{
-    Boolean, Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay, GYear,
-    GYearMonth, Time, YearMonthDuration,
+    Boolean, Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay,
+    GYear, GYearMonth, Time, YearMonthDuration,
 };
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -156,9 +156,11 @@ impl<'e> Value<'e> {
     pub(crate) fn write_lexical(&self, out: &mut String) {
         // Writing to a `String` cannot fail.
         let _ = match self {
-            Self::Iri(text) | Self::Blank(text) | Self::String(text) | Self::Language(text, _) | Self::Typed(text, _) => {
-                out.write_str(text)
-            }
+            Self::Iri(text)
+            | Self::Blank(text)
+            | Self::String(text)
+            | Self::Language(text, _)
+            | Self::Typed(text, _) => out.write_str(text),
             Self::Boolean(value) => write!(out, "{value}"),
             Self::Integer(value) => write!(out, "{value}"),
             Self::Decimal(value) => write!(out, "{value}"),
@@ -262,9 +264,9 @@ impl<'e> Value<'e> {
 }
 
 fn has_effective_boolean(datatype: &str) -> bool {
-    datatype
-        .strip_prefix(XSD)
-        .is_some_and(|name| is_integer_type(name) || matches!(name, "boolean" | "decimal" | "float" | "double"))
+    datatype.strip_prefix(XSD).is_some_and(|name| {
+        is_integer_type(name) || matches!(name, "boolean" | "decimal" | "float" | "double")
+    })
 }
 
 /// Whether this is `xsd:integer` or a type derived from it.

@@ -71,20 +71,31 @@ fn equality_is_that_of_values() {
     let swapped = rows.map(|(a, b, expected)| (b, a, expected));
     check_columns("?v0 = ?v1", &swapped);
     let negated = rows.map(|(a, b, expected)| {
-        (a, b, match expected { "true" => "false", "false" => "true", other => other })
+        (
+            a,
+            b,
+            match expected {
+                "true" => "false",
+                "false" => "true",
+                other => other,
+            },
+        )
     });
     check_columns("?v0 != ?v1", &negated);
     for (a, b, expected) in rows {
         check(&[(&format!("{a} = {b}"), expected), (&format!("{a} IN ({b})"), expected)]);
         check_columns(&format!("?v0 = {b}"), &[(a, b, expected)]);
     }
-    check_columns("sameTerm(?v0, ?v1)", &[
-        ("1", "1.0", "false"),
-        ("1", "1", "true"),
-        ("'NaN'^^xsd:double", "'NaN'^^xsd:double", "true"),
-        ("ex:a", "ex:a", "true"),
-        ("'a longer text'@en", "'a longer text'@en", "true"),
-    ]);
+    check_columns(
+        "sameTerm(?v0, ?v1)",
+        &[
+            ("1", "1.0", "false"),
+            ("1", "1", "true"),
+            ("'NaN'^^xsd:double", "'NaN'^^xsd:double", "true"),
+            ("ex:a", "ex:a", "true"),
+            ("'a longer text'@en", "'a longer text'@en", "true"),
+        ],
+    );
 }
 
 #[test]
@@ -196,7 +207,10 @@ fn arithmetic_promotes() {
         ("'2024-01-31'^^xsd:date + 'P1M'^^xsd:yearMonthDuration", "'2024-02-29'^^xsd:date"),
         ("'2024-01-02'^^xsd:date - '2024-01-01'^^xsd:date", "'P1D'^^xsd:dayTimeDuration"),
     ]);
-    check_columns("?v0 * ?v1", &[("2", "3", "6"), ("'2'^^xsd:int", "0.5", "'1'^^xsd:decimal"), ("'a'", "1", "error")]);
+    check_columns(
+        "?v0 * ?v1",
+        &[("2", "3", "6"), ("'2'^^xsd:int", "0.5", "'1'^^xsd:decimal"), ("'a'", "1", "error")],
+    );
 }
 
 #[test]
@@ -290,25 +304,34 @@ fn texts() {
         ("SUBSTR(SHA512('abc'), 1, 16)", "'ddaf35a193617aba'"),
         ("MD5('abc'@en)", "error"),
     ]);
-    check_columns("REGEX(?v0, ?v1)", &[
-        ("'a long enough text'", "'long'", "true"),
-        ("'a long enough text'@en", "'^long'", "false"),
-        ("'a'", "'['", "error"),
-        ("1", "'1'", "error"),
-    ]);
-    check_columns("CONTAINS(?v0, ?v1)", &[
-        ("'a long enough text'", "'long'", "true"),
-        ("'short'", "'a long enough text'", "false"),
-        ("ex:a", "'a'", "error"),
-    ]);
+    check_columns(
+        "REGEX(?v0, ?v1)",
+        &[
+            ("'a long enough text'", "'long'", "true"),
+            ("'a long enough text'@en", "'^long'", "false"),
+            ("'a'", "'['", "error"),
+            ("1", "'1'", "error"),
+        ],
+    );
+    check_columns(
+        "CONTAINS(?v0, ?v1)",
+        &[
+            ("'a long enough text'", "'long'", "true"),
+            ("'short'", "'a long enough text'", "false"),
+            ("ex:a", "'a'", "error"),
+        ],
+    );
     check_columns("STRDT(?v0, ?v1) + 1", &[("'05'", "xsd:integer", "6"), ("'05'", "xsd:string", "error")]);
     check_columns("STR(STRDT(?v0, ?v1))", &[("'05'", "xsd:integer", "'05'")]);
-    check_columns("STR(?v0)", &[
-        ("'0001'^^xsd:integer", "1", "'0001'"),
-        ("'1.0E0'^^xsd:double", "1", "'1.0E0'"),
-        ("'a long enough text'@en", "1", "'a long enough text'"),
-        ("ex:something", "1", "'http://example.org/something'"),
-    ]);
+    check_columns(
+        "STR(?v0)",
+        &[
+            ("'0001'^^xsd:integer", "1", "'0001'"),
+            ("'1.0E0'^^xsd:double", "1", "'1.0E0'"),
+            ("'a long enough text'@en", "1", "'a long enough text'"),
+            ("ex:something", "1", "'http://example.org/something'"),
+        ],
+    );
 }
 
 #[test]
@@ -327,7 +350,10 @@ fn kinds_of_terms() {
         ("isNUMERIC('x'^^xsd:integer)", "false"),
         ("isNUMERIC('1')", "false"),
         ("isIRI(UUID())", "true"),
-        ("REGEX(STR(UUID()), '^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$')", "true"),
+        (
+            "REGEX(STR(UUID()), '^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$')",
+            "true",
+        ),
         ("STRLEN(STRUUID())", "36"),
         ("UUID() = UUID()", "false"),
         ("RAND() < 1 && RAND() >= 0", "true"),
@@ -337,7 +363,10 @@ fn kinds_of_terms() {
         ("BNODE('a') = BNODE('b')", "false"),
         ("BNODE(1)", "error"),
     ]);
-    check_columns("isIRI(?v0) && isLITERAL(?v1)", &[("ex:a", "1", "true"), ("ex:b", "'a long text here'", "true")]);
+    check_columns(
+        "isIRI(?v0) && isLITERAL(?v1)",
+        &[("ex:a", "1", "true"), ("ex:b", "'a long text here'", "true")],
+    );
 }
 
 #[test]
@@ -360,7 +389,10 @@ fn dates() {
         ("HOURS('2011-01-10'^^xsd:date)", "error"),
         ("NOW()", "'2024-02-29T12:34:56.789Z'^^xsd:dateTime"),
     ]);
-    check_columns("YEAR(?v0)", &[("'2010-02-28T23:59:59Z'^^xsd:dateTime", "1", "2010"), ("'1999-12-31'^^xsd:date", "1", "1999")]);
+    check_columns(
+        "YEAR(?v0)",
+        &[("'2010-02-28T23:59:59Z'^^xsd:dateTime", "1", "2010"), ("'1999-12-31'^^xsd:date", "1", "1999")],
+    );
 }
 
 #[test]
@@ -470,13 +502,16 @@ fn terms_are_written_wherever_they_come_from() {
             text
         })
         .collect();
-    assert_eq!(texts, [
-        "<http://example.org/stored>",
-        "<http://example.org/new>",
-        "\"1\"^^<http://www.w3.org/2001/XMLSchema#integer>",
-        "\"a new long text\"@en",
-        "<http://example.org/stored>",
-        "",
-    ]);
+    assert_eq!(
+        texts,
+        [
+            "<http://example.org/stored>",
+            "<http://example.org/new>",
+            "\"1\"^^<http://www.w3.org/2001/XMLSchema#integer>",
+            "\"a new long text\"@en",
+            "<http://example.org/stored>",
+            "",
+        ]
+    );
     assert_eq!(computed.len(), 2);
 }

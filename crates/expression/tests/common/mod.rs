@@ -1,5 +1,6 @@
 //! What the tests share: a snapshot that is a table of terms, and expressions from SPARQL text.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test that goes wrong may stop")]
 
 use oxrdf::{Term, TermRef};
 use spargebra::algebra::{Expression as Parsed, Function as ParsedFunction, GraphPattern};
@@ -74,8 +75,11 @@ impl Snapshot for Terms {
             let mut text = String::new();
             inline.write_lexical(&mut text);
             let datatype = inline.datatype();
-            let kind =
-                if datatype.ends_with("#string") { LiteralKind::String } else { LiteralKind::Typed(datatype) };
+            let kind = if datatype.ends_with("#string") {
+                LiteralKind::String
+            } else {
+                LiteralKind::Typed(datatype)
+            };
             read(TermParts::Literal { head: &text, tail: "", kind });
             return Ok(());
         }
@@ -94,7 +98,9 @@ impl Snapshot for Terms {
                         LiteralKind::Language(&tag)
                     }
                     (Some(language), None) => LiteralKind::Language(language),
-                    (None, _) if literal.datatype().as_str().ends_with("XMLSchema#string") => LiteralKind::String,
+                    (None, _) if literal.datatype().as_str().ends_with("XMLSchema#string") => {
+                        LiteralKind::String
+                    }
                     (None, _) => {
                         tag = literal.datatype().as_str().to_owned();
                         LiteralKind::Typed(&tag)
@@ -214,7 +220,9 @@ fn convert(parsed: &Parsed) -> Expression {
         Parsed::UnaryMinus(a) => Expression::Minus(one(a)),
         Parsed::If(a, b, c) => Expression::If(one(a), one(b), one(c)),
         Parsed::Coalesce(list) => Expression::Coalesce(all(list)),
-        Parsed::FunctionCall(function, arguments) => Expression::Call(convert_function(function), all(arguments)),
+        Parsed::FunctionCall(function, arguments) => {
+            Expression::Call(convert_function(function), all(arguments))
+        }
         Parsed::Exists(_) => panic!("EXISTS is not an expression here"),
     }
 }
@@ -244,14 +252,20 @@ pub(crate) fn now() -> oxsdatatypes::DateTime {
 }
 
 /// The value of an expression for each row of `columns`, as terms.
-pub(crate) fn evaluate(snapshot: &Terms, text: &str, columns: &[Vec<Term>], rows: usize) -> Vec<Option<Term>> {
+pub(crate) fn evaluate(
+    snapshot: &Terms,
+    text: &str,
+    columns: &[Vec<Term>],
+    rows: usize,
+) -> Vec<Option<Term>> {
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(snapshot, &computed, now(), 7).with_base(Some(BASE.to_owned()));
     let columns: Vec<Vec<Id>> = columns
         .iter()
         .map(|column| column.iter().map(|term| evaluator.intern(term.as_ref()).unwrap()).collect())
         .collect();
-    let compiled = CompiledExpression::new(&parse(text), &evaluator).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let compiled =
+        CompiledExpression::new(&parse(text), &evaluator).unwrap_or_else(|error| panic!("{text}: {error}"));
     let mut out = Vec::new();
     compiled.evaluate(&evaluator, &columns, rows, &mut out).unwrap_or_else(|error| panic!("{text}: {error}"));
     assert_eq!(out.len(), rows);
