@@ -96,6 +96,16 @@ impl Node {
         }
     }
 
+    /// The id of a variable or a constant, without the detour through an operand; it may be unbound.
+    #[inline]
+    fn id(&self, context: &Context<'_>) -> Option<Id> {
+        match self {
+            Self::Variable(variable) => Some(context.id(*variable)),
+            Self::Constant(constant) => Some(constant.id),
+            _ => None,
+        }
+    }
+
     /// The effective boolean value for the row `context.row`.
     pub(crate) fn truth(&self, context: &mut Context<'_>) -> Result<Option<bool>> {
         match self {
@@ -108,6 +118,11 @@ impl Node {
             }
             Self::Not(a) => Ok(a.truth(context)?.map(|truth| !truth)),
             Self::Equal(ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let Some(answer) = equal_ids(a, b)
+                {
+                    return Ok(Some(answer));
+                }
                 let (a, b) = both!(ab, context);
                 equal(&a, &b, context)
             }
@@ -116,6 +131,11 @@ impl Node {
                 Ok(Some(context.intern(a)? == context.intern(b)?))
             }
             Self::Compare(comparator, ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let Some(answer) = compare_ids(*comparator, a, b)
+                {
+                    return Ok(Some(answer));
+                }
                 let (a, b) = both!(ab, context);
                 compare_operands(*comparator, a, b, context)
             }
@@ -165,6 +185,12 @@ impl Node {
     fn compute<'e>(&'e self, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
         match self {
             Self::Arithmetic(operator, ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let (Some(Inline::Integer(a)), Some(Inline::Integer(b))) =
+                        (Inline::from_id(a), Inline::from_id(b))
+                {
+                    return Ok(apply(*operator, &Value::Integer(a), &Value::Integer(b)));
+                }
                 let (a, b) = both!(ab, context);
                 let (a, b) = (context.decode(a)?, context.decode(b)?);
                 Ok(apply(*operator, &a, &b))
@@ -317,6 +343,7 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
         return (is_resource(a_tag) || (is_inline(a_tag) && a_tag != Tag::Double)).then_some(true);
     }
     match (a_tag, b_tag) {
+        // (An unbound id is none of these, and decides nothing.)
         (a, b) if is_resource(a) && (is_resource(b) || b == Tag::Literal || is_inline(b)) => Some(false),
         (a, b) if is_resource(b) && (a == Tag::Literal || is_inline(a)) => Some(false),
         // Canonical forms of one type: another id is another value. (`1.5` and `1.50` are both decimals
