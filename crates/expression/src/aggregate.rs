@@ -12,14 +12,14 @@
 //! The grouping itself.
 
 use crate::MAX_TEXT_BYTES;
-use crate::arithmetic::{Operator, apply};
+use crate::arithmetic::{Operator, Pair, apply, promote};
 use crate::batch::CompiledExpression;
 use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
 use crate::evaluator::Evaluator;
 use crate::order::{SortKey, order_of_ids};
 use crate::value::Value;
-use oxsdatatypes::{Decimal, Double, Float};
+use oxsdatatypes::{Decimal, Double, Float, Integer};
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -299,16 +299,6 @@ impl Number {
         })
     }
 
-    fn from_value(value: Option<Value<'_>>) -> Self {
-        match value {
-            Some(Value::Integer(value)) => Self::Integer(value),
-            Some(Value::Decimal(value)) => Self::Decimal(value),
-            Some(Value::Float(value)) => Self::Float(value),
-            Some(Value::Double(value)) => Self::Double(value),
-            _ => Self::Failed,
-        }
-    }
-
     /// This sum and `times` times the operand.
     fn plus(self, operand: Operand<'_>, times: u64, context: &mut Context<'_>) -> Result<Self> {
         if let (Self::Integer(sum), Operand::Id(id)) = (self, &operand)
@@ -321,15 +311,17 @@ impl Number {
         }
         let Some(sum) = self.value() else { return Ok(Self::Failed) };
         let value = context.decode(operand)?;
-        if !value.is_numeric() {
-            return Ok(Self::Failed);
-        }
-        let product = match i64::try_from(times) {
-            Ok(1) => Some(value),
-            Ok(times) => apply(Operator::Multiply, &value, &Value::Integer(times)),
-            Err(_) => None,
-        };
-        Ok(Self::from_value(product.and_then(|product| apply(Operator::Add, &sum, &product))))
+        let Ok(times) = i64::try_from(times) else { return Ok(Self::Failed) };
+        // In the type of the sum and the value, so that a product overflows only if the sum would.
+        let total = promote(&sum, &value).and_then(|pair| {
+            Some(match pair {
+                Pair::Integer(sum, value) => Self::Integer(sum.checked_add(value.checked_mul(times)?)?),
+                Pair::Decimal(sum, value) => Self::Decimal(sum.checked_add(value.checked_mul(times)?)?),
+                Pair::Float(sum, value) => Self::Float(sum + value * Float::from(Integer::from(times))),
+                Pair::Double(sum, value) => Self::Double(sum + value * Double::from(Integer::from(times))),
+            })
+        });
+        Ok(total.unwrap_or(Self::Failed))
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) enum Node {
     LangMatches(Box<[Node; 2]>),
     Datatype(Box<Node>),
     Iri(Box<Node>, Option<Iri<String>>),
-    BNode(Option<Box<Node>>),
+    Blank(Option<Box<Node>>),
     Rand,
     Uuid,
     StrUuid,
@@ -157,7 +157,7 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             let id = value.intern(evaluator, &mut String::new())?;
             Some(Node::Constant(Constant { id, value }))
         }
-        Function::BNode => Some(Node::BNode(take())),
+        Function::BNode => Some(Node::Blank(take())),
         Function::Str => take().map(Node::Str),
         Function::Lang => take().map(Node::Lang),
         Function::Datatype => take().map(Node::Datatype),
@@ -268,7 +268,7 @@ fn fold(node: Node, evaluator: &Evaluator<'_>) -> Result<Node> {
             | Node::Error
             | Node::Variable(_)
             | Node::Bound(_)
-            | Node::BNode(_)
+            | Node::Blank(_)
             | Node::Rand
             | Node::Uuid
             | Node::StrUuid
@@ -281,8 +281,8 @@ fn fold(node: Node, evaluator: &Evaluator<'_>) -> Result<Node> {
     Ok(match node.evaluate(&mut context)? {
         None => Node::Error,
         Some(operand) => {
-            let id = context.intern(operand)?;
-            Node::Constant(Constant { id, value: context.decode_id(id)? })
+            let id = context.intern(operand.clone())?;
+            Node::Constant(Constant { id, value: context.decode(operand)?.into_owned() })
         }
     })
 }
@@ -292,7 +292,7 @@ impl Node {
     pub(crate) fn for_each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
             Self::Constant(_) | Self::Error | Self::Variable(_) | Self::Bound(_) => {}
-            Self::Rand | Self::Uuid | Self::StrUuid | Self::BNode(None) => {}
+            Self::Rand | Self::Uuid | Self::StrUuid | Self::Blank(None) => {}
             Self::Or(list) | Self::And(list) | Self::Coalesce(list) | Self::Concat(list) => {
                 list.iter().for_each(visit)
             }
@@ -302,7 +302,7 @@ impl Node {
             | Self::Lang(a)
             | Self::Datatype(a)
             | Self::Iri(a, _)
-            | Self::BNode(Some(a))
+            | Self::Blank(Some(a))
             | Self::Test(_, a)
             | Self::Text(_, a)
             | Self::Part(_, a)
@@ -344,7 +344,7 @@ impl Node {
                 }
                 true
             }
-            Self::Rand | Self::Uuid | Self::StrUuid | Self::BNode(_) => false,
+            Self::Rand | Self::Uuid | Self::StrUuid | Self::Blank(_) => false,
             _ => {
                 let mut function = true;
                 self.for_each_child(&mut |child| function &= child.inputs(out));

@@ -205,9 +205,8 @@ mod tests {
         let typed = table.intern(ComputedKind::Typed, "text 1", "http://example.org/t").unwrap();
         let tagged = table.intern(ComputedKind::Language, "text 1", "en").unwrap();
         assert_eq!(table.len(), 1002);
-        for number in 0..1000 {
-            let again = table.intern(ComputedKind::String, &format!("text {number}"), "").unwrap();
-            assert_eq!(again, ids[number]);
+        for (number, &id) in ids.iter().enumerate() {
+            assert_eq!(table.intern(ComputedKind::String, &format!("text {number}"), "").unwrap(), id);
         }
         let mut scratch = String::new();
         let mut shown = |id| {

@@ -81,7 +81,28 @@ impl Node {
                 }
                 Ok(None)
             }
+            Self::StrDt(ab) => {
+                let (text, datatype) = both!(ab, context);
+                let text = some!(context.simple(text)?);
+                Ok(match context.decode(datatype)? {
+                    // A term and not a value, so that it keeps its lexical form.
+                    Value::Iri(iri) if iri != RDF_LANG_STRING && iri != RDF_DIR_LANG_STRING => {
+                        Some(Operand::Id(context.evaluator.intern_parts(ComputedKind::Typed, &text, &iri)?))
+                    }
+                    _ => None,
+                })
+            }
             _ => Ok(self.compute(context)?.map(Operand::Value)),
+        }
+    }
+
+    /// The id of a variable or a constant, without the detour through an operand; it may be unbound.
+    #[inline]
+    fn id(&self, context: &Context<'_>) -> Option<Id> {
+        match self {
+            Self::Variable(variable) => Some(context.id(*variable)),
+            Self::Constant(constant) => Some(constant.id),
+            _ => None,
         }
     }
 
@@ -97,6 +118,11 @@ impl Node {
             }
             Self::Not(a) => Ok(a.truth(context)?.map(|truth| !truth)),
             Self::Equal(ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let Some(answer) = equal_ids(a, b)
+                {
+                    return Ok(Some(answer));
+                }
                 let (a, b) = both!(ab, context);
                 equal(&a, &b, context)
             }
@@ -105,6 +131,11 @@ impl Node {
                 Ok(Some(context.intern(a)? == context.intern(b)?))
             }
             Self::Compare(comparator, ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let Some(answer) = compare_ids(*comparator, a, b)
+                {
+                    return Ok(Some(answer));
+                }
                 let (a, b) = both!(ab, context);
                 compare_operands(*comparator, a, b, context)
             }
@@ -154,6 +185,12 @@ impl Node {
     fn compute<'e>(&'e self, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
         match self {
             Self::Arithmetic(operator, ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let (Some(Inline::Integer(a)), Some(Inline::Integer(b))) =
+                        (Inline::from_id(a), Inline::from_id(b))
+                {
+                    return Ok(apply(*operator, &Value::Integer(a), &Value::Integer(b)));
+                }
                 let (a, b) = both!(ab, context);
                 let (a, b) = (context.decode(a)?, context.decode(b)?);
                 Ok(apply(*operator, &a, &b))
@@ -203,7 +240,7 @@ impl Node {
                     _ => None,
                 })
             }
-            Self::BNode(a) => blank_node(a.as_deref(), context),
+            Self::Blank(a) => blank_node(a.as_deref(), context),
             Self::Rand => {
                 // 53 random bits are all that a double in [0, 1) has room for.
                 #[expect(clippy::cast_precision_loss, reason = "53 bits fit in the mantissa of an f64")]
@@ -230,21 +267,6 @@ impl Node {
                 let literal = some!(Literal::new_language_tagged_literal("", tag).ok());
                 let tag = some!(literal.language()).to_owned();
                 Ok(Some(Value::Language(text, Cow::Owned(tag))))
-            }
-            Self::StrDt(ab) => {
-                let (text, datatype) = both!(ab, context);
-                let text = some!(context.simple(text)?);
-                Ok(match context.decode(datatype)? {
-                    Value::Iri(iri) if iri != RDF_LANG_STRING && iri != RDF_DIR_LANG_STRING => {
-                        // Not decoded, so that the lexical form stays.
-                        Some(if iri.ends_with("#string") {
-                            Value::typed(text, iri)
-                        } else {
-                            Value::Typed(text, iri)
-                        })
-                    }
-                    _ => None,
-                })
             }
             Self::Concat(list) => concat(list, context),
             Self::SubStr(ab, length) => {
@@ -321,6 +343,7 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
         return (is_resource(a_tag) || (is_inline(a_tag) && a_tag != Tag::Double)).then_some(true);
     }
     match (a_tag, b_tag) {
+        // (An unbound id is none of these, and decides nothing.)
         (a, b) if is_resource(a) && (is_resource(b) || b == Tag::Literal || is_inline(b)) => Some(false),
         (a, b) if is_resource(b) && (a == Tag::Literal || is_inline(a)) => Some(false),
         // Canonical forms of one type: another id is another value. (`1.5` and `1.50` are both decimals

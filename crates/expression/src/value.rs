@@ -69,17 +69,6 @@ pub(crate) enum Gregorian {
 }
 
 impl<'e> Value<'e> {
-    /// The literal with this lexical form and datatype.
-    pub(crate) fn typed(lexical: Cow<'e, str>, datatype: Cow<'e, str>) -> Self {
-        if datatype.strip_prefix(XSD) == Some("string") {
-            return Self::String(lexical);
-        }
-        match parse(&lexical, &datatype) {
-            Some(value) => value,
-            None => Self::Typed(lexical, datatype),
-        }
-    }
-
     /// The same value, borrowed.
     pub(crate) fn borrow(&'e self) -> Self {
         match self {
@@ -90,6 +79,28 @@ impl<'e> Value<'e> {
             Self::Typed(text, datatype) => Self::Typed(Cow::Borrowed(text), Cow::Borrowed(datatype)),
             // The others own nothing.
             other => other.clone(),
+        }
+    }
+
+    /// The same value, owned.
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        let own = |text: Cow<'e, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Iri(text) => Value::Iri(own(text)),
+            Self::Blank(text) => Value::Blank(own(text)),
+            Self::String(text) => Value::String(own(text)),
+            Self::Language(text, tag) => Value::Language(own(text), own(tag)),
+            Self::Typed(text, datatype) => Value::Typed(own(text), own(datatype)),
+            Self::Boolean(value) => Value::Boolean(value),
+            Self::Integer(value) => Value::Integer(value),
+            Self::Decimal(value) => Value::Decimal(value),
+            Self::Float(value) => Value::Float(value),
+            Self::Double(value) => Value::Double(value),
+            Self::DateTime(value) => Value::DateTime(value),
+            Self::Date(value) => Value::Date(value),
+            Self::Time(value) => Value::Time(value),
+            Self::Duration(value) => Value::Duration(value),
+            Self::Gregorian(value) => Value::Gregorian(value),
         }
     }
 
