@@ -1,0 +1,124 @@
+//! Numbers as bytes: LEB128, little endian of any width, decimal digits.
+
+/// Longest LEB128 form of a `u64`.
+const VARINT_BYTES_MAX: usize = 10;
+
+/// Appends `value` as LEB128: seven bits in each byte, low ones first, the top bit says "more".
+pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+/// Takes a LEB128 number from the start of `bytes`; `None` if there is none.
+#[inline]
+pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    if first < 0x80 {
+        *bytes = rest;
+        return Some(u64::from(first));
+    }
+    read_long_varint(bytes)
+}
+
+fn read_long_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for (i, &byte) in bytes.iter().enumerate().take(VARINT_BYTES_MAX) {
+        let bits = u64::from(byte & 0x7F);
+        if i == VARINT_BYTES_MAX - 1 && bits > 1 {
+            return None;
+        }
+        value |= bits << (7 * i);
+        if byte < 0x80 {
+            *bytes = &bytes[i + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// How many bytes hold every number up to `max`; at least 1.
+pub(crate) fn bytes_for(max: u64) -> usize {
+    (8 - max.leading_zeros() as usize / 8).max(1)
+}
+
+/// The little-endian number in `bytes`, at most 8.
+#[inline]
+pub(crate) fn read_le(bytes: &[u8]) -> u64 {
+    // The common widths first: each is one or two loads instead of a copy of unknown length.
+    match *bytes {
+        [a, b, c] => u64::from(u32::from_le_bytes([a, b, c, 0])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        _ => bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    }
+}
+
+/// A `u64` in decimal digits.
+pub(crate) struct Decimal {
+    digits: [u8; 20],
+    start: usize,
+}
+
+impl Decimal {
+    /// At least `width` digits (at most 20), with leading zeros if need be.
+    #[inline]
+    pub(crate) fn new(mut value: u64, width: u8) -> Self {
+        let mut digits = [b'0'; 20];
+        let mut start = 20;
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (value % 10).to_le_bytes()[0];
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        Self { digits, start: start.min(20_usize.saturating_sub(usize::from(width))) }
+    }
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.digits[self.start..]
+    }
+
+    /// The digits as text.
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).expect("decimal digits are ASCII")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_come_back() {
+        for value in [0, 1, 127, 128, 300, 1 << 35, u64::MAX - 1, u64::MAX] {
+            let mut bytes = Vec::new();
+            write_varint(value, &mut bytes);
+            bytes.push(7);
+            let mut rest = bytes.as_slice();
+            assert_eq!(read_varint(&mut rest), Some(value));
+            assert_eq!(rest, [7]);
+            let mut cut = &bytes[..bytes.len() - 2];
+            assert_eq!(read_varint(&mut cut), None);
+        }
+        assert_eq!(read_varint(&mut [0xFF; 12].as_slice()), None);
+        assert_eq!(
+            read_varint(&mut [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2].as_slice()),
+            None
+        );
+    }
+
+    #[test]
+    fn widths_and_digits() {
+        assert_eq!((bytes_for(0), bytes_for(255), bytes_for(256), bytes_for(u64::MAX)), (1, 1, 2, 8));
+        assert_eq!(read_le(&[1, 2, 3]), 0x03_0201);
+        assert_eq!(read_le(&[1, 2, 3, 4, 5]), 0x05_0403_0201);
+        assert_eq!(Decimal::new(0, 1).as_str(), "0");
+        assert_eq!(Decimal::new(42, 5).as_str(), "00042");
+        assert_eq!(Decimal::new(u64::MAX, 1).as_str(), "18446744073709551615");
+    }
+}
