@@ -1,5 +1,6 @@
 //! Property graphs: GraphML and CSV give the same statements, types are kept, errors name the place.
 
+use proptest::prelude::*;
 use std::path::PathBuf;
 use vervet_load::testing::MapTarget;
 use vervet_load::{LoadOptions, LoadReport, Source, load};
@@ -118,6 +119,49 @@ fn malformed_graphml_names_the_place() {
     let (target, report, skipped) = load_texts(&[("x.graphml", &text)], &skipping).unwrap();
     assert_eq!((report.skipped, target.statements.len()), (1, 8));
     assert!(skipped.starts_with("x.graphml:12:"), "{skipped}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// Damaged documents of every format end with statements or an error, never with a panic, and
+    /// skipping errors never fails where stopping does not.
+    #[test]
+    fn damaged_documents_are_errors_at_worst(
+        which in 0..7_usize,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..6),
+    ) {
+        let documents: [(&str, &str); 7] = [
+            ("x.graphml", GRAPHML),
+            ("x.csv", "id,label,name,age\n1,a,\"x, y\",3\n2,b,,4\n"),
+            ("x.csv", ":START_ID(A)|:END_ID(B)|:TYPE|w:double[]|d:date\n1|2|k|1;2.5|2020-01-01\n"),
+            ("x.ttl", "@prefix : <http://a/> .\n:s :p [ :q (1 2.5 'x'@en) ; a :T ] , _:b .\n"),
+            ("x.trig", "@prefix : <http://a/> .\n:g { :s :p \"\"\"long\ntext\"\"\" } { :s a :T }\n"),
+            ("x.rdf", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://a/'>\n<rdf:Description rdf:about='http://a/s'><p rdf:parseType='Collection'><T/></p></rdf:Description></rdf:RDF>"),
+            ("x.jsonld", r#"{"@context": {"p": "http://a/p"}, "@id": "http://a/s", "p": [{"@value": "t", "@language": "en"}, {"@list": [1, 2.5]}]}"#),
+        ];
+        let (name, text) = documents[which];
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte, change) in changes {
+            let at = at.index(bytes.len());
+            match change {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte & 0x7F),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        let run = |skip_errors| {
+            let options = LoadOptions { skip_errors, ..options() };
+            load(vec![Source::bytes(name, &bytes[..])], &options, &mut MapTarget::default(), &mut std::io::sink())
+        };
+        let (stopping, skipping) = (run(false), run(true));
+        if let Err(error) = &stopping {
+            prop_assert!(matches!(error.kind(), ErrorKind::Input | ErrorKind::Unsupported), "{error:?}");
+        }
+        if let Ok(report) = stopping {
+            prop_assert_eq!(skipping.expect("nothing to skip"), report);
+        }
+    }
 }
 
 #[test]
