@@ -7,7 +7,7 @@ use vervet_model::{Error, ErrorKind, Result};
 use crate::block::TEXT_BYTES_MAX;
 
 /// Bytes read at a time: large enough that a block numbers most repeated terms once, small enough that
-/// the block and its index stay in the second-level cache. docs/loading.md has the measurement.
+/// the block and its index stay in the second-level cache. Other sizes have not been measured.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 /// The longest line in bytes.
