@@ -73,9 +73,9 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Empties the block and keeps its memory.
-    pub(crate) fn clear(&mut self) {
-        self.text.clear();
+    /// Empties the block and keeps its memory; the old text stays for [`crate::input::LineBlocks`] to
+    /// overwrite.
+    pub(crate) fn recycle(&mut self) {
         self.tokens.clear();
         self.triples.clear();
         self.graphs.clear();

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | plain | `id,label,name,age:int` | `id,from,to,label,since` |
 //! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
-//! | names from files (LDBC) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
+//! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
 //!
 //! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde.
 
@@ -81,32 +81,47 @@ impl Table {
     }
 
     fn named_by_file(fields: &[&str], stem: &str) -> Result<Self> {
-        let mut words: Vec<&str> = stem.split('_').collect();
-        while words.len() > 1
-            && words.last().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        let words = words(stem);
+        let label = |word: &str| match word.to_ascii_lowercase().as_str() {
+            "tagclass" => "TagClass".to_owned(),
+            _ => {
+                let mut letters = word.chars();
+                let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+                first.into_iter().chain(letters).collect()
+            }
+        };
+        if fields.iter().any(|field| [":ID", ":START_ID", ":END_ID"].iter().any(|mark| field.contains(mark)))
         {
-            words.pop();
+            let columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
+            let is_edges =
+                columns.iter().any(|column| matches!(column.role, Role::Source(_) | Role::Target(_)));
+            let label = match words.as_slice() {
+                [word] if !is_edges => Some(label(word)),
+                [_, relation, _] if is_edges => Some((*relation).to_owned()),
+                _ => None,
+            };
+            return Ok(Self { is_edges, label, columns });
         }
-        let id_of = |field: &str| field.strip_suffix(".id").map(str::to_ascii_lowercase);
+        let id_of = |field: &str| field.strip_suffix(".id").map(str::to_owned);
         let properties = |from: usize| {
-            fields[from.min(fields.len())..].iter().map(|field| property(field)).collect::<Result<Vec<_>>>()
+            fields[from.min(fields.len())..]
+                .iter()
+                .map(|field| ldbc_property(field, &words))
+                .collect::<Result<Vec<_>>>()
         };
         let special =
             |role: Role| Column { role, key: String::new(), kind: Some(Type::String), is_array: false };
-        let label = |word: &str| {
-            let mut letters = word.chars();
-            let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-            match word.to_ascii_lowercase().as_str() {
-                "tagclass" => "TagClass".to_owned(),
-                _ => first.into_iter().chain(letters).collect(),
-            }
-        };
         match fields {
             ["id", ..] if words.len() == 1 => {
-                let space = words[0].to_ascii_lowercase();
-                let id = Column { role: Role::Id(space), key: "id".to_owned(), kind: None, is_array: false };
+                let label = label(words[0]);
+                let id = Column {
+                    role: Role::Id(label.clone()),
+                    key: "id".to_owned(),
+                    kind: None,
+                    is_array: false,
+                };
                 let columns = std::iter::once(id).chain(properties(1)?).collect();
-                Ok(Self { is_edges: false, label: Some(label(words[0])), columns })
+                Ok(Self { is_edges: false, label: Some(label), columns })
             }
             [source, target, ..] => match (id_of(source), id_of(target), words.as_slice()) {
                 (Some(source), Some(target), [_, relation, _]) => {
@@ -124,6 +139,24 @@ impl Table {
             _ => Err(bad("the header and the name of the file say neither vertices nor edges")),
         }
     }
+}
+
+/// The words of a file name without the numbers at its end: `person_knows_person_0_0` has three.
+pub(crate) fn words(stem: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = stem.split('_').collect();
+    while words.len() > 1 && words.last().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
+        words.pop();
+    }
+    words
+}
+
+/// A property in a file of LDBC, where a person has lists of languages and addresses.
+fn ldbc_property(field: &str, words: &[&str]) -> Result<Column> {
+    let mut column = property(field)?;
+    column.is_array |= words.len() == 1
+        && words[0].eq_ignore_ascii_case("person")
+        && matches!(field, "language" | "email" | "speaks" | "emails");
+    Ok(column)
 }
 
 fn bad(message: &str) -> Error {
@@ -212,7 +245,7 @@ mod tests {
         assert_eq!(columns[1].0, Role::Target(s("Q")));
         let (edges, label, columns) = roles("Person.id|Tag.id|at", "person_hasInterest_tag_0_0", true);
         assert_eq!((edges, label), (true, Some(s("hasInterest"))));
-        assert_eq!(columns[0].0, Role::Source(s("person")));
+        assert_eq!(columns[0].0, Role::Source(s("Person")));
         let (edges, label, columns) = roles("Person.id|email", "person_email_emailaddress_0_0", true);
         assert_eq!((edges, label), (false, Some(String::new())));
         assert_eq!(columns[1], (Role::Property, s("email")));

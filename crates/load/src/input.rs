@@ -7,7 +7,7 @@ use vervet_model::{Error, ErrorKind, Result};
 use crate::block::TEXT_BYTES_MAX;
 
 /// Bytes read at a time: large enough that a block numbers most repeated terms once, small enough that
-/// the block and its index stay in the second-level cache. docs/loading.md has the measurement.
+/// the block and its index stay in the second-level cache. Other sizes have not been measured.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 /// The longest line in bytes.
@@ -29,37 +29,44 @@ impl LineBlocks {
         Self { name: name.to_owned(), input, rest: Vec::new(), block_bytes, ended: false, count: 0 }
     }
 
-    /// Fills `text` with the next whole lines and returns the number of this block; `None` at the end.
+    /// Overwrites `text` with the next whole lines and returns the number of this block; `None` at the end.
+    ///
+    /// What `text` held before does not matter, but is not cleared first: bytes that will be overwritten
+    /// need not be zeroed for each block.
     pub(crate) fn next(&mut self, text: &mut Vec<u8>) -> Result<Option<u64>> {
         if self.ended {
             return Ok(None);
         }
-        text.clear();
-        text.append(&mut self.rest);
+        let mut filled = self.rest.len();
+        text.resize(text.len().max(filled), 0);
+        text[..filled].copy_from_slice(&self.rest);
         loop {
-            let start = text.len();
-            text.resize(start + self.block_bytes, 0);
-            let read = read_full(&mut *self.input, &mut text[start..]).map_err(|error| {
+            let start = filled;
+            text.resize(text.len().max(start + self.block_bytes), 0);
+            let buffer = &mut text[start..start + self.block_bytes];
+            let read = read_full(&mut *self.input, buffer).map_err(|error| {
                 self.ended = true;
                 read_error(&self.name, &error)
             })?;
-            text.truncate(start + read);
+            filled += read;
             if read < self.block_bytes {
                 self.ended = true;
                 break;
             }
-            if let Some(end) = memchr::memrchr(b'\n', &text[start..]) {
-                self.rest.extend_from_slice(&text[start + end + 1..]);
-                text.truncate(start + end + 1);
+            if let Some(end) = memchr::memrchr(b'\n', &text[start..filled]) {
+                self.rest.clear();
+                self.rest.extend_from_slice(&text[start + end + 1..filled]);
+                filled = start + end + 1;
                 break;
             }
-            if text.len() > LINE_BYTES_MAX {
+            if filled > LINE_BYTES_MAX {
                 self.ended = true;
                 let message = format!("{}: a line is longer than {LINE_BYTES_MAX} bytes", self.name);
                 return Err(Error::new(ErrorKind::Input, message).with_hint("is this a text file?"));
             }
         }
-        if text.is_empty() {
+        text.truncate(filled);
+        if filled == 0 {
             return Ok(None);
         }
         self.count += 1;

@@ -4,8 +4,10 @@
 //! block, malformed statements stop the load or go to the report, and progress is told.
 
 use crate::block::{Block, DEFAULT_GRAPH, Malformed};
+use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
 use crate::target::{Statement, Target, TermRef};
+use rustc_hash::FxHashMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +25,8 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     /// Bytes read by the open sources.
     pub(crate) bytes: Arc<AtomicU64>,
     bytes_total: Option<u64>,
+    /// CSV headers by file name without numbers, for files that continue another.
+    pub(crate) csv_tables: FxHashMap<String, Table>,
     /// The graph for statements that name none.
     graph: Option<Id>,
     file: String,
@@ -48,6 +52,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             report: LoadReport::default(),
             bytes: Arc::default(),
             bytes_total,
+            csv_tables: FxHashMap::default(),
             graph: None,
             file: String::new(),
             scope: String::new(),

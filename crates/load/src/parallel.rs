@@ -94,7 +94,7 @@ impl Line {
                 self.changed.notify_all();
                 merger.merge(&block)?;
                 next += 1;
-                block.clear();
+                block.recycle();
                 self.lock().spare.push(block);
             } else if state.ended && state.under_way == state.ready.len() {
                 // Nobody is at work, so the next block will never come.

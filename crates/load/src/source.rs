@@ -210,11 +210,10 @@ pub(crate) fn read_error(name: &str, error: &io::Error) -> Error {
             Error::new(ErrorKind::Input, format!("could not read {name}: the compressed data ends too early"))
                 .with_hint("the file is cut off; fetch or compress it again")
         }
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => Error::new(
-            ErrorKind::Input,
-            format!("could not read {name}: the compressed data is damaged ({error})"),
-        )
-        .with_hint("fetch or compress the file again"),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
+            Error::new(ErrorKind::Input, format!("could not read {name}: {error}"))
+                .with_hint("the file is damaged, or not what its name says; fetch or compress it again")
+        }
         _ => Error::io(format!("read {name}"), error),
     }
 }

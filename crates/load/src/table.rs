@@ -4,7 +4,7 @@
 //! twice. An empty cell is an absent property.
 
 use crate::block::Malformed;
-use crate::header::{Column, Role, Table};
+use crate::header::{Column, Role, Table, words};
 use crate::merge::Merger;
 use crate::property::{EDGE_LABEL, PropertyWriter, VERTEX_LABEL, Value};
 use crate::source::{Source, read_error, read_full};
@@ -20,6 +20,12 @@ use vervet_model::{Error, ErrorKind, Result};
 /// The header must end within this many bytes.
 const HEADER_BYTES_MAX: usize = 1 << 16;
 
+/// How rows are cut.
+struct Dialect {
+    names_from_files: bool,
+    has_header: bool,
+}
+
 type Rows = csv::Reader<Box<dyn Read + Send>>;
 
 /// Reads all of `source`.
@@ -27,21 +33,38 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
     source.keep()?;
     let names_from_files = merger.options.names_from_files;
     // The first look at the file does not count as progress.
-    let mut rows = open(source, &Arc::default(), names_from_files)?;
+    let mut rows = open(source, &Arc::default(), &Dialect { names_from_files, has_header: true })?;
     let header = match rows.headers() {
         Ok(header) => header.clone(),
         Err(error) => return Err(failure(source.name(), error, 1, merger)),
     };
     let fields: Vec<&str> = header.iter().collect();
-    let mut table = Table::from_header(&fields, source.stem(), names_from_files)
-        .map_err(|error| error.context(format_args!("{}:1", source.name())))?;
+    let mut dialect = Dialect { names_from_files, has_header: true };
+    let words = words(source.stem()).join("_");
+    let mut table = match Table::from_header(&fields, source.stem(), names_from_files) {
+        Ok(table) => {
+            merger.csv_tables.insert(words, table.clone());
+            table
+        }
+        // A file without a header can continue one of the same name.
+        Err(error) => match merger.csv_tables.get(&words) {
+            Some(table) if names_from_files && table.columns.len() == fields.len() => {
+                dialect.has_header = false;
+                rows = open(source, &Arc::default(), &dialect)?;
+                table.clone()
+            }
+            _ => return Err(error.context(format_args!("{}:1", source.name()))),
+        },
+    };
     if table.columns.iter().any(is_untyped) {
         infer(&mut table.columns, &mut rows, source.name(), merger)?;
     }
     let counted = Arc::clone(&merger.bytes);
-    let mut rows = open(source, &counted, names_from_files)?;
-    // Moves behind the header, so that positions are those of rows.
-    rows.headers().map_err(|error| failure(source.name(), error, 1, merger))?;
+    let mut rows = open(source, &counted, &dialect)?;
+    if dialect.has_header {
+        // Moves behind the header, so that positions are those of rows.
+        rows.headers().map_err(|error| failure(source.name(), error, 1, merger))?;
+    }
     let mut writer = PropertyWriter::new(merger)?;
     let mut record = StringRecord::new();
     loop {
@@ -64,7 +87,7 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
 }
 
 /// Opens the file, with the separator that its header has.
-fn open(source: &mut Source, bytes: &Arc<AtomicU64>, names_from_files: bool) -> Result<Rows> {
+fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Rows> {
     let mut input = source.open(bytes)?;
     let mut head = vec![0; HEADER_BYTES_MAX];
     let length = read_full(&mut *input, &mut head).map_err(|error| read_error(source.name(), &error))?;
@@ -77,7 +100,8 @@ fn open(source: &mut Source, bytes: &Arc<AtomicU64>, names_from_files: bool) -> 
     // In the files of LDBC a quote is a character like any other.
     Ok(ReaderBuilder::new()
         .delimiter(separator)
-        .quoting(!names_from_files)
+        .quoting(!dialect.names_from_files)
+        .has_headers(dialect.has_header)
         .buffer_capacity(1 << 18)
         .from_reader(input))
 }

@@ -6,7 +6,6 @@ use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term,
 };
 use rustc_hash::FxHashMap;
-use vervet_model::vocab;
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -48,8 +47,8 @@ pub(crate) fn push_quad(
     quad: QuadRef<'_>,
     mut labels: Option<&mut InventedLabels>,
 ) -> Result<(), String> {
-    if quad.predicate.as_str() == vocab::RDF_REIFIES || matches!(quad.object, Term::Triple(_)) {
-        return Err("triple terms and reifiers of RDF 1.2 cannot be loaded".to_owned());
+    if matches!(quad.object, Term::Triple(_)) {
+        return Err("triple terms (and with them reifiers) of RDF 1.2 cannot be loaded".to_owned());
     }
     let mut number = |term: TermRef<'_>| {
         if size(term) > TEXT_BYTES_MAX / 4 {
@@ -76,7 +75,7 @@ pub(crate) fn push_quad(
             tag = directed(literal);
             TermRef::Literal { value: literal.value(), kind: kind(literal, tag.as_deref()) }
         }
-        Term::Triple(_) => return Err("triple terms of RDF 1.2 cannot be loaded".to_owned()),
+        Term::Triple(_) => return Err("triple terms cannot be loaded".to_owned()),
     })?;
     let graph = match quad.graph_name {
         GraphNameRef::DefaultGraph => DEFAULT_GRAPH,

@@ -1,5 +1,6 @@
 //! Property graphs: GraphML and CSV give the same statements, types are kept, errors name the place.
 
+use proptest::prelude::*;
 use std::path::PathBuf;
 use vervet_load::testing::MapTarget;
 use vervet_load::{LoadOptions, LoadReport, Source, load};
@@ -120,6 +121,49 @@ fn malformed_graphml_names_the_place() {
     assert!(skipped.starts_with("x.graphml:12:"), "{skipped}");
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// Damaged documents of every format end with statements or an error, never with a panic, and
+    /// skipping errors never fails where stopping does not.
+    #[test]
+    fn damaged_documents_are_errors_at_worst(
+        which in 0..7_usize,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..6),
+    ) {
+        let documents: [(&str, &str); 7] = [
+            ("x.graphml", GRAPHML),
+            ("x.csv", "id,label,name,age\n1,a,\"x, y\",3\n2,b,,4\n"),
+            ("x.csv", ":START_ID(A)|:END_ID(B)|:TYPE|w:double[]|d:date\n1|2|k|1;2.5|2020-01-01\n"),
+            ("x.ttl", "@prefix : <http://a/> .\n:s :p [ :q (1 2.5 'x'@en) ; a :T ] , _:b .\n"),
+            ("x.trig", "@prefix : <http://a/> .\n:g { :s :p \"\"\"long\ntext\"\"\" } { :s a :T }\n"),
+            ("x.rdf", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://a/'>\n<rdf:Description rdf:about='http://a/s'><p rdf:parseType='Collection'><T/></p></rdf:Description></rdf:RDF>"),
+            ("x.jsonld", r#"{"@context": {"p": "http://a/p"}, "@id": "http://a/s", "p": [{"@value": "t", "@language": "en"}, {"@list": [1, 2.5]}]}"#),
+        ];
+        let (name, text) = documents[which];
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte, change) in changes {
+            let at = at.index(bytes.len());
+            match change {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte & 0x7F),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        let run = |skip_errors| {
+            let options = LoadOptions { skip_errors, ..options() };
+            load(vec![Source::bytes(name, &bytes[..])], &options, &mut MapTarget::default(), &mut std::io::sink())
+        };
+        let (stopping, skipping) = (run(false), run(true));
+        if let Err(error) = &stopping {
+            prop_assert!(matches!(error.kind(), ErrorKind::Input | ErrorKind::Unsupported), "{error:?}");
+        }
+        if let Ok(report) = stopping {
+            prop_assert_eq!(skipping.expect("nothing to skip"), report);
+        }
+    }
+}
+
 #[test]
 fn csv_becomes_statements() {
     let nodes = "id,label,name,age,score,ok,code\n1,person,\"Ann, B\",30,1,true,007\n2,\"person;robot\",,3000000000,2.5,false,8\n3,,x,,,,\n";
@@ -174,18 +218,24 @@ fn csv_of_neo4j_and_of_ldbc_becomes_statements() {
         ("person_0_0.csv", "id|name|gender\n1|\"Ann|female\n"),
         ("person_email_emailaddress_0_0.csv", "Person.id|email\n1|a@x\n1|b@x\n"),
         ("person_knows_person_0_0.csv", "Person.id|Person.id|since\n1|1|5\n"),
+        ("Person_likes_Post.csv", ":START_ID(Person)|:END_ID(Post)|n:LONG\n1|3|7\n"),
+        ("Person_likes_Post_1.csv", "1|4|8\n"),
     ];
     assert_eq!(
         short(load_texts(&texts, &named).unwrap().0.lines()),
         [
-            "<vertex:person:1> a <label:Person>",
-            "<vertex:person:1> <key:id> \"1\"^^<int>",
-            "<vertex:person:1> <key:name> \"\"Ann\"".replace("\"\"", "\"\\\"").as_str(),
-            "<vertex:person:1> <key:gender> \"female\"",
-            "<vertex:person:1> <key:email> \"a@x\"",
-            "<vertex:person:1> <key:email> \"b@x\"",
+            "<vertex:Person:1> a <label:Person>",
+            "<vertex:Person:1> <key:id> \"1\"^^<int>",
+            "<vertex:Person:1> <key:name> \"\"Ann\"".replace("\"\"", "\"\\\"").as_str(),
+            "<vertex:Person:1> <key:gender> \"female\"",
+            "<vertex:Person:1> <key:email> \"a@x\"",
+            "<vertex:Person:1> <key:email> \"b@x\"",
             "edge:0 <key:since> \"5\"^^<int>",
-            "<vertex:person:1> <key:knows> <vertex:person:1>  edge:0",
+            "<vertex:Person:1> <key:knows> <vertex:Person:1>  edge:0",
+            "edge:1 <key:n> \"7\"^^<long>",
+            "<vertex:Person:1> <key:likes> <vertex:Post:3>  edge:1",
+            "edge:2 <key:n> \"8\"^^<long>",
+            "<vertex:Person:1> <key:likes> <vertex:Post:4>  edge:2",
         ]
     );
 }
@@ -277,6 +327,39 @@ fn air_routes_are_the_same_from_graphml_and_csv() {
     };
     assert_eq!((only(&graphml, &csv), only(&csv, &graphml)), (vec![], vec![]));
     assert_eq!(graphml, csv);
+}
+
+/// The whole social network of data/ldbc-snb, whose files have typed headers, partly continue each other,
+/// and have no quotes.
+#[test]
+fn the_social_network_has_its_known_counts() {
+    let Some(archive) = data().map(|data| data.join("ldbc-snb/sf0.1-rebuilt.tar.zst")) else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let unpacked = std::process::Command::new("tar")
+        .arg("--zstd")
+        .arg("-xf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(folder.path())
+        .status();
+    if !unpacked.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no tar that reads zstd");
+        return;
+    }
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder.path())
+        .expect("the folder is there")
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "csv"))
+        .collect();
+    files.sort_unstable();
+    let options = LoadOptions { names_from_files: true, ..options() };
+    let mut target = MapTarget::default();
+    let sources = files.into_iter().map(Source::path).collect();
+    load(sources, &options, &mut target, &mut std::io::sink()).unwrap();
+    let edges = target.statements.iter().filter(|statement| statement.edge.is_bound()).count();
+    let is_type = |id| target.text(id) == "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>";
+    let vertices = target.statements.iter().filter(|statement| is_type(statement.predicate)).count();
+    assert_eq!((vertices, edges), (327_588, 1_454_147));
 }
 
 #[test]
