@@ -50,18 +50,7 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     if view.offsets.is_none() {
         append_single(view, located, first_row, rows, neighbours);
     } else {
-        let mut at = 0;
-        for (row, range) in (first_row..).zip(located.ranges()) {
-            let end = at + range.len();
-            if let Some(rows) = rows.get_mut(at..end) {
-                // Degrees are small; a loop beats a call to fill.
-                for slot in rows {
-                    *slot = row;
-                }
-            }
-            at = end;
-        }
-        decode_ranges(&view.neighbours, located, neighbours);
+        append_ranges(&view.neighbours, located, first_row, rows, neighbours);
     }
     let column = |column: &Option<PackedView<'_>>, tag, out: &mut Vec<Id>| match column {
         Some(column) => {
@@ -98,37 +87,64 @@ fn append_single(
     }
 }
 
-/// Decodes the located ranges, one behind the other, into `out`, which has exactly their length.
-fn decode_ranges(neighbours: &CodesView<'_>, located: &Located, out: &mut [Id]) {
-    match neighbours.elements.width() {
-        0 => decode_width::<0>(neighbours, located, out),
-        1 => decode_width::<1>(neighbours, located, out),
-        2 => decode_width::<2>(neighbours, located, out),
-        3 => decode_width::<3>(neighbours, located, out),
-        4 => decode_width::<4>(neighbours, located, out),
-        5 => decode_width::<5>(neighbours, located, out),
-        6 => decode_width::<6>(neighbours, located, out),
-        7 => decode_width::<7>(neighbours, located, out),
-        _ => decode_width::<8>(neighbours, located, out),
+/// [`append`] where keys have any number of entries; `rows` and `out` have exactly the length of all
+/// ranges.
+fn append_ranges(
+    column: &CodesView<'_>,
+    located: &Located,
+    first_row: u32,
+    rows: &mut [u32],
+    out: &mut [Id],
+) {
+    match column.elements.width() {
+        0 => append_width::<0>(column, located, first_row, rows, out),
+        1 => append_width::<1>(column, located, first_row, rows, out),
+        2 => append_width::<2>(column, located, first_row, rows, out),
+        3 => append_width::<3>(column, located, first_row, rows, out),
+        4 => append_width::<4>(column, located, first_row, rows, out),
+        5 => append_width::<5>(column, located, first_row, rows, out),
+        6 => append_width::<6>(column, located, first_row, rows, out),
+        7 => append_width::<7>(column, located, first_row, rows, out),
+        _ => append_width::<8>(column, located, first_row, rows, out),
     }
 }
 
-fn decode_width<const WIDTH: usize>(neighbours: &CodesView<'_>, located: &Located, out: &mut [Id]) {
-    let elements = &neighbours.elements;
+fn append_width<const WIDTH: usize>(
+    column: &CodesView<'_>,
+    located: &Located,
+    first_row: u32,
+    rows: &mut [u32],
+    out: &mut [Id],
+) {
+    let elements = &column.elements;
     let minimum = elements.minimum();
-    let mut rest = out;
-    for range in located.ranges() {
-        let Some((slots, after)) = rest.split_at_mut_checked(range.len()) else { return };
-        rest = after;
-        if let Some(table) = &neighbours.table {
-            for (index, slot) in range.zip(slots) {
-                let code = usize::try_from(minimum.wrapping_add(elements.get_raw::<WIDTH>(index)));
-                *slot = Id::from_bits(table.get(code.unwrap_or(usize::MAX)));
-            }
-        } else {
-            for (index, slot) in range.zip(slots) {
-                *slot = Id::from_bits(minimum.wrapping_add(elements.get_raw::<WIDTH>(index)));
-            }
+    match &column.table {
+        // Codes are stored as they are: the minimum of a table's codes is 0.
+        Some(table) => append_values(located, first_row, rows, out, |index| {
+            table.get(usize::try_from(elements.get_raw::<WIDTH>(index)).unwrap_or(usize::MAX))
+        }),
+        None => append_values(located, first_row, rows, out, |index| {
+            minimum.wrapping_add(elements.get_raw::<WIDTH>(index))
+        }),
+    }
+}
+
+/// Writes row and value of each entry in one loop: degrees are small and vary, so every further loop
+/// would be one more mispredicted end for each row.
+#[inline(always)]
+fn append_values(
+    located: &Located,
+    first_row: u32,
+    rows: &mut [u32],
+    out: &mut [Id],
+    value: impl Fn(usize) -> u64,
+) {
+    let mut slots = rows.iter_mut().zip(out);
+    for (row, range) in (first_row..).zip(located.ranges()) {
+        for index in range {
+            let Some((row_slot, slot)) = slots.next() else { return };
+            *row_slot = row;
+            *slot = Id::from_bits(value(index));
         }
     }
 }
@@ -172,11 +188,6 @@ pub(crate) fn some(
 impl View<'_> {
     /// Appends the neighbours of a range.
     pub(crate) fn copy_neighbours(&self, range: Range<usize>, out: &mut Vec<Id>) {
-        let length = out.len();
-        out.resize(length + range.len(), Id::UNBOUND);
-        let mut located = Located::new();
-        located.rows = 1;
-        (located.starts[0], located.ends[0]) = (range.start, range.end);
-        decode_ranges(&self.neighbours, &located, &mut out[length..]);
+        out.extend(range.map(|index| Id::from_bits(self.neighbours.get(index))));
     }
 }
