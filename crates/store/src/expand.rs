@@ -3,7 +3,7 @@
 use crate::encode::optional_id;
 use crate::locate::{Located, View};
 use std::ops::Range;
-use vervet_codec::{CodesView, PackedView};
+use vervet_codec::PackedView;
 use vervet_model::{Id, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
@@ -47,11 +47,7 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     let (rows, neighbours) = (&mut out.rows[length..], &mut out.neighbours[length..]);
     // Row numbers are 32 bits wide by contract; a batch has about a thousand rows.
     let first_row = u32::try_from(first_row).unwrap_or(u32::MAX);
-    if view.offsets.is_none() {
-        append_single(view, located, first_row, rows, neighbours);
-    } else {
-        append_ranges(&view.neighbours, located, first_row, rows, neighbours);
-    }
+    append_ranges(view, located, first_row, rows, neighbours);
     let column = |column: &Option<PackedView<'_>>, tag, out: &mut Vec<Id>| match column {
         Some(column) => {
             let indexes = located.ranges().flatten();
@@ -67,63 +63,38 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     }
 }
 
-/// [`append`] where every key has one entry: written without a branch, overwritten by the next row if
-/// the key of this one is missing.
-fn append_single(
-    view: &View<'_>,
-    located: &Located,
-    first_row: u32,
-    rows: &mut [u32],
-    neighbours: &mut [Id],
-) {
-    let mut at = 0;
-    for (row, (start, end)) in (first_row..).zip(located.starts.iter().zip(&located.ends).take(located.rows))
-    {
-        if let (Some(slot), Some(neighbour)) = (rows.get_mut(at), neighbours.get_mut(at)) {
-            *slot = row;
-            *neighbour = Id::from_bits(view.neighbours.get(*start));
-        }
-        at += end - start;
-    }
-}
-
 /// [`append`] where keys have any number of entries; `rows` and `out` have exactly the length of all
 /// ranges.
-fn append_ranges(
-    column: &CodesView<'_>,
-    located: &Located,
-    first_row: u32,
-    rows: &mut [u32],
-    out: &mut [Id],
-) {
-    match column.elements.width() {
-        0 => append_width::<0>(column, located, first_row, rows, out),
-        1 => append_width::<1>(column, located, first_row, rows, out),
-        2 => append_width::<2>(column, located, first_row, rows, out),
-        3 => append_width::<3>(column, located, first_row, rows, out),
-        4 => append_width::<4>(column, located, first_row, rows, out),
-        5 => append_width::<5>(column, located, first_row, rows, out),
-        6 => append_width::<6>(column, located, first_row, rows, out),
-        7 => append_width::<7>(column, located, first_row, rows, out),
-        _ => append_width::<8>(column, located, first_row, rows, out),
+fn append_ranges(view: &View<'_>, located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id]) {
+    match view.neighbours.elements.width() {
+        0 => append_width::<0>(view, located, first_row, rows, out),
+        1 => append_width::<1>(view, located, first_row, rows, out),
+        2 => append_width::<2>(view, located, first_row, rows, out),
+        3 => append_width::<3>(view, located, first_row, rows, out),
+        4 => append_width::<4>(view, located, first_row, rows, out),
+        5 => append_width::<5>(view, located, first_row, rows, out),
+        6 => append_width::<6>(view, located, first_row, rows, out),
+        7 => append_width::<7>(view, located, first_row, rows, out),
+        _ => append_width::<8>(view, located, first_row, rows, out),
     }
 }
 
 fn append_width<const WIDTH: usize>(
-    column: &CodesView<'_>,
+    view: &View<'_>,
     located: &Located,
     first_row: u32,
     rows: &mut [u32],
     out: &mut [Id],
 ) {
-    let elements = &column.elements;
+    let elements = &view.neighbours.elements;
     let minimum = elements.minimum();
-    match &column.table {
+    let single = view.offsets.is_none();
+    match &view.neighbours.table {
         // Codes are stored as they are: the minimum of a table's codes is 0.
-        Some(table) => append_values(located, first_row, rows, out, |index| {
+        Some(table) => append_values(single, located, first_row, rows, out, |index| {
             table.get(usize::try_from(elements.get_raw::<WIDTH>(index)).unwrap_or(usize::MAX))
         }),
-        None => append_values(located, first_row, rows, out, |index| {
+        None => append_values(single, located, first_row, rows, out, |index| {
             minimum.wrapping_add(elements.get_raw::<WIDTH>(index))
         }),
     }
@@ -133,12 +104,25 @@ fn append_width<const WIDTH: usize>(
 /// would be one more mispredicted end for each row.
 #[inline(always)]
 fn append_values(
+    single: bool,
     located: &Located,
     first_row: u32,
     rows: &mut [u32],
     out: &mut [Id],
     value: impl Fn(usize) -> u64,
 ) {
+    if single {
+        // Written for every row, and overwritten by the next one if the key is missing: no branch.
+        let mut at = 0;
+        for (row, range) in (first_row..).zip(located.ranges()) {
+            if let (Some(row_slot), Some(slot)) = (rows.get_mut(at), out.get_mut(at)) {
+                *row_slot = row;
+                *slot = Id::from_bits(value(range.start));
+            }
+            at += range.len();
+        }
+        return;
+    }
     let mut slots = rows.iter_mut().zip(out);
     for (row, range) in (first_row..).zip(located.ranges()) {
         for index in range {
