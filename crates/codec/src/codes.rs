@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! Plain: the values themselves, packed. Table: the distinct values in ascending order (packed), and for
-//! each element its position there in 1 or 2 bytes; so codes compare as their values do.
+//! each element its position there in 1 or 2 bytes (minimum 0); so codes compare as their values do.
 //! # Cost
 //! A table costs one more load for each element, so it is taken only where it at least halves the width:
 //! 256 values or fewer when a plain element takes 2 bytes or more, 65,536 or fewer from 4 bytes on.
@@ -69,7 +69,7 @@ impl Codes {
         let elements = Packed::read_meta(meta, section_bytes)?;
         let table = match meta.u64()? {
             0 => None,
-            1 => Some(Packed::read_meta(meta, section_bytes)?),
+            1 if elements.minimum() == 0 => Some(Packed::read_meta(meta, section_bytes)?),
             _ => return Err(Damaged("unknown kind of column")),
         };
         Ok(Self { elements, table })

@@ -106,6 +106,12 @@ impl Packed {
         self.width
     }
 
+    /// What is added to each stored number.
+    #[must_use]
+    pub const fn minimum(&self) -> u64 {
+        self.minimum
+    }
+
     /// Bytes for all elements.
     #[must_use]
     pub const fn size_bytes(&self) -> usize {

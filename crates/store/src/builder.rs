@@ -144,16 +144,17 @@ impl StoreBuilder {
                 Store::in_memory(dictionary, toc, sections)
             }
             Target::Directory(dir) => {
-                let error = |e| Error::io(format_args!("create the directory {}", dir.display()), &e);
-                environment.files.create_dir_all(dir).map_err(error)?;
+                let created = environment.files.create_dir_all(dir);
+                created.map_err(|e| Error::io(format_args!("create the directory {}", dir.display()), &e))?;
                 let before = Manifest::read(&environment, dir)?;
                 files::remove_leftovers(&environment, dir, before.as_ref());
                 let manifest = match self.write_files(&dictionary, &image, dir, before.as_ref()) {
                     Ok(manifest) => manifest,
                     Err(error) => {
-                        // What stands in the manifest stays; the files that nobody will name go.
-                        if let Ok(current) = Manifest::read(&environment, dir) {
-                            files::remove_leftovers(&environment, dir, current.as_ref());
+                        // If the manifest is the old one, nobody will name the new files. If it is not,
+                        // it may still become the old one again (its name was not synced): all stay.
+                        if Manifest::read(&environment, dir).ok() == Some(before.clone()) {
+                            files::remove_leftovers(&environment, dir, before.as_ref());
                         }
                         return Err(error);
                     }
@@ -181,15 +182,10 @@ impl StoreBuilder {
         let mut file = SegmentFile::create(&environment, dir, generation)?;
         let toc = self.build(dictionary, &mut |bytes| file.section(&bytes))?;
         let segments = file.finish(&toc)?;
-        let sync = |dir: &Path| {
-            let synced = environment.files.sync_dir(dir);
-            synced.map_err(|e| Error::io(format_args!("sync the directory {}", dir.display()), &e))
-        };
-        sync(dir)?;
-        if let Some(parent) = dir.parent().filter(|parent| before.is_none() && !parent.as_os_str().is_empty())
-        {
-            // The directory itself may be new.
-            sync(parent)?;
+        let synced = environment.files.sync_dir(dir);
+        synced.map_err(|e| Error::io(format_args!("sync the directory {}", dir.display()), &e))?;
+        if before.is_none() {
+            files::sync_path(&environment, dir)?;
         }
         let manifest = Manifest { generation, segments, dictionary: dictionary_record };
         manifest.publish(&environment, dir)?;

@@ -24,7 +24,7 @@ pub(crate) struct EdgeTable {
 pub(crate) type EdgeRow = [u64; 5];
 
 /// The section of a table with these rows. `None` if there are none.
-pub(crate) fn encode(rows: &mut Vec<EdgeRow>) -> Result<Option<Vec<u8>>> {
+pub(crate) fn encode(rows: &mut [EdgeRow]) -> Result<Option<Vec<u8>>> {
     rows.sort_unstable();
     if let Some(pair) = rows.windows(2).find(|pair| pair[0][0] == pair[1][0]) {
         let number = Id::from_bits(pair[0][0]).payload();

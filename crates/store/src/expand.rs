@@ -3,7 +3,7 @@
 use crate::encode::optional_id;
 use crate::locate::{Located, View};
 use std::ops::Range;
-use vervet_codec::{CodesView, PackedView};
+use vervet_codec::PackedView;
 use vervet_model::{Id, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
@@ -47,22 +47,7 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     let (rows, neighbours) = (&mut out.rows[length..], &mut out.neighbours[length..]);
     // Row numbers are 32 bits wide by contract; a batch has about a thousand rows.
     let first_row = u32::try_from(first_row).unwrap_or(u32::MAX);
-    if view.offsets.is_none() {
-        append_single(view, located, first_row, rows, neighbours);
-    } else {
-        let mut at = 0;
-        for (row, range) in (first_row..).zip(located.ranges()) {
-            let end = at + range.len();
-            if let Some(rows) = rows.get_mut(at..end) {
-                // Degrees are small; a loop beats a call to fill.
-                for slot in rows {
-                    *slot = row;
-                }
-            }
-            at = end;
-        }
-        decode_ranges(&view.neighbours, located, neighbours);
-    }
+    append_ranges(view, located, first_row, rows, neighbours);
     let column = |column: &Option<PackedView<'_>>, tag, out: &mut Vec<Id>| match column {
         Some(column) => {
             let indexes = located.ranges().flatten();
@@ -78,57 +63,72 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     }
 }
 
-/// [`append`] where every key has one entry: written without a branch, overwritten by the next row if
-/// the key of this one is missing.
-fn append_single(
+/// [`append`] where keys have any number of entries; `rows` and `out` have exactly the length of all
+/// ranges.
+fn append_ranges(view: &View<'_>, located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id]) {
+    match view.neighbours.elements.width() {
+        0 => append_width::<0>(view, located, first_row, rows, out),
+        1 => append_width::<1>(view, located, first_row, rows, out),
+        2 => append_width::<2>(view, located, first_row, rows, out),
+        3 => append_width::<3>(view, located, first_row, rows, out),
+        4 => append_width::<4>(view, located, first_row, rows, out),
+        5 => append_width::<5>(view, located, first_row, rows, out),
+        6 => append_width::<6>(view, located, first_row, rows, out),
+        7 => append_width::<7>(view, located, first_row, rows, out),
+        _ => append_width::<8>(view, located, first_row, rows, out),
+    }
+}
+
+fn append_width<const WIDTH: usize>(
     view: &View<'_>,
     located: &Located,
     first_row: u32,
     rows: &mut [u32],
-    neighbours: &mut [Id],
+    out: &mut [Id],
 ) {
-    let mut at = 0;
-    for (row, (start, end)) in (first_row..).zip(located.starts.iter().zip(&located.ends).take(located.rows))
-    {
-        if let (Some(slot), Some(neighbour)) = (rows.get_mut(at), neighbours.get_mut(at)) {
-            *slot = row;
-            *neighbour = Id::from_bits(view.neighbours.get(*start));
-        }
-        at += end - start;
-    }
-}
-
-/// Decodes the located ranges, one behind the other, into `out`, which has exactly their length.
-fn decode_ranges(neighbours: &CodesView<'_>, located: &Located, out: &mut [Id]) {
-    match neighbours.elements.width() {
-        0 => decode_width::<0>(neighbours, located, out),
-        1 => decode_width::<1>(neighbours, located, out),
-        2 => decode_width::<2>(neighbours, located, out),
-        3 => decode_width::<3>(neighbours, located, out),
-        4 => decode_width::<4>(neighbours, located, out),
-        5 => decode_width::<5>(neighbours, located, out),
-        6 => decode_width::<6>(neighbours, located, out),
-        7 => decode_width::<7>(neighbours, located, out),
-        _ => decode_width::<8>(neighbours, located, out),
-    }
-}
-
-fn decode_width<const WIDTH: usize>(neighbours: &CodesView<'_>, located: &Located, out: &mut [Id]) {
-    let elements = &neighbours.elements;
+    let elements = &view.neighbours.elements;
     let minimum = elements.minimum();
-    let mut rest = out;
-    for range in located.ranges() {
-        let Some((slots, after)) = rest.split_at_mut_checked(range.len()) else { return };
-        rest = after;
-        if let Some(table) = &neighbours.table {
-            for (index, slot) in range.zip(slots) {
-                let code = usize::try_from(minimum.wrapping_add(elements.get_raw::<WIDTH>(index)));
-                *slot = Id::from_bits(table.get(code.unwrap_or(usize::MAX)));
+    let single = view.offsets.is_none();
+    match &view.neighbours.table {
+        // Codes are stored as they are: the minimum of a table's codes is 0.
+        Some(table) => append_values(single, located, first_row, rows, out, |index| {
+            table.get(usize::try_from(elements.get_raw::<WIDTH>(index)).unwrap_or(usize::MAX))
+        }),
+        None => append_values(single, located, first_row, rows, out, |index| {
+            minimum.wrapping_add(elements.get_raw::<WIDTH>(index))
+        }),
+    }
+}
+
+/// Writes row and value of each entry in one loop: degrees are small and vary, so every further loop
+/// would be one more mispredicted end for each row.
+#[inline(always)]
+fn append_values(
+    single: bool,
+    located: &Located,
+    first_row: u32,
+    rows: &mut [u32],
+    out: &mut [Id],
+    value: impl Fn(usize) -> u64,
+) {
+    if single {
+        // Written for every row, and overwritten by the next one if the key is missing: no branch.
+        let mut at = 0;
+        for (row, range) in (first_row..).zip(located.ranges()) {
+            if let (Some(row_slot), Some(slot)) = (rows.get_mut(at), out.get_mut(at)) {
+                *row_slot = row;
+                *slot = Id::from_bits(value(range.start));
             }
-        } else {
-            for (index, slot) in range.zip(slots) {
-                *slot = Id::from_bits(minimum.wrapping_add(elements.get_raw::<WIDTH>(index)));
-            }
+            at += range.len();
+        }
+        return;
+    }
+    let mut slots = rows.iter_mut().zip(out);
+    for (row, range) in (first_row..).zip(located.ranges()) {
+        for index in range {
+            let Some((row_slot, slot)) = slots.next() else { return };
+            *row_slot = row;
+            *slot = Id::from_bits(value(index));
         }
     }
 }
@@ -172,11 +172,6 @@ pub(crate) fn some(
 impl View<'_> {
     /// Appends the neighbours of a range.
     pub(crate) fn copy_neighbours(&self, range: Range<usize>, out: &mut Vec<Id>) {
-        let length = out.len();
-        out.resize(length + range.len(), Id::UNBOUND);
-        let mut located = Located::new();
-        located.rows = 1;
-        (located.starts[0], located.ends[0]) = (range.start, range.end);
-        decode_ranges(&self.neighbours, &located, &mut out[length..]);
+        out.extend(range.map(|index| Id::from_bits(self.neighbours.get(index))));
     }
 }

@@ -27,7 +27,7 @@ const VERSION: u64 = 1;
 const HEAD_BYTES: u64 = 16;
 const TAIL_BYTES: usize = 48;
 /// Sections begin at multiples of this: a line of the cache.
-const SECTION_ALIGN: u64 = 64;
+const SECTION_ALIGN: usize = 64;
 
 /// What a manifest says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -119,6 +119,20 @@ pub(crate) fn dictionary_name(generation: u64) -> String {
     format!("dictionary-{generation}.vvd")
 }
 
+/// Makes the name of a directory, and of those above it, survive a power failure: any of them may be
+/// new, made by this process or by one that ended early.
+pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
+    for parent in dir.ancestors().skip(1) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        match environment.files.sync_dir(parent) {
+            // A directory that we may not even list was made by somebody else, long ago.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(|e| Error::io(format_args!("sync {}", parent.display()), &e))?,
+        }
+    }
+    Ok(())
+}
+
 /// Removes what is not part of `current`: older generations, and what a load that ended early has left.
 /// Only names that this crate gives are touched. A file that does not go away is left to the next time.
 pub(crate) fn remove_leftovers(environment: &Environment, dir: &Path, current: Option<&Manifest>) {
@@ -186,10 +200,9 @@ impl SegmentFile {
 
     /// Appends a section and says where it lies.
     pub(crate) fn section(&mut self, bytes: &[u8]) -> Result<SectionPlace> {
-        let offset = self.file.length.next_multiple_of(SECTION_ALIGN);
-        let padding = [0; SECTION_ALIGN as usize];
+        let offset = self.file.length.next_multiple_of(SECTION_ALIGN as u64);
         let missing = usize::try_from(offset - self.file.length).unwrap_or(0);
-        self.file.write(&padding[..missing])?;
+        self.file.write(&[0; SECTION_ALIGN][..missing])?;
         self.file.write(bytes)?;
         Ok(SectionPlace { offset, length: bytes.len() as u64, checksum: xxh3_64(bytes) })
     }

@@ -4,9 +4,11 @@
 //! First the positions of all keys of a chunk, then their offsets: each loop has no branch that depends
 //! on a load, so the processor has the misses of many rows in flight at once.
 
+#![expect(unsafe_code, reason = "one call of a function for processors with a certain instruction")]
+
 use crate::encode::Parts;
 use std::ops::Range;
-use vervet_codec::{CodesView, KeySetView, Locate, NONE, PackedView};
+use vervet_codec::{BitmapView, CodesView, KeySetView, Locate, NONE, PackedView};
 use vervet_model::Id;
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
@@ -71,10 +73,27 @@ impl<'a> View<'a> {
     pub(crate) fn locate(&self, keys: &[Id], located: &mut Located) {
         match self.keys {
             KeySetView::Range(view) => self.locate_with::<_, false>(&view, keys, located),
-            KeySetView::Bitmap(view) => self.locate_with::<_, false>(&view, keys, located),
+            KeySetView::Bitmap(view) => self.locate_bitmap(&view, keys, located),
             KeySetView::Sparse(view) => self.locate_with::<_, true>(&view, keys, located),
             KeySetView::Parts(view) => self.locate_with::<_, true>(&view, keys, located),
         }
+    }
+
+    fn locate_bitmap(&self, bitmap: &BitmapView<'_>, keys: &[Id], located: &mut Located) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("popcnt") {
+            // SAFETY: the only feature that the function asks for has just been found.
+            return unsafe { self.locate_popcnt(bitmap, keys, located) };
+        }
+        self.locate_with::<_, false>(bitmap, keys, located);
+    }
+
+    /// Counting bits takes a dozen instructions on the oldest x86-64, for which we compile, and one on
+    /// any since 2008.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt")]
+    fn locate_popcnt(&self, bitmap: &BitmapView<'_>, keys: &[Id], located: &mut Located) {
+        self.locate_with::<_, false>(bitmap, keys, located);
     }
 
     /// `MEMO`: whether remembering the previous row's key is cheaper than looking it up again.

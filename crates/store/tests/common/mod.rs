@@ -88,7 +88,7 @@ impl Graph {
         let graphs: Vec<Id> = (0..3).map(|i| iri(format!("http://e/g{i}"))).collect();
         let types: Vec<Id> = (0..shape.types).map(|i| iri(format!("http://e/T{i}"))).collect();
         let vertices: Vec<Id> = (0..shape.vertices).map(|i| iri(format!("http://e/v{i}"))).collect();
-        let literals: Vec<Id> = (0..40_i64)
+        let literals: Vec<Id> = (0..if shape.statements > 5000 { 2000_i64 } else { 40 })
             .map(|i| {
                 let (value, kind) = match i % 4 {
                     0 => (format!("a long string number {i}"), LiteralKind::String),
