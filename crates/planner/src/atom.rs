@@ -74,13 +74,6 @@ impl<'a> Side<'a> {
         self.statistics.entries as f64 / self.statistics.keys.max(1) as f64
     }
 
-    /// The classes of random keys.
-    pub(crate) fn key_classes(&self) -> Distribution {
-        Distribution::normalised(
-            self.statistics.keys_of_class.iter().map(|&(class, keys)| (class, keys as f64)).collect(),
-        )
-    }
-
     /// The classes of the keys and of the neighbours of random entries whose key passes.
     pub(crate) fn entry_classes(&self, key_passes: impl Fn(ClassId) -> bool) -> (Distribution, Distribution) {
         let (mut keys, mut neighbours) = (Collector::new(), Collector::new());

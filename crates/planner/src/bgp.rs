@@ -68,7 +68,9 @@ impl<'a> Planner<'a> {
         let mut left = Vec::with_capacity(filters.len());
         for filter in std::mem::take(filters) {
             match filter.as_binding() {
-                Some((variable, term)) if variables.contains(variable) && !flow.possible.contains(variable) => {
+                Some((variable, term))
+                    if variables.contains(variable) && !flow.possible.contains(variable) =>
+                {
                     // A pattern binds only what the graph knows.
                     let Some(id) = self.snapshot.lookup(term.as_ref())? else { return Ok(false) };
                     self.push_values(vec![variable], vec![vec![id]], flow);
@@ -159,9 +161,10 @@ impl<'a> Planner<'a> {
             }
         }
         let repeats = variable_of(subject).is_some() && subject == object;
-        let in_doubt = [subject, object].into_iter().filter_map(variable_of).any(|variable| {
-            flow.possible.contains(variable) && !flow.certain.contains(variable)
-        });
+        let in_doubt = [subject, object]
+            .into_iter()
+            .filter_map(variable_of)
+            .any(|variable| flow.possible.contains(variable) && !flow.certain.contains(variable));
         if edge.is_some() || repeats || in_doubt {
             return Ok(Some(atom));
         }
@@ -182,7 +185,13 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`.
-    fn search(&mut self, atoms: &[Atom<'a>], flow: &mut Flow, needed: &VariableSet, filters: &mut Vec<Conjunct>) {
+    fn search(
+        &mut self,
+        atoms: &[Atom<'a>],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        filters: &mut Vec<Conjunct>,
+    ) {
         let search = Search {
             atoms,
             filters,

@@ -163,9 +163,8 @@ impl Search<'_, '_> {
         let is_bound = |end| variable_of(end).is_none_or(|variable| state.bound.contains(variable));
         let mut connected = false;
         let wanted = if self.reorder { usize::MAX } else { 1 };
-        let is_open = |index: &usize| {
-            state.done >> index & 1 == 0 && (self.reorder || !self.atoms[*index].implied)
-        };
+        let is_open =
+            |index: &usize| state.done >> index & 1 == 0 && (self.reorder || !self.atoms[*index].implied);
         let todo = || (0..self.atoms.len()).filter(is_open).take(wanted);
         for index in todo() {
             let atom = &self.atoms[index];
@@ -209,7 +208,14 @@ impl Search<'_, '_> {
         }
     }
 
-    fn push_scan(&self, state: &State, at: usize, index: usize, direction: Direction, out: &mut [Vec<Candidate>]) {
+    fn push_scan(
+        &self,
+        state: &State,
+        at: usize,
+        index: usize,
+        direction: Direction,
+        out: &mut [Vec<Candidate>],
+    ) {
         let Some(side) = self.atoms[index].side(direction) else { return };
         let (_, neighbour) = self.atoms[index].ends(direction);
         let done = state.done | 1 << index;
@@ -278,6 +284,9 @@ impl Search<'_, '_> {
     /// The direction in which a check of this atom is cheaper, and its cost for each row.
     fn check_direction(&self, state: &State, index: usize) -> Option<(Direction, f64)> {
         let atom = &self.atoms[index];
+        if atom.types.is_some() && atom.side(Direction::Out).is_some() {
+            return Some((Direction::Out, cost::CHECK_TYPE));
+        }
         Direction::BOTH
             .into_iter()
             .filter(|direction| atom.side(*direction).is_some())
@@ -346,7 +355,8 @@ impl Search<'_, '_> {
     /// The unbound variable that this atom connects with a bound end in this direction.
     fn leg_target(&self, state: &State, index: usize, direction: Direction) -> Option<Variable> {
         let atom = &self.atoms[index];
-        if atom.general.is_some() || !atom.counts_once {
+        // A type is checked by a bit map; its index is too long to be read for every row.
+        if atom.general.is_some() || !atom.counts_once || atom.types.is_some() {
             return None;
         }
         atom.side(direction)?;
@@ -546,11 +556,13 @@ impl Search<'_, '_> {
         let mut passed = 0.0;
         // A constant end takes its exact share of all entries.
         let share = |end, direction: Direction| match end {
-            Operand::Constant(_) => atom.degrees[direction as usize]
-                .map(|degree| degree / side.statistics.entries.max(1) as f64),
+            Operand::Constant(_) => {
+                atom.degrees[direction as usize].map(|degree| degree / side.statistics.entries.max(1) as f64)
+            }
             Operand::Variable(_) => None,
         };
-        let directions = if reverse { (Direction::In, Direction::Out) } else { (Direction::Out, Direction::In) };
+        let directions =
+            if reverse { (Direction::In, Direction::Out) } else { (Direction::Out, Direction::In) };
         let (key_share, neighbour_share) = (share(key, directions.0), share(neighbour, directions.1));
         let key_count = side.statistics.keys.max(1) as f64;
         for flow in &side.statistics.flows {
@@ -564,7 +576,9 @@ impl Search<'_, '_> {
             let of_neighbour = match (neighbour_share, neighbours) {
                 (Some(share), _) => share,
                 (None, Some(neighbours)) => {
-                    let size = other.and_then(|other| other.fan(flow.target)).map_or(neighbour_count, |fan| fan.size);
+                    let size = other
+                        .and_then(|other| other.fan(flow.target))
+                        .map_or(neighbour_count, |fan| fan.size);
                     neighbours.weight(flow.target) / size
                 }
                 (None, None) => 1.0 / neighbour_count,
@@ -584,7 +598,12 @@ impl Search<'_, '_> {
     }
 
     /// Rows and classes after an intersection: the first leg expanded, the others checked.
-    fn intersect_classes(&self, state: &State, target: Variable, legs: &[(usize, Direction)]) -> (f64, Classes) {
+    fn intersect_classes(
+        &self,
+        state: &State,
+        target: Variable,
+        legs: &[(usize, Direction)],
+    ) -> (f64, Classes) {
         let mut classes = state.classes.clone();
         let mut rows = state.rows;
         for (number, (index, direction)) in legs.iter().enumerate() {
