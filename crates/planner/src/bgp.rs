@@ -83,10 +83,11 @@ impl<'a> Planner<'a> {
     }
 
     /// The pattern with ids; `None`: provably no statement matches.
-    fn resolve(&self, pattern: &Pattern, flow: &Flow) -> Result<Option<Atom<'a>>> {
+    fn resolve(&mut self, pattern: &Pattern, flow: &Flow) -> Result<Option<Atom<'a>>> {
+        let snapshot = self.snapshot;
         let operand = |slot: &Slot| -> Result<Option<Operand>> {
             Ok(match slot {
-                Slot::Constant(term) => self.snapshot.lookup(term.as_ref())?.map(Operand::Constant),
+                Slot::Constant(term) => snapshot.lookup(term.as_ref())?.map(Operand::Constant),
                 Slot::Variable(variable) => match flow.constant(*variable) {
                     Some(id) if flow.certain.contains(*variable) => {
                         (id.tag() != Tag::Computed).then_some(Operand::Constant(id))
@@ -137,10 +138,14 @@ impl<'a> Planner<'a> {
             return Ok(Some(atom));
         };
         atom.predicate = predicate;
-        for direction in Direction::BOTH {
-            let segment = self.snapshot.segment(predicate, direction)?;
-            atom.sides[direction as usize] = segment.map(|segment| Side::new(segment, self.snapshot));
-        }
+        atom.sides = match self.sides.iter().find(|(of, _)| *of == predicate) {
+            Some((_, sides)) => sides.clone(),
+            None => {
+                let sides = Side::both(predicate, self.snapshot)?;
+                self.sides.push((predicate, sides.clone()));
+                sides
+            }
+        };
         let Some(entries) = atom.sides.iter().flatten().map(|side| side.statistics.entries).next() else {
             return Ok(None);
         };
@@ -194,8 +199,8 @@ impl<'a> Planner<'a> {
     ) {
         let search = Search {
             atoms,
+            uses: Search::uses_of(atoms, filters, needed),
             filters,
-            needed,
             beam: match (self.options.beam, atoms.len()) {
                 (Some(beam), _) => beam.max(1),
                 (None, ..=8) => 32,

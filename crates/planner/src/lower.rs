@@ -11,6 +11,7 @@
 //! 2. A filter is applied only where its variables have their last values.
 
 use crate::PlanOptions;
+use crate::atom::Side;
 use crate::cost;
 use crate::filter::{Conjunct, split};
 use crate::flow::Flow;
@@ -35,6 +36,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) parameters: VariableSet,
     /// See [`vervet_kernel::plan::Plan::computed`].
     pub(crate) computed: Vec<Term>,
+    /// Statistics of predicates that have been looked at.
+    pub(crate) sides: Vec<(Id, [Option<Side<'a>>; 2])>,
     /// Solutions that an order directly below a slice has to keep.
     limit: Option<usize>,
 }
@@ -46,7 +49,15 @@ impl<'a> Planner<'a> {
         variables: Vec<String>,
         parameters: VariableSet,
     ) -> Self {
-        Self { snapshot, options, variables, parameters, computed: Vec::new(), limit: None }
+        Self {
+            snapshot,
+            options,
+            variables,
+            parameters,
+            computed: Vec::new(),
+            sides: Vec::new(),
+            limit: None,
+        }
     }
 
     /// The id of a term; one of the plan's own for a term that the graph does not know.

@@ -78,8 +78,8 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) atoms: &'s [Atom<'a>],
     /// Conditions that apply as soon as their variables are bound; at most 64 are considered.
     pub(crate) filters: &'s [Conjunct],
-    /// Variables that something after the join needs.
-    pub(crate) needed: &'s VariableSet,
+    /// See [`Search::uses_of`].
+    pub(crate) uses: Vec<(Variable, u64)>,
     /// States that stay for each number of patterns.
     pub(crate) beam: usize,
     /// Whether to use intersections.
@@ -148,13 +148,27 @@ impl Search<'_, '_> {
 
     /// Whether nobody needs `variable` once the atoms in `done` are done.
     fn is_dead(&self, variable: Variable, done: u64) -> bool {
-        !self.needed.contains(variable)
-            && !self.filters.iter().any(|filter| filter.variables.contains(variable))
-            && !self
-                .atoms
-                .iter()
-                .enumerate()
-                .any(|(at, atom)| done >> at & 1 == 0 && !atom.implied && atom.variables.contains(variable))
+        match self.uses.iter().find(|(of, _)| *of == variable) {
+            Some((_, uses)) => uses & !done == 0,
+            None => false,
+        }
+    }
+
+    /// For each variable that nothing but atoms needs: the atoms that do.
+    pub(crate) fn uses_of(
+        atoms: &[Atom<'_>],
+        filters: &[Conjunct],
+        needed: &VariableSet,
+    ) -> Vec<(Variable, u64)> {
+        let mut all = VariableSet::default();
+        atoms.iter().for_each(|atom| all.add_all(&atom.variables));
+        filters.iter().for_each(|filter| all.remove_all(&filter.variables));
+        all.remove_all(needed);
+        let mask = |variable| {
+            let uses = |atom: &Atom<'_>| !atom.implied && atom.variables.contains(variable);
+            atoms.iter().enumerate().filter(|(_, atom)| uses(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
+        };
+        all.iter().map(|variable| (variable, mask(variable))).collect()
     }
 
     /// Adds what can follow on `states[at]`.
@@ -392,7 +406,7 @@ impl Search<'_, '_> {
         }
         // Implied atoms over a variable that is not carried on cannot be used any more.
         for (index, atom) in self.atoms.iter().enumerate() {
-            if atom.implied && done >> index & 1 == 0 {
+            if atom.implied && done >> index & 1 == 0 && !self.uses.is_empty() {
                 let gone = |variable| self.is_dead(variable, done);
                 let target = match &action {
                     Action::Scan(of, direction) | Action::Expand(of, direction) => {
@@ -437,7 +451,9 @@ impl Search<'_, '_> {
                 }
             }
             Action::Expand(index, direction) => self.expand_classes(*index, *direction, &mut classes),
-            Action::Check(index, _) => self.check_classes(*index, &mut classes),
+            Action::Check(index, _) => {
+                self.check_classes(*index, &mut classes);
+            }
             Action::Intersect(target, legs) => classes = self.intersect_classes(parent, *target, legs).1,
         }
         State {
@@ -523,11 +539,12 @@ impl Search<'_, '_> {
         self.check(index, &state.classes, None)
     }
 
-    fn check_classes(&self, index: usize, classes: &mut Classes) {
+    fn check_classes(&self, index: usize, classes: &mut Classes) -> f64 {
         let mut out = (Collector::new(), Collector::new());
-        self.check(index, classes, Some(&mut out));
+        let passed = self.check(index, classes, Some(&mut out));
         set(classes, self.atoms[index].subject, out.0.finish());
         set(classes, self.atoms[index].object, out.1.finish());
+        passed
     }
 
     /// The fraction of rows that pass, and the classes of subject and object of those that do.
@@ -546,44 +563,47 @@ impl Search<'_, '_> {
             // The classes of rare types are not told apart: leave them a small chance.
             return passed.clamp(1e-4, 1.0);
         }
-        let Some(side) = atom.side(Direction::Out).or_else(|| atom.side(Direction::In)) else { return 0.0 };
-        let reverse = atom.side(Direction::Out).is_none();
-        let other = atom.side(if reverse { Direction::Out } else { Direction::In });
-        let (keys, neighbours) = if reverse { (objects, subjects) } else { (subjects, objects) };
-        let (key, neighbour) =
-            if reverse { (atom.object, atom.subject) } else { (atom.subject, atom.object) };
-        let neighbour_count = side.statistics.neighbours.max(1) as f64;
-        let mut passed = 0.0;
-        // A constant end takes its exact share of all entries.
-        let share = |end, direction: Direction| match end {
-            Operand::Constant(_) => {
-                atom.degrees[direction as usize].map(|degree| degree / side.statistics.entries.max(1) as f64)
-            }
-            Operand::Variable(_) => None,
+        let Some((direction, side)) =
+            Direction::BOTH.into_iter().find_map(|direction| Some((direction, atom.side(direction)?)))
+        else {
+            return 0.0;
         };
-        let directions =
-            if reverse { (Direction::In, Direction::Out) } else { (Direction::Out, Direction::In) };
-        let (key_share, neighbour_share) = (share(key, directions.0), share(neighbour, directions.1));
-        let key_count = side.statistics.keys.max(1) as f64;
-        for flow in &side.statistics.flows {
-            let of_key = match (key_share, keys) {
-                (Some(share), _) => share,
-                (None, Some(keys)) => {
-                    keys.weight(flow.source) / side.fan(flow.source).map_or(key_count, |fan| fan.size)
+        let reverse = direction == Direction::In;
+        let (keys, neighbours) = if reverse { (objects, subjects) } else { (subjects, objects) };
+        // A constant end takes its exact share of all entries; a variable of unknown classes is a random
+        // key or neighbour.
+        let entries = side.statistics.entries.max(1) as f64;
+        let share = |direction: Direction, count: u64| match atom.degrees[direction as usize] {
+            Some(degree) => degree / entries,
+            None => 1.0 / count.max(1) as f64,
+        };
+        let key_share = share(direction, side.statistics.keys);
+        let neighbour_share = share(direction.reverse(), side.statistics.neighbours);
+        let mut passed = 0.0;
+        for (flow, density) in side.statistics.flows.iter().zip(&*side.densities) {
+            let weight = match (keys, neighbours) {
+                (Some(keys), Some(neighbours)) => {
+                    keys.weight(flow.source) * neighbours.weight(flow.target) * density
                 }
-                (None, None) => 1.0 / key_count,
-            };
-            let of_neighbour = match (neighbour_share, neighbours) {
-                (Some(share), _) => share,
+                (Some(keys), None) => {
+                    let weight = keys.weight(flow.source);
+                    if weight == 0.0 {
+                        continue;
+                    }
+                    let size = side.fan(flow.source).map_or(1.0, |fan| fan.size);
+                    weight / size * neighbour_share * flow.entries as f64
+                }
                 (None, Some(neighbours)) => {
-                    let size = other
-                        .and_then(|other| other.fan(flow.target))
-                        .map_or(neighbour_count, |fan| fan.size);
-                    neighbours.weight(flow.target) / size
+                    let weight = neighbours.weight(flow.target);
+                    if weight == 0.0 {
+                        continue;
+                    }
+                    let other = atom.side(direction.reverse()).and_then(|other| other.fan(flow.target));
+                    let size = other.map_or(side.statistics.neighbours.max(1) as f64, |fan| fan.size);
+                    key_share * weight / size * flow.entries as f64
                 }
-                (None, None) => 1.0 / neighbour_count,
+                (None, None) => key_share * neighbour_share * flow.entries as f64,
             };
-            let weight = of_key * of_neighbour * flow.entries as f64;
             if weight > 0.0 {
                 passed += weight;
                 if let Some((subjects, objects)) = &mut out {
@@ -611,8 +631,7 @@ impl Search<'_, '_> {
                 rows *= self.degree(state, *index, *direction).0;
                 self.expand_classes(*index, *direction, &mut classes);
             } else {
-                rows *= self.check(*index, &classes, None);
-                self.check_classes(*index, &mut classes);
+                rows *= self.check_classes(*index, &mut classes);
             }
         }
         debug_assert!(!state.bound.contains(target));
