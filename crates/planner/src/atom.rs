@@ -5,7 +5,7 @@ use crate::set::VariableSet;
 use std::rc::Rc;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::{Access, Match, Operand};
-use vervet_model::{Direction, Id};
+use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{ClassId, GraphFilter, Segment, SegmentStatistics, Snapshot};
 
 /// One end of a statement.
@@ -20,6 +20,7 @@ pub(crate) fn variable_of(operand: Operand) -> Option<Variable> {
 }
 
 /// One direction of the segment of an atom.
+#[derive(Clone)]
 pub(crate) struct Side<'a> {
     /// The segment itself.
     pub(crate) segment: &'a dyn Segment,
@@ -28,6 +29,9 @@ pub(crate) struct Side<'a> {
     /// For each class of keys: neighbours of a vertex of that class on average, and the fraction of its
     /// vertices that are keys at all. Sorted by class.
     pub(crate) fans: Rc<[Fan]>,
+    /// For each flow the probability that a random vertex of the one class and a random one of the other
+    /// are joined by an entry.
+    pub(crate) densities: Rc<[f64]>,
 }
 
 /// See [`Side::fans`].
@@ -43,7 +47,45 @@ pub(crate) struct Fan {
 }
 
 impl<'a> Side<'a> {
-    pub(crate) fn new(segment: &'a dyn Segment, snapshot: &dyn Snapshot) -> Self {
+    /// Both directions of a predicate, by [`Direction`].
+    pub(crate) fn both(predicate: Id, snapshot: &'a dyn Snapshot) -> Result<[Option<Self>; 2]> {
+        let side = |direction| -> Result<Option<Self>> {
+            Ok(snapshot.segment(predicate, direction)?.map(|segment| Self::new(segment, snapshot)))
+        };
+        let mut sides = [side(Direction::Out)?, side(Direction::In)?];
+        for at in 0..2 {
+            let Some(side) = &sides[at] else { continue };
+            let mut targets: Vec<f64> = Vec::new();
+            for fan in sides[1 - at].iter().flat_map(|other| other.fans.iter()) {
+                let at = usize::from(fan.class.0);
+                targets.resize(targets.len().max(at + 1), 0.0);
+                targets[at] = fan.size;
+            }
+            let neighbours = side.statistics.neighbours.max(1) as f64;
+            let keys = side.statistics.keys.max(1) as f64;
+            let mut source = None;
+            let densities: Rc<[f64]> = side
+                .statistics
+                .flows
+                .iter()
+                .map(|flow| {
+                    let (class, size) = match source {
+                        Some((class, size)) if class == flow.source => (class, size),
+                        _ => (flow.source, side.fan(flow.source).map_or(keys, |fan| fan.size)),
+                    };
+                    source = Some((class, size));
+                    let target = targets.get(usize::from(flow.target.0)).copied().filter(|size| *size > 0.0);
+                    flow.entries as f64 / (size * target.unwrap_or(neighbours))
+                })
+                .collect();
+            if let Some(side) = &mut sides[at] {
+                side.densities = densities;
+            }
+        }
+        Ok(sides)
+    }
+
+    fn new(segment: &'a dyn Segment, snapshot: &dyn Snapshot) -> Self {
         let statistics = segment.statistics();
         let mut flows = statistics.flows.iter().peekable();
         let fans = statistics
@@ -61,7 +103,7 @@ impl<'a> Side<'a> {
                 Fan { class, size, degree: entries as f64 / size, keys: keys as f64 / size }
             })
             .collect();
-        Self { segment, statistics, fans }
+        Self { segment, statistics, fans, densities: Rc::default() }
     }
 
     /// The fan of a class.
@@ -72,13 +114,6 @@ impl<'a> Side<'a> {
     /// Neighbours of a random key.
     pub(crate) fn average_degree(&self) -> f64 {
         self.statistics.entries as f64 / self.statistics.keys.max(1) as f64
-    }
-
-    /// The classes of random keys.
-    pub(crate) fn key_classes(&self) -> Distribution {
-        Distribution::normalised(
-            self.statistics.keys_of_class.iter().map(|&(class, keys)| (class, keys as f64)).collect(),
-        )
     }
 
     /// The classes of the keys and of the neighbours of random entries whose key passes.

@@ -68,7 +68,9 @@ impl<'a> Planner<'a> {
         let mut left = Vec::with_capacity(filters.len());
         for filter in std::mem::take(filters) {
             match filter.as_binding() {
-                Some((variable, term)) if variables.contains(variable) && !flow.possible.contains(variable) => {
+                Some((variable, term))
+                    if variables.contains(variable) && !flow.possible.contains(variable) =>
+                {
                     // A pattern binds only what the graph knows.
                     let Some(id) = self.snapshot.lookup(term.as_ref())? else { return Ok(false) };
                     self.push_values(vec![variable], vec![vec![id]], flow);
@@ -81,10 +83,11 @@ impl<'a> Planner<'a> {
     }
 
     /// The pattern with ids; `None`: provably no statement matches.
-    fn resolve(&self, pattern: &Pattern, flow: &Flow) -> Result<Option<Atom<'a>>> {
+    fn resolve(&mut self, pattern: &Pattern, flow: &Flow) -> Result<Option<Atom<'a>>> {
+        let snapshot = self.snapshot;
         let operand = |slot: &Slot| -> Result<Option<Operand>> {
             Ok(match slot {
-                Slot::Constant(term) => self.snapshot.lookup(term.as_ref())?.map(Operand::Constant),
+                Slot::Constant(term) => snapshot.lookup(term.as_ref())?.map(Operand::Constant),
                 Slot::Variable(variable) => match flow.constant(*variable) {
                     Some(id) if flow.certain.contains(*variable) => {
                         (id.tag() != Tag::Computed).then_some(Operand::Constant(id))
@@ -135,10 +138,14 @@ impl<'a> Planner<'a> {
             return Ok(Some(atom));
         };
         atom.predicate = predicate;
-        for direction in Direction::BOTH {
-            let segment = self.snapshot.segment(predicate, direction)?;
-            atom.sides[direction as usize] = segment.map(|segment| Side::new(segment, self.snapshot));
-        }
+        atom.sides = match self.sides.iter().find(|(of, _)| *of == predicate) {
+            Some((_, sides)) => sides.clone(),
+            None => {
+                let sides = Side::both(predicate, self.snapshot)?;
+                self.sides.push((predicate, sides.clone()));
+                sides
+            }
+        };
         let Some(entries) = atom.sides.iter().flatten().map(|side| side.statistics.entries).next() else {
             return Ok(None);
         };
@@ -159,9 +166,10 @@ impl<'a> Planner<'a> {
             }
         }
         let repeats = variable_of(subject).is_some() && subject == object;
-        let in_doubt = [subject, object].into_iter().filter_map(variable_of).any(|variable| {
-            flow.possible.contains(variable) && !flow.certain.contains(variable)
-        });
+        let in_doubt = [subject, object]
+            .into_iter()
+            .filter_map(variable_of)
+            .any(|variable| flow.possible.contains(variable) && !flow.certain.contains(variable));
         if edge.is_some() || repeats || in_doubt {
             return Ok(Some(atom));
         }
@@ -182,11 +190,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`.
-    fn search(&mut self, atoms: &[Atom<'a>], flow: &mut Flow, needed: &VariableSet, filters: &mut Vec<Conjunct>) {
+    fn search(
+        &mut self,
+        atoms: &[Atom<'a>],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        filters: &mut Vec<Conjunct>,
+    ) {
         let search = Search {
             atoms,
+            uses: Search::uses_of(atoms, filters, needed),
             filters,
-            needed,
             beam: match (self.options.beam, atoms.len()) {
                 (Some(beam), _) => beam.max(1),
                 (None, ..=8) => 32,

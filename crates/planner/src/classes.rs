@@ -57,45 +57,49 @@ impl FromIterator<ClassId> for ClassSet {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Distribution {
     pub(crate) weights: Vec<(ClassId, f64)>,
+    /// The same by class number.
+    dense: Vec<f64>,
 }
 
 impl Distribution {
-    /// Scales to the sum 1. `weights` must be sorted by class, each class once.
-    pub(crate) fn normalised(mut weights: Vec<(ClassId, f64)>) -> Self {
-        weights.retain(|(_, weight)| *weight > 0.0);
-        let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
-        weights.iter_mut().for_each(|(_, weight)| *weight /= sum);
-        Self { weights }
-    }
-
     /// The weight of a class.
     pub(crate) fn weight(&self, class: ClassId) -> f64 {
-        match self.weights.binary_search_by_key(&class, |(class, _)| *class) {
-            Ok(at) => self.weights[at].1,
-            Err(_) => 0.0,
-        }
+        self.dense.get(usize::from(class.0)).copied().unwrap_or(0.0)
     }
 }
 
 /// Collects weights by class in any order.
 #[derive(Debug)]
 pub(crate) struct Collector {
-    weights: Vec<(ClassId, f64)>,
+    dense: Vec<f64>,
 }
 
 impl Collector {
     pub(crate) fn new() -> Self {
-        Self { weights: Vec::with_capacity(16) }
+        Self { dense: Vec::with_capacity(32) }
     }
 
     pub(crate) fn add(&mut self, class: ClassId, weight: f64) {
-        match self.weights.binary_search_by_key(&class, |(class, _)| *class) {
-            Ok(at) => self.weights[at].1 += weight,
-            Err(at) => self.weights.insert(at, (class, weight)),
+        let at = usize::from(class.0);
+        if self.dense.len() <= at {
+            self.dense.resize(at + 1, 0.0);
         }
+        self.dense[at] += weight;
     }
 
-    pub(crate) fn finish(self) -> Distribution {
-        Distribution::normalised(self.weights)
+    /// Scales to the sum 1.
+    pub(crate) fn finish(mut self) -> Distribution {
+        let sum: f64 = self.dense.iter().sum();
+        if sum <= 0.0 {
+            return Distribution::default();
+        }
+        self.dense.iter_mut().for_each(|weight| *weight /= sum);
+        let weights = (0..)
+            .map(ClassId)
+            .zip(&self.dense)
+            .filter(|(_, weight)| **weight > 0.0)
+            .map(|(class, weight)| (class, *weight))
+            .collect();
+        Distribution { weights, dense: self.dense }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) const SCAN_KEY: f64 = 3.0;
 pub(crate) const CHECK_ROW: f64 = 8.0;
 /// Each halving of a list of neighbours in a check.
 pub(crate) const CHECK_HALVING: f64 = 0.9;
+/// A row whose type is checked: one bit of a bit map.
+pub(crate) const CHECK_TYPE: f64 = 4.0;
 /// A leg of an intersection of one row.
 pub(crate) const LEG_ROW: f64 = 15.0;
 /// A neighbour that an intersection reads.

@@ -60,7 +60,8 @@ impl Planner<'_> {
             Slot::Constant(term) => Ok(self.snapshot.lookup(term.as_ref())?.ok_or(())),
             Slot::Variable(_) => Result::Ok(Err(())),
         };
-        let zero = || Counts { solutions: 0, distinct: pattern.variables().map(|variable| (variable, 0)).collect() };
+        let zero =
+            || Counts { solutions: 0, distinct: pattern.variables().map(|variable| (variable, 0)).collect() };
         match (&pattern.subject, &pattern.predicate, &pattern.object) {
             (Slot::Variable(s), Slot::Variable(p), Slot::Variable(o)) if s != p && p != o && s != o => {
                 let plain = self.snapshot.graphs().is_empty() && self.snapshot.edge_count() == 0;

@@ -114,7 +114,9 @@ pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
         .collect();
     candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (_, at) in candidates {
-        let (Some(types), Some(subject)) = (atoms[at].types, variable_of(atoms[at].subject)) else { continue };
+        let (Some(types), Some(subject)) = (atoms[at].types, variable_of(atoms[at].subject)) else {
+            continue;
+        };
         let certain = types.intersection(&known_classes());
         // A quick no: what all atoms together leave must be within the type in any case.
         if !domain(domains, subject).is_subset(&certain) {

@@ -52,13 +52,21 @@ impl Writer<'_> {
             header.extend(["rows".to_owned(), "time".to_owned()]);
         }
         let names: Vec<_> = self.plan.result.iter().map(|variable| self.name(*variable)).collect();
-        let title = if names.is_empty() { "plan".to_owned() } else { format!("plan for {}", names.join(" ")) };
+        let title =
+            if names.is_empty() { "plan".to_owned() } else { format!("plan for {}", names.join(" ")) };
         let mut lines = vec![Line { text: title, cells: header }];
         let mut number = 0;
         self.pipeline(&self.plan.pipeline, "", profile, &mut number, &mut lines);
         let width = lines.iter().map(|line| line.text.chars().count()).max().unwrap_or_default();
         let widths: Vec<usize> = (0..lines[0].cells.len())
-            .map(|at| lines.iter().filter_map(|line| line.cells.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+            .map(|at| {
+                lines
+                    .iter()
+                    .filter_map(|line| line.cells.get(at))
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
             .collect();
         let mut out = String::new();
         for line in &lines {
@@ -102,7 +110,10 @@ impl Writer<'_> {
                     for (at, pipeline) in branches.iter().enumerate() {
                         let last = at + 1 == branches.len();
                         let (branch, below) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-                        lines.push(Line { text: format!("{inside}{branch}branch {}", at + 1), cells: Vec::new() });
+                        lines.push(Line {
+                            text: format!("{inside}{branch}branch {}", at + 1),
+                            cells: Vec::new(),
+                        });
                         self.pipeline(pipeline, &format!("{inside}{below}"), profile, number, lines);
                     }
                 }
@@ -121,13 +132,22 @@ impl Writer<'_> {
             Step::Scan { access, key, neighbour } => {
                 format!("scan       {}", self.entry(Operand::Variable(*key), access, *neighbour))
             }
-            Step::Expand { key, access, neighbour } => format!("expand     {}", self.entry(*key, access, *neighbour)),
+            Step::Expand { key, access, neighbour } => {
+                format!("expand     {}", self.entry(*key, access, *neighbour))
+            }
             Step::Check { key, access, neighbour } => {
-                format!("check      {} {} {}", self.operand(*key), self.arrow(access), self.operand(*neighbour))
+                format!(
+                    "check      {} {} {}",
+                    self.operand(*key),
+                    self.arrow(access),
+                    self.operand(*neighbour)
+                )
             }
             Step::Intersect { target, legs, count_only } => {
-                let legs: Vec<_> =
-                    legs.iter().map(|leg| format!("{} {}", self.operand(leg.key), self.arrow(&leg.access))).collect();
+                let legs: Vec<_> = legs
+                    .iter()
+                    .map(|leg| format!("{} {}", self.operand(leg.key), self.arrow(&leg.access)))
+                    .collect();
                 let target = if *count_only { "(count)".to_owned() } else { self.name(*target) };
                 format!("intersect  {target} in {}", legs.join(" and "))
             }
@@ -167,7 +187,9 @@ impl Writer<'_> {
             Step::Group { keys, aggregates } => {
                 let computed: Vec<_> = aggregates
                     .iter()
-                    .map(|(variable, aggregate)| format!("{} = {}", self.name(*variable), self.aggregate(aggregate)))
+                    .map(|(variable, aggregate)| {
+                        format!("{} = {}", self.name(*variable), self.aggregate(aggregate))
+                    })
                     .collect();
                 let by = if keys.is_empty() { String::new() } else { format!("by {} ", self.names(keys)) };
                 format!("group      {by}{}", computed.join(", "))
@@ -322,7 +344,9 @@ impl Writer<'_> {
             | Expression::Divide(..) => format!("({})", self.expression(operand)),
             other => self.expression(other),
         };
-        let all = |operands: &[Expression], between: &str| operands.iter().map(one).collect::<Vec<_>>().join(between);
+        let all = |operands: &[Expression], between: &str| {
+            operands.iter().map(one).collect::<Vec<_>>().join(between)
+        };
         let list = |operands: &[Expression]| {
             operands.iter().map(|operand| self.expression(operand)).collect::<Vec<_>>().join(", ")
         };
@@ -357,7 +381,9 @@ impl Writer<'_> {
                 format!("if({}, {}, {})", self.expression(a), self.expression(b), self.expression(c))
             }
             Expression::Coalesce(operands) => format!("coalesce({})", list(operands)),
-            Expression::Call(function, operands) => format!("{}({})", self.function(function), list(operands)),
+            Expression::Call(function, operands) => {
+                format!("{}({})", self.function(function), list(operands))
+            }
         }
     }
 

@@ -18,7 +18,11 @@ pub(crate) struct Conjunct {
 
 impl Conjunct {
     pub(crate) fn new(expression: Expression) -> Self {
-        Self { variables: expression_variables(&expression), selectivity: selectivity(&expression), expression }
+        Self {
+            variables: expression_variables(&expression),
+            selectivity: selectivity(&expression),
+            expression,
+        }
     }
 
     /// Whether it may move away from its place.

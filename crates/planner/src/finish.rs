@@ -196,7 +196,10 @@ pub(crate) fn for_each_expression(
             Step::Filter(expression) | Step::Extend { expression, .. } => visit(expression, &now),
             Step::Order { keys, .. } => keys.iter().for_each(|key| visit(&key.expression, &now)),
             Step::Group { aggregates, .. } => {
-                aggregates.iter().filter_map(|(_, one)| one.expression.as_ref()).for_each(|one| visit(one, &now));
+                aggregates
+                    .iter()
+                    .filter_map(|(_, one)| one.expression.as_ref())
+                    .for_each(|one| visit(one, &now));
             }
             Step::Join { right, kind, adds, .. } => {
                 for_each_expression(right, &VariableSet::default(), visit);

@@ -74,12 +74,6 @@ impl Flow {
         self.empty = true;
     }
 
-    /// Every row binds `variable` from now on.
-    pub(crate) fn bind(&mut self, variable: Variable) {
-        self.possible.insert(variable);
-        self.certain.insert(variable);
-    }
-
     /// The value that `variable` has in all rows.
     pub(crate) fn constant(&self, variable: Variable) -> Option<Id> {
         self.constants.iter().find(|(of, _)| *of == variable).map(|(_, id)| *id)

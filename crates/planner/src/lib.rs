@@ -103,12 +103,12 @@ fn result_variables(query: &Query) -> Vec<Variable> {
     match &query.form {
         Form::Select(variables) => variables.clone(),
         Form::Ask => Vec::new(),
-        Form::Construct(template) => {
-            finish::list(&template.iter().flat_map(Pattern::variables).collect::<VariableSet>().intersection(&bound))
-        }
-        Form::Describe(slots) => {
-            finish::list(&slots.iter().filter_map(Slot::variable).collect::<VariableSet>().intersection(&bound))
-        }
+        Form::Construct(template) => finish::list(
+            &template.iter().flat_map(Pattern::variables).collect::<VariableSet>().intersection(&bound),
+        ),
+        Form::Describe(slots) => finish::list(
+            &slots.iter().filter_map(Slot::variable).collect::<VariableSet>().intersection(&bound),
+        ),
     }
 }
 
@@ -119,14 +119,18 @@ fn check_parameters(pipeline: &Pipeline, parameters: &VariableSet, query: &Query
     }
     let mut lost = None;
     finish::for_each_expression(pipeline, parameters, &mut |expression, columns| {
-        lost = lost.or(expression_variables(expression).intersection(parameters).minus(columns).iter().next());
+        lost =
+            lost.or(expression_variables(expression).intersection(parameters).minus(columns).iter().next());
     });
     match lost {
         None => Ok(()),
         Some(variable) => {
             let name = query.variables.get(variable.index()).map_or("", String::as_str);
-            Err(Error::new(ErrorKind::Unsupported, format!("the parameter ?{name} cannot be used inside this sub-query"))
-                .with_hint("move the condition on it out of the sub-query"))
+            Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the parameter ?{name} cannot be used inside this sub-query"),
+            )
+            .with_hint("move the condition on it out of the sub-query"))
         }
     }
 }

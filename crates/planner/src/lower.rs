@@ -11,6 +11,7 @@
 //! 2. A filter is applied only where its variables have their last values.
 
 use crate::PlanOptions;
+use crate::atom::Side;
 use crate::cost;
 use crate::filter::{Conjunct, split};
 use crate::flow::Flow;
@@ -35,6 +36,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) parameters: VariableSet,
     /// See [`vervet_kernel::plan::Plan::computed`].
     pub(crate) computed: Vec<Term>,
+    /// Statistics of predicates that have been looked at.
+    pub(crate) sides: Vec<(Id, [Option<Side<'a>>; 2])>,
     /// Solutions that an order directly below a slice has to keep.
     limit: Option<usize>,
 }
@@ -46,7 +49,15 @@ impl<'a> Planner<'a> {
         variables: Vec<String>,
         parameters: VariableSet,
     ) -> Self {
-        Self { snapshot, options, variables, parameters, computed: Vec::new(), limit: None }
+        Self {
+            snapshot,
+            options,
+            variables,
+            parameters,
+            computed: Vec::new(),
+            sides: Vec::new(),
+            limit: None,
+        }
     }
 
     /// The id of a term; one of the plan's own for a term that the graph does not know.
@@ -83,7 +94,10 @@ impl<'a> Planner<'a> {
             return self.join_alone(node, flow, needed, filters);
         }
         let connects = || !flow.certain.clone().intersection(&possible(node)).is_empty();
-        if matches!(node, Node::Patterns(_) | Node::Values { .. }) || flow.unit || flow.rows < FEW_ROWS && connects() {
+        if matches!(node, Node::Patterns(_) | Node::Values { .. })
+            || flow.unit
+            || flow.rows < FEW_ROWS && connects()
+        {
             return self.lower(node, flow, needed, filters);
         }
         // Exploration from many rows against one run of its own and a hash join.
@@ -183,18 +197,26 @@ impl<'a> Planner<'a> {
     }
 
     /// Joins `flow` with `node`, which is lateral there.
-    fn lower(&mut self, node: &Node, flow: &mut Flow, needed: &VariableSet, filters: Vec<Conjunct>) -> Result<()> {
+    fn lower(
+        &mut self,
+        node: &Node,
+        flow: &mut Flow,
+        needed: &VariableSet,
+        filters: Vec<Conjunct>,
+    ) -> Result<()> {
         if flow.empty {
             return Ok(());
         }
         let limit = self.limit.take();
-        let with_filters =
-            |filters: &[Conjunct]| filters.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
+        let with_filters = |filters: &[Conjunct]| {
+            filters.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables))
+        };
         match node {
             Node::Filter { input, condition } if !is_pure(condition) => {
                 let mut conjuncts = Vec::new();
                 split(condition, &mut conjuncts);
-                let (mut pure, placed): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(Conjunct::is_movable);
+                let (mut pure, placed): (Vec<_>, Vec<_>) =
+                    conjuncts.into_iter().partition(Conjunct::is_movable);
                 let needed = with_filters(&placed);
                 pure.extend(filters);
                 self.join(input, flow, &needed, pure)?;
@@ -224,7 +246,9 @@ impl<'a> Planner<'a> {
                     flow.push(Step::Distinct { variables }, flow.rows);
                 }
             }
-            Node::Group { input, keys, aggregates } => self.lower_group(input, keys, aggregates, flow, needed, filters)?,
+            Node::Group { input, keys, aggregates } => {
+                self.lower_group(input, keys, aggregates, flow, needed, filters)?
+            }
             Node::OrderBy { input, keys } => {
                 let wanted = keys.iter().fold(with_filters(&filters), |set, key| {
                     set.union(&expression_variables(&key.expression))
@@ -294,7 +318,8 @@ impl<'a> Planner<'a> {
         for (one, after) in post.iter().zip(after.iter().rev()) {
             let ready = take_ready(&mut filters, &flow.certain, &after.clone().union(&one.variables()));
             self.apply(ready, flow);
-            let needed = filters.iter().fold(needed.clone().union(after), |set, filter| set.union(&filter.variables));
+            let needed =
+                filters.iter().fold(needed.clone().union(after), |set, filter| set.union(&filter.variables));
             match one {
                 Post::Optional(right, condition) => self.lower_optional(right, *condition, flow, &needed)?,
                 Post::Minus(right) => self.lower_minus(right, flow)?,
@@ -323,7 +348,8 @@ impl<'a> Planner<'a> {
         for (at, one) in joined.iter().enumerate() {
             let later = joined[at + 1..].iter().fold(later.clone(), |set, one| set.union(&one.possible()));
             let ready = take_ready(filters, &flow.certain.clone().union(&one.certain()), &later);
-            let needed = filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
+            let needed =
+                filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
             match one {
                 Joined::Patterns(patterns) => self.lower_patterns(patterns, flow, &needed, ready)?,
                 Joined::Node(node) => self.join(node, flow, &needed, ready)?,
@@ -375,7 +401,11 @@ impl<'a> Planner<'a> {
         let of_condition =
             filters.iter().fold(VariableSet::default(), |set, filter| set.union(&filter.variables));
         let wanted = needed.clone().union(&of_condition).intersection(&bound);
-        let side = self.alone(right, &wanted.clone().union(&flow.possible.clone().intersection(&bound)), Vec::new())?;
+        let side = self.alone(
+            right,
+            &wanted.clone().union(&flow.possible.clone().intersection(&bound)),
+            Vec::new(),
+        )?;
         if side.empty {
             return Ok(());
         }
@@ -437,7 +467,12 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn lower_values(&mut self, variables: &[Variable], rows: &[Vec<Option<Term>>], flow: &mut Flow) -> Result<()> {
+    fn lower_values(
+        &mut self,
+        variables: &[Variable],
+        rows: &[Vec<Option<Term>>],
+        flow: &mut Flow,
+    ) -> Result<()> {
         let mut ids = Vec::with_capacity(rows.len());
         for row in rows {
             let mut of_row = Vec::with_capacity(variables.len());
@@ -487,9 +522,8 @@ impl<'a> Planner<'a> {
         filters: Vec<Conjunct>,
     ) -> Result<()> {
         let of_keys: VariableSet = keys.iter().copied().collect();
-        let (inside, outside): (Vec<_>, Vec<_>) = filters
-            .into_iter()
-            .partition(|filter| !keys.is_empty() && filter.variables.is_subset(&of_keys));
+        let (inside, outside): (Vec<_>, Vec<_>) =
+            filters.into_iter().partition(|filter| !keys.is_empty() && filter.variables.is_subset(&of_keys));
         if keys.is_empty()
             && let Some(counts) = self.known_counts(input, aggregates)?
         {
@@ -529,8 +563,13 @@ impl<'a> Planner<'a> {
             }
         }
         flow.cost += flow.rows * cost::GROUP_ROW;
-        let rows = if keys.is_empty() { 1.0 } else { flow.rows.sqrt().max(flow.rows * 0.1).max(1.0).min(flow.rows.max(1.0)) };
-        let domains = flow.domains.iter().filter(|(variable, _)| of_keys.contains(*variable)).copied().collect();
+        let rows = if keys.is_empty() {
+            1.0
+        } else {
+            flow.rows.sqrt().max(flow.rows * 0.1).max(1.0).min(flow.rows.max(1.0))
+        };
+        let domains =
+            flow.domains.iter().filter(|(variable, _)| of_keys.contains(*variable)).copied().collect();
         let mut after = Flow::start(&VariableSet::default());
         after.steps = std::mem::take(&mut flow.steps);
         after.cost = flow.cost;
@@ -545,7 +584,8 @@ impl<'a> Planner<'a> {
                 after.certain.insert(*variable);
             }
         }
-        if let Some(lost) = needed.clone().intersection(&self.parameters).minus(&after.possible).iter().next() {
+        if let Some(lost) = needed.clone().intersection(&self.parameters).minus(&after.possible).iter().next()
+        {
             let name = self.variables.get(lost.index()).map_or("", String::as_str);
             return Err(Error::new(
                 ErrorKind::Unsupported,

@@ -66,7 +66,10 @@ impl<'q> Parts<'q> {
                 let sets: Vec<_> = nodes.iter().map(possible).collect();
                 for (at, node) in nodes.iter().enumerate() {
                     let mut others = rest.clone();
-                    sets.iter().enumerate().filter(|(of, _)| *of != at).for_each(|(_, set)| others.add_all(set));
+                    sets.iter()
+                        .enumerate()
+                        .filter(|(of, _)| *of != at)
+                        .for_each(|(_, set)| others.add_all(set));
                     self.add(node, &others, false);
                 }
             }
@@ -107,7 +110,8 @@ impl<'q> Parts<'q> {
                 self.add(input, &rest.clone().union(&VariableSet::from_iter([*variable])), false);
             }
             Node::Extend { input, variable, expression } => {
-                let safe = !rest.contains(*variable) && commutes(expression_variables(expression), certain(input));
+                let safe =
+                    !rest.contains(*variable) && commutes(expression_variables(expression), certain(input));
                 if first || safe {
                     self.add(input, &rest.clone().union(&VariableSet::from_iter([*variable])), false);
                     self.post.push(Post::Extend(*variable, expression));

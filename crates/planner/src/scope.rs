@@ -60,7 +60,9 @@ pub(crate) fn certain(node: &Node) -> VariableSet {
             );
             set
         }
-        Node::Project { input, variables } => certain(input).intersection(&variables.iter().copied().collect()),
+        Node::Project { input, variables } => {
+            certain(input).intersection(&variables.iter().copied().collect())
+        }
     }
 }
 
@@ -92,7 +94,9 @@ pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
 
 /// Whether the expression has the same value wherever and however often it is evaluated for a row.
 pub(crate) fn is_deterministic(expression: &Expression) -> bool {
-    if let Expression::Call(Function::Rand | Function::BNode | Function::Uuid | Function::StrUuid, _) = expression {
+    if let Expression::Call(Function::Rand | Function::BNode | Function::Uuid | Function::StrUuid, _) =
+        expression
+    {
         return false;
     }
     let mut all = true;

@@ -78,8 +78,8 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) atoms: &'s [Atom<'a>],
     /// Conditions that apply as soon as their variables are bound; at most 64 are considered.
     pub(crate) filters: &'s [Conjunct],
-    /// Variables that something after the join needs.
-    pub(crate) needed: &'s VariableSet,
+    /// See [`Search::uses_of`].
+    pub(crate) uses: Vec<(Variable, u64)>,
     /// States that stay for each number of patterns.
     pub(crate) beam: usize,
     /// Whether to use intersections.
@@ -148,13 +148,27 @@ impl Search<'_, '_> {
 
     /// Whether nobody needs `variable` once the atoms in `done` are done.
     fn is_dead(&self, variable: Variable, done: u64) -> bool {
-        !self.needed.contains(variable)
-            && !self.filters.iter().any(|filter| filter.variables.contains(variable))
-            && !self
-                .atoms
-                .iter()
-                .enumerate()
-                .any(|(at, atom)| done >> at & 1 == 0 && !atom.implied && atom.variables.contains(variable))
+        match self.uses.iter().find(|(of, _)| *of == variable) {
+            Some((_, uses)) => uses & !done == 0,
+            None => false,
+        }
+    }
+
+    /// For each variable that nothing but atoms needs: the atoms that do.
+    pub(crate) fn uses_of(
+        atoms: &[Atom<'_>],
+        filters: &[Conjunct],
+        needed: &VariableSet,
+    ) -> Vec<(Variable, u64)> {
+        let mut all = VariableSet::default();
+        atoms.iter().for_each(|atom| all.add_all(&atom.variables));
+        filters.iter().for_each(|filter| all.remove_all(&filter.variables));
+        all.remove_all(needed);
+        let mask = |variable| {
+            let uses = |atom: &Atom<'_>| !atom.implied && atom.variables.contains(variable);
+            atoms.iter().enumerate().filter(|(_, atom)| uses(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
+        };
+        all.iter().map(|variable| (variable, mask(variable))).collect()
     }
 
     /// Adds what can follow on `states[at]`.
@@ -163,9 +177,8 @@ impl Search<'_, '_> {
         let is_bound = |end| variable_of(end).is_none_or(|variable| state.bound.contains(variable));
         let mut connected = false;
         let wanted = if self.reorder { usize::MAX } else { 1 };
-        let is_open = |index: &usize| {
-            state.done >> index & 1 == 0 && (self.reorder || !self.atoms[*index].implied)
-        };
+        let is_open =
+            |index: &usize| state.done >> index & 1 == 0 && (self.reorder || !self.atoms[*index].implied);
         let todo = || (0..self.atoms.len()).filter(is_open).take(wanted);
         for index in todo() {
             let atom = &self.atoms[index];
@@ -209,7 +222,14 @@ impl Search<'_, '_> {
         }
     }
 
-    fn push_scan(&self, state: &State, at: usize, index: usize, direction: Direction, out: &mut [Vec<Candidate>]) {
+    fn push_scan(
+        &self,
+        state: &State,
+        at: usize,
+        index: usize,
+        direction: Direction,
+        out: &mut [Vec<Candidate>],
+    ) {
         let Some(side) = self.atoms[index].side(direction) else { return };
         let (_, neighbour) = self.atoms[index].ends(direction);
         let done = state.done | 1 << index;
@@ -278,6 +298,9 @@ impl Search<'_, '_> {
     /// The direction in which a check of this atom is cheaper, and its cost for each row.
     fn check_direction(&self, state: &State, index: usize) -> Option<(Direction, f64)> {
         let atom = &self.atoms[index];
+        if atom.types.is_some() && atom.side(Direction::Out).is_some() {
+            return Some((Direction::Out, cost::CHECK_TYPE));
+        }
         Direction::BOTH
             .into_iter()
             .filter(|direction| atom.side(*direction).is_some())
@@ -346,7 +369,8 @@ impl Search<'_, '_> {
     /// The unbound variable that this atom connects with a bound end in this direction.
     fn leg_target(&self, state: &State, index: usize, direction: Direction) -> Option<Variable> {
         let atom = &self.atoms[index];
-        if atom.general.is_some() || !atom.counts_once {
+        // A type is checked by a bit map; its index is too long to be read for every row.
+        if atom.general.is_some() || !atom.counts_once || atom.types.is_some() {
             return None;
         }
         atom.side(direction)?;
@@ -382,7 +406,7 @@ impl Search<'_, '_> {
         }
         // Implied atoms over a variable that is not carried on cannot be used any more.
         for (index, atom) in self.atoms.iter().enumerate() {
-            if atom.implied && done >> index & 1 == 0 {
+            if atom.implied && done >> index & 1 == 0 && !self.uses.is_empty() {
                 let gone = |variable| self.is_dead(variable, done);
                 let target = match &action {
                     Action::Scan(of, direction) | Action::Expand(of, direction) => {
@@ -427,7 +451,9 @@ impl Search<'_, '_> {
                 }
             }
             Action::Expand(index, direction) => self.expand_classes(*index, *direction, &mut classes),
-            Action::Check(index, _) => self.check_classes(*index, &mut classes),
+            Action::Check(index, _) => {
+                self.check_classes(*index, &mut classes);
+            }
             Action::Intersect(target, legs) => classes = self.intersect_classes(parent, *target, legs).1,
         }
         State {
@@ -513,11 +539,12 @@ impl Search<'_, '_> {
         self.check(index, &state.classes, None)
     }
 
-    fn check_classes(&self, index: usize, classes: &mut Classes) {
+    fn check_classes(&self, index: usize, classes: &mut Classes) -> f64 {
         let mut out = (Collector::new(), Collector::new());
-        self.check(index, classes, Some(&mut out));
+        let passed = self.check(index, classes, Some(&mut out));
         set(classes, self.atoms[index].subject, out.0.finish());
         set(classes, self.atoms[index].object, out.1.finish());
+        passed
     }
 
     /// The fraction of rows that pass, and the classes of subject and object of those that do.
@@ -536,40 +563,47 @@ impl Search<'_, '_> {
             // The classes of rare types are not told apart: leave them a small chance.
             return passed.clamp(1e-4, 1.0);
         }
-        let Some(side) = atom.side(Direction::Out).or_else(|| atom.side(Direction::In)) else { return 0.0 };
-        let reverse = atom.side(Direction::Out).is_none();
-        let other = atom.side(if reverse { Direction::Out } else { Direction::In });
-        let (keys, neighbours) = if reverse { (objects, subjects) } else { (subjects, objects) };
-        let (key, neighbour) =
-            if reverse { (atom.object, atom.subject) } else { (atom.subject, atom.object) };
-        let neighbour_count = side.statistics.neighbours.max(1) as f64;
-        let mut passed = 0.0;
-        // A constant end takes its exact share of all entries.
-        let share = |end, direction: Direction| match end {
-            Operand::Constant(_) => atom.degrees[direction as usize]
-                .map(|degree| degree / side.statistics.entries.max(1) as f64),
-            Operand::Variable(_) => None,
+        let Some((direction, side)) =
+            Direction::BOTH.into_iter().find_map(|direction| Some((direction, atom.side(direction)?)))
+        else {
+            return 0.0;
         };
-        let directions = if reverse { (Direction::In, Direction::Out) } else { (Direction::Out, Direction::In) };
-        let (key_share, neighbour_share) = (share(key, directions.0), share(neighbour, directions.1));
-        let key_count = side.statistics.keys.max(1) as f64;
-        for flow in &side.statistics.flows {
-            let of_key = match (key_share, keys) {
-                (Some(share), _) => share,
-                (None, Some(keys)) => {
-                    keys.weight(flow.source) / side.fan(flow.source).map_or(key_count, |fan| fan.size)
+        let reverse = direction == Direction::In;
+        let (keys, neighbours) = if reverse { (objects, subjects) } else { (subjects, objects) };
+        // A constant end takes its exact share of all entries; a variable of unknown classes is a random
+        // key or neighbour.
+        let entries = side.statistics.entries.max(1) as f64;
+        let share = |direction: Direction, count: u64| match atom.degrees[direction as usize] {
+            Some(degree) => degree / entries,
+            None => 1.0 / count.max(1) as f64,
+        };
+        let key_share = share(direction, side.statistics.keys);
+        let neighbour_share = share(direction.reverse(), side.statistics.neighbours);
+        let mut passed = 0.0;
+        for (flow, density) in side.statistics.flows.iter().zip(&*side.densities) {
+            let weight = match (keys, neighbours) {
+                (Some(keys), Some(neighbours)) => {
+                    keys.weight(flow.source) * neighbours.weight(flow.target) * density
                 }
-                (None, None) => 1.0 / key_count,
-            };
-            let of_neighbour = match (neighbour_share, neighbours) {
-                (Some(share), _) => share,
+                (Some(keys), None) => {
+                    let weight = keys.weight(flow.source);
+                    if weight == 0.0 {
+                        continue;
+                    }
+                    let size = side.fan(flow.source).map_or(1.0, |fan| fan.size);
+                    weight / size * neighbour_share * flow.entries as f64
+                }
                 (None, Some(neighbours)) => {
-                    let size = other.and_then(|other| other.fan(flow.target)).map_or(neighbour_count, |fan| fan.size);
-                    neighbours.weight(flow.target) / size
+                    let weight = neighbours.weight(flow.target);
+                    if weight == 0.0 {
+                        continue;
+                    }
+                    let other = atom.side(direction.reverse()).and_then(|other| other.fan(flow.target));
+                    let size = other.map_or(side.statistics.neighbours.max(1) as f64, |fan| fan.size);
+                    key_share * weight / size * flow.entries as f64
                 }
-                (None, None) => 1.0 / neighbour_count,
+                (None, None) => key_share * neighbour_share * flow.entries as f64,
             };
-            let weight = of_key * of_neighbour * flow.entries as f64;
             if weight > 0.0 {
                 passed += weight;
                 if let Some((subjects, objects)) = &mut out {
@@ -584,7 +618,12 @@ impl Search<'_, '_> {
     }
 
     /// Rows and classes after an intersection: the first leg expanded, the others checked.
-    fn intersect_classes(&self, state: &State, target: Variable, legs: &[(usize, Direction)]) -> (f64, Classes) {
+    fn intersect_classes(
+        &self,
+        state: &State,
+        target: Variable,
+        legs: &[(usize, Direction)],
+    ) -> (f64, Classes) {
         let mut classes = state.classes.clone();
         let mut rows = state.rows;
         for (number, (index, direction)) in legs.iter().enumerate() {
@@ -592,8 +631,7 @@ impl Search<'_, '_> {
                 rows *= self.degree(state, *index, *direction).0;
                 self.expand_classes(*index, *direction, &mut classes);
             } else {
-                rows *= self.check(*index, &classes, None);
-                self.check_classes(*index, &mut classes);
+                rows *= self.check_classes(*index, &mut classes);
             }
         }
         debug_assert!(!state.bound.contains(target));

@@ -84,7 +84,11 @@ impl VariableSet {
 
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
         self.low & !other.low == 0
-            && self.high.iter().enumerate().all(|(at, word)| word & !other.high.get(at).copied().unwrap_or(0) == 0)
+            && self
+                .high
+                .iter()
+                .enumerate()
+                .all(|(at, word)| word & !other.high.get(at).copied().unwrap_or(0) == 0)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Variable> + '_ {

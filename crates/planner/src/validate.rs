@@ -62,7 +62,9 @@ impl Rows {
 
     fn unbound(&self, variable: Variable) -> Result<()> {
         need(!self.columns.contains(variable), || format!("?{} is bound already", variable.0))?;
-        need(!self.dropped.contains(variable), || format!("?{} has been dropped and is bound again", variable.0))
+        need(!self.dropped.contains(variable), || {
+            format!("?{} has been dropped and is bound again", variable.0)
+        })
     }
 
     fn readable(&self, expression: &Expression) -> Result<()> {
@@ -115,13 +117,17 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
                     certain.insert(*variable);
                 }
             }
-            need(table.iter().all(|row| row.len() == variables.len()), || "a table is not rectangular".into())?;
+            need(table.iter().all(|row| row.len() == variables.len()), || {
+                "a table is not rectangular".into()
+            })?;
         }
         Step::Join { right, kind, on, compatible, adds } => {
             let side = walk(right, Rows::default(), None)?;
             for variable in on {
                 rows.bound(Operand::Variable(*variable))?;
-                need(side.certain.contains(*variable), || format!("?{} is not a key on the right", variable.0))?;
+                need(side.certain.contains(*variable), || {
+                    format!("?{} is not a key on the right", variable.0)
+                })?;
             }
             for variable in compatible {
                 need(rows.columns.contains(*variable) && side.columns.contains(*variable), || {
@@ -146,7 +152,9 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             start.certain.insert(*row);
             let end = walk(inner, start, Some(*row))?;
             for variable in &step.keep {
-                need(!end.dropped.contains(*variable), || format!("the optional part drops ?{}", variable.0))?;
+                need(!end.dropped.contains(*variable), || {
+                    format!("the optional part drops ?{}", variable.0)
+                })?;
             }
         }
         Step::Union { branches } => {

@@ -1,0 +1,193 @@
+//! Each rule of the planner on a small graph: the steps of the plan, to the letter.
+
+mod common;
+
+use common::{Names, graph, shape, term};
+use vervet_algebra::{Aggregate, AggregateKind, Expression, Form, Node, OrderKey, Query, Variable};
+use vervet_testkit::MemorySnapshot;
+
+fn people() -> MemorySnapshot {
+    graph(
+        "ann a Person . bob a Person . cid a Person . dan a Person . x a City . y a City .
+         ann knows bob . bob knows cid . cid knows ann . ann knows cid . cid knows dan .
+         ann lives x . bob lives x . cid lives y . dan lives y .
+         ann name \"Ann\" . bob name \"Bob\" . x name \"Xenia\"",
+    )
+}
+
+fn count(expression: Option<Expression>, distinct: bool) -> Aggregate {
+    Aggregate { kind: AggregateKind::Count, expression, distinct }
+}
+
+fn counted(names: &mut Names, input: Node, aggregate: Aggregate) -> Node {
+    let n = names.variable("n");
+    Node::Group { input: Box::new(input), keys: Vec::new(), aggregates: vec![(n, aggregate)] }
+}
+
+fn check(query: &Query, expected: &[&str]) {
+    let found = shape(query, &people());
+    assert!(found == expected, "found:\n{}", found.join("\n"));
+}
+
+#[test]
+fn unknown_terms_and_unused_predicates_are_empty() {
+    for text in ["?s nowhere ?o . ?o knows ?t", "?s knows ghost", "?s a knows", "?s lives Person"] {
+        let mut names = Names::default();
+        let root = names.node(text);
+        check(&names.select(&["s"], root), &["└─ empty: provably no solution"]);
+    }
+}
+
+#[test]
+fn classes_prove_emptiness_and_imply_types() {
+    let mut names = Names::default();
+    let root = names.node("?s knows ?o . ?o a City");
+    check(&names.select(&["s"], root), &["└─ empty: provably no solution"]);
+    let mut names = Names::default();
+    let root = names.node("ann lives ?o . ?o a City");
+    check(&names.select(&["o"], root), &["└─ expand :ann ─:lives→ ?o"]);
+}
+
+#[test]
+fn an_empty_branch_goes_and_an_empty_optional_part_is_skipped() {
+    let mut names = Names::default();
+    let union = Node::Union(vec![names.node("ann nowhere ?o"), names.node("ann lives ?o")]);
+    let root =
+        Node::LeftJoin { left: Box::new(union), right: Box::new(names.node("?o ghost ?p")), condition: None };
+    check(&names.select(&["o", "p"], root), &["└─ expand :ann ─:lives→ ?o"]);
+}
+
+#[test]
+fn counts_of_one_pattern_come_from_statistics() {
+    let of = |text: &str, counted_variable: Option<&str>, distinct: bool| {
+        let mut names = Names::default();
+        let input = names.node(text);
+        let expression = counted_variable.map(|name| Expression::Variable(names.variable(name)));
+        let root = counted(&mut names, input, count(expression, distinct));
+        shape(&names.select(&["n"], root), &people()).join("|")
+    };
+    let xsd = |n: u32| format!("└─ values ?n = \"{n}\"^^<http://www.w3.org/2001/XMLSchema#integer>");
+    assert_eq!(of("?s knows ?o", None, false), xsd(5));
+    assert_eq!(of("?s knows ?o", Some("s"), true), xsd(3));
+    assert_eq!(of("?s knows ?o", Some("o"), true), xsd(4));
+    assert_eq!(of("?s a Person", None, false), xsd(4));
+    assert_eq!(of("?s nowhere ?o", None, false), xsd(0));
+    assert_eq!(of("?s ?p ?o", None, false), xsd(18));
+}
+
+#[test]
+fn paths_are_counted_by_degrees() {
+    let mut names = Names::default();
+    let input = names.node("?a knows ?b . ?b knows ?c");
+    let root = counted(&mut names, input, count(None, false));
+    check(
+        &names.select(&["n"], root),
+        &["├─ scan ?b ─:knows→ (count)", "├─ expand ?b ←:knows─ (count)", "└─ group ?n = count(*)"],
+    );
+}
+
+#[test]
+fn a_condition_that_fixes_a_variable_becomes_its_value() {
+    let mut names = Names::default();
+    let input = names.node("?s lives ?o . ?s knows ?t");
+    let s = names.variable("s");
+    let bob = Box::new(Expression::Constant(term("bob")));
+    let condition = Expression::Equal(Box::new(Expression::Variable(s)), bob);
+    let root = Node::Filter { input: Box::new(input), condition };
+    check(
+        &names.select(&["s", "o"], root),
+        &["├─ values ?s = :bob", "├─ expand :bob ─:knows→ (count)", "└─ expand :bob ─:lives→ ?o"],
+    );
+}
+
+#[test]
+fn a_condition_applies_as_soon_as_it_can() {
+    let mut names = Names::default();
+    let left = names.node("?s a City . ?s name ?n");
+    let right = names.node("?t lives ?s");
+    let n = names.variable("n");
+    let condition = Expression::Not(Box::new(Expression::Equal(
+        Box::new(Expression::Variable(n)),
+        Box::new(Expression::Constant(term("\"Xenia\""))),
+    )));
+    let optional = Node::LeftJoin { left: Box::new(left), right: Box::new(right), condition: None };
+    let root = Node::Filter { input: Box::new(optional), condition };
+    check(
+        &names.select(&["s", "t"], root),
+        &[
+            "├─ expand :City ←rdf:type─ ?s",
+            "├─ expand ?s ─:name→ ?n",
+            "├─ filter !(?n = \"Xenia\")",
+            "└─ optional",
+            "└─ expand ?s ←:lives─ ?t",
+        ],
+    );
+}
+
+#[test]
+fn order_below_a_slice_keeps_only_what_is_wanted() {
+    let mut names = Names::default();
+    let input = names.node("?s knows ?o");
+    let keys = vec![OrderKey { expression: Expression::Variable(Variable(0)), descending: true }];
+    let ordered = Node::OrderBy { input: Box::new(input), keys };
+    let projected = Node::Project { input: Box::new(ordered), variables: vec![Variable(1)] };
+    let root = Node::Slice { input: Box::new(projected), start: 2, length: Some(3) };
+    let found = shape(&names.select(&["o"], root), &people());
+    assert_eq!(found[1], "├─ order desc(?s) (first 5)");
+    assert_eq!(found[2], "└─ slice skip 2, then 3");
+}
+
+#[test]
+fn distinct_over_all_variables_of_patterns_is_free() {
+    let mut names = Names::default();
+    let root = Node::Distinct(Box::new(names.node("?s lives ?o")));
+    assert_eq!(shape(&names.select(&["s", "o"], root), &people()).len(), 1);
+}
+
+#[test]
+fn a_subquery_with_a_group_is_joined_by_its_keys() {
+    let mut names = Names::default();
+    let inner = names.node("?s knows ?o");
+    let (s, n) = (names.variable("s"), names.variable("n"));
+    let group =
+        Node::Group { input: Box::new(inner), keys: vec![s], aggregates: vec![(n, count(None, false))] };
+    let root = Node::Join(vec![names.node("?s name ?l"), group]);
+    check(
+        &names.select(&["l", "n"], root),
+        &["├─ scan ?s ─:knows→ (count)", "├─ group by ?s ?n = count(*)", "└─ expand ?s ─:name→ ?l"],
+    );
+}
+
+#[test]
+fn dense_cycles_are_intersected() {
+    let mut text = String::new();
+    for a in 0..40 {
+        for step in [1, 2, 3, 5, 8, 13, 21, 34] {
+            text.push_str(&format!("v{a} p v{} . ", (a + step) % 40));
+        }
+    }
+    let graph = graph(&text);
+    let mut names = Names::default();
+    let input = names.node("?a p ?b . ?b p ?c . ?a p ?c");
+    let root = counted(&mut names, input, count(None, false));
+    let found = shape(&names.select(&["n"], root), &graph);
+    assert!(found[1].starts_with("├─ intersect (count) in"), "{found:?}");
+}
+
+#[test]
+fn an_ask_stops_at_the_first_solution() {
+    let mut names = Names::default();
+    let root = names.node("?s knows ?o");
+    let query = Query { form: Form::Ask, root, variables: names.0, parameters: Vec::new() };
+    check(&query, &["├─ scan ?s ─:knows→ (count)", "└─ slice first 1"]);
+}
+
+#[test]
+fn parameters_are_bound_from_the_start() {
+    let mut names = Names::default();
+    let root = names.node("?s knows ?o . ?o lives ?c");
+    let s = names.variable("s");
+    let mut query = names.select(&["c"], root);
+    query.parameters = vec![s];
+    check(&query, &["├─ expand ?s ─:knows→ ?o", "└─ expand ?o ─:lives→ ?c"]);
+}
