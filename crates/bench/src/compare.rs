@@ -1,7 +1,7 @@
 //! One query or one load in every engine: are the values the same, and how long does it take?
 
 use crate::engine::{Engine, ResultTable, Sink};
-use crate::measure::{Budget, Timing, measure, process_cpu, resident_bytes};
+use crate::measure::{Budget, Timing, measure, once, process_cpu, resident_bytes};
 use crate::report::{LoadFigures, QueryFigures};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -47,51 +47,82 @@ impl Contest {
 
     /// Runs a query in every engine, first for its values, then for its times.
     ///
-    /// `check` gets each result with the name of its engine and says what is wrong with it. An engine that
-    /// fails is remarked upon and not timed.
+    /// `check` gets each result and says what is wrong with it; results must agree with each other as well.
+    /// An engine that fails is remarked upon and not timed.
     pub fn query(
         &self,
         name: &str,
         text: &str,
         mut check: impl FnMut(&ResultTable) -> Option<String>,
-    ) -> (QueryFigures, Option<ResultTable>) {
+    ) -> QueryFigures {
         let mut figures = QueryFigures { query: name.to_owned(), ..QueryFigures::default() };
         let mut first: Option<ResultTable> = None;
         let mut values_of = |engine: &dyn Engine, figures: &mut QueryFigures| {
-            let table = match values(engine, text) {
-                Ok(table) => table,
-                Err(error) => {
-                    figures.remarks.push(format!("{}: {error}", engine.name()));
-                    return false;
-                }
-            };
+            let (table, timing) = figures.note(engine, values(engine, text))?;
             if let Some(what) = check(&table) {
                 figures.wrong(format!("{}: {what}", engine.name()));
             }
+            if let Some(what) = first.as_ref().and_then(|first| difference(first, &table, text)) {
+                figures.wrong(format!("{} differs: {what}", engine.name()));
+            }
             figures.rows = figures.rows.or(Some(table.rows.len() as u64));
             first.get_or_insert(table);
-            true
+            Some(timing)
         };
-        let budget = &self.budget;
-        let run = |what: Result<Timing>, figures: &mut QueryFigures, engine: &dyn Engine| {
-            what.map_err(|error| figures.remarks.push(format!("{}: {error}", engine.name()))).ok()
+        let timed = |engine: &dyn Engine, figures: &mut QueryFigures, once: Timing| {
+            if self.budget.is_exceeded_by(&once) {
+                return Some(once);
+            }
+            figures.note(engine, measure(&self.budget, || serialised(engine, text)))
         };
         if let Some(ours) = self.ours.as_deref()
-            && values_of(ours, &mut figures)
+            && let Some(once) = values_of(ours, &mut figures)
         {
-            figures.ours = run(measure(budget, || serialised(ours, text)), &mut figures, ours);
-            figures.ours_rows_only = run(measure(budget, || ours.query_rows(text)), &mut figures, ours);
-            if let Ok(Some(mut prepared)) = ours.prepare(text) {
-                figures.ours_prepared = run(measure(budget, || prepared.rows()), &mut figures, ours);
+            figures.ours = timed(ours, &mut figures, once);
+            let rows_only = measure(&self.budget, || ours.query_rows(text));
+            figures.ours_rows_only = figures.note(ours, rows_only);
+            let prepared = figures.note(ours, ours.prepare(text)).flatten();
+            if let Some(mut prepared) = prepared {
+                figures.ours_prepared = figures.note(ours, measure(&self.budget, || prepared.rows()));
             }
         }
         if let Some(peer) = self.peer.as_deref()
-            && values_of(peer, &mut figures)
+            && let Some(once) = values_of(peer, &mut figures)
         {
-            figures.peer = run(measure(budget, || serialised(peer, text)), &mut figures, peer);
+            figures.peer = timed(peer, &mut figures, once);
         }
-        (figures, first)
+        figures
     }
+}
+
+impl QueryFigures {
+    /// The value, or a remark with the name of the engine.
+    fn note<T>(&mut self, engine: &dyn Engine, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.remarks.push(format!("{}: {error}", engine.name()))).ok()
+    }
+}
+
+/// How two results of the same query differ.
+///
+/// Which rows a LIMIT leaves is up to the engine: then only their number counts.
+fn difference(one: &ResultTable, other: &ResultTable, text: &str) -> Option<String> {
+    if one.header != other.header {
+        return Some(format!("headers {:?} and {:?}", one.header, other.header));
+    }
+    if one.rows.len() != other.rows.len() {
+        return Some(format!("{} rows and {} rows", one.rows.len(), other.rows.len()));
+    }
+    if has_limit(text) {
+        return None;
+    }
+    let (one, other) = one.rows.iter().zip(&other.rows).find(|(one, other)| one != other)?;
+    Some(format!("rows {one:?} and {other:?}"))
+}
+
+/// Whether a query has a LIMIT.
+#[must_use]
+pub fn has_limit(text: &str) -> bool {
+    text.to_ascii_uppercase().contains("LIMIT")
 }
 
 /// Loads `file` and says what it took.
@@ -110,14 +141,11 @@ pub fn load(engine: &mut dyn Engine, file: &Path) -> Result<LoadFigures> {
     })
 }
 
-/// The result of a query as a table.
-///
-/// # Errors
-/// Those of the engine.
-pub fn values(engine: &dyn Engine, text: &str) -> Result<ResultTable> {
+/// The result of a query as a table, and what it took the first time.
+fn values(engine: &dyn Engine, text: &str) -> Result<(ResultTable, Timing)> {
     let mut sink = Sink::keeping();
-    engine.query_tsv(text, &mut sink)?;
-    sink.table()
+    let (_, timing) = once(|| engine.query_tsv(text, &mut sink))?;
+    Ok((sink.table()?, timing))
 }
 
 fn serialised(engine: &dyn Engine, text: &str) -> Result<u64> {

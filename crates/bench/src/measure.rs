@@ -16,7 +16,7 @@ use vervet_model::{Error, Result};
 pub struct Budget {
     /// Stop after this time if there are enough repeats.
     pub time: Duration,
-    /// At least as many repeats.
+    /// At least as many repeats, unless they take five times as long as `time`.
     pub repeats_min: usize,
     /// At most as many repeats.
     pub repeats_max: usize,
@@ -55,9 +55,13 @@ pub fn measure<T>(budget: &Budget, mut run: impl FnMut() -> Result<T>) -> Result
     }
     let (mut wall, mut cpu) = (Vec::new(), Vec::new());
     let begin = Instant::now();
-    while wall.len() < budget.repeats_max.max(1)
-        && (wall.len() < budget.repeats_min || begin.elapsed() < budget.time)
-    {
+    let enough = |repeats: usize| {
+        let elapsed = begin.elapsed();
+        repeats >= budget.repeats_max
+            || (repeats >= budget.repeats_min && elapsed >= budget.time)
+            || elapsed >= budget.time * 5
+    };
+    while wall.is_empty() || !enough(wall.len()) {
         let cpu_begin = thread_cpu();
         let wall_begin = Instant::now();
         std::hint::black_box(run()?);
@@ -70,6 +74,28 @@ pub fn measure<T>(budget: &Budget, mut run: impl FnMut() -> Result<T>) -> Result
         p95_ms: quantile_ms(&mut wall, 0.95),
         cpu_median_ms: quantile_ms(&mut cpu, 0.5),
     })
+}
+
+impl Budget {
+    /// Whether a run that took so long is to be its own measurement, not to be repeated.
+    #[must_use]
+    pub fn is_exceeded_by(&self, once: &Timing) -> bool {
+        once.median_ms > self.time.as_secs_f64() * 4e3
+    }
+}
+
+/// Runs `run` once; gives its result too.
+///
+/// # Errors
+/// That of `run`.
+pub fn once<T>(run: impl FnOnce() -> Result<T>) -> Result<(T, Timing)> {
+    let (cpu, begin) = (thread_cpu(), Instant::now());
+    let result = run()?;
+    let (wall, cpu) = (begin.elapsed(), thread_cpu().saturating_sub(cpu));
+    let wall_ms = wall.as_secs_f64() * 1e3;
+    let timing =
+        Timing { repeats: 1, median_ms: wall_ms, p95_ms: wall_ms, cpu_median_ms: cpu.as_secs_f64() * 1e3 };
+    Ok((result, timing))
 }
 
 /// CPU time of the calling thread.
@@ -137,7 +163,7 @@ mod tests {
 
     #[test]
     fn repeats_keep_to_the_budget() {
-        let budget = Budget { time: Duration::ZERO, repeats_min: 4, repeats_max: 10 };
+        let budget = Budget { time: Duration::from_secs(1), repeats_min: 4, repeats_max: 4 };
         let mut runs = 0;
         let timing = measure(&budget, || {
             runs += 1;

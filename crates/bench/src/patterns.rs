@@ -75,7 +75,7 @@ pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
     for pattern in PATTERNS {
         let text = pattern.text.replace("$START", &start.to_string());
         let count = (pattern.by_hand)(&loops, start);
-        let (mut figures, _) = contest.query(pattern.name, &text, |table| match table.number() {
+        let mut figures = contest.query(pattern.name, &text, |table| match table.number() {
             Ok(number) if number == count => None,
             Ok(number) => Some(format!("counts {number}, not {count}")),
             Err(error) => Some(error.to_string()),

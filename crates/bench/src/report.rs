@@ -86,6 +86,12 @@ impl QueryFigures {
         Some(self.peer?.median_ms / self.ours?.median_ms)
     }
 
+    /// The same in CPU time, which is the steadier one where other work is going on.
+    #[must_use]
+    pub fn cpu_ratio(&self) -> Option<f64> {
+        Some(self.peer?.cpu_median_ms / self.ours?.cpu_median_ms)
+    }
+
     /// How many times slower our engine is than the loop, without serialisation.
     #[must_use]
     pub fn times_the_loop(&self) -> Option<f64> {
@@ -158,16 +164,19 @@ impl Report {
             "rows",
             &format!("{ours} ms"),
             "p95",
+            "CPU",
             "unserialised",
             "prepared",
             "by hand",
             &format!("{peer} ms"),
             "p95",
-            "CPU ms",
+            "CPU",
             "ratio",
+            "CPU ratio",
             "of hand",
         ]);
         let median = |timing: Option<Timing>| figure_or_dash(timing.map(|timing| timing.median_ms));
+        let cpu = |timing: Option<Timing>| figure_or_dash(timing.map(|timing| timing.cpu_median_ms));
         let p95 = |timing: Option<Timing>| figure_or_dash(timing.map(|timing| timing.p95_ms));
         for query in &self.queries {
             table.row(vec![
@@ -175,13 +184,15 @@ impl Report {
                 query.rows.map_or_else(|| "-".to_owned(), count),
                 median(query.ours),
                 p95(query.ours),
+                cpu(query.ours),
                 median(query.ours_rows_only),
                 median(query.ours_prepared),
                 median(query.by_hand),
                 median(query.peer),
                 p95(query.peer),
-                figure_or_dash(query.peer.map(|timing| timing.cpu_median_ms)),
+                cpu(query.peer),
                 figure_or_dash(query.ratio()),
+                figure_or_dash(query.cpu_ratio()),
                 figure_or_dash(query.times_the_loop()),
             ]);
         }

@@ -52,16 +52,16 @@ impl fmt::Display for Table {
     }
 }
 
-/// Three significant digits, and no exponent.
+/// Three significant digits, down to ten millionths, and no exponent.
 #[must_use]
 pub fn figure(value: f64) -> String {
-    let digits = match value.abs() {
-        value if value >= 99.95 => 0,
-        value if value >= 9.995 => 1,
-        value if value >= 0.9995 => 2,
-        value if value >= 0.09995 => 3,
-        _ => 4,
-    };
+    // Digits after the point, by the place of the first one; rounding may add one before it.
+    let mut digits = 7;
+    for after in (0u8..7).rev() {
+        if value.abs() >= (1.0 - 0.0005) * 10f64.powi(2 - i32::from(after)) {
+            digits = usize::from(after);
+        }
+    }
     grouped(&format!("{value:.digits$}"))
 }
 
@@ -107,9 +107,15 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits() {
-        for (value, text) in
-            [(0.5, "0.500"), (12.345, "12.3"), (1e6, "1,000,000"), (99.97, "100"), (1.0, "1.00")]
-        {
+        for (value, text) in [
+            (0.5, "0.500"),
+            (12.345, "12.3"),
+            (1e6, "1,000,000"),
+            (99.97, "100"),
+            (1.0, "1.00"),
+            (0.000_052, "0.0000520"),
+            (0.0, "0.0000000"),
+        ] {
             assert_eq!(figure(value), text);
         }
         assert_eq!(count(1_234_567), "1,234,567");
