@@ -10,7 +10,11 @@ use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
 
 /// The triples of a template, each once, in order of first sight.
-pub(crate) fn construct(execution: &Execution<'_>, query: &Query, template: &[Pattern]) -> Result<Vec<Triple>> {
+pub(crate) fn construct(
+    execution: &Execution<'_>,
+    query: &Query,
+    template: &[Pattern],
+) -> Result<Vec<Triple>> {
     let mut triples = Collected::default();
     let mut solution = 0_u64;
     execution.run(&mut |evaluator, batch| {

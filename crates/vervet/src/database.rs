@@ -207,9 +207,9 @@ impl Database {
     /// # Errors
     /// As [`Database::query`]; [`ErrorKind::Query`] if it is of another form.
     pub fn select(&self, text: &str) -> Result<Solutions> {
-        self.query(text)?
-            .into_solutions()
-            .ok_or_else(|| Error::new(ErrorKind::Query, "this query is not a SELECT").with_hint("use `query`"))
+        self.query(text)?.into_solutions().ok_or_else(|| {
+            Error::new(ErrorKind::Query, "this query is not a SELECT").with_hint("use `query`")
+        })
     }
 
     /// Parses and plans a query, to run it many times.
@@ -225,8 +225,9 @@ impl Database {
     /// # Errors
     /// As [`Database::query`].
     pub fn prepare_with(&self, text: &str, options: &QueryOptions) -> Result<Prepared> {
-        // A text with parameters or a base means different things at different times.
-        let cacheable = options.parameters.is_empty() && options.base_iri.is_none();
+        // A text with parameters, a base or prefixes means different things at different times.
+        let cacheable =
+            options.parameters.is_empty() && options.base_iri.is_none() && options.prefixes.is_empty();
         if cacheable && let Some(query) = lock(&self.inner.plans).find(text) {
             return Ok(Prepared::new(self.clone(), query));
         }

@@ -49,9 +49,14 @@ impl Execution<'_> {
     ) -> Result<(ComputedTerms, Profile)> {
         let computed = ComputedTerms::new();
         let store = &self.version.store;
-        let seed = self.database.environment().random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
-        let evaluator = Evaluator::new(store, &computed, self.now(), seed)
-            .with_base(self.options.base_iri.clone());
+        let seed = self
+            .database
+            .environment()
+            .random
+            .next_u64()
+            .map_err(|error| Error::io("draw a seed", &error))?;
+        let evaluator =
+            Evaluator::new(store, &computed, self.now(), seed).with_base(self.options.base_iri.clone());
         for (index, term) in (0_u64..).zip(&self.plan.computed) {
             let id = evaluator.intern(term.as_ref())?;
             if id != Id::new(Tag::Computed, index) {
@@ -99,7 +104,11 @@ pub(crate) struct Held {
 
 impl Held {
     /// Runs a plan and keeps these columns.
-    pub(crate) fn collect(execution: &Execution<'_>, variables: &[Variable], names: Vec<String>) -> Result<Self> {
+    pub(crate) fn collect(
+        execution: &Execution<'_>,
+        variables: &[Variable],
+        names: Vec<String>,
+    ) -> Result<Self> {
         let control = execution.control();
         let mut columns: Vec<Vec<Id>> = vec![Vec::new(); variables.len()];
         let mut rows = 0;

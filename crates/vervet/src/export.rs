@@ -38,9 +38,18 @@ impl Database {
         let mut count = 0;
         for statement in store.statements() {
             let statement = statement?;
-            text.line(store, &[statement.subject, statement.predicate, statement.object], statement.graph, quads)?;
+            text.line(
+                store,
+                &[statement.subject, statement.predicate, statement.object],
+                statement.graph,
+                quads,
+            )?;
             if statement.edge.is_bound() {
-                text.reifier(store, statement.edge, &[statement.subject, statement.predicate, statement.object])?;
+                text.reifier(
+                    store,
+                    statement.edge,
+                    &[statement.subject, statement.predicate, statement.object],
+                )?;
             }
             count += 1;
             if text.held.len() >= HELD_BYTES {

@@ -50,8 +50,10 @@ pub(crate) fn load(
     };
     building.add_all(before)?;
     // Labels of blank nodes of this load never meet those of an earlier one.
-    let options =
-        LoadOptions { blank_scope: format!("{}{}", options.blank_scope, before.statement_count()), ..options.clone() };
+    let options = LoadOptions {
+        blank_scope: format!("{}{}", options.blank_scope, before.statement_count()),
+        ..options.clone()
+    };
     let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
     let target = match place.directory {
         Some(directory) => vervet_store::Target::Directory(directory.to_owned()),

@@ -47,6 +47,8 @@ pub struct QueryOptions {
     pub parameters: Vec<(String, Term)>,
     /// What relative IRIs in the query are resolved against.
     pub base_iri: Option<String>,
+    /// Prefixes (without the colon) and their IRIs, for those that the query does not declare itself.
+    pub prefixes: Vec<(String, String)>,
     /// Whether to measure every step, for [`crate::Solutions::profile`].
     pub profile: bool,
 }
@@ -59,6 +61,7 @@ impl Default for QueryOptions {
             cancel: None,
             parameters: Vec::new(),
             base_iri: None,
+            prefixes: Vec::new(),
             profile: false,
         }
     }

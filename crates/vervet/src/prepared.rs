@@ -32,7 +32,8 @@ impl Compiled {
             return Ok(Arc::clone(plan));
         }
         let plan = Arc::new(vervet_planner::plan(&self.query, &version.store, &PlanOptions::default())?);
-        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some((version.number, Arc::clone(&plan)));
+        *self.plan.write().unwrap_or_else(PoisonError::into_inner) =
+            Some((version.number, Arc::clone(&plan)));
         Ok(plan)
     }
 }
@@ -40,10 +41,12 @@ impl Compiled {
 /// Parses a query.
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
     let parameters: Vec<&str> = options.parameters.iter().map(|(name, _)| name.as_str()).collect();
+    let prefixes: Vec<(&str, &str)> =
+        options.prefixes.iter().map(|(prefix, iri)| (prefix.as_str(), iri.as_str())).collect();
     let parse = vervet_sparql::ParseOptions {
         base_iri: options.base_iri.as_deref(),
         parameters: &parameters,
-        ..vervet_sparql::ParseOptions::default()
+        prefixes: &prefixes,
     };
     Ok(Compiled { query: vervet_sparql::parse(text, &parse)?, plan: RwLock::default() })
 }
@@ -101,8 +104,10 @@ impl Prepared {
         let execution = Execution { database: &self.database, version: &version, plan: &plan, options };
         match &self.compiled.query.form {
             Form::Select(columns) => {
-                let names: Vec<String> =
-                    columns.iter().map(|column| self.compiled.query.variables[column.index()].clone()).collect();
+                let names: Vec<String> = columns
+                    .iter()
+                    .map(|column| self.compiled.query.variables[column.index()].clone())
+                    .collect();
                 Ok(Answer::Solutions(Solutions { held: Held::collect(&execution, columns, names)? }))
             }
             Form::Ask => {
@@ -128,6 +133,12 @@ impl Prepared {
         let version = self.database.version();
         let plan = self.compiled.plan(&version)?;
         Ok(vervet_planner::explain(&plan, &version.store, &prefixes()))
+    }
+
+    /// Whether the result is a graph (`CONSTRUCT`, `DESCRIBE`) rather than rows or a truth value.
+    #[must_use]
+    pub fn is_graph(&self) -> bool {
+        matches!(self.compiled.query.form, Form::Construct(_) | Form::Describe(_))
     }
 
     /// The logical form.

@@ -57,7 +57,12 @@ impl crate::Prepared {
     ///
     /// # Errors
     /// As [`Database::write`].
-    pub fn write_with(&self, options: &QueryOptions, format: OutputFormat, out: &mut dyn Write) -> Result<Written> {
+    pub fn write_with(
+        &self,
+        options: &QueryOptions,
+        format: OutputFormat,
+        out: &mut dyn Write,
+    ) -> Result<Written> {
         let Form::Select(columns) = &self.query().form else {
             return match self.run_with(options)? {
                 Answer::Boolean(value) => {
@@ -79,7 +84,9 @@ impl crate::Prepared {
         };
         if format.is_for_graphs() {
             let message = format!("the rows of a SELECT cannot be written as {format}");
-            return Err(Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml"));
+            return Err(
+                Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")
+            );
         }
         let version = self.database().version();
         let plan = self.compiled().plan(&version)?;
