@@ -126,11 +126,11 @@ impl Session {
         let running = interrupt::start();
         let mut out = Output::standard();
         let started = Instant::now();
-        let rows = query::run_on(&self.database, text, &self.options(&running), self.format, &mut out)?;
+        query::run_on(&self.database, text, &self.options(&running), self.format, &mut out)?;
         let elapsed = started.elapsed();
         drop(running);
         if self.timing {
-            writeln!(io::stderr(), "{} rows in {}", output::count(rows), output::time(elapsed))?;
+            writeln!(io::stderr(), "in {}", output::time(elapsed))?;
         }
         out.finish()
     }
