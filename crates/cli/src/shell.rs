@@ -111,6 +111,7 @@ impl Session {
     }
 
     fn run_input(&mut self, input: &str) -> Outcome<Next> {
+        interrupt::forget();
         let text = input.trim();
         if text.is_empty() {
             return Ok(Next::More);
