@@ -8,9 +8,11 @@ mod error;
 mod id;
 mod inline;
 mod parts;
+mod statement;
 pub mod vocab;
 
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Direction, Id, Tag};
 pub use inline::{Inline, inline_id};
 pub use parts::{LiteralKind, TermParts};
+pub use statement::Statement;

@@ -4,4 +4,5 @@
 
 mod memory;
 
-pub use memory::{MemorySnapshot, Statement};
+pub use memory::MemorySnapshot;
+pub use vervet_model::Statement;

@@ -6,27 +6,12 @@
 use oxrdf::{BlankNode, GraphName, Quad, Term, TermRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use vervet_model::{
-    Direction, Error, Id, Inline, LiteralKind, Result, Tag, TermParts, inline_id,
+    Direction, Error, Id, Inline, LiteralKind, Result, Statement, Tag, TermParts, inline_id,
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, Segment, SegmentStatistics, Snapshot,
 };
-
-/// A statement as ids; `graph` and `edge` are [`Id::UNBOUND`] for the default graph and for no edge id.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Statement {
-    /// Vertex or edge.
-    pub subject: Id,
-    /// Vertex.
-    pub predicate: Id,
-    /// Anything.
-    pub object: Id,
-    /// Graph.
-    pub graph: Id,
-    /// Edge id.
-    pub edge: Id,
-}
 
 /// A graph in memory, complete and immutable once the first query has been asked.
 #[derive(Default, Debug)]

@@ -1,0 +1,169 @@
+//! What a comparison asks of an engine, and the sink that results go to.
+//!
+//! # Shape
+//! An engine loads one file, then answers queries on the calling thread. Results are fully serialised as
+//! SPARQL 1.1 TSV into a [`Sink`] by the engine's own writer; or only counted, for what serialisation adds.
+
+use sha2::{Digest, Sha256};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// An engine under measurement.
+pub trait Engine {
+    /// Name and version, as a table prints it.
+    fn name(&self) -> &str;
+
+    /// Loads a file of N-Triples (`.nt`) into memory; gives the number of statements that are there then.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds something else.
+    fn load(&mut self, file: &Path) -> Result<u64>;
+
+    /// Parses, plans and runs a query and writes all of its result to `sink`; gives the number of rows.
+    ///
+    /// # Errors
+    /// The engine's own; [`ErrorKind::Deadline`] if the time limit has passed.
+    fn query_tsv(&self, text: &str, sink: &mut Sink) -> Result<u64>;
+
+    /// The same without serialisation: rows are produced and counted.
+    ///
+    /// # Errors
+    /// As [`Self::query_tsv`].
+    fn query_rows(&self, text: &str) -> Result<u64>;
+
+    /// A query whose parsing and planning is done; `None` if the engine has no such thing.
+    ///
+    /// # Errors
+    /// As [`Self::query_tsv`].
+    fn prepare(&self, text: &str) -> Result<Option<Box<dyn Prepared + '_>>> {
+        let _ = text;
+        Ok(None)
+    }
+
+    /// How long a query may take from now on.
+    fn set_time_limit(&mut self, limit: Option<Duration>);
+}
+
+/// A query that has been parsed and planned.
+pub trait Prepared {
+    /// Runs it without serialisation; gives the number of rows.
+    ///
+    /// # Errors
+    /// As [`Engine::query_tsv`].
+    fn rows(&mut self) -> Result<u64>;
+}
+
+/// Takes a serialised result: counts its bytes and, if asked to, keeps them.
+#[derive(Default, Debug)]
+pub struct Sink {
+    bytes: u64,
+    kept: Option<Vec<u8>>,
+}
+
+impl Sink {
+    /// A sink that only counts.
+    #[must_use]
+    pub fn counting() -> Self {
+        Self::default()
+    }
+
+    /// A sink that keeps what it counts.
+    #[must_use]
+    pub fn keeping() -> Self {
+        Self { bytes: 0, kept: Some(Vec::new()) }
+    }
+
+    /// Number of bytes written so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The table that a keeping sink has got.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] if nothing was kept, or there is no header.
+    pub fn table(&self) -> Result<ResultTable> {
+        let kept = self.kept.as_deref().ok_or_else(|| Error::internal("this sink keeps nothing"))?;
+        let text = std::str::from_utf8(kept)
+            .map_err(|error| Error::internal(format!("a result is not UTF-8: {error}")))?;
+        let mut lines = text.lines();
+        let header = lines.next().ok_or_else(|| Error::internal("a result has no header"))?.to_owned();
+        let mut rows: Vec<String> = lines.map(str::to_owned).collect();
+        rows.sort_unstable();
+        Ok(ResultTable { header, rows })
+    }
+}
+
+impl Write for Sink {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A result as a set of rows: equal if and only if the values are, in whatever order they came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResultTable {
+    /// The variables, as TSV writes them.
+    pub header: String,
+    /// The rows in TSV form, sorted bytewise.
+    pub rows: Vec<String>,
+}
+
+impl ResultTable {
+    /// SHA-256 of the rows joined by line feeds, in hexadecimal.
+    #[must_use]
+    pub fn sha256(&self) -> String {
+        let mut hash = Sha256::new();
+        for (index, row) in self.rows.iter().enumerate() {
+            if index > 0 {
+                hash.update(b"\n");
+            }
+            hash.update(row.as_bytes());
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The number in the single cell of this table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] if there is more than one cell, or no number in it.
+    pub fn number(&self) -> Result<u64> {
+        // A count is an xsd:integer: bare in TSV, or written out.
+        let cell = self.rows.first().filter(|_| self.rows.len() == 1).map(String::as_str).unwrap_or_default();
+        cell.trim_start_matches('"').split('"').next().unwrap_or_default().parse().map_err(|_| {
+            Error::new(ErrorKind::Internal, format!("a count came as {} rows: {cell:?}", self.rows.len()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_does_not_depend_on_the_order_of_rows() {
+        let table = |text: &str| {
+            let mut sink = Sink::keeping();
+            sink.write_all(text.as_bytes()).unwrap();
+            sink.table().unwrap()
+        };
+        let (one, other) = (table("?x\n<a>\n<b>\n"), table("?x\n<b>\n<a>\n"));
+        assert_eq!(one, other);
+        // printf '<a>\n<b>' | sha256sum
+        assert_eq!(one.sha256(), "94eca09fac74db2af0f4b179fab90e511e855a087de97e88b3f9738e01b320f9");
+        assert_eq!(table("?n\n42\n").number().unwrap(), 42);
+        assert!(one.number().is_err());
+    }
+}

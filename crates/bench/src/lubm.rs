@@ -1,0 +1,167 @@
+//! The queries of LUBM on one file, in every engine and by hand.
+
+use crate::compare::{Contest, has_limit};
+use crate::data::{self, PlainFile};
+use crate::engine::ResultTable;
+use crate::loops::LubmLoops;
+use crate::measure::{measure, thread_cpu};
+use crate::report::{LoadFigures, Report};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// What to measure.
+#[derive(Clone, Default, Debug)]
+pub struct LubmOptions {
+    /// N-Triples, plain or `.zst`.
+    pub data: PathBuf,
+    /// The folder of the queries; `queries` beside the data if `None`.
+    pub queries: Option<PathBuf>,
+    /// Only queries whose name is among these; all if empty.
+    pub only: Vec<String>,
+    /// Also the queries in the folder `features`.
+    pub features: bool,
+    /// Leave the hand-written loops out.
+    pub without_loops: bool,
+}
+
+/// Loads the data into the engines of `contest` and runs the queries.
+///
+/// # Errors
+/// A file is missing or damaged, or an engine cannot load the data. An engine that fails in a query is a
+/// remark in the report.
+pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
+    let folder = options.data.parent().unwrap_or_else(|| Path::new("."));
+    let queries = queries(options, &folder.join("queries"))?;
+    let expected = Expected::beside(&options.data)?;
+    let file = PlainFile::open(&options.data)?;
+
+    let (ours, peer) = contest.names();
+    let mut report = Report::new(format!("LUBM, {}", file_name(&options.data)), ours, peer);
+    report.loads = contest.load(file.path())?;
+    let text = if options.without_loops { String::new() } else { data::read(file.path())? };
+    let (begin, cpu) = (Instant::now(), thread_cpu());
+    let loops = LubmLoops::load(&text)?;
+    if !options.without_loops {
+        report.loads.push(LoadFigures {
+            engine: "by hand (text in memory, one thread)".to_owned(),
+            statements: loops.arrays().statements(),
+            seconds: begin.elapsed().as_secs_f64(),
+            cpu_seconds: thread_cpu().saturating_sub(cpu).as_secs_f64(),
+            resident_bytes: None,
+        });
+    }
+    compare_statements(&report.loads)?;
+
+    for (name, text) in queries {
+        let check = expected.check(&name, &text);
+        let mut figures = contest.query(&name, &text, |table| check.first_difference(table));
+        let mut rows = Vec::new();
+        if !options.without_loops
+            && let Some(count) = loops.run(&name, &mut rows)
+        {
+            if *figures.rows.get_or_insert(count) != count || check.rows.is_some_and(|rows| rows != count) {
+                figures.wrong(format!("the loop finds {count} rows"));
+            }
+            let timing = measure(&contest.budget, || Ok(loops.run(&name, &mut rows)));
+            figures.by_hand = Some(timing?);
+        }
+        report.queries.push(figures);
+    }
+    Ok(report)
+}
+
+fn queries(options: &LubmOptions, beside: &Path) -> Result<Vec<(String, String)>> {
+    let folder = options.queries.as_deref().unwrap_or(beside);
+    let mut queries: Vec<_> = data::queries(folder)?.into_iter().collect();
+    // q1 … q12 in the order of their numbers, the others after them.
+    queries.sort_by_key(|(name, _)| {
+        let number = name.strip_prefix('q').and_then(|number| number.parse::<u32>().ok());
+        (number.unwrap_or(u32::MAX), name.clone())
+    });
+    let features = folder.join("features");
+    if options.features && features.is_dir() {
+        let found = data::queries(&features)?.into_iter();
+        queries.extend(found.map(|(name, text)| (format!("features/{name}"), text)));
+    }
+    queries.retain(|(name, _)| options.only.is_empty() || options.only.contains(name));
+    if queries.is_empty() {
+        return Err(Error::new(ErrorKind::Input, "there is no query of that name")
+            .with_hint(format!("the queries are in {}", folder.display())));
+    }
+    Ok(queries)
+}
+
+/// Everybody must have loaded the same number of statements.
+fn compare_statements(loads: &[LoadFigures]) -> Result<()> {
+    for pair in loads.windows(2) {
+        if pair[0].statements != pair[1].statements {
+            let [one, other] =
+                [&pair[0], &pair[1]].map(|load| format!("{} {}", load.statements, load.engine));
+            return Err(Error::internal(format!("numbers of statements differ: {one}, {other}")));
+        }
+    }
+    Ok(())
+}
+
+/// `expected/NAME.json` beside the data.
+struct Expected(BTreeMap<String, ExpectedResult>);
+
+#[derive(Clone, Deserialize)]
+struct ExpectedResult {
+    rows: u64,
+    sha256: String,
+    header: String,
+}
+
+/// What a result must be.
+struct Check {
+    rows: Option<u64>,
+    /// Which rows a LIMIT leaves is up to the engine.
+    rows_only: bool,
+    expected: Option<ExpectedResult>,
+}
+
+impl Expected {
+    fn beside(data: &Path) -> Result<Self> {
+        let name = file_name(data);
+        let name = name.split(".nt").next().unwrap_or_default();
+        let folder = data.parent().unwrap_or_else(|| Path::new("."));
+        let file = folder.join("expected").join(format!("{name}.json"));
+        if !file.is_file() {
+            return Ok(Self(BTreeMap::new()));
+        }
+        let parsed = serde_json::from_str(&data::read(&file)?);
+        parsed.map(Self).map_err(|error| {
+            Error::new(ErrorKind::Input, format!("could not read {}: {error}", file.display()))
+        })
+    }
+
+    fn check(&self, query: &str, text: &str) -> Check {
+        let expected = self.0.get(&format!("{query}.rq")).cloned();
+        let rows_only = has_limit(text);
+        Check { rows: expected.as_ref().map(|expected| expected.rows), rows_only, expected }
+    }
+}
+
+impl Check {
+    fn first_difference(&self, table: &ResultTable) -> Option<String> {
+        let expected = self.expected.as_ref()?;
+        if table.rows.len() as u64 != expected.rows {
+            return Some(format!("{} rows, expected {}", table.rows.len(), expected.rows));
+        }
+        if table.header != expected.header {
+            return Some(format!("header {:?}, expected {:?}", table.header, expected.header));
+        }
+        if !self.rows_only && table.sha256() != expected.sha256 {
+            return Some(format!("SHA-256 {}, expected {}", table.sha256(), expected.sha256));
+        }
+        None
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}

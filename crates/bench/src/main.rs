@@ -1,0 +1,251 @@
+#![forbid(unsafe_code)]
+//! `vervet-bench`: compare engines, or make data.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use vervet_bench::compare::Contest;
+use vervet_bench::engine::Engine;
+use vervet_bench::lubm::{self, LubmOptions};
+use vervet_bench::measure::Budget;
+use vervet_bench::patterns::{self, EdgeList};
+use vervet_bench::peer::Oxigraph;
+use vervet_bench::report::Report;
+use vervet_bench::{data, self_check};
+use vervet_generate::{PowerLaw, generate_lubm, write_edges};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Compares Vervet with its peers and with hand-written loops.
+#[derive(Parser)]
+#[command(name = "vervet-bench", version, arg_required_else_help = true)]
+struct Arguments {
+    /// Run everything in small, on made data, and check that all values agree
+    #[arg(long)]
+    self_check: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The queries of LUBM on a file of N-Triples
+    Lubm {
+        /// N-Triples, plain or .zst; queries and expected results are looked for beside it
+        #[arg(long, value_name = "FILE")]
+        data: PathBuf,
+        /// The folder of the queries
+        #[arg(long, value_name = "DIR")]
+        queries: Option<PathBuf>,
+        /// Only these queries, as q1,q7
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        only: Vec<String>,
+        /// Also the queries in the folder "features"
+        #[arg(long)]
+        features: bool,
+        /// Leave the hand-written loops out
+        #[arg(long)]
+        without_loops: bool,
+        #[command(flatten)]
+        contest: ContestArguments,
+    },
+    /// Triangles, cliques, paths and reach in real and made graphs
+    Patterns {
+        /// An archive (.tar.zst) of edge lists NAME/edges.csv
+        #[arg(long, value_name = "FILE")]
+        data: Option<PathBuf>,
+        /// Only these graphs of the archive, or "power-law"
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        only: Vec<String>,
+        /// Number of edges of the made graph
+        #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
+        edges: u32,
+        #[command(flatten)]
+        contest: ContestArguments,
+    },
+    /// Make data
+    #[command(subcommand)]
+    Generate(Generate),
+}
+
+#[derive(Subcommand)]
+enum Generate {
+    /// Universities after LUBM, as N-Triples
+    Lubm {
+        /// How many
+        #[arg(long, value_name = "NUMBER")]
+        universities: u32,
+        /// The same seed gives the same data
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Where to; standard output if not given
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// A graph whose degrees follow a power law, as N-Triples
+    PowerLaw {
+        /// Number of vertices
+        #[arg(long, default_value_t = 100_000, value_name = "NUMBER")]
+        vertices: u32,
+        /// Number of edges
+        #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
+        edges: u32,
+        /// How fast the number of vertices falls with the degree
+        #[arg(long, default_value_t = 2.3)]
+        exponent: f64,
+        /// The same seed gives the same data
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Where to; standard output if not given
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Args)]
+struct ContestArguments {
+    /// Whom to compare with
+    #[arg(long, value_name = "PEER")]
+    against: Option<Peer>,
+    /// Threads for loading, in every engine that can be told; its own choice if not given
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<usize>,
+    /// Time for measuring one query in one engine
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// A query that takes longer than this once is given up
+    #[arg(long, value_name = "SECONDS")]
+    limit: Option<f64>,
+    /// Write the report here too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Peer {
+    /// Oxigraph, in memory
+    Oxigraph,
+}
+
+impl ContestArguments {
+    fn contest(&self) -> Result<Contest> {
+        let peer = match self.against {
+            Some(Peer::Oxigraph) => Some(Box::new(Oxigraph::new(self.threads)?) as Box<dyn Engine>),
+            None => None,
+        };
+        let budget = Budget { time: seconds(self.seconds)?, ..Budget::default() };
+        let mut contest = Contest { ours: vervet_bench::ours(), peer, budget };
+        contest.set_time_limit(self.limit.map(seconds).transpose()?);
+        Ok(contest)
+    }
+
+    /// Prints the reports and writes them where asked to; whether all values were right.
+    fn finish(&self, reports: &[Report]) -> Result<bool> {
+        if let Some(file) = &self.json {
+            Report::write_json(reports, file)?;
+        }
+        Ok(reports.iter().all(Report::is_right))
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            if let Some(hint) = error.hint() {
+                eprintln!("hint: {hint}");
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Does what was asked; false if values differ.
+fn run(arguments: &Arguments) -> Result<bool> {
+    if arguments.self_check {
+        for report in self_check::run(self_check::all_engines)? {
+            println!("{report}");
+        }
+    }
+    match &arguments.command {
+        None => Ok(true),
+        Some(Command::Lubm { data, queries, only, features, without_loops, contest }) => {
+            let options = LubmOptions {
+                data: data.clone(),
+                queries: queries.clone(),
+                only: only.clone(),
+                features: *features,
+                without_loops: *without_loops,
+            };
+            let report = lubm::run(&options, &mut contest.contest()?)?;
+            println!("{report}");
+            contest.finish(&[report])
+        }
+        Some(Command::Patterns { data, only, edges, contest }) => {
+            let mut reports = Vec::new();
+            for graph in graphs(data.as_ref(), only, *edges)? {
+                let mut report = patterns::run(graph, &mut contest.contest()?)?;
+                if !reports.is_empty() {
+                    // Later graphs go into memory that the first one has left behind.
+                    report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
+                }
+                println!("{report}");
+                reports.push(report);
+            }
+            contest.finish(&reports)
+        }
+        Some(Command::Generate(what)) => generate(what).map(|()| true),
+    }
+}
+
+fn graphs(archive: Option<&PathBuf>, only: &[String], edges: u32) -> Result<Vec<EdgeList>> {
+    let mut graphs = Vec::new();
+    if let Some(archive) = archive {
+        graphs.extend(data::edge_lists(archive)?.into_iter().map(|(name, edges)| EdgeList { name, edges }));
+    }
+    let made = PowerLaw { vertices: edges.div_ceil(10), edges, ..PowerLaw::default() };
+    graphs.push(EdgeList { name: "power-law".to_owned(), edges: made.generate() });
+    graphs.retain(|graph| only.is_empty() || only.contains(&graph.name));
+    if graphs.is_empty() {
+        return Err(Error::new(ErrorKind::Input, "there is no graph of that name"));
+    }
+    Ok(graphs)
+}
+
+fn generate(what: &Generate) -> Result<()> {
+    let failed = |error: io::Error| Error::io("write made data", &error);
+    match what {
+        Generate::Lubm { universities, seed, output } => {
+            let mut out = open(output.as_ref())?;
+            let statistics = generate_lubm(*universities, *seed, &mut out).map_err(failed)?;
+            out.flush().map_err(failed)?;
+            eprintln!("{} statements, {} bytes", statistics.statements, statistics.bytes);
+        }
+        Generate::PowerLaw { vertices, edges, exponent, seed, output } => {
+            let graph = PowerLaw { vertices: *vertices, edges: *edges, exponent: *exponent, seed: *seed };
+            let mut out = io::BufWriter::new(open(output.as_ref())?);
+            write_edges(&graph.generate(), &mut out).map_err(failed)?;
+            out.flush().map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn open(file: Option<&PathBuf>) -> Result<Box<dyn Write>> {
+    Ok(match file {
+        Some(file) => Box::new(
+            File::create(file)
+                .map_err(|error| Error::io(format_args!("create {}", file.display()), &error))?,
+        ),
+        None => Box::new(io::stdout().lock()),
+    })
+}
+
+fn seconds(number: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(number)
+        .map_err(|_| Error::new(ErrorKind::Input, format!("{number} is not a number of seconds")))
+}

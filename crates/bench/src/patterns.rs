@@ -1,0 +1,88 @@
+//! Small patterns in real and made graphs: triangles, cliques, paths, reach.
+//!
+//! Every query is a count, so that serialisation plays no part, and the loops say which count is right. Edges
+//! are statements `<urn:v1> <urn:e> <urn:v2>`.
+
+use crate::compare::Contest;
+use crate::data::PlainFile;
+use crate::loops::PatternLoops;
+use crate::measure::measure;
+use crate::report::Report;
+use vervet_generate::write_edges;
+use vervet_model::Result;
+
+/// A graph to look for patterns in.
+#[derive(Clone, Debug)]
+pub struct EdgeList {
+    /// What it is called.
+    pub name: String,
+    /// Distinct edges as (source, target).
+    pub edges: Vec<(u32, u32)>,
+}
+
+/// The queries, and how each is counted by hand.
+pub const PATTERNS: [Pattern; 5] = [
+    Pattern {
+        name: "triangles",
+        text: "SELECT (COUNT(*) AS ?n) { ?a <urn:e> ?b . ?b <urn:e> ?c . ?a <urn:e> ?c }",
+        by_hand: |graph, _| graph.triangles(),
+    },
+    Pattern {
+        name: "4-cliques",
+        text: "SELECT (COUNT(*) AS ?n) { ?a <urn:e> ?b . ?a <urn:e> ?c . ?a <urn:e> ?d . \
+               ?b <urn:e> ?c . ?b <urn:e> ?d . ?c <urn:e> ?d }",
+        by_hand: |graph, _| graph.cliques(),
+    },
+    Pattern {
+        name: "2-paths",
+        text: "SELECT (COUNT(*) AS ?n) { ?a <urn:e> ?b . ?b <urn:e> ?c }",
+        by_hand: |graph, _| graph.two_paths(),
+    },
+    Pattern {
+        name: "2-hops, distinct",
+        text: "SELECT (COUNT(*) AS ?n) { SELECT DISTINCT ?a ?c { ?a <urn:e> ?b . ?b <urn:e> ?c } }",
+        by_hand: |graph, _| graph.two_hops(),
+    },
+    Pattern {
+        name: "reach",
+        text: "SELECT (COUNT(*) AS ?n) { <urn:v$START> <urn:e>+ ?x }",
+        by_hand: PatternLoops::reach,
+    },
+];
+
+/// One count.
+pub struct Pattern {
+    /// What it counts.
+    pub name: &'static str,
+    /// The query; `$START` is the number of a vertex.
+    pub text: &'static str,
+    /// The same count as a loop, from that vertex.
+    pub by_hand: fn(&PatternLoops, u32) -> u64,
+}
+
+/// Loads `graph` into the engines of `contest` and counts every pattern.
+///
+/// # Errors
+/// An engine cannot load the graph. An engine that fails in a query is a remark in the report.
+pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
+    let (ours, peer) = contest.names();
+    let mut report = Report::new(format!("Patterns, {}", graph.name), ours, peer);
+    let file = PlainFile::write(|out| write_edges(&graph.edges, out))?;
+    report.loads = contest.load(file.path())?;
+    let vertices = graph.edges.iter().map(|(source, target)| source.max(target) + 1).max().unwrap_or(0);
+    let loops = PatternLoops::new(vertices as usize, graph.edges)?;
+    let start = loops.largest();
+    for pattern in PATTERNS {
+        let text = pattern.text.replace("$START", &start.to_string());
+        let count = (pattern.by_hand)(&loops, start);
+        let mut figures = contest.query(pattern.name, &text, |table| match table.number() {
+            Ok(number) if number == count => None,
+            Ok(number) => Some(format!("counts {number}, not {count}")),
+            Err(error) => Some(error.to_string()),
+        });
+        figures.rows = Some(count);
+        figures.by_hand = Some(measure(&contest.budget, || Ok((pattern.by_hand)(&loops, start)))?);
+        report.queries.push(figures);
+    }
+    Ok(report)
+}

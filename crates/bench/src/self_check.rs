@@ -1,0 +1,88 @@
+//! A run in small of everything the program does, on made data: for CI, in seconds.
+
+use crate::compare::Contest;
+use crate::data::PlainFile;
+use crate::engine::Engine;
+use crate::lubm::{self, LubmOptions};
+use crate::measure::Budget;
+use crate::patterns::{self, EdgeList};
+use crate::report::Report;
+use std::path::PathBuf;
+use std::time::Duration;
+use vervet_generate::{PowerLaw, generate_lubm};
+use vervet_model::{Error, Result};
+
+/// Q1 to Q7, so that the check needs no files.
+const QUERIES: [(&str, &str); 7] = [
+    ("q1", include_str!("queries/q1.rq")),
+    ("q2", include_str!("queries/q2.rq")),
+    ("q3", include_str!("queries/q3.rq")),
+    ("q4", include_str!("queries/q4.rq")),
+    ("q5", include_str!("queries/q5.rq")),
+    ("q6", include_str!("queries/q6.rq")),
+    ("q7", include_str!("queries/q7.rq")),
+];
+
+/// Makes a university and a graph, and lets the engines that `engines` makes agree about them.
+///
+/// # Errors
+/// Something fails or values differ.
+pub fn run(engines: impl Fn() -> Result<Contest>) -> Result<Vec<Report>> {
+    let budget = Budget { time: Duration::from_millis(50), repeats_min: 1, repeats_max: 10 };
+    let folder = tempfile::tempdir().map_err(|error| Error::io("make a temporary folder", &error))?;
+    for (name, text) in QUERIES {
+        std::fs::write(folder.path().join(format!("{name}.rq")), text)
+            .map_err(|error| Error::io("write a query", &error))?;
+    }
+    let data = PlainFile::write(|out| generate_lubm(2, 0, out).map(drop))?;
+    let options = LubmOptions {
+        data: data.path().to_owned(),
+        queries: Some(PathBuf::from(folder.path())),
+        ..LubmOptions::default()
+    };
+    let universities = lubm::run(&options, &mut Contest { budget, ..engines()? })?;
+    let edges = PowerLaw { vertices: 300, edges: 2_000, ..PowerLaw::default() }.generate();
+    let graph = EdgeList { name: "power law, 2,000 edges".to_owned(), edges };
+    let patterns = patterns::run(graph, &mut Contest { budget, ..engines()? })?;
+
+    let reports = vec![universities, patterns];
+    for report in &reports {
+        let failed = report.queries.iter().find(|query| !query.remarks.is_empty());
+        if let Some(query) = failed {
+            let what =
+                format!("self-check of {}: {}: {}", report.title, query.query, query.remarks.join("; "));
+            return Err(Error::internal(what));
+        }
+    }
+    Ok(reports)
+}
+
+/// Every engine that takes part in a self-check, for [`run`].
+///
+/// # Errors
+/// An engine could not be made.
+pub fn all_engines() -> Result<Contest> {
+    let peer: Box<dyn Engine> = Box::new(crate::peer::Oxigraph::new(None)?);
+    Ok(Contest { ours: crate::ours(), peer: Some(peer), budget: Budget::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Peer and loops agree about made universities and made graphs; rows are as many as in the published
+    /// table, as far as chance allows.
+    #[test]
+    fn engines_and_loops_agree() {
+        let reports = run(all_engines).unwrap();
+        let rows: Vec<u64> = reports[0].queries.iter().map(|query| query.rows.unwrap()).collect();
+        let (universities, departments) = (2, 20);
+        assert!(rows[0] < 10 * universities, "q1: {} rows", rows[0]);
+        assert!((45 * departments..=120 * departments).contains(&rows[1]), "q2: {} rows", rows[1]);
+        assert_eq!(rows[2], 0);
+        assert!((7..=10).contains(&rows[3]), "q4: {} rows", rows[3]);
+        assert!((10..=20).contains(&rows[4]), "q5: {} rows", rows[4]);
+        assert!((15 * 7..=25 * 10).contains(&rows[5]), "q6: {} rows", rows[5]);
+        assert!((20 * universities..=80 * universities).contains(&rows[6]), "q7: {} rows", rows[6]);
+    }
+}

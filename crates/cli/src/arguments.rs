@@ -1,0 +1,373 @@
+//! Every command and option, with its help text and how its value is read.
+
+use crate::parameter::{Parameter, parameter};
+use clap::{Args, Parser, Subcommand};
+use oxrdf::NamedNode;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use vervet::{Format, OutputFormat};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; also if the reader of the output went away (… | head)
+  1    an error in a query, an input file or the database
+  2    wrong usage
+  130  cancelled with Ctrl-C (a second Ctrl-C ends the command at once)
+
+Results go to standard output, errors (error: …, hint: …) to standard error.
+NO_COLOR=1 turns colours off.";
+
+const QUERY_EXAMPLES: &str = "\
+Examples:
+  vervet query ./db 'SELECT * { ?s ?p ?o } LIMIT 10'
+  vervet query ./db --file query.rq --format json > answer.json
+  vervet query ./db 'SELECT ?age { ?p <http://a/name> ?name ; <http://a/age> ?age }' --param 'name=\"Ann\"'
+  vervet query --data people.ttl 'SELECT * { ?s ?p ?o }'
+  vervet query ./db --profile --file query.rq";
+
+const LOAD_EXAMPLES: &str = "\
+Formats, by the extension of the file or by --format, also with .gz or .zst behind:
+  nt nq ttl trig rdf jsonld   RDF
+  graphml csv                 property graphs
+
+The load is atomic: all files are there afterwards, or the database is as it was.
+
+Examples:
+  vervet load ./db people.ttl
+  vervet load ./db nodes.csv edges.csv
+  zcat dump.nt.gz | vervet load ./db - --format nt --memory 2G";
+
+/// Vervet: one graph database for RDF with SPARQL and for property graphs.
+#[derive(Parser, Debug)]
+#[command(name = "vervet", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Load files into a database directory, which is made if it is not there
+    Load(LoadArguments),
+    /// Run a SPARQL query on a database, or on files in memory
+    Query(QueryArguments),
+    /// Query a database interactively
+    Shell(ShellArguments),
+    /// Say what a database holds and how many bytes each part takes
+    Info(InfoArguments),
+    /// Read every byte of a database and verify it
+    Check(CheckArguments),
+    /// Write all statements of a database
+    Export(ExportArguments),
+    /// Make data for tests and measurements
+    Generate(GenerateArguments),
+    /// A tour: the world's air routes, asked in SPARQL and through the typed interface
+    Demo,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = LOAD_EXAMPLES)]
+pub(crate) struct LoadArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Files to load; `-` is standard input and needs --format
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Format of all files, instead of telling it by their names
+    #[arg(long, value_parser = input_format)]
+    pub format: Option<Format>,
+    /// Named graph for statements that name none
+    #[arg(long, value_name = "IRI", value_parser = iri)]
+    pub graph: Option<NamedNode>,
+    /// What relative IRIs are resolved against
+    #[arg(long, value_name = "IRI", value_parser = iri)]
+    pub base: Option<NamedNode>,
+    /// Number of threads (default: all cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Most memory for statements, such as 512M or 4G; beyond it they are sorted on disk
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Pass over malformed statements, count them and write them to the report
+    #[arg(long)]
+    pub skip_errors: bool,
+    /// Where --skip-errors writes (default: DB.skipped.txt); `-` is standard error
+    #[arg(long, value_name = "FILE", requires = "skip_errors")]
+    pub report: Option<PathBuf>,
+    /// CSV: take labels and relations from the file names, as in the files of LDBC
+    #[arg(long)]
+    pub names_from_files: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = QUERY_EXAMPLES,
+    override_usage = "vervet query DB [TEXT | --file FILE] [OPTIONS]\n       \
+                      vervet query --data FILE... [--file FILE] [OPTIONS] [-- TEXT]"
+)]
+pub(crate) struct QueryArguments {
+    /// Directory of the database (not with --data)
+    #[arg(value_name = "DB")]
+    pub first: Option<OsString>,
+    /// Text of the query; `-` or nothing: standard input
+    #[arg(value_name = "TEXT")]
+    pub second: Option<String>,
+    /// Read the query from this file
+    #[arg(long, short, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Query these files in memory instead of a database
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// table, tsv, csv, json, xml; for graphs nt or turtle
+    /// (default: table and turtle on a terminal, else tsv and nt)
+    #[arg(long, value_parser = output_format, verbatim_doc_comment)]
+    pub format: Option<OutputFormat>,
+    /// Show the plan instead of running the query
+    #[arg(long, conflicts_with = "profile")]
+    pub explain: bool,
+    /// Run the query and show the plan with measured rows and times instead of the result
+    #[arg(long)]
+    pub profile: bool,
+    /// Give up after so many seconds (default: 3600; 0: never)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Most memory for tables of the query, such as 512M (default: 4G; 0: no cap)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Value of a variable: <iri>, vertex:3, "text", "text"@en, "1"^^<iri>, 5, 1.5, true
+    #[arg(long = "param", value_name = "NAME=TERM", value_parser = parameter)]
+    pub parameters: Vec<Parameter>,
+    /// What relative IRIs in the query are resolved against
+    #[arg(long, value_name = "IRI", value_parser = iri)]
+    pub base: Option<NamedNode>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShellArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InfoArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// List all predicates and segments, not only the largest
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// nt, nq, ttl or trig (default: by the name of --output, else nq)
+    #[arg(long, value_parser = export_format)]
+    pub format: Option<Format>,
+    /// Write to this file, which is there when all of it is (default: standard output)
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GenerateArguments {
+    #[command(subcommand)]
+    pub kind: GenerateKind,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum GenerateKind {
+    /// Universities with departments, people, courses and publications, as N-Triples
+    Lubm {
+        /// Number of universities; each has about 100,000 statements
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        universities: u32,
+        /// The same seed makes the same data
+        #[arg(long, value_name = "S", default_value_t = 0)]
+        seed: u64,
+        /// Write to this file (default: standard output)
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// A directed graph whose degrees follow a power law, as N-Triples
+    PowerLaw {
+        /// Number of vertices
+        #[arg(long, value_name = "N", default_value_t = 100_000)]
+        vertices: u32,
+        /// Number of edges
+        #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+        edges: u32,
+        /// How fast the number of vertices falls with the degree; above 2
+        #[arg(long, value_name = "X", default_value_t = 2.2, value_parser = exponent)]
+        exponent: f64,
+        /// The same seed makes the same data
+        #[arg(long, value_name = "S", default_value_t = 0)]
+        seed: u64,
+        /// Write to this file (default: standard output)
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// The longest timeout: beyond it, sums of times could leave the range of the clock.
+const TIMEOUT_MAX_SECONDS: f64 = 1e9;
+
+fn input_format(name: &str) -> Result<Format, String> {
+    Format::from_name(name).ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, csv".to_owned())
+}
+
+fn export_format(name: &str) -> Result<Format, String> {
+    Format::from_name(name)
+        .filter(|format| matches!(format, Format::NTriples | Format::NQuads | Format::Turtle | Format::TriG))
+        .ok_or_else(|| "known are nt, nq, ttl, trig".to_owned())
+}
+
+fn output_format(name: &str) -> Result<OutputFormat, String> {
+    name.parse().map_err(|_| "known are table, tsv, csv, json, xml, nt, turtle".to_owned())
+}
+
+fn iri(text: &str) -> Result<NamedNode, String> {
+    let text = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text);
+    NamedNode::new(text).map_err(|error| format!("not an absolute IRI: {error}"))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(0.0..=TIMEOUT_MAX_SECONDS).contains(&seconds) {
+        return Err(format!("must be between 0 and {TIMEOUT_MAX_SECONDS}"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+fn exponent(text: &str) -> Result<f64, String> {
+    let exponent: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if exponent > 2.0 && exponent <= 10.0 {
+        Ok(exponent)
+    } else {
+        Err("must be above 2 and at most 10".to_owned())
+    }
+}
+
+/// Bytes from `1048576`, `1024K`, `1M`, `1MB`, `1MiB`, `1.5G`: each letter is 1024 times the one before.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_lowercase();
+    let unit = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).unwrap_or(&unit);
+    let shift = match unit {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err("not a size: write bytes, or a number with K, M, G or T".to_owned()),
+    };
+    let too_large = || "too large".to_owned();
+    if let Ok(number) = digits.trim().parse::<u64>() {
+        return number.checked_mul(1 << shift).ok_or_else(too_large);
+    }
+    let number: f64 =
+        digits.trim().parse().map_err(|_| "not a size: write for example 512M or 4G".to_owned())?;
+    let bytes = number * f64::from(1_u32 << (shift / 2)) * f64::from(1_u32 << (shift / 2));
+    if !(0.0..9e15).contains(&bytes) {
+        return Err(too_large());
+    }
+    // A whole number below 2^53 is printed as such.
+    format!("{bytes:.0}").parse().map_err(|_| too_large())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &[&str]) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once(&"vervet").chain(line))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units_of_1024() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("1000", 1000),
+            ("64k", 65_536),
+            ("512M", 512 << 20),
+            ("1.5G", 3 << 29),
+            ("2GiB", 2 << 30),
+            ("1tb", 1 << 40),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "-1", "1X", "99999999T", "1e30", "nan", "inf"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_may_be_fractions() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for text in ["-1", "x", "1e30", "nan", ""] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn queries_take_a_database_or_data() -> Result<(), clap::Error> {
+        let Command::Query(query) =
+            parse(&["query", "db", "ASK {}", "--timeout", "5", "--param", "n=5"])?.command
+        else {
+            panic!("not a query");
+        };
+        assert_eq!(query.second.as_deref(), Some("ASK {}"));
+        assert_eq!(query.timeout, Some(Duration::from_secs(5)));
+        assert_eq!(query.parameters[0].name, "n");
+        let Command::Query(query) = parse(&["query", "ASK {}", "--data", "a.ttl", "b.ttl"])?.command else {
+            panic!("not a query");
+        };
+        assert_eq!(query.data.len(), 2);
+        assert!(parse(&["query", "db", "--explain", "--profile"]).is_err());
+        assert!(parse(&["query", "db", "--format", "yaml"]).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn loads_name_their_files() -> Result<(), clap::Error> {
+        let line =
+            ["load", "db", "a.nt", "b.nt", "--graph", "<http://a/g>", "--memory", "1G", "--threads", "2"];
+        let Command::Load(load) = parse(&line)?.command else { panic!("not a load") };
+        assert_eq!(load.files.len(), 2);
+        assert_eq!(load.graph.as_ref().map(NamedNode::as_str), Some("http://a/g"));
+        assert_eq!((load.memory, load.threads), (Some(1 << 30), Some(2)));
+        for line in [
+            &["load", "db"][..],
+            &["load", "db", "a.nt", "--threads", "0"],
+            &["load", "db", "a.nt", "--graph", "g"],
+            &["load", "db", "a.nt", "--format", "doc"],
+            &["load", "db", "a.nt", "--report", "x"],
+            &["generate", "lubm", "--universities", "0"],
+            &["fly"],
+        ] {
+            assert!(parse(line).is_err(), "{line:?}");
+        }
+        Ok(())
+    }
+}

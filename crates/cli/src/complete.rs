@@ -1,0 +1,323 @@
+//! Completion for the shell: keywords, prefixes, and the predicates and classes of the data.
+
+use rustyline::completion::{Completer, Pair};
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Context, Helper};
+use vervet::{Database, Direction, Id, Result};
+use vervet_sparql::well_known_prefixes;
+
+/// Commands of the shell, with what they do.
+pub(crate) const COMMANDS: [(&str, &str); 7] = [
+    (".help", "this list"),
+    (".explain QUERY", "show the plan of a query"),
+    (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs"),
+    (".info", "what the database holds"),
+    (".prefixes", "prefixes that need no PREFIX line"),
+    (".timing on|off", "say how long each query took"),
+    (".quit", "leave (also Ctrl-D)"),
+];
+
+const KEYWORDS: [&str; 77] = [
+    "ABS",
+    "ASC",
+    "ASK",
+    "AVG",
+    "BASE",
+    "BIND",
+    "BOUND",
+    "CEIL",
+    "COALESCE",
+    "CONCAT",
+    "CONSTRUCT",
+    "CONTAINS",
+    "COUNT",
+    "DATATYPE",
+    "DAY",
+    "DESC",
+    "DESCRIBE",
+    "DISTINCT",
+    "FILTER",
+    "FLOOR",
+    "GRAPH",
+    "GROUP BY",
+    "GROUP_CONCAT",
+    "HAVING",
+    "HOURS",
+    "IF",
+    "IN",
+    "IRI",
+    "LANG",
+    "LANGMATCHES",
+    "LCASE",
+    "LIMIT",
+    "MAX",
+    "MD5",
+    "MIN",
+    "MINUS",
+    "MINUTES",
+    "MONTH",
+    "NOT IN",
+    "NOW",
+    "OFFSET",
+    "OPTIONAL",
+    "ORDER BY",
+    "PREFIX",
+    "RAND",
+    "REDUCED",
+    "REGEX",
+    "REPLACE",
+    "ROUND",
+    "SAMPLE",
+    "SECONDS",
+    "SELECT",
+    "SEPARATOR",
+    "SHA256",
+    "STR",
+    "STRAFTER",
+    "STRBEFORE",
+    "STRDT",
+    "STRENDS",
+    "STRLANG",
+    "STRLEN",
+    "STRSTARTS",
+    "STRUUID",
+    "SUBSTR",
+    "SUM",
+    "TIMEZONE",
+    "UCASE",
+    "UNDEF",
+    "UNION",
+    "UUID",
+    "VALUES",
+    "WHERE",
+    "YEAR",
+    "isBLANK",
+    "isIRI",
+    "isLITERAL",
+    "isNUMERIC",
+];
+
+/// The most classes that are read for completion: beyond it nobody picks from a list.
+const CLASSES_MAX: usize = 2000;
+/// The most candidates shown at once.
+const CANDIDATES_MAX: usize = 100;
+
+/// What the line editor asks.
+#[derive(Debug, Default)]
+pub(crate) struct Assistant {
+    /// Predicates and classes, as a query writes them.
+    names: Vec<String>,
+}
+
+impl Assistant {
+    /// Reads the names of the data.
+    pub(crate) fn new(database: &Database) -> Result<Self> {
+        let snapshot = database.snapshot();
+        let view = snapshot.as_snapshot();
+        let mut ids: Vec<Id> = view.predicates().iter().map(|(id, _)| *id).collect();
+        if let Some(type_predicate) = view.type_predicate()
+            && let Some(types) = view.segment(type_predicate, Direction::In)?
+        {
+            types.keys(0, CLASSES_MAX, &mut ids)?;
+        }
+        let mut names = Vec::with_capacity(ids.len());
+        let mut scratch = String::new();
+        for id in ids {
+            view.read_term(id, &mut scratch, &mut |parts| names.push(short(&parts.to_term().to_string())))?;
+        }
+        names.sort_unstable();
+        names.dedup();
+        Ok(Self { names })
+    }
+
+    /// What may replace `word`.
+    fn candidates(&self, word: &str, line: &str) -> Vec<String> {
+        if line.trim_start().starts_with('.') && line.trim() == word {
+            let names = COMMANDS.iter().filter_map(|(command, _)| command.split(' ').next());
+            return names.filter(|name| name.starts_with(word)).map(str::to_owned).collect();
+        }
+        if word.is_empty() || word.starts_with(['?', '$', '"']) {
+            return Vec::new();
+        }
+        let lower = word.to_lowercase();
+        let mut found: Vec<String> = Vec::new();
+        if !word.contains([':', '<']) {
+            found.extend(
+                KEYWORDS
+                    .iter()
+                    .filter(|keyword| keyword.to_lowercase().starts_with(&lower))
+                    .map(|&k| k.into()),
+            );
+            let prefixes = well_known_prefixes().iter().map(|(prefix, _)| format!("{prefix}:"));
+            found.extend(prefixes.filter(|prefix| prefix.starts_with(&lower)));
+        }
+        // By the whole name, or by the part behind the last `:`, `/` or `#`.
+        let matches =
+            |name: &&String| name.starts_with(word) || local(name).to_lowercase().starts_with(&lower);
+        found.extend(self.names.iter().filter(matches).take(CANDIDATES_MAX).cloned());
+        found
+    }
+}
+
+/// The name with a well-known prefix, if that is how a query may write it.
+fn short(term: &str) -> String {
+    let Some(iri) = term.strip_prefix('<').and_then(|term| term.strip_suffix('>')) else {
+        return term.to_owned();
+    };
+    for (prefix, namespace) in well_known_prefixes() {
+        if let Some(name) = iri.strip_prefix(namespace)
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        {
+            return format!("{prefix}:{name}");
+        }
+    }
+    term.to_owned()
+}
+
+fn local(name: &str) -> &str {
+    let name = name.trim_end_matches('>');
+    name.rsplit([':', '/', '#']).next().unwrap_or(name)
+}
+
+/// Where the word that ends at the end of `text` starts.
+fn word_start(text: &str) -> usize {
+    let ends = |c: char| c.is_whitespace() || "{}()[];,|^*+!=&".contains(c);
+    let start = text.rfind(ends).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
+    // A full stop between statements ends a word too, but not inside a name or IRI.
+    match text[start..].find('.') {
+        Some(0) if start > 0 => start + 1,
+        _ => start,
+    }
+}
+
+impl Completer for Assistant {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = line.get(..position).unwrap_or(line);
+        let start = word_start(before);
+        let candidates = self.candidates(&before[start..], before).into_iter();
+        Ok((start, candidates.map(|name| Pair { display: name.clone(), replacement: name }).collect()))
+    }
+}
+
+impl Validator for Assistant {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(if is_complete(context.input()) {
+            ValidationResult::Valid(None)
+        } else {
+            ValidationResult::Incomplete
+        })
+    }
+}
+
+impl Hinter for Assistant {
+    type Hint = String;
+}
+impl Highlighter for Assistant {}
+impl Helper for Assistant {}
+
+/// Whether an input of one or more lines is to be run: a command, an empty line at the end, or `;` at the
+/// end outside of all brackets (inside, it separates statements).
+pub(crate) fn is_complete(input: &str) -> bool {
+    let text = input.trim();
+    if text.is_empty() || text.starts_with('.') {
+        return true;
+    }
+    let last_line = input.rsplit('\n').next().unwrap_or_default();
+    if last_line.trim().is_empty() && input.contains('\n') {
+        return true;
+    }
+    text.ends_with(';') && open_brackets(text) == Some(0)
+}
+
+/// How many brackets are open at the end of the text; `None` inside a string or comment.
+fn open_brackets(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '{' | '(' | '[' => open += 1,
+            '}' | ')' | ']' => open = open.saturating_sub(1),
+            '#' => {
+                rest.find(|&c| c == '\n')?;
+            }
+            '<' => {
+                // An IRI holds no space; `<` before anything else compares.
+                let end = rest.as_str().find(|c: char| c == '>' || c.is_whitespace());
+                if let Some(end) = end.filter(|&end| rest.as_str()[end..].starts_with('>')) {
+                    rest = rest.as_str()[end + 1..].chars();
+                }
+            }
+            '"' | '\'' => loop {
+                match rest.next()? {
+                    '\\' => {
+                        rest.next()?;
+                    }
+                    end if end == c => break,
+                    _ => {}
+                }
+            },
+            _ => {}
+        }
+    }
+    Some(open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_ends_with_a_semicolon_or_an_empty_line() {
+        for input in [
+            "",
+            ".help",
+            "ASK { ?s ?p ?o };",
+            "SELECT * {\n ?s ?p ?o\n};",
+            "ASK { ?s ?p ?o }\n",
+            "ASK { ?s ?p \"{\" } ;",
+            "ASK { ?s <http://a/#b> 'it\\'s' } ; ",
+            "SELECT (?a < 3 AS ?b) {};",
+        ] {
+            assert!(is_complete(input), "{input:?}");
+        }
+        for input in [
+            "ASK { ?s ?p ?o }",
+            "SELECT * { ?s a ?c ;",
+            "SELECT * { ?s a ?c ;\n ?p ?o",
+            "ASK { ?s ?p \"};",
+            "ASK {} # comment ;",
+        ] {
+            assert!(!is_complete(input), "{input:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_completed_from_keywords_prefixes_and_data() {
+        let assistant = Assistant {
+            names: vec![
+                "<http://a/ont#worksFor>".to_owned(),
+                short("<urn:vervet:key:route>"),
+                short("<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"),
+            ],
+        };
+        let complete = |line: &str| assistant.candidates(&line[word_start(line)..], line);
+        assert_eq!(complete("sel"), ["SELECT"]);
+        assert_eq!(complete(".he"), [".help"]);
+        assert_eq!(complete("SELECT * { ?x works"), ["<http://a/ont#worksFor>"]);
+        assert_eq!(complete("SELECT * { ?x <http://a/o"), ["<http://a/ont#worksFor>"]);
+        assert_eq!(complete("ASK {?x key:ro"), ["key:route"]);
+        assert_eq!(complete("ASK {?x rdf:t"), ["rdf:type"]);
+        assert_eq!(complete("ASK {?x foa"), ["foaf:"]);
+        assert!(complete("ASK {?ro").is_empty());
+        assert!(complete("ASK { ").is_empty());
+    }
+}

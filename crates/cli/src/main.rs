@@ -1,0 +1,46 @@
+//! The command `vervet`: a thin shell over the crate of the same name.
+//!
+//! docs/command-line.md is the manual; `arguments` has every option with its help text, and each command
+//! has a file of its own.
+//!
+//! # Invariants
+//! 1. Results go to standard output, everything else to standard error.
+//! 2. Exit codes: 0 ok, 1 error in a query, an input or the data, 2 wrong usage, 130 cancelled.
+//! 3. A reader that goes away (`vervet query … | head`) ends the command quietly with 0.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod check;
+mod complete;
+mod demo;
+mod export;
+mod generate;
+mod info;
+mod input;
+mod interrupt;
+mod load;
+mod output;
+mod parameter;
+mod query;
+mod shell;
+mod table;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    interrupt::install();
+    let outcome = match arguments.command {
+        Command::Load(arguments) => load::run(&arguments),
+        Command::Query(arguments) => query::run(&arguments),
+        Command::Shell(arguments) => shell::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Demo => demo::run(),
+    };
+    output::finish(outcome)
+}

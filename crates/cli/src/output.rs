@@ -1,0 +1,237 @@
+//! What people and scripts see: results, errors, colours, exit codes, and numbers for people.
+
+use crate::interrupt;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use vervet::{Error, ErrorKind};
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What the engine or the system says.
+    Error(Error),
+    /// The arguments make no sense together: message and hint.
+    Usage(String, String),
+}
+
+/// How a command ends.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// For output; inputs name their file.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Error(Error::io("write the output", &error))
+    }
+}
+
+/// Whether the reader of standard output has gone away. A flag of the process, because the error that
+/// says so passes through layers that keep only its text.
+static READER_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Standard output or a file; a write fails once Ctrl-C was pressed, so that no command writes on.
+pub(crate) struct Output {
+    target: Target,
+}
+
+enum Target {
+    Standard(BufWriter<io::Stdout>),
+    File { file: BufWriter<File>, part: PathBuf, path: PathBuf },
+    Direct(BufWriter<File>),
+}
+
+const BUFFER_BYTES: usize = 1 << 16;
+
+impl Output {
+    /// Standard output.
+    pub(crate) fn standard() -> Self {
+        Self { target: Target::Standard(BufWriter::with_capacity(BUFFER_BYTES, io::stdout())) }
+    }
+
+    /// A file under a temporary name until [`Output::finish`]; standard output without a path.
+    pub(crate) fn file(path: Option<&Path>) -> Outcome<Self> {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Ok(Self::standard()) };
+        let create = |path: &Path| {
+            let file = File::create(path)
+                .map_err(|error| Error::io(format!("create {}", path.display()), &error))?;
+            Ok::<_, Failure>(BufWriter::with_capacity(BUFFER_BYTES, file))
+        };
+        // A device or a pipe is written as it is.
+        if path.exists() && !path.is_file() {
+            return Ok(Self { target: Target::Direct(create(path)?) });
+        }
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        Ok(Self { target: Target::File { file: create(&part)?, part, path: path.to_owned() } })
+    }
+
+    /// Writes what is buffered and gives a file its name.
+    pub(crate) fn finish(mut self) -> Outcome {
+        self.flush()?;
+        if let Target::File { file, part, path } = &self.target {
+            file.get_ref().sync_all()?;
+            std::fs::rename(part, path)
+                .map_err(|error| Error::io(format!("rename {}", part.display()), &error))?;
+        }
+        Ok(())
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match &mut self.target {
+            Target::Standard(writer) => writer,
+            Target::File { file, .. } | Target::Direct(file) => file,
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Target::File { part, .. } = &self.target {
+            // Renamed by now if all went well; else a part of the output is of no use.
+            let _ = std::fs::remove_file(part);
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if interrupt::requested().load(Ordering::Relaxed) {
+            return Err(io::Error::other("cancelled"));
+        }
+        note_reader(self.writer().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        note_reader(self.writer().flush())
+    }
+}
+
+fn note_reader<T>(result: io::Result<T>) -> io::Result<T> {
+    if let Err(error) = &result
+        && error.kind() == io::ErrorKind::BrokenPipe
+    {
+        READER_GONE.store(true, Ordering::Relaxed);
+    }
+    result
+}
+
+/// Reports a failure on standard error; the exit code of the process.
+pub(crate) fn finish(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) if READER_GONE.load(Ordering::Relaxed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report(&failure);
+            match failure {
+                Failure::Usage(..) => ExitCode::from(2),
+                Failure::Error(error) if error.kind() == ErrorKind::Cancelled => {
+                    ExitCode::from(interrupt::CANCELLED)
+                }
+                Failure::Error(_) if interrupt::requested().load(Ordering::Relaxed) => {
+                    ExitCode::from(interrupt::CANCELLED)
+                }
+                Failure::Error(_) => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+/// Writes `error: …` and `hint: …`.
+pub(crate) fn report(failure: &Failure) {
+    let (message, hint) = match failure {
+        Failure::Error(_) if interrupt::requested().load(Ordering::Relaxed) => ("cancelled", None),
+        Failure::Error(error) => (error.message(), error.hint()),
+        Failure::Usage(message, hint) => (message.as_str(), Some(hint.as_str())),
+    };
+    let [red, cyan, plain] =
+        if colours(&io::stderr()) { ["\x1b[1;31m", "\x1b[36m", "\x1b[0m"] } else { [""; 3] };
+    let mut text = format!("{red}error:{plain} {message}\n");
+    if let Some(hint) = hint {
+        text.push_str(&format!("{cyan}hint:{plain} {hint}\n"));
+    }
+    // Where standard error is closed there is nobody to tell.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Whether to colour what goes to `stream`.
+pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    stream.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes for people: `16.2 MB` (a kB has 1000 bytes).
+pub(crate) fn bytes(number: u64) -> String {
+    let mut value = number as f64;
+    let mut unit = "bytes";
+    for larger in ["kB", "MB", "GB", "TB"] {
+        if value < 1000.0 {
+            break;
+        }
+        value /= 1000.0;
+        unit = larger;
+    }
+    if unit == "bytes" { format!("{number} bytes") } else { format!("{value:.1} {unit}") }
+}
+
+/// A time for people: `12 µs`, `1.23 ms`, `0.52 s`.
+pub(crate) fn time(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds {
+        _ if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
+        _ if seconds < 0.01 => format!("{:.2} ms", seconds * 1e3),
+        _ if seconds < 0.1 => format!("{:.1} ms", seconds * 1e3),
+        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// How many of something in a second: `1.2 million`, `478,000`.
+pub(crate) fn rate(number: u64, duration: Duration) -> String {
+    let rate = number as f64 / duration.as_secs_f64().max(1e-9);
+    if rate >= 1e6 {
+        return format!("{:.2} million", rate / 1e6);
+    }
+    // Three digits are all that a rate means.
+    let rounded = if rate >= 1000.0 { (rate / 1000.0).round() * 1000.0 } else { rate.round() };
+    count(format!("{rounded:.0}").parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([12, 16_234_567].map(bytes), ["12 bytes", "16.2 MB"]);
+        assert_eq!(time(Duration::from_micros(12)), "12 µs");
+        assert_eq!(time(Duration::from_micros(1234)), "1.23 ms");
+        assert_eq!(time(Duration::from_millis(520)), "520 ms");
+        assert_eq!(rate(478_123, Duration::from_secs(1)), "478,000");
+        assert_eq!(rate(2_500_000, Duration::from_secs(1)), "2.50 million");
+        assert_eq!(rate(5, Duration::ZERO), "5000.00 million");
+    }
+}

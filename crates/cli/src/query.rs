@@ -1,0 +1,172 @@
+//! `vervet query`: one query on a database or on files in memory.
+
+use crate::arguments::QueryArguments;
+use crate::output::{Failure, Outcome, Output};
+use crate::{input, interrupt};
+use clap::{CommandFactory, error::ErrorKind};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use vervet::{CancelToken, Database, Error, LoadOptions, OutputFormat, Prepared, QueryOptions, Source};
+
+pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
+    let request = Request::new(arguments);
+    let text = request.text()?;
+    let running = interrupt::start();
+    let database = open(&request)?;
+    let options = options(arguments, &running.token);
+    let mut out = Output::standard();
+    if arguments.explain {
+        write_text(&mut out, &database.explain(&text, &options)?)?;
+    } else if arguments.profile {
+        write_text(&mut out, &profile(&database, &text, &options)?)?;
+    } else {
+        let prepared = database.prepare_with(&text, &options)?;
+        let format =
+            arguments.format.unwrap_or_else(|| default_format(&prepared, io::stdout().is_terminal()));
+        prepared.write_with(&options, format, &mut out)?;
+    }
+    out.finish()
+}
+
+/// Runs a query; its plan with measured rows and times.
+fn profile(database: &Database, text: &str, options: &QueryOptions) -> Outcome<String> {
+    let options = QueryOptions { profile: true, ..options.clone() };
+    let answer = database.query_with(text, &options)?;
+    let solutions = answer.into_solutions();
+    match solutions.as_ref().and_then(vervet::Solutions::profile) {
+        Some(profile) => Ok(profile.to_owned()),
+        None => Err(Error::new(vervet::ErrorKind::Unsupported, "only a SELECT can be profiled")
+            .with_hint("write its pattern behind SELECT *, or use --explain")
+            .into()),
+    }
+}
+
+/// A table for people and what loads again for programs.
+pub(crate) fn default_format(prepared: &Prepared, terminal: bool) -> OutputFormat {
+    match (prepared.is_graph(), terminal) {
+        (false, true) => OutputFormat::Table,
+        (false, false) => OutputFormat::Tsv,
+        (true, true) => OutputFormat::Turtle,
+        (true, false) => OutputFormat::NTriples,
+    }
+}
+
+fn write_text(out: &mut Output, text: &str) -> io::Result<()> {
+    writeln!(out, "{}", text.trim_end())
+}
+
+fn options(arguments: &QueryArguments, cancel: &CancelToken) -> QueryOptions {
+    let mut options = QueryOptions::default().with_cancel(cancel);
+    if let Some(timeout) = arguments.timeout {
+        options.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+    }
+    if let Some(memory) = arguments.memory {
+        options.memory_limit_bytes = Some(memory).filter(|&bytes| bytes != 0);
+    }
+    options.base_iri = arguments.base.as_ref().map(|base| base.as_str().to_owned());
+    for parameter in &arguments.parameters {
+        options = options.with_parameter(&parameter.name, parameter.value.clone());
+    }
+    options
+}
+
+/// What is asked, of what: the words of the command line told apart.
+struct Request<'a> {
+    database: Option<&'a Path>,
+    data: Vec<&'a PathBuf>,
+    text: Option<String>,
+    file: Option<&'a Path>,
+}
+
+impl<'a> Request<'a> {
+    fn new(arguments: &'a QueryArguments) -> Self {
+        let mut data: Vec<&PathBuf> = arguments.data.iter().collect();
+        let mut request = if data.is_empty() {
+            let Some(database) = &arguments.first else {
+                usage(ErrorKind::MissingRequiredArgument, "name a database, or files with --data")
+            };
+            Self { database: Some(Path::new(database)), data, text: arguments.second.clone(), file: None }
+        } else {
+            if arguments.second.is_some() {
+                usage(
+                    ErrorKind::ArgumentConflict,
+                    "--data takes the place of the database; give one text only",
+                );
+            }
+            let mut text = arguments.first.as_ref().map(utf8);
+            // `--data a.ttl 'SELECT …'`: the option takes all words that follow it, the query among them.
+            if text.is_none()
+                && arguments.file.is_none()
+                && data.len() > 1
+                && let Some(last) = data.last().filter(|last| is_text(last))
+            {
+                text = Some(utf8(&last.as_os_str().to_owned()));
+                data.pop();
+            }
+            Self { database: None, data, text, file: None }
+        };
+        request.file = arguments.file.as_deref();
+        if request.text.is_some() && request.file.is_some() {
+            usage(ErrorKind::ArgumentConflict, "the query is given twice: as a text and with --file");
+        }
+        request
+    }
+
+    fn text(&self) -> Outcome<String> {
+        match &self.text {
+            Some(text) if text != "-" => Ok(text.clone()),
+            Some(_) => input::text(Some(Path::new("-"))),
+            None => input::text(self.file),
+        }
+    }
+}
+
+/// Whether a word behind `--data` is a query rather than a file.
+fn is_text(word: &Path) -> bool {
+    !word.exists() && (word.as_os_str() == "-" || word.to_string_lossy().contains(['{', ' ', '\n']))
+}
+
+fn utf8(text: &OsString) -> String {
+    text.to_string_lossy().into_owned()
+}
+
+fn open(request: &Request<'_>) -> Outcome<Database> {
+    if let Some(directory) = request.database {
+        return Ok(Database::open(directory)?);
+    }
+    let database = Database::in_memory();
+    let options = LoadOptions { cancelled: Some(interrupt::requested()), ..LoadOptions::default() };
+    let sources: Vec<Source> = request.data.iter().map(Source::path).collect();
+    database.load(sources, &options)?;
+    Ok(database)
+}
+
+/// Ends the process as wrong options do: message, usage, exit code 2.
+fn usage(kind: ErrorKind, message: &str) -> ! {
+    let mut command = crate::arguments::Arguments::command();
+    command.build();
+    match command.find_subcommand_mut("query") {
+        Some(query) => query.error(kind, message).exit(),
+        None => command.error(kind, message).exit(),
+    }
+}
+
+/// Runs a query for the shell, which has its own defaults.
+pub(crate) fn run_on(
+    database: &Database,
+    text: &str,
+    options: &QueryOptions,
+    format: Option<OutputFormat>,
+    out: &mut Output,
+) -> Outcome<u64> {
+    let prepared = database.prepare_with(text, options)?;
+    let graph = prepared.is_graph();
+    let format = match format {
+        Some(format) if format.is_for_graphs() == graph => format,
+        _ => default_format(&prepared, true),
+    };
+    let written = prepared.write_with(options, format, out)?;
+    out.flush().map_err(Failure::from)?;
+    Ok(written.rows)
+}

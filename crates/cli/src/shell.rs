@@ -1,0 +1,200 @@
+//! `vervet shell`: queries from a line editor, with history and completion.
+
+use crate::arguments::ShellArguments;
+use crate::complete::{Assistant, COMMANDS, is_complete};
+use crate::output::{self, Failure, Outcome, Output};
+use crate::{info, interrupt, query};
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+use rustyline::{CompletionType, Config, Editor};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+use vervet::{Database, Error, ErrorKind, OutputFormat, QueryOptions};
+use vervet_sparql::well_known_prefixes;
+
+pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
+    let database = Database::open(&arguments.database)?;
+    let mut session = Session { database, format: None, timing: true };
+    if io::stdin().is_terminal() {
+        session.edit()
+    } else {
+        session.timing = false;
+        session.read(io::stdin().lock())
+    }
+}
+
+struct Session {
+    database: Database,
+    /// What the user chose; `None`: by the form of the query.
+    format: Option<OutputFormat>,
+    timing: bool,
+}
+
+/// Whether to go on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    More,
+    Quit,
+}
+
+impl Session {
+    /// Reads inputs from a person at a terminal.
+    fn edit(&mut self) -> Outcome {
+        let config = Config::builder()
+            .completion_type(CompletionType::List)
+            .history_ignore_space(true)
+            .auto_add_history(true)
+            .build();
+        let mut editor: Editor<Assistant, DefaultHistory> =
+            Editor::with_config(config).map_err(line_error)?;
+        editor.set_helper(Some(Assistant::new(&self.database)?));
+        let history = history_file();
+        if let Some(path) = &history {
+            // None yet is no error.
+            let _ = editor.load_history(path);
+        }
+        self.welcome()?;
+        loop {
+            match editor.readline("vervet> ") {
+                Ok(input) => match self.run_input(&input) {
+                    Ok(Next::More) => {}
+                    Ok(Next::Quit) => break,
+                    Err(failure) => output::report(&failure),
+                },
+                // Ctrl-C clears the line, Ctrl-D leaves.
+                Err(ReadlineError::Interrupted) => {}
+                Err(ReadlineError::Eof) => break,
+                Err(error) => return Err(line_error(error).into()),
+            }
+        }
+        if let Some(path) = &history
+            && let Err(error) = path
+                .parent()
+                .map_or(Ok(()), std::fs::create_dir_all)
+                .map_err(ReadlineError::from)
+                .and_then(|()| editor.save_history(path))
+        {
+            output::report(
+                &Error::new(ErrorKind::Io, format!("could not save {}: {error}", path.display())).into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Reads inputs from a file or pipe; the first error ends the session.
+    fn read(&mut self, lines: impl BufRead) -> Outcome {
+        let mut input = String::new();
+        for line in lines.lines() {
+            let line = line.map_err(|error| Error::io("read standard input", &error))?;
+            input.push_str(&line);
+            if is_complete(&input) {
+                if self.run_input(&std::mem::take(&mut input))? == Next::Quit {
+                    return Ok(());
+                }
+            } else {
+                input.push('\n');
+            }
+        }
+        self.run_input(&input).map(|_| ())
+    }
+
+    fn welcome(&self) -> Outcome {
+        let mut out = Output::standard();
+        writeln!(
+            out,
+            "Vervet {}, {} statements. A query ends with ; or an empty line; .help lists commands.",
+            env!("CARGO_PKG_VERSION"),
+            output::count(self.database.snapshot().statement_count()),
+        )?;
+        out.finish()
+    }
+
+    fn run_input(&mut self, input: &str) -> Outcome<Next> {
+        let text = input.trim();
+        if text.is_empty() {
+            return Ok(Next::More);
+        }
+        if text.starts_with('.') {
+            let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+            return self.command(command, rest.trim());
+        }
+        self.query(without_semicolon(input)).map(|()| Next::More)
+    }
+
+    fn query(&self, text: &str) -> Outcome {
+        let running = interrupt::start();
+        let mut out = Output::standard();
+        let started = Instant::now();
+        let rows = query::run_on(&self.database, text, &self.options(&running), self.format, &mut out)?;
+        let elapsed = started.elapsed();
+        drop(running);
+        if self.timing {
+            writeln!(io::stderr(), "{} rows in {}", output::count(rows), output::time(elapsed))?;
+        }
+        out.finish()
+    }
+
+    fn options(&self, running: &interrupt::Running) -> QueryOptions {
+        let mut options = QueryOptions::default().with_cancel(&running.token);
+        options.prefixes =
+            well_known_prefixes().iter().map(|&(name, iri)| (name.to_owned(), iri.to_owned())).collect();
+        options
+    }
+
+    fn command(&mut self, command: &str, argument: &str) -> Outcome<Next> {
+        let mut out = Output::standard();
+        match command {
+            ".help" => {
+                for (command, meaning) in COMMANDS {
+                    writeln!(out, "{command:16}  {meaning}")?;
+                }
+            }
+            ".quit" | ".exit" => return Ok(Next::Quit),
+            ".prefixes" => {
+                for (prefix, iri) in well_known_prefixes() {
+                    writeln!(out, "{:10}  <{iri}>", format!("{prefix}:"))?;
+                }
+            }
+            ".info" => info::Facts::collect(&self.database)?.write_text(false, &mut out)?,
+            ".explain" => {
+                let running = interrupt::start();
+                let plan = self.database.explain(without_semicolon(argument), &self.options(&running))?;
+                writeln!(out, "{}", plan.trim_end())?;
+            }
+            ".format" => match argument.parse() {
+                Ok(format) => self.format = Some(format),
+                Err(_) => return Err(unknown(argument, "known are table, tsv, csv, json, xml, nt, turtle")),
+            },
+            ".timing" => match argument {
+                "on" => self.timing = true,
+                "off" => self.timing = false,
+                _ => return Err(unknown(argument, "write .timing on or .timing off")),
+            },
+            _ => return Err(unknown(command, ".help lists the commands")),
+        }
+        out.finish()?;
+        Ok(Next::More)
+    }
+}
+
+fn unknown(word: &str, hint: &str) -> Failure {
+    Error::new(ErrorKind::Input, format!("unknown: \"{word}\"")).with_hint(hint).into()
+}
+
+/// The query without the `;` that ended its input; columns and lines of errors stay what they are.
+fn without_semicolon(text: &str) -> &str {
+    let text = text.trim_end();
+    text.strip_suffix(';').unwrap_or(text)
+}
+
+fn line_error(error: ReadlineError) -> Error {
+    Error::new(ErrorKind::Io, format!("could not read the terminal: {error}"))
+}
+
+/// Where state of programs is kept: `$XDG_STATE_HOME/vervet/history`, else below `~/.local/state`.
+fn history_file() -> Option<PathBuf> {
+    let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;
+    Some(state.join("vervet/history"))
+}

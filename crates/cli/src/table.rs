@@ -1,0 +1,80 @@
+//! Aligned tables for people.
+
+use std::io::{self, Write};
+
+/// Rows of text under headers; columns of numbers are aligned to the right.
+#[derive(Debug)]
+pub(crate) struct Table {
+    headers: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+#[derive(Debug)]
+struct Column {
+    name: &'static str,
+    right: bool,
+}
+
+impl Table {
+    /// A table with these headers; one that starts with `>` makes a column of numbers.
+    pub(crate) fn new(headers: &[&'static str]) -> Self {
+        let column = |name: &&'static str| match name.strip_prefix('>') {
+            Some(name) => Column { name, right: true },
+            None => Column { name, right: false },
+        };
+        Self { headers: headers.iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Writes the table, every line behind `indent`.
+    pub(crate) fn write(&self, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+        let widths: Vec<usize> = (self.headers.iter().enumerate())
+            .map(|(i, column)| {
+                let cells = self.rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
+                cells.max().unwrap_or(0).max(column.name.chars().count())
+            })
+            .collect();
+        let headers: Vec<String> = self.headers.iter().map(|column| column.name.to_owned()).collect();
+        let rules: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
+        for row in [&headers, &rules].into_iter().chain(&self.rows) {
+            let mut line = String::from(indent);
+            for ((cell, column), &width) in row.iter().zip(&self.headers).zip(&widths) {
+                let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
+                if column.right {
+                    line.push_str(&padding);
+                    line.push_str(cell);
+                } else {
+                    line.push_str(cell);
+                    line.push_str(&padding);
+                }
+                line.push_str("  ");
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() -> io::Result<()> {
+        let mut table = Table::new(&["city", ">routes"]);
+        table.row(["Zürich".to_owned(), "7".to_owned()]);
+        table.row(["Wien".to_owned(), "1,234,567".to_owned()]);
+        let mut out = Vec::new();
+        table.write("  ", &mut out)?;
+        let text = String::from_utf8(out).expect("tables are text");
+        assert_eq!(
+            text,
+            "  city       routes\n  ──────  ─────────\n  Zürich          7\n  Wien    1,234,567\n"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Little-endian loads that cannot fail, and a reader for metadata that can.
+
+/// Bytes that must follow every packed structure in its section.
+pub const PADDING: usize = 8;
+
+/// Metadata that contradicts itself or the length of its section; says what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Damaged(pub &'static str);
+
+/// The 8 bytes at `at` as a little-endian number; 0 if they are not all there.
+#[inline(always)]
+#[must_use]
+pub fn load_u64(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        Some(chunk) => u64::from_le_bytes(*chunk),
+        None => 0,
+    }
+}
+
+/// Appends a number, little-endian.
+pub fn write_u64(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Reads metadata front to back.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the start of `bytes`.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next number, as [`write_u64`] has written it.
+    ///
+    /// # Errors
+    /// The metadata ends before it.
+    pub fn u64(&mut self) -> Result<u64, Damaged> {
+        let (chunk, rest) = self.rest.split_first_chunk::<8>().ok_or(Damaged("metadata ends early"))?;
+        self.rest = rest;
+        Ok(u64::from_le_bytes(*chunk))
+    }
+
+    /// The next number, as a length or an offset in memory.
+    ///
+    /// # Errors
+    /// As [`Reader::u64`]; a number that no memory can hold.
+    pub fn length(&mut self) -> Result<usize, Damaged> {
+        usize::try_from(self.u64()?).map_err(|_| Damaged("length too large for this machine"))
+    }
+
+    /// The next number, as the length of a list whose elements take at least 8 bytes each.
+    ///
+    /// # Errors
+    /// As [`Reader::u64`]; a list longer than what is left, so that a caller may allocate for it.
+    pub fn list_length(&mut self) -> Result<usize, Damaged> {
+        let length = self.length()?;
+        if length > self.rest.len() / 8 {
+            return Err(Damaged("list longer than its metadata"));
+        }
+        Ok(length)
+    }
+
+    /// Nothing may be left.
+    ///
+    /// # Errors
+    /// Something is left.
+    pub fn finish(self) -> Result<(), Damaged> {
+        if self.rest.is_empty() { Ok(()) } else { Err(Damaged("metadata longer than its content")) }
+    }
+}

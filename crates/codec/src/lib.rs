@@ -1,0 +1,27 @@
+//! Packed arrays, code tables and key sets: what a base segment is made of.
+//!
+//! # Shape
+//! Every structure is bytes in a *section* and a small descriptor that holds offsets into it, never
+//! pointers; so the same bytes may lie on the heap, in a mapped file or in the memory of a peer. A
+//! descriptor is written to and read from the metadata of the section; a *view* is a descriptor and the
+//! bytes together, made once for a batch of accesses.
+//! # Invariants
+//! 1. Reading a descriptor checks that all its bytes lie inside the section and that [`PADDING`] more
+//!    bytes follow, so that an 8-byte load of any element stays inside.
+//! 2. No access panics, whatever the bytes are: an access out of range gives 0 (or no position).
+//!    Contents are guarded by the checksum of the section, not here.
+//! # Not here
+//! Ids, files, checksums. Bit-packed and Elias-Fano codes for a cold tier.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod codes;
+mod keys;
+mod packed;
+mod sparse;
+
+pub use bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
+pub use codes::{Codes, CodesView};
+pub use keys::{Bitmap, BitmapView, KeyPart, KeySet, KeySetView, Locate, NONE, PartsView, RangeView};
+pub use packed::{Packed, PackedView};
+pub use sparse::{Sparse, SparseView};

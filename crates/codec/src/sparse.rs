@@ -1,0 +1,141 @@
+//! A sorted set of numbers that are far apart: packed, with a directory over their high bits.
+//!
+//! # Shape
+//! `values`: the numbers, packed. `directory[b]`: position of the first value whose distance from the
+//! minimum has high bits `b` or more; one bucket for about 8 values if they were spread evenly.
+//! # Cost
+//! One directory access, then a binary search in one bucket: 2 to 3 cache misses for even data, and a
+//! plain binary search in the worst case. Space: `width + directory width / 8` bytes for each number.
+
+use crate::bytes::{Damaged, Reader, write_u64};
+use crate::keys::{Locate, NONE};
+use crate::packed::{Packed, PackedView};
+
+/// Values in one bucket of the directory, if they were spread evenly.
+const BUCKET_VALUES: u64 = 8;
+
+/// Where a sparse set lies in its section.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sparse {
+    values: Packed,
+    directory: Packed,
+    shift: u32,
+    span: u64,
+}
+
+impl Sparse {
+    /// Appends `values`: distinct, ascending, at least one.
+    pub fn write(values: &[u64], body: &mut Vec<u8>) -> Self {
+        let minimum = values.first().copied().unwrap_or(0);
+        let span = values.last().copied().unwrap_or(0).saturating_sub(minimum);
+        let buckets = (values.len() as u64 / BUCKET_VALUES).max(1);
+        let mut shift = 0;
+        while span >> shift >= buckets {
+            shift += 1;
+        }
+        let mut directory: Vec<u64> = Vec::new();
+        for (position, value) in values.iter().enumerate() {
+            let bucket = (value - minimum) >> shift;
+            while directory.len() as u64 <= bucket {
+                directory.push(position as u64);
+            }
+        }
+        directory.push(values.len() as u64);
+        let values = Packed::write(values.iter().copied(), values.len(), minimum, minimum + span, body);
+        Self { values, directory: Packed::write_slice(&directory, body), shift, span }
+    }
+
+    /// Appends the descriptor.
+    pub fn write_meta(&self, meta: &mut Vec<u8>) {
+        self.values.write_meta(meta);
+        self.directory.write_meta(meta);
+        write_u64(u64::from(self.shift), meta);
+        write_u64(self.span, meta);
+    }
+
+    /// Reads a descriptor of a section of `section_bytes`.
+    ///
+    /// # Errors
+    /// The set would not lie inside the section.
+    pub fn read_meta(meta: &mut Reader<'_>, section_bytes: usize) -> Result<Self, Damaged> {
+        let values = Packed::read_meta(meta, section_bytes)?;
+        let directory = Packed::read_meta(meta, section_bytes)?;
+        let shift = u32::try_from(meta.u64()?).map_err(|_| Damaged("directory shift"))?;
+        let span = meta.u64()?;
+        if shift > 63
+            || (span >> shift).saturating_add(2) > directory.len() as u64
+            || u32::try_from(values.len()).is_err()
+        {
+            return Err(Damaged("directory of a sparse key set"));
+        }
+        Ok(Self { values, directory, shift, span })
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are no values.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Bytes for values and directory.
+    #[must_use]
+    pub const fn size_bytes(&self) -> usize {
+        self.values.size_bytes() + self.directory.size_bytes()
+    }
+
+    /// The set in the bytes of its section.
+    #[inline]
+    #[must_use]
+    pub fn view<'a>(&self, section: &'a [u8]) -> SparseView<'a> {
+        SparseView {
+            values: self.values.view(section),
+            directory: self.directory.view(section),
+            shift: self.shift,
+            span: self.span,
+        }
+    }
+}
+
+/// A sparse set to read from.
+#[derive(Clone, Copy, Debug)]
+pub struct SparseView<'a> {
+    values: PackedView<'a>,
+    directory: PackedView<'a>,
+    shift: u32,
+    span: u64,
+}
+
+impl SparseView<'_> {
+    /// The value at `position`.
+    #[inline]
+    #[must_use]
+    pub fn key(&self, position: usize) -> u64 {
+        self.values.get(position)
+    }
+}
+
+impl Locate for SparseView<'_> {
+    #[inline(always)]
+    fn position(&self, key: u64) -> u32 {
+        let distance = key.wrapping_sub(self.values.minimum());
+        if distance > self.span {
+            return NONE;
+        }
+        let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let bucket = index(distance >> self.shift);
+        let start = index(self.directory.get(bucket)).min(self.values.len());
+        let end = index(self.directory.get(bucket + 1)).min(self.values.len());
+        let position = self.values.lower_bound(start, end, key);
+        if position < end && self.values.get(position) == key {
+            u32::try_from(position).unwrap_or(NONE)
+        } else {
+            NONE
+        }
+    }
+}

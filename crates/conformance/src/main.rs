@@ -1,0 +1,52 @@
+//! `vervet-conformance SUITE`: runs a suite and prints counts by category, every failure with its reason,
+//! and a last line `N passed, M failed`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use vervet::Database;
+use vervet_conformance::{Report, lubm, random, test_data};
+
+const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | random [CASES [FIRST-SEED]]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(report) => {
+            println!("{report}");
+            if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<Report, String> {
+    let number = |text: &String| text.parse::<u64>().map_err(|_| format!("not a number: {text}"));
+    let mut report = Report::default();
+    match arguments.split_first() {
+        Some((suite, scales)) if suite == "lubm" => {
+            let data = test_data().ok_or("the LUBM data is not there: set VERVET_TEST_DATA")?.join("data");
+            let all = ["1", "10", "40"].map(str::to_owned);
+            for scale in if scales.is_empty() { &all } else { scales } {
+                let scale = u32::try_from(number(scale)?).map_err(|error| error.to_string())?;
+                lubm::run(&data, scale, &Database::in_memory(), &mut report)?;
+            }
+        }
+        Some((suite, rest)) if suite == "random" => {
+            let cases = rest.first().map_or(Ok(20_000), number)?;
+            let first = rest.get(1).map_or(Ok(1), number)?;
+            println!("cases with seeds {first} to {}", first + cases - 1);
+            for seed in first..first + cases {
+                match random::case(seed) {
+                    Ok(true) => report.add("compared", "", Ok(())),
+                    Ok(false) => report.add("refused by both", "", Ok(())),
+                    Err(difference) => report.add("compared", &format!("seed {seed}"), Err(difference)),
+                }
+            }
+        }
+        _ => return Err(USAGE.to_owned()),
+    }
+    Ok(report)
+}

@@ -1,0 +1,419 @@
+//! Random graphs and random queries against Oxigraph.
+//!
+//! A case is a small graph and a query text, both made from one number; both engines parse the same text,
+//! and the answers are compared as bags of rows (as bags of cut length where `LIMIT` leaves a choice).
+//! The graphs are dense and the vocabulary small, so that joins meet, and values are of many types, so
+//! that comparisons do too.
+
+use oxigraph::sparql::{QueryResults, SparqlEvaluator};
+use oxigraph::store::Store;
+use oxrdf::{Term, vocab::xsd};
+use std::fmt::Write;
+use vervet::{Answer, Database, Format};
+
+/// Splitmix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).unwrap_or(0)
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+}
+
+const VERTICES: usize = 7;
+const PREDICATES: usize = 4;
+const GRAPHS: usize = 2;
+const VARIABLES: [&str; 6] = ["?a", "?b", "?c", "?d", "?e", "?f"];
+/// Canonical forms only: Oxigraph gives numbers back in its own form, Vervet as they were written.
+const LITERALS: [&str; 13] = [
+    "1",
+    "2",
+    "10",
+    "2.5",
+    "\"1.5\"^^<http://www.w3.org/2001/XMLSchema#double>",
+    "\"a\"",
+    "\"b\"",
+    "\"a longer string\"",
+    "\"a\"@en",
+    "\"b\"@de",
+    "true",
+    "\"2020-01-01T00:00:00Z\"^^<http://www.w3.org/2001/XMLSchema#dateTime>",
+    "\"x\"^^<urn:t>",
+];
+
+fn vertex(random: &mut Random) -> String {
+    format!("<urn:v{}>", random.below(VERTICES))
+}
+
+fn predicate(random: &mut Random) -> String {
+    if random.chance(20) {
+        "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>".to_owned()
+    } else {
+        format!("<urn:p{}>", random.below(PREDICATES))
+    }
+}
+
+fn object(random: &mut Random, predicate: &str) -> String {
+    if predicate.ends_with("type>") {
+        format!("<urn:C{}>", random.below(3))
+    } else if random.chance(35) {
+        random.pick(&LITERALS).to_owned()
+    } else {
+        vertex(random)
+    }
+}
+
+/// A graph as TriG.
+fn graph(random: &mut Random) -> String {
+    let mut text = String::new();
+    let statements = random.below(40);
+    for _ in 0..statements {
+        let predicate = predicate(random);
+        let statement = format!("{} {predicate} {} .", vertex(random), object(random, &predicate));
+        // Writing to a `String` cannot fail.
+        let _ = if random.chance(20) {
+            writeln!(text, "<urn:g{}> {{ {statement} }}", random.below(GRAPHS))
+        } else {
+            writeln!(text, "{statement}")
+        };
+    }
+    text
+}
+
+fn variable(random: &mut Random) -> &'static str {
+    VARIABLES[random.below(VARIABLES.len())]
+}
+
+fn pattern(random: &mut Random) -> String {
+    let predicate = if random.chance(8) { variable(random).to_owned() } else { predicate(random) };
+    let subject = if random.chance(85) { variable(random).to_owned() } else { vertex(random) };
+    let object =
+        if random.chance(75) { variable(random).to_owned() } else { object(random, &predicate) };
+    format!("{subject} {predicate} {object} .")
+}
+
+fn patterns(random: &mut Random) -> String {
+    let count = 1 + random.below(3);
+    (0..count).map(|_| pattern(random)).collect::<Vec<_>>().join(" ")
+}
+
+fn expression(random: &mut Random, depth: usize) -> String {
+    let atom = |random: &mut Random| {
+        if random.chance(70) { variable(random).to_owned() } else { random.pick(&LITERALS).to_owned() }
+    };
+    if depth == 0 {
+        return match random.below(8) {
+            0 => format!("BOUND({})", variable(random)),
+            1 => format!("isIRI({})", variable(random)),
+            2 => format!("isLiteral({})", variable(random)),
+            3 => format!("{} IN ({}, {})", atom(random), atom(random), atom(random)),
+            4 => format!("sameTerm({}, {})", atom(random), atom(random)),
+            _ => format!("{} {} {}", atom(random), random.pick(&["=", "!=", "<", "<=", ">", ">="]), atom(random)),
+        };
+    }
+    match random.below(6) {
+        0 => format!("({} && {})", expression(random, depth - 1), expression(random, depth - 1)),
+        1 => format!("({} || {})", expression(random, depth - 1), expression(random, depth - 1)),
+        2 => format!("!({})", expression(random, depth - 1)),
+        3 => format!("COALESCE({}, {})", expression(random, depth - 1), expression(random, depth - 1)),
+        4 => format!("IF({}, {}, {})", expression(random, depth - 1), atom(random), atom(random)),
+        _ => expression(random, 0),
+    }
+}
+
+fn value_expression(random: &mut Random) -> String {
+    let v = variable(random);
+    let w = variable(random);
+    match random.below(9) {
+        0 => format!("{v} + {w}"),
+        1 => format!("{v} * 2"),
+        2 => format!("STR({v})"),
+        3 => format!("DATATYPE({v})"),
+        4 => format!("LANG({v})"),
+        5 => format!("STRLEN(STR({v}))"),
+        6 => format!("COALESCE({v}, {w})"),
+        7 => format!("CONCAT(STR({v}), \"-\", STR({w}))"),
+        _ => expression(random, 1),
+    }
+}
+
+/// A group, without its braces. `fresh` numbers the variables that BIND and sub-queries make.
+fn group(random: &mut Random, depth: usize, fresh: &mut usize) -> String {
+    let mut parts = vec![if random.chance(90) { patterns(random) } else { String::new() }];
+    for _ in 0..random.below(3) {
+        let part = match random.below(if depth == 0 { 3 } else { 11 }) {
+            0 => format!("FILTER({})", expression(random, depth.min(1))),
+            1 => {
+                *fresh += 1;
+                format!("BIND({} AS ?x{fresh})", value_expression(random))
+            }
+            2 => match random.chance(50) {
+                true => format!("VALUES {} {{ {} {} }}", variable(random), vertex(random), random.pick(&LITERALS)),
+                false => format!(
+                    "VALUES ({} {}) {{ ({} UNDEF) (UNDEF {}) ({} {}) }}",
+                    "?a",
+                    "?b",
+                    vertex(random),
+                    random.pick(&LITERALS),
+                    vertex(random),
+                    vertex(random)
+                ),
+            },
+            3 | 4 => format!("OPTIONAL {{ {} }}", group(random, depth - 1, fresh)),
+            5 | 6 => format!(
+                "{{ {} }} UNION {{ {} }}",
+                group(random, depth - 1, fresh),
+                group(random, depth - 1, fresh)
+            ),
+            7 => format!("MINUS {{ {} }}", group(random, depth - 1, fresh)),
+            8 => format!("{{ {} }}", group(random, depth - 1, fresh)),
+            9 => {
+                let name = match random.chance(50) {
+                    true => variable(random).to_owned(),
+                    false => format!("<urn:g{}>", random.below(GRAPHS)),
+                };
+                format!("GRAPH {name} {{ {} }}", patterns(random))
+            }
+            _ => {
+                let distinct = if random.chance(40) { "DISTINCT " } else { "" };
+                let (v, w) = (variable(random), variable(random));
+                let inner = group(random, depth - 1, fresh);
+                match random.chance(30) {
+                    true => {
+                        *fresh += 1;
+                        format!("{{ SELECT {v} (COUNT({w}) AS ?n{fresh}) {{ {inner} }} GROUP BY {v} }}")
+                    }
+                    false => format!("{{ SELECT {distinct}{v} {w} {{ {inner} }} }}"),
+                }
+            }
+        };
+        parts.push(part);
+    }
+    parts.join(" ")
+}
+
+/// A query, and whether `LIMIT` or `OFFSET` leaves open which rows come.
+fn query(random: &mut Random) -> (String, bool) {
+    let mut fresh = 0;
+    let depth = 1 + random.below(2);
+    let inner = group(random, depth, &mut fresh);
+    if random.chance(25) {
+        let key = variable(random);
+        let of = variable(random);
+        let distinct = if random.chance(30) { "DISTINCT " } else { "" };
+        let aggregate = match random.below(6) {
+            0 => "COUNT(*)".to_owned(),
+            1 => format!("SUM({distinct}{of})"),
+            2 => format!("MIN({of})"),
+            3 => format!("MAX({of})"),
+            4 => format!("AVG({distinct}{of})"),
+            _ => format!("COUNT({distinct}{of})"),
+        };
+        if random.chance(30) {
+            return (format!("SELECT ({aggregate} AS ?r) WHERE {{ {inner} }}"), false);
+        }
+        let having = if random.chance(30) { " HAVING (COUNT(*) > 1)" } else { "" };
+        return (format!("SELECT {key} ({aggregate} AS ?r) WHERE {{ {inner} }} GROUP BY {key}{having}"), false);
+    }
+    if random.chance(8) {
+        return (format!("ASK {{ {inner} }}"), false);
+    }
+    let distinct = if random.chance(30) { "DISTINCT " } else { "" };
+    let columns = if random.chance(60) { "*".to_owned() } else { format!("{} {}", "?a", "?c") };
+    let mut text = format!("SELECT {distinct}{columns} WHERE {{ {inner} }}");
+    if random.chance(25) {
+        let _ = write!(text, " ORDER BY {}", variable(random));
+    }
+    let limited = random.chance(15);
+    if limited {
+        let _ = write!(text, " LIMIT {}", random.below(6));
+    }
+    (text, limited)
+}
+
+/// What an engine answered, made comparable.
+#[derive(PartialEq, Eq, Debug)]
+enum Outcome {
+    Boolean(bool),
+    Rows(Vec<String>),
+    Refused(String),
+}
+
+fn row<'a>(cells: impl Iterator<Item = (&'a str, Option<Term>)>) -> String {
+    let mut cells: Vec<String> =
+        cells.filter_map(|(name, term)| Some(format!("{name}={}", canonical(&term?)))).collect();
+    cells.sort();
+    cells.join(" ")
+}
+
+/// Numbers that an engine has computed are compared by value: canonical forms are a matter of taste.
+fn canonical(term: &Term) -> String {
+    if let Term::Literal(literal) = term {
+        let datatype = literal.datatype();
+        if (datatype == xsd::DECIMAL || datatype == xsd::DOUBLE || datatype == xsd::FLOAT)
+            && let Ok(value) = literal.value().parse::<f64>()
+        {
+            return format!("{value:.9e}^^{}", datatype.as_str());
+        }
+    }
+    term.to_string()
+}
+
+fn ours(database: &Database, text: &str) -> Outcome {
+    match database.query(text) {
+        Ok(Answer::Boolean(value)) => Outcome::Boolean(value),
+        Ok(Answer::Solutions(solutions)) => {
+            let mut rows = Vec::new();
+            for solution in solutions.rows() {
+                let cells: Result<Vec<_>, _> = (solutions.variables().iter())
+                    .map(|name| solution.get(name).map(|term| (name.as_str(), term)))
+                    .collect();
+                match cells {
+                    Ok(cells) => rows.push(row(cells.into_iter())),
+                    Err(error) => return Outcome::Refused(error.to_string()),
+                }
+            }
+            rows.sort();
+            Outcome::Rows(rows)
+        }
+        Ok(Answer::Graph(_)) => Outcome::Refused("a graph".to_owned()),
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+fn theirs(store: &Store, text: &str) -> Outcome {
+    let query = match SparqlEvaluator::new().parse_query(text) {
+        Ok(query) => query,
+        Err(error) => return Outcome::Refused(error.to_string()),
+    };
+    match query.on_store(store).execute() {
+        Ok(QueryResults::Boolean(value)) => Outcome::Boolean(value),
+        Ok(QueryResults::Solutions(solutions)) => {
+            let mut rows = Vec::new();
+            for solution in solutions {
+                match solution {
+                    Ok(solution) => {
+                        rows.push(row(solution.iter().map(|(name, term)| (name.as_str(), Some(term.clone())))));
+                    }
+                    Err(error) => return Outcome::Refused(error.to_string()),
+                }
+            }
+            rows.sort();
+            Outcome::Rows(rows)
+        }
+        Ok(QueryResults::Graph(_)) => Outcome::Refused("a graph".to_owned()),
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+/// Runs the case that `seed` makes. `Ok(false)`: both engines refused the text, so nothing was compared.
+///
+/// # Errors
+/// The graph, the query, and what the engines answered, where they differ.
+pub fn case(seed: u64) -> Result<bool, String> {
+    let mut random = Random(seed);
+    let trig = graph(&mut random);
+    let (text, limited) = query(&mut random);
+    let store = Store::new().map_err(|error| error.to_string())?;
+    store
+        .load_from_slice(oxigraph::io::RdfFormat::TriG, trig.as_bytes())
+        .map_err(|error| format!("the graph of seed {seed} is malformed: {error}"))?;
+    let database = Database::in_memory();
+    database.load_text(Format::TriG, &trig).map_err(|error| format!("seed {seed}: {error}\n{trig}"))?;
+    let (ours, theirs) = (ours(&database, &text), theirs(&store, &text));
+    let agree = match (&ours, &theirs) {
+        (Outcome::Refused(_), Outcome::Refused(_)) => return Ok(false),
+        (Outcome::Rows(ours), Outcome::Rows(theirs)) if limited => ours.len() == theirs.len(),
+        (ours, theirs) => ours == theirs,
+    };
+    if agree {
+        return Ok(true);
+    }
+    let plan = database.explain(&text, &vervet::QueryOptions::default()).unwrap_or_else(|error| error.to_string());
+    Err(format!("seed {seed}\n{trig}\n{text}\n{}\n{plan}", difference(&ours, &theirs)))
+}
+
+/// The first rows that only one of two answers has.
+fn difference(ours: &Outcome, theirs: &Outcome) -> String {
+    let (Outcome::Rows(ours), Outcome::Rows(theirs)) = (ours, theirs) else {
+        return format!("vervet:   {ours:?}\noxigraph: {theirs:?}").chars().take(1000).collect();
+    };
+    let only = |a: &[String], b: &[String]| {
+        let mut left = b.to_vec();
+        let only: Vec<String> = (a.iter())
+            .filter(|row| match left.iter().position(|other| other == *row) {
+                Some(at) => {
+                    left.swap_remove(at);
+                    false
+                }
+                None => true,
+            })
+            .take(3)
+            .cloned()
+            .collect();
+        only.join("\n    ")
+    };
+    format!(
+        "vervet has {} rows, oxigraph {}\nonly vervet:\n    {}\nonly oxigraph:\n    {}",
+        ours.len(),
+        theirs.len(),
+        only(ours, theirs),
+        only(theirs, ours)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_valid_and_differ() {
+        let mut texts = std::collections::BTreeSet::new();
+        for seed in 0..200 {
+            let mut random = Random(seed);
+            let trig = graph(&mut random);
+            let quads: Result<Vec<_>, _> =
+                oxigraph::io::RdfParser::from_format(oxigraph::io::RdfFormat::TriG).for_slice(trig.as_bytes()).collect();
+            assert!(quads.is_ok(), "seed {seed}: {trig}");
+            texts.insert(query(&mut random).0);
+        }
+        assert!(texts.len() > 190);
+    }
+
+    /// Random queries on random graphs: the same answers as Oxigraph. Set VERVET_RANDOM_SEED to start
+    /// elsewhere and VERVET_RANDOM_CASES to run more.
+    #[test]
+    fn random_queries_agree_with_oxigraph() {
+        let number = |name: &str, default: u64| {
+            std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+        };
+        let start = number("VERVET_RANDOM_SEED", 1);
+        let count = number("VERVET_RANDOM_CASES", 1000);
+        println!("cases {start} to {}", start + count);
+        let mut compared = 0_u64;
+        for seed in start..start + count {
+            match case(seed) {
+                Ok(true) => compared += 1,
+                Ok(false) => {}
+                Err(difference) => panic!("{difference}"),
+            }
+        }
+        assert!(compared * 2 > count, "only {compared} of {count} cases compared anything");
+    }
+}

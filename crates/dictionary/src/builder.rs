@@ -1,0 +1,385 @@
+//! A dictionary that grows: the hot path of loading.
+//!
+//! # Shape
+//! `arena`: one record for each term in order of first sight: hash (8 bytes), number (4), kind (4),
+//! length (4), text. `slots`: open addressing with linear probing; a slot is 24 low bits of the hash and
+//! 40 bits of `offset in the arena + 1`; 0 is empty. The high bits of the hash choose the slot.
+//! # Invariants
+//! 1. Vertices and literals are numbered densely from 0, each in the order of the arena.
+//! 2. At most 3/4 of the slots are full.
+//! # Cost
+//! A known term: one cache miss for its slot, one or two for its record. Memory: the text, 20 bytes, and
+//! 11 to 21 bytes of slots for each term.
+//! # Not here
+//! The bytes of the finished dictionary (see `encode`).
+
+use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, with_literal_kind};
+use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
+use oxrdf::TermRef;
+use rustc_hash::FxHashMap;
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, TermParts};
+
+const OFFSET_BITS: u32 = 40;
+const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
+const SLOTS_MIN: usize = 1 << 8;
+pub(crate) const RECORD_HEADER_BYTES: usize = 20;
+/// Longer terms are refused.
+const TEXT_BYTES_MAX: usize = 1 << 30;
+
+pub(crate) const KIND_IRI: u32 = 0;
+pub(crate) const KIND_BLANK: u32 = 1;
+pub(crate) const KIND_STRING: u32 = 2;
+/// Kinds from here on are places in [`DictionaryBuilder::kinds`].
+pub(crate) const KIND_FIRST_OWN: u32 = 3;
+
+/// Numbers terms in order of first sight. See the header of this file.
+#[derive(Debug)]
+pub struct DictionaryBuilder {
+    arena: Vec<u8>,
+    slots: Vec<u64>,
+    shift: u32,
+    kinds: Vec<OwnKind>,
+    kind_numbers: FxHashMap<OwnKind, u32>,
+    vertices: u32,
+    literals: u32,
+}
+
+/// A language tag or datatype.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct OwnKind {
+    pub(crate) is_language: bool,
+    pub(crate) detail: String,
+}
+
+/// A term in the arena.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'a> {
+    pub(crate) hash: u64,
+    pub(crate) number: u32,
+    pub(crate) kind: u32,
+    /// UTF-8.
+    pub(crate) text: &'a [u8],
+}
+
+impl Record<'_> {
+    pub(crate) fn is_vertex(&self) -> bool {
+        self.kind <= KIND_BLANK
+    }
+
+    fn id(&self) -> Id {
+        let number = u64::from(self.number);
+        if self.is_vertex() { Id::vertex(number) } else { Id::literal(number) }
+    }
+}
+
+impl Default for DictionaryBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl DictionaryBuilder {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            arena: Vec::new(),
+            slots: vec![0; SLOTS_MIN],
+            shift: u64::BITS - SLOTS_MIN.trailing_zeros(),
+            kinds: Vec::new(),
+            kind_numbers: FxHashMap::default(),
+            vertices: 0,
+            literals: 0,
+        }
+    }
+
+    /// One with the terms of `dictionary` under their ids; new terms are numbered behind them.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    pub fn from_dictionary(dictionary: &Dictionary) -> Result<Self> {
+        let mut builder = Self::new();
+        let mut scratch = String::new();
+        let mut text = String::new();
+        let vertices = (0..dictionary.vertex_count()).map(Id::vertex);
+        for id in vertices.chain((0..dictionary.literal_count()).map(Id::literal)) {
+            let mut interned = Ok(Id::UNBOUND);
+            dictionary.read_term(id, &mut scratch, &mut |parts| {
+                text.clear();
+                parts.write_str(&mut text);
+                interned = match parts {
+                    TermParts::Blank(_) => builder.intern_blank(&text),
+                    TermParts::Literal { kind, .. } => builder.intern_literal(&text, kind),
+                    _ => builder.intern_iri(&text),
+                };
+            })?;
+            if interned? != id {
+                return Err(dictionary.damaged(&format!("{id:?} has the term of another id")));
+            }
+        }
+        Ok(builder)
+    }
+
+    /// The id of an IRI, a new one at first sight; edge IRIs are [`Id::edge`] and have no entry.
+    ///
+    /// # Errors
+    /// Too long a term, or too many.
+    pub fn intern_iri(&mut self, iri: &str) -> Result<Id> {
+        match place_iri(iri, || hash_iri(iri)) {
+            Place::Inside(id) => Ok(id),
+            Place::Entry(key) => self.intern(&key),
+        }
+    }
+
+    /// The id of a blank node by its label, without `_:`.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::intern_iri`].
+    pub fn intern_blank(&mut self, label: &str) -> Result<Id> {
+        self.intern(&blank_key(label, hash_blank(label)))
+    }
+
+    /// The id of a literal; one that fits inside an id has no entry.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::intern_iri`].
+    pub fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id> {
+        match place_literal(value, kind, || hash_literal(value, kind)) {
+            Place::Inside(id) => Ok(id),
+            Place::Entry(key) => self.intern(&key),
+        }
+    }
+
+    /// As [`DictionaryBuilder::intern_iri`] with the [`hash_iri`] of the IRI. Another hash makes an
+    /// entry that nobody finds.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::intern_iri`].
+    pub fn intern_iri_hashed(&mut self, iri: &str, hash: u64) -> Result<Id> {
+        match place_iri(iri, || hash) {
+            Place::Inside(id) => Ok(id),
+            Place::Entry(key) => self.intern(&key),
+        }
+    }
+
+    /// As [`DictionaryBuilder::intern_blank`] with the [`hash_blank`] of the label.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::intern_iri`].
+    pub fn intern_blank_hashed(&mut self, label: &str, hash: u64) -> Result<Id> {
+        self.intern(&blank_key(label, hash))
+    }
+
+    /// As [`DictionaryBuilder::intern_literal`] with the [`hash_literal`] of the literal.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::intern_iri`].
+    pub fn intern_literal_hashed(&mut self, value: &str, kind: LiteralKind<'_>, hash: u64) -> Result<Id> {
+        match place_literal(value, kind, || hash) {
+            Place::Inside(id) => Ok(id),
+            Place::Entry(key) => self.intern(&key),
+        }
+    }
+
+    /// The id of any term but a triple term.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::intern_iri`]; a triple term.
+    pub fn intern_term(&mut self, term: TermRef<'_>) -> Result<Id> {
+        match term {
+            TermRef::NamedNode(iri) => self.intern_iri(iri.as_str()),
+            TermRef::BlankNode(node) => self.intern_blank(node.as_str()),
+            TermRef::Literal(literal) => {
+                with_literal_kind(literal, |kind| self.intern_literal(literal.value(), kind))
+            }
+            _ => Err(Error::new(ErrorKind::Unsupported, "a triple term has no id of its own")
+                .with_hint("state the triple with a reifier: the reifier has an id")),
+        }
+    }
+
+    /// Brings what terms with these hashes will need into the cache: call it with some 16 hashes, then
+    /// intern their terms.
+    pub fn prefetch(&self, hashes: &[u64]) {
+        let mut touched = 0_u8;
+        for batch in hashes.chunks(16) {
+            let mut offsets = [0_u64; 16];
+            for (offset, &hash) in offsets.iter_mut().zip(batch) {
+                *offset = self.slots[self.home(hash)] & OFFSET_MASK;
+            }
+            for offset in offsets {
+                let at = usize::try_from(offset).unwrap_or(usize::MAX);
+                touched ^= self.arena.get(at).copied().unwrap_or_default();
+            }
+        }
+        // Else the compiler would see that nobody wants the loads.
+        std::hint::black_box(touched);
+    }
+
+    /// Number of IRIs and blank nodes.
+    #[must_use]
+    pub fn vertex_count(&self) -> u64 {
+        u64::from(self.vertices)
+    }
+
+    /// Number of literals that are not inside their ids.
+    #[must_use]
+    pub fn literal_count(&self) -> u64 {
+        u64::from(self.literals)
+    }
+
+    /// Memory in use, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.arena.capacity() + self.slots.capacity() * 8
+    }
+
+    /// The image of the file.
+    ///
+    /// # Errors
+    /// None so far; reserved for images that outgrow the format.
+    pub fn finish(self) -> Result<Vec<u8>> {
+        Ok(encode::encode(&self))
+    }
+
+    /// All terms in order of first sight.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let record = self.record(at)?;
+            at += RECORD_HEADER_BYTES + record.text.len();
+            Some(record)
+        })
+    }
+
+    /// The language tag or datatype behind a kind number.
+    pub(crate) fn own_kind(&self, kind: u32) -> Option<&OwnKind> {
+        self.kinds.get(kind.checked_sub(KIND_FIRST_OWN)? as usize)
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        // Lossless: as many high bits as the slots have.
+        usize::try_from(hash >> self.shift).unwrap_or_default()
+    }
+
+    /// The record at this offset; `None` at the end of the arena.
+    #[inline]
+    fn record(&self, at: usize) -> Option<Record<'_>> {
+        let (hash, rest) = self.arena.get(at..)?.split_first_chunk()?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let (kind, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let text = rest.get(..u32::from_le_bytes(*length) as usize)?;
+        Some(Record {
+            hash: u64::from_le_bytes(*hash),
+            number: u32::from_le_bytes(*number),
+            kind: u32::from_le_bytes(*kind),
+            text,
+        })
+    }
+
+    /// The id at `slot` if it is that of `key`.
+    #[inline]
+    fn matches(&self, slot: u64, key: &Key<'_>) -> Option<Id> {
+        if (slot >> OFFSET_BITS) != (key.hash & (u64::MAX >> OFFSET_BITS)) {
+            return None;
+        }
+        let record = self.record(usize::try_from((slot & OFFSET_MASK) - 1).ok()?)?;
+        let same_kind = match key.kind {
+            Kind::Iri => record.kind == KIND_IRI,
+            Kind::Blank => record.kind == KIND_BLANK,
+            Kind::Literal(LiteralKind::String) => record.kind == KIND_STRING,
+            Kind::Literal(LiteralKind::Language(tag)) => {
+                self.own_kind(record.kind).is_some_and(|own| own.is_language && own.detail == tag)
+            }
+            Kind::Literal(LiteralKind::Typed(iri)) => {
+                self.own_kind(record.kind).is_some_and(|own| !own.is_language && own.detail == iri)
+            }
+        };
+        (same_kind && record.text == key.text.as_bytes()).then(|| record.id())
+    }
+
+    #[inline]
+    fn intern(&mut self, key: &Key<'_>) -> Result<Id> {
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(key.hash);
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return self.insert(key, at);
+            }
+            if let Some(id) = self.matches(slot, key) {
+                return Ok(id);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn insert(&mut self, key: &Key<'_>, at: usize) -> Result<Id> {
+        if key.text.len() > TEXT_BYTES_MAX {
+            let what = format!("a term of {} bytes is longer than {TEXT_BYTES_MAX}", key.text.len());
+            return Err(Error::new(ErrorKind::Input, what));
+        }
+        let is_vertex = matches!(key.kind, Kind::Iri | Kind::Blank);
+        let number = if is_vertex { self.vertices } else { self.literals };
+        let offset = self.arena.len() as u64 + 1;
+        if number == u32::MAX || offset > OFFSET_MASK {
+            let what = format!("a dictionary holds at most {} terms of a kind", u32::MAX);
+            return Err(Error::new(ErrorKind::Unsupported, what));
+        }
+        let kind = self.kind_number(key.kind);
+        let length = u32::try_from(key.text.len()).unwrap_or(u32::MAX);
+        let mut header = [0; RECORD_HEADER_BYTES];
+        header[..8].copy_from_slice(&key.hash.to_le_bytes());
+        header[8..12].copy_from_slice(&number.to_le_bytes());
+        header[12..16].copy_from_slice(&kind.to_le_bytes());
+        header[16..].copy_from_slice(&length.to_le_bytes());
+        self.arena.extend_from_slice(&header);
+        self.arena.extend_from_slice(key.text.as_bytes());
+        self.slots[at] = key.hash << OFFSET_BITS | offset;
+        *if is_vertex { &mut self.vertices } else { &mut self.literals } += 1;
+        let terms = self.vertices as usize + self.literals as usize;
+        if terms > self.slots.len() / 4 * 3 {
+            self.grow();
+        }
+        let number = u64::from(number);
+        Ok(if is_vertex { Id::vertex(number) } else { Id::literal(number) })
+    }
+
+    fn kind_number(&mut self, kind: Kind<'_>) -> u32 {
+        let (is_language, detail) = match kind {
+            Kind::Iri => return KIND_IRI,
+            Kind::Blank => return KIND_BLANK,
+            Kind::Literal(LiteralKind::String) => return KIND_STRING,
+            Kind::Literal(LiteralKind::Language(tag)) => (true, tag),
+            Kind::Literal(LiteralKind::Typed(iri)) => (false, iri),
+        };
+        let own = OwnKind { is_language, detail: detail.to_owned() };
+        if let Some(&number) = self.kind_numbers.get(&own) {
+            return number;
+        }
+        // Fewer kinds than literals, of which there are less than 2^32 - 1; three numbers are taken.
+        let number = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX).saturating_add(KIND_FIRST_OWN);
+        self.kinds.push(own.clone());
+        self.kind_numbers.insert(own, number);
+        number
+    }
+
+    /// Twice as many slots; walks the arena in its order.
+    #[cold]
+    fn grow(&mut self) {
+        let count = self.slots.len() * 2;
+        self.shift -= 1;
+        let mut slots = vec![0; count];
+        let mut offset = 1;
+        for record in self.records() {
+            let mut at = self.home(record.hash);
+            while slots[at] != 0 {
+                at = (at + 1) & (count - 1);
+            }
+            slots[at] = record.hash << OFFSET_BITS | offset;
+            offset += (RECORD_HEADER_BYTES + record.text.len()) as u64;
+        }
+        self.slots = slots;
+    }
+}

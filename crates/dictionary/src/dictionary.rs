@@ -1,0 +1,483 @@
+//! A finished dictionary, read in place.
+//!
+//! # Shape
+//! Vertices and literals are two halves of the same build: blocks of [`BLOCK_TERMS`] records, the offset
+//! of each block, and an index by hash. A block is the lengths of its records, one byte each, and the
+//! records; a record is the number of its template and what fills the template.
+//! # Invariants
+//! 1. What comes out was checked: bounds, checksums (when a block of the file is first touched), UTF-8.
+//! 2. Damage is an error that names the file; it is never a panic and never another term.
+//! # Cost
+//! A term by id: two cache misses (offset, block), then some ns for each number or some dozen for a text.
+//! An id by term: one miss in the index, then two for each candidate; a wrong one in 256 slots. LUBM-40
+//! (2026-11-20, a shared machine under load): ids near each other 38 to 42 ns each, random ones 80 to 155,
+//! an id by term 300 to 420 (the best of nine rounds in each of several runs).
+//! # Source
+//! DESIGN §2 and §3 (number templates).
+
+use crate::DictionaryBuilder;
+use crate::body::Body;
+use crate::encode::{BLOCK_TERMS, LONG, fingerprint, home_slot, index_width, offset_width, slot_count};
+use crate::header::{self, Section};
+use crate::key::{Key, Place, blank_key, place_iri, place_literal, with_literal_kind};
+use crate::number::{read_first_le, read_le, read_varint};
+use crate::template::{self, Template, TemplateKind};
+use crate::{hash_blank, hash_iri, hash_literal};
+use oxrdf::TermRef;
+use vervet_env::Bytes;
+use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts};
+
+/// Terms whose records are found before the first of them is written, so that their misses overlap.
+const WRITE_BATCH: usize = 16;
+/// Enough for two offsets of any width.
+const OFFSETS_BYTES: usize = 16;
+/// So many slots of the index are looked at together.
+const PROBE_SLOTS: u64 = 16;
+const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
+
+/// The map between ids and terms, immutable. See the header of this file.
+#[derive(Debug)]
+pub struct Dictionary {
+    body: Body,
+    templates: Vec<Template>,
+    vertices: Half,
+    literals: Half,
+    file_bytes: u64,
+}
+
+/// Vertices or literals.
+#[derive(Debug)]
+pub(crate) struct Half {
+    pub(crate) terms: u64,
+    pub(crate) index: Section,
+    offsets: Section,
+    records: Section,
+    offset_width: usize,
+    index_width: usize,
+    slots: u64,
+}
+
+/// From the number of a term to its id.
+type MakeId = fn(u64) -> Id;
+
+impl std::fmt::Debug for Section {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "section {}", *self as usize)
+    }
+}
+
+/// A record that has been found but not yet read.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    template: &'a Template,
+    payload: &'a [u8],
+}
+
+impl Half {
+    fn new(terms: u64, sections: [Section; 3], body: &Body) -> Option<Self> {
+        let [offsets, records, index] = sections;
+        let half = Self {
+            terms,
+            index,
+            offsets,
+            records,
+            offset_width: offset_width(body.length(records)),
+            index_width: index_width(terms),
+            slots: slot_count(terms),
+        };
+        // The sections exist, so their lengths bound these products if the counts are right.
+        let blocks = usize::try_from(terms.div_ceil(BLOCK_TERMS as u64)).ok()?;
+        let offsets_bytes = blocks.checked_mul(half.offset_width)?;
+        let index_bytes = usize::try_from(half.slots).ok()?.checked_mul(half.index_width + 1)?;
+        let right = body.length(offsets) == offsets_bytes && body.length(index) == index_bytes;
+        right.then_some(half)
+    }
+}
+
+impl Dictionary {
+    /// Opens the image of a file; `name` is what errors call it. Reads the header and the templates;
+    /// the rest is checked when it is first touched.
+    ///
+    /// # Errors
+    /// Damaged, or written by a newer version.
+    pub fn open(bytes: Bytes, name: &str) -> Result<Self> {
+        let file_bytes = bytes.len() as u64;
+        let layout = header::read(&bytes, name)?;
+        let (vertex_count, literal_count) = (layout.header.vertices, layout.header.literals);
+        let body = Body::new(layout, name);
+        let templates = template::read_all(body.all(Section::Templates)?)
+            .ok_or_else(|| body.damaged("its templates cannot be read"))?;
+        let sections = [Section::VertexOffsets, Section::VertexRecords, Section::VertexIndex];
+        let vertices = Half::new(vertex_count, sections, &body);
+        let sections = [Section::LiteralOffsets, Section::LiteralRecords, Section::LiteralIndex];
+        let literals = Half::new(literal_count, sections, &body);
+        let (Some(vertices), Some(literals)) = (vertices, literals) else {
+            return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
+        };
+        Ok(Self { body, templates, vertices, literals, file_bytes })
+    }
+
+    /// A dictionary without terms.
+    #[must_use]
+    pub fn empty() -> Self {
+        let image = DictionaryBuilder::new().finish().expect("nothing to outgrow the format");
+        Self::open(Bytes::from(image), "empty dictionary").expect("an image just written is whole")
+    }
+
+    /// Number of IRIs and blank nodes.
+    #[must_use]
+    pub fn vertex_count(&self) -> u64 {
+        self.vertices.terms
+    }
+
+    /// Number of literals that are not inside their ids.
+    #[must_use]
+    pub fn literal_count(&self) -> u64 {
+        self.literals.terms
+    }
+
+    /// Sizes in bytes, by name.
+    #[must_use]
+    pub fn parts(&self) -> Vec<(&'static str, u64)> {
+        let named = [
+            ("templates", Section::Templates),
+            ("vertex offsets", Section::VertexOffsets),
+            ("vertex records", Section::VertexRecords),
+            ("vertex index", Section::VertexIndex),
+            ("literal offsets", Section::LiteralOffsets),
+            ("literal records", Section::LiteralRecords),
+            ("literal index", Section::LiteralIndex),
+        ];
+        let mut parts: Vec<_> = named.map(|(name, section)| (name, self.body.length(section) as u64)).into();
+        let body: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+        parts.push(("header and checksums", self.file_bytes - body));
+        parts
+    }
+
+    /// The id of `term`; `None` if it has no entry. A value that fits inside an id always has one, an
+    /// edge IRI too: whether that edge exists is for the caller to know. A triple term has none.
+    ///
+    /// # Errors
+    /// Damaged file.
+    pub fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>> {
+        match term {
+            TermRef::NamedNode(iri) => self.lookup_iri(iri.as_str()),
+            TermRef::BlankNode(node) => self.lookup_blank(node.as_str()),
+            TermRef::Literal(literal) => {
+                with_literal_kind(literal, |kind| self.lookup_literal(literal.value(), kind))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// As [`Dictionary::lookup`] for an IRI.
+    ///
+    /// # Errors
+    /// Damaged file.
+    pub fn lookup_iri(&self, iri: &str) -> Result<Option<Id>> {
+        self.lookup_place(&place_iri(iri, || hash_iri(iri)))
+    }
+
+    /// As [`Dictionary::lookup`] for a blank node by its label, without `_:`.
+    ///
+    /// # Errors
+    /// Damaged file.
+    pub fn lookup_blank(&self, label: &str) -> Result<Option<Id>> {
+        self.lookup_place(&Place::Entry(blank_key(label, hash_blank(label))))
+    }
+
+    /// As [`Dictionary::lookup`] for a literal.
+    ///
+    /// # Errors
+    /// Damaged file.
+    pub fn lookup_literal(&self, value: &str, kind: LiteralKind<'_>) -> Result<Option<Id>> {
+        self.lookup_place(&place_literal(value, kind, || hash_literal(value, kind)))
+    }
+
+    /// Calls `read` with the pieces of the term of `id`, of every kind but computed. `scratch` is
+    /// working space to be kept between calls.
+    ///
+    /// # Errors
+    /// Damaged file; an id that this dictionary never gave out.
+    pub fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        match id.tag() {
+            Tag::Vertex | Tag::Literal => {
+                let found = self.find(id)?;
+                found.template.read(found.payload, scratch, read).ok_or_else(|| self.damaged_record(id))
+            }
+            _ => self.read_inside(id, scratch, read),
+        }
+    }
+
+    /// Appends the N-Triples forms of the terms of `ids` to `out` and the end of each to `ends`.
+    ///
+    /// # Errors
+    /// As [`Dictionary::read_term`]; `out` may then have some of the terms before the one at fault, and
+    /// `ends` their ends.
+    pub fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        // `out` is longer than what is written: zeros from `at` on, into which terms are put.
+        let mut at = out.len();
+        let result =
+            ids.chunks(WRITE_BATCH).try_for_each(|batch| self.write_batch(batch, out, &mut at, ends));
+        out.truncate(at);
+        result
+    }
+
+    fn write_batch(
+        &self,
+        batch: &[Id],
+        out: &mut Vec<u8>,
+        at: &mut usize,
+        ends: &mut Vec<usize>,
+    ) -> Result<()> {
+        if is_scattered(batch) {
+            self.touch(batch);
+        }
+        let mut found = [None; WRITE_BATCH];
+        let mut room = 0;
+        for (found, &id) in found.iter_mut().zip(batch) {
+            if matches!(id.tag(), Tag::Vertex | Tag::Literal) {
+                let record = self.find(id)?;
+                room += record.template.nt_bytes_max().unwrap_or(0);
+                *found = Some(record);
+            }
+        }
+        for (found, &id) in found.iter().zip(batch) {
+            let needed = found.and_then(|found| found.template.nt_bytes_max());
+            if let (Some(Found { template, payload }), Some(needed)) = (found, needed) {
+                if out.len() - *at < needed {
+                    out.resize(*at + room, 0);
+                }
+                *at = template.put_nt(payload, out, *at).ok_or_else(|| self.damaged_record(id))?;
+                room -= needed;
+            } else {
+                // From here on `out` ends where the terms do, also if this one fails half way.
+                out.truncate(*at);
+                match found {
+                    Some(Found { template, payload }) => {
+                        template.append_nt(payload, out).ok_or_else(|| self.damaged_record(id))?;
+                    }
+                    None => {
+                        let mut scratch = String::new();
+                        self.read_inside(id, &mut scratch, &mut |parts| parts.write_nt(out))?;
+                    }
+                }
+                *at = out.len();
+            }
+            ends.push(*at);
+        }
+        Ok(())
+    }
+
+    /// Asks for the blocks of these ids without waiting for any, so that their misses overlap; [`find`]
+    /// does too much in between for that. One million random vertices of LUBM-40, two runs of each: 144
+    /// and 166 ns without this, 95 and 125 with it; ids near each other: 38 and 37, 42 and 40
+    /// (2026-11-20, a shared machine under load).
+    ///
+    /// [`find`]: Dictionary::find
+    #[inline]
+    fn touch(&self, batch: &[Id]) {
+        let mut touched = 0;
+        for &id in batch {
+            let half = match id.tag() {
+                Tag::Vertex => &self.vertices,
+                Tag::Literal => &self.literals,
+                _ => continue,
+            };
+            touched ^= self.body.touch_block(
+                half.offsets,
+                half.records,
+                id.payload() / BLOCK_TERMS as u64,
+                half.offset_width,
+            );
+        }
+        // Else the compiler would see that nobody wants the loads.
+        std::hint::black_box(touched);
+    }
+
+    /// Whether `id` is a blank node; `false` for everything but vertices.
+    ///
+    /// # Errors
+    /// Damaged file; a vertex that this dictionary never gave out.
+    pub fn is_blank(&self, id: Id) -> Result<bool> {
+        Ok(id.is_vertex() && self.find(id)?.template.kind == TemplateKind::Blank)
+    }
+
+    pub(crate) fn damaged(&self, what: &str) -> Error {
+        self.body.damaged(what)
+    }
+
+    pub(crate) fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Both halves, each with what makes an id of its numbers.
+    pub(crate) fn halves(&self) -> [(&Half, MakeId); 2] {
+        [(&self.vertices, Id::vertex), (&self.literals, Id::literal)]
+    }
+
+    #[cold]
+    fn damaged_record(&self, id: Id) -> Error {
+        self.damaged(&format!("the record of {id:?} cannot be read"))
+    }
+
+    /// The term of an id that holds it.
+    fn read_inside(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        if id.tag() == Tag::Edge {
+            read(TermParts::Edge(id.payload()));
+            return Ok(());
+        }
+        let Some(value) = Inline::from_id(id) else { return Err(self.unknown(id)) };
+        scratch.clear();
+        value.write_lexical(scratch);
+        let kind = match value.datatype() {
+            XSD_STRING => LiteralKind::String,
+            iri => LiteralKind::Typed(iri),
+        };
+        read(TermParts::Literal { head: scratch, tail: "", kind });
+        Ok(())
+    }
+
+    #[cold]
+    fn unknown(&self, id: Id) -> Error {
+        Error::internal(format!("{} has no term for the id {id:?}", self.body.name()))
+    }
+
+    /// The record of a vertex or literal.
+    #[inline]
+    fn find(&self, id: Id) -> Result<Found<'_>> {
+        let half = if id.is_vertex() { &self.vertices } else { &self.literals };
+        self.find_in(half, id.payload())?.ok_or_else(|| self.unknown(id))
+    }
+
+    /// The record with this number; `None` if there are not so many.
+    #[inline]
+    fn find_in(&self, half: &Half, number: u64) -> Result<Option<Found<'_>>> {
+        if number >= half.terms {
+            return Ok(None);
+        }
+        // Below the number of terms, which fit the sections of this file.
+        let (Ok(block), Ok(place)) =
+            (usize::try_from(number / BLOCK_TERMS as u64), usize::try_from(number % BLOCK_TERMS as u64))
+        else {
+            return Ok(None);
+        };
+        let at = block * half.offset_width;
+        let left = self.body.length(half.offsets).saturating_sub(at);
+        let offsets = self.body.get(half.offsets, at, left.min(OFFSETS_BYTES))?;
+        // An offset that does not fit is behind the end, as is the largest.
+        let start = usize::try_from(read_first_le(offsets, half.offset_width)).unwrap_or(usize::MAX);
+        let end = match offsets.get(half.offset_width..) {
+            Some(next) if !next.is_empty() => {
+                usize::try_from(read_first_le(next, half.offset_width)).unwrap_or(usize::MAX)
+            }
+            _ => self.body.length(half.records),
+        };
+        let bytes = self.body.get(half.records, start, end.saturating_sub(start))?;
+        let record =
+            record_in(bytes, place).ok_or_else(|| self.damaged("a block of records cannot be read"))?;
+        let mut payload = record;
+        let template = read_varint(&mut payload)
+            .and_then(|template| self.templates.get(usize::try_from(template).ok()?))
+            .ok_or_else(|| self.damaged("a record has no template"))?;
+        Ok(Some(Found { template, payload }))
+    }
+
+    fn lookup_place(&self, place: &Place<'_>) -> Result<Option<Id>> {
+        match place {
+            Place::Inside(id) => Ok(Some(*id)),
+            Place::Entry(key) => {
+                let is_literal = matches!(key.kind, crate::key::Kind::Literal(_));
+                let [vertices, literals] = self.halves();
+                let (half, id) = if is_literal { literals } else { vertices };
+                Ok(self.lookup_in(half, key)?.map(id))
+            }
+        }
+    }
+
+    fn lookup_in(&self, half: &Half, key: &Key<'_>) -> Result<Option<u64>> {
+        let slot_bytes = half.index_width + 1;
+        let mut slot = home_slot(key.hash, half.slots);
+        let mut left = half.slots;
+        while left > 0 {
+            // Some slots at once, up to the end of the index. Lossless: they fit the section.
+            let count = (half.slots - slot).min(PROBE_SLOTS).min(left);
+            let start = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
+            let length = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
+            for bytes in self.body.get(half.index, start, length)?.chunks_exact(slot_bytes) {
+                let (print, stored) = (bytes[0], &bytes[1..]);
+                if print == fingerprint(key.hash) || print == 0 {
+                    let stored = read_le(stored);
+                    if stored == 0 {
+                        return Ok(None);
+                    }
+                    if print == fingerprint(key.hash) && self.has_key(half, stored - 1, key)? {
+                        return Ok(Some(stored - 1));
+                    }
+                }
+            }
+            left -= count;
+            slot = if slot + count == half.slots { 0 } else { slot + count };
+        }
+        Ok(None)
+    }
+
+    fn has_key(&self, half: &Half, number: u64, key: &Key<'_>) -> Result<bool> {
+        let found = self.find_in(half, number)?;
+        let found = found.ok_or_else(|| self.damaged("its index names a term that is not there"))?;
+        found.template.is(key, found.payload).ok_or_else(|| self.damaged("a record cannot be read"))
+    }
+}
+
+/// Whether these ids are probably far from each other: the hardware fetches near ones ahead by itself.
+fn is_scattered(batch: &[Id]) -> bool {
+    const FAR: u64 = 64 * BLOCK_TERMS as u64;
+    match batch {
+        [first, .., last] => first.bits().abs_diff(last.bits()) > FAR,
+        _ => false,
+    }
+}
+
+/// The record at `place` in a block; `None` if the block is damaged.
+#[inline]
+fn record_in(block: &[u8], place: usize) -> Option<&[u8]> {
+    let (lengths, records) = block.split_first_chunk::<BLOCK_TERMS>()?;
+    let all = u128::from_le_bytes(*lengths);
+    let up_to = all & (u128::MAX >> (8 * (BLOCK_TERMS - 1 - place)));
+    if has_long(up_to) {
+        return long_record_in(records, &lengths[..=place]);
+    }
+    let before = up_to ^ (u128::from(lengths[place]) << (8 * place));
+    let start = sum_of_bytes(before);
+    records.get(start..start + usize::from(lengths[place]))
+}
+
+/// Whether one of the bytes is [`LONG`], that is, whether one of the inverted ones is 0.
+#[inline]
+fn has_long(bytes: u128) -> bool {
+    const ONES: u128 = u128::MAX / 255;
+    const _: () = assert!(LONG == 255);
+    let inverted = !bytes;
+    inverted.wrapping_sub(ONES) & !inverted & (ONES << 7) != 0
+}
+
+/// The sum of 16 bytes: pairs, then all pairs at once by a multiplication.
+#[inline]
+fn sum_of_bytes(bytes: u128) -> usize {
+    const EVEN: u128 = u128::MAX / 0x101;
+    let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
+    // Eight sums of at most 510: their sum fits the 16 bits that it lands in.
+    let sum = pairs.wrapping_mul(u128::MAX / 0xFFFF) >> 112;
+    usize::try_from(sum).unwrap_or(usize::MAX)
+}
+
+/// The last of the records with these lengths, some of which are long.
+#[cold]
+fn long_record_in<'a>(mut records: &'a [u8], lengths: &[u8]) -> Option<&'a [u8]> {
+    let mut record: &[u8] = &[];
+    for &length in lengths {
+        let length = if length == LONG { read_varint(&mut records)? } else { u64::from(length) };
+        (record, records) = records.split_at_checked(usize::try_from(length).ok()?)?;
+    }
+    Some(record)
+}

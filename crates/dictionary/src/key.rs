@@ -1,0 +1,167 @@
+//! What a term is looked up by: its kind, its text, and a hash of both.
+//!
+//! # Invariants
+//! 1. One term has one key: `xsd:string` as a datatype is [`LiteralKind::String`], a base direction is
+//!    part of the language tag.
+//! 2. The hash is part of the file format: a changed hash is a new format version.
+//! # Cost
+//! XXH3 of the terms of LUBM-40 as they stand in the file: 12 to 31 ns each in most runs (2026-11-20, a
+//! shared machine under load); it can be done by the threads that parse.
+
+use oxrdf::{BaseDirection, LiteralRef, TermRef};
+use vervet_model::vocab::EDGE_NAMESPACE;
+use vervet_model::{Id, LiteralKind, inline_id};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
+/// Longer strings never fit inside an id.
+const INLINE_STRING_BYTES_MAX: usize = 7;
+
+const BLANK_SEED: u64 = 1;
+const STRING_SEED: u64 = 2;
+const LANGUAGE_SEED: u64 = 3;
+const DATATYPE_SEED: u64 = 4;
+
+/// What kind of term an entry is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind<'a> {
+    Iri,
+    Blank,
+    Literal(LiteralKind<'a>),
+}
+
+/// A term as the dictionary sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key<'a> {
+    pub(crate) kind: Kind<'a>,
+    pub(crate) text: &'a str,
+    pub(crate) hash: u64,
+}
+
+/// A term either is inside its id or has a key.
+pub(crate) enum Place<'a> {
+    Inside(Id),
+    Entry(Key<'a>),
+}
+
+/// The hash of an IRI, for [`crate::DictionaryBuilder::intern_iri_hashed`].
+#[inline]
+#[must_use]
+pub fn hash_iri(iri: &str) -> u64 {
+    xxh3_64(iri.as_bytes())
+}
+
+/// The hash of a blank node by its label, for [`crate::DictionaryBuilder::intern_blank_hashed`].
+#[inline]
+#[must_use]
+pub fn hash_blank(label: &str) -> u64 {
+    xxh3_64_with_seed(label.as_bytes(), BLANK_SEED)
+}
+
+/// The hash of a literal, for [`crate::DictionaryBuilder::intern_literal_hashed`].
+#[inline]
+#[must_use]
+pub fn hash_literal(value: &str, kind: LiteralKind<'_>) -> u64 {
+    let seed = match kind {
+        LiteralKind::String => STRING_SEED,
+        LiteralKind::Typed(XSD_STRING) => STRING_SEED,
+        LiteralKind::Language(tag) => xxh3_64_with_seed(tag.as_bytes(), LANGUAGE_SEED),
+        LiteralKind::Typed(iri) => xxh3_64_with_seed(iri.as_bytes(), DATATYPE_SEED),
+    };
+    xxh3_64_with_seed(value.as_bytes(), seed)
+}
+
+/// The hash of any term; 0 for a triple term, which no dictionary holds.
+#[must_use]
+pub fn hash_term(term: TermRef<'_>) -> u64 {
+    match term {
+        TermRef::NamedNode(iri) => hash_iri(iri.as_str()),
+        TermRef::BlankNode(node) => hash_blank(node.as_str()),
+        TermRef::Literal(literal) => with_literal_kind(literal, |kind| hash_literal(literal.value(), kind)),
+        _ => 0,
+    }
+}
+
+/// Calls `call` with the kind of `literal`.
+pub(crate) fn with_literal_kind<T>(literal: LiteralRef<'_>, call: impl FnOnce(LiteralKind<'_>) -> T) -> T {
+    match (literal.language(), literal.direction()) {
+        (Some(tag), None) => call(LiteralKind::Language(tag)),
+        (Some(tag), Some(BaseDirection::Ltr)) => call(LiteralKind::Language(&format!("{tag}--ltr"))),
+        (Some(tag), Some(BaseDirection::Rtl)) => call(LiteralKind::Language(&format!("{tag}--rtl"))),
+        (None, _) => match literal.datatype().as_str() {
+            XSD_STRING => call(LiteralKind::String),
+            iri => call(LiteralKind::Typed(iri)),
+        },
+    }
+}
+
+/// Where the IRI is; `hash` is asked for only if it has an entry.
+#[inline]
+pub(crate) fn place_iri(iri: &str, hash: impl FnOnce() -> u64) -> Place<'_> {
+    match edge_number(iri) {
+        Some(number) => Place::Inside(Id::edge(number)),
+        None => Place::Entry(Key { kind: Kind::Iri, text: iri, hash: hash() }),
+    }
+}
+
+/// The key of a blank node.
+#[inline]
+pub(crate) fn blank_key(label: &str, hash: u64) -> Key<'_> {
+    Key { kind: Kind::Blank, text: label, hash }
+}
+
+/// Where the literal is; `hash` is asked for only if it has an entry.
+#[inline]
+pub(crate) fn place_literal<'a>(
+    value: &'a str,
+    kind: LiteralKind<'a>,
+    hash: impl FnOnce() -> u64,
+) -> Place<'a> {
+    let (kind, inside) = match kind {
+        LiteralKind::String | LiteralKind::Typed(XSD_STRING) => {
+            let short = value.len() <= INLINE_STRING_BYTES_MAX;
+            (LiteralKind::String, if short { inline_id(value, XSD_STRING) } else { None })
+        }
+        LiteralKind::Typed(iri) => (kind, inline_id(value, iri)),
+        LiteralKind::Language(_) => (kind, None),
+    };
+    match inside {
+        Some(id) => Place::Inside(id),
+        None => Place::Entry(Key { kind: Kind::Literal(kind), text: value, hash: hash() }),
+    }
+}
+
+/// The number of an edge IRI in its one true form.
+#[inline]
+fn edge_number(iri: &str) -> Option<u64> {
+    let digits = iri.strip_prefix(EDGE_NAMESPACE)?;
+    let canonical =
+        digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
+    digits.parse().ok().filter(|&number| canonical && number <= Id::PAYLOAD_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_canonical_edge_iris_are_edges() {
+        assert_eq!(edge_number("urn:vervet:edge:0"), Some(0));
+        assert_eq!(edge_number("urn:vervet:edge:120"), Some(120));
+        for other in ["", "007", "+1", "-1", "1 ", "x", "99999999999999999999", "1152921504606846976"] {
+            assert_eq!(edge_number(&format!("{EDGE_NAMESPACE}{other}")), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_term_has_one_hash() {
+        assert_eq!(hash_literal("x", LiteralKind::Typed(XSD_STRING)), hash_literal("x", LiteralKind::String));
+        assert_ne!(hash_iri("x"), hash_blank("x"));
+        assert_ne!(
+            hash_literal("x", LiteralKind::Typed("en")),
+            hash_literal("x", LiteralKind::Language("en"))
+        );
+        let literal = LiteralRef::new_simple_literal("hello");
+        assert_eq!(hash_term(literal.into()), hash_literal("hello", LiteralKind::String));
+    }
+}

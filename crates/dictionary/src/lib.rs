@@ -1,0 +1,39 @@
+//! The map between ids and terms.
+//!
+//! A [`DictionaryBuilder`] numbers terms in order of first sight and ends as the image of a file; a
+//! [`Dictionary`] answers from such an image, mapped, without reading it whole. Numbers, dates, short
+//! strings and edges are inside their ids ([`vervet_model::Inline`]): they have no entry here, yet all
+//! calls understand them.
+//!
+//! ```
+//! use vervet_dictionary::{Dictionary, DictionaryBuilder};
+//! use vervet_env::Bytes;
+//!
+//! let mut builder = DictionaryBuilder::new();
+//! let alice = builder.intern_iri("http://example.org/alice")?;
+//! assert_eq!(builder.intern_iri("http://example.org/alice")?, alice);
+//!
+//! let dictionary = Dictionary::open(Bytes::from(builder.finish()?), "dictionary")?;
+//! let (mut text, mut ends) = (Vec::new(), Vec::new());
+//! dictionary.write_terms(&[alice], &mut text, &mut ends)?;
+//! assert_eq!(text, b"<http://example.org/alice>");
+//! # Ok::<(), vervet_model::Error>(())
+//! ```
+//!
+//! The bytes of the file are described in `docs/dictionary.md`.
+#![forbid(unsafe_code)]
+
+mod body;
+mod builder;
+mod dictionary;
+mod encode;
+mod header;
+mod key;
+mod number;
+mod pattern;
+mod template;
+mod validate;
+
+pub use builder::DictionaryBuilder;
+pub use dictionary::Dictionary;
+pub use key::{hash_blank, hash_iri, hash_literal, hash_term};

@@ -1,0 +1,118 @@
+//! Patterns: what many terms have in common, found by replacing the numbers in them.
+//!
+//! `http://www.Department3.University0.edu/Course12` has the pattern
+//! `http://www.Department#.University#.edu/Course#` and the numbers 3, 0, 12. Data that was numbered by
+//! a program (most data) has few patterns, so a term is the number of its pattern and its numbers.
+//!
+//! # Shape
+//! A pattern is the bytes of the text in which a slot is [`SLOT`] (no UTF-8 text has this byte) and one
+//! byte more: 0 for a slot that takes the rest of the text (always the last), else the number of digits
+//! to pad to with zeros; 1 is a number without leading zeros.
+//! # Invariants
+//! Filling the slots of a pattern with what was taken out gives back the text to the letter.
+
+/// First byte of a slot in a pattern.
+pub(crate) const SLOT: u8 = 0xFF;
+/// Second byte of a slot that takes the rest of the text.
+pub(crate) const REST: u8 = 0;
+/// More numbers are noise (a UUID, a hash), not structure.
+pub(crate) const NUMBERS_MAX: usize = 8;
+/// Longer runs of digits stay text: these fit a `u64` for sure.
+pub(crate) const DIGITS_MAX: usize = 18;
+/// Longer patterns are not worth keeping.
+const PATTERN_BYTES_MAX: usize = 512;
+
+/// A pattern and the numbers of one text; reused from text to text.
+#[derive(Default)]
+pub(crate) struct Pattern {
+    pub(crate) bytes: Vec<u8>,
+    numbers: [u64; NUMBERS_MAX],
+    count: usize,
+}
+
+impl Pattern {
+    /// The numbers that fill the slots.
+    pub(crate) fn numbers(&self) -> &[u64] {
+        &self.numbers[..self.count]
+    }
+
+    /// Takes the numbers out of `text`; `false` if it has none, or too many, or is too long.
+    pub(crate) fn take_numbers(&mut self, text: &[u8]) -> bool {
+        self.bytes.clear();
+        self.count = 0;
+        if text.len() > PATTERN_BYTES_MAX {
+            return false;
+        }
+        let (mut at, mut copied) = (0, 0);
+        while at < text.len() {
+            if !text[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            let mut number = 0_u64;
+            while let Some(digit) = text.get(at).filter(|byte| byte.is_ascii_digit()) {
+                // Wraps only in runs that are too long to be used.
+                number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+                at += 1;
+            }
+            let digits = at - start;
+            if digits > DIGITS_MAX {
+                continue;
+            }
+            if self.count == NUMBERS_MAX {
+                return false;
+            }
+            self.numbers[self.count] = number;
+            self.count += 1;
+            let padded = text[start] == b'0' && digits > 1;
+            self.bytes.extend_from_slice(&text[copied..start]);
+            self.bytes.extend_from_slice(&[SLOT, if padded { digits.to_le_bytes()[0] } else { 1 }]);
+            copied = at;
+        }
+        self.bytes.extend_from_slice(&text[copied..]);
+        self.count > 0
+    }
+
+    /// The pattern of all texts that start with `prefix`.
+    pub(crate) fn of_prefix(&mut self, prefix: &[u8]) {
+        self.count = 0;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(prefix);
+        self.bytes.extend_from_slice(&[SLOT, REST]);
+    }
+}
+
+/// The part of an IRI up to its last separator that has something behind it, if that is not too long.
+pub(crate) fn namespace(iri: &[u8]) -> Option<&[u8]> {
+    let inner = iri.split_last()?.1;
+    let last = inner.iter().rposition(|byte| matches!(byte, b'/' | b'#' | b':'))?;
+    // The separator is ASCII, so this is a boundary between characters.
+    iri.get(..=last).filter(|namespace| namespace.len() <= PATTERN_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_out() {
+        let mut pattern = Pattern::default();
+        assert!(pattern.take_numbers(b"a1b007c"));
+        assert_eq!(pattern.bytes, b"a\xFF\x01b\xFF\x03c");
+        assert_eq!(pattern.numbers(), [1, 7]);
+        assert!(!pattern.take_numbers(b"none"));
+        assert!(!pattern.take_numbers(b"1a1a1a1a1a1a1a1a1"));
+        assert!(!pattern.take_numbers(b"1234567890123456789"), "too long a number is text");
+        assert!(pattern.take_numbers(b"0"));
+        assert_eq!((pattern.bytes.as_slice(), pattern.numbers()), (b"\xFF\x01".as_slice(), [0].as_slice()));
+    }
+
+    #[test]
+    fn namespaces_end_at_the_last_separator() {
+        assert_eq!(namespace(b"http://x/y"), Some(&b"http://x/"[..]));
+        assert_eq!(namespace(b"http://x/y/"), Some(&b"http://x/"[..]));
+        assert_eq!(namespace("http://x/y#é".as_bytes()), Some(&b"http://x/y#"[..]));
+        assert_eq!((namespace(b""), namespace(b"x"), namespace(b":")), (None, None, None));
+    }
+}

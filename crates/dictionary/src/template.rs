@@ -1,0 +1,396 @@
+//! Templates: the patterns of one dictionary, with the kind of term that they make.
+//!
+//! # Shape
+//! In the file, a template is its kind (one byte), the length and text of its language tag or datatype
+//! (empty for other kinds), the length and bytes of its pattern (see [`crate::pattern`]). In memory, the
+//! pattern is cut at its slots, once as it is and once as N-Triples writes it.
+//! # Invariants
+//! Every piece is UTF-8; a slot for the rest is the only slot; before that of a blank node there is no
+//! text (a label is handed out in one piece).
+//! # Cost
+//! All templates are read when a dictionary is opened; there are at most [`TEMPLATES_MAX`].
+
+use crate::number::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_varint};
+use crate::pattern::{DIGITS_MAX, REST, SLOT};
+use vervet_model::{LiteralKind, TermParts};
+
+/// At most so many patterns become templates; other terms are stored as text.
+pub(crate) const TEMPLATES_MAX: usize = 1 << 14;
+
+/// Kind of the terms that a template makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum TemplateKind {
+    Iri = 0,
+    Blank = 1,
+    String = 2,
+    /// The language tag is in the template.
+    Language = 3,
+    /// The datatype is in the template.
+    Typed = 4,
+    /// The language tag is in each record, before the text.
+    OwnLanguage = 5,
+    /// The datatype is in each record, before the text.
+    OwnType = 6,
+}
+
+impl TemplateKind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            0 => Self::Iri,
+            1 => Self::Blank,
+            2 => Self::String,
+            3 => Self::Language,
+            4 => Self::Typed,
+            5 => Self::OwnLanguage,
+            6 => Self::OwnType,
+            _ => return None,
+        })
+    }
+
+    /// Whether each record holds the language tag or datatype.
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Self::OwnLanguage | Self::OwnType)
+    }
+
+    fn literal_kind(self, detail: &str) -> LiteralKind<'_> {
+        match self {
+            Self::Language | Self::OwnLanguage => LiteralKind::Language(detail),
+            Self::Typed | Self::OwnType => LiteralKind::Typed(detail),
+            Self::Iri | Self::Blank | Self::String => LiteralKind::String,
+        }
+    }
+}
+
+/// A template, ready to be filled.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub(crate) kind: TemplateKind,
+    detail: String,
+    /// Text before the first slot.
+    head: String,
+    /// `None`: one slot, which takes the rest.
+    numbers: Option<Numbers>,
+}
+
+#[derive(Debug)]
+struct Numbers {
+    /// The head as N-Triples writes it, with what opens the term.
+    nt_head: Padded,
+    slots: Vec<Slot>,
+    /// The buffer that [`Template::put_nt`] needs.
+    nt_bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    width: u8,
+    /// Text behind the slot.
+    text: String,
+    /// The same as N-Triples writes it; that of the last slot closes the term.
+    nt_text: Padded,
+}
+
+/// Bytes that are copied in pieces of a fixed size, because copies of unknown length are calls.
+#[derive(Debug)]
+struct Padded {
+    pieces: Box<[[u8; PIECE_BYTES]]>,
+    length: usize,
+}
+
+const PIECE_BYTES: usize = 32;
+
+impl Padded {
+    fn new(bytes: &[u8]) -> Self {
+        let pad = |piece: &[u8]| {
+            let mut padded = [0; PIECE_BYTES];
+            padded[..piece.len()].copy_from_slice(piece);
+            padded
+        };
+        Self { pieces: bytes.chunks(PIECE_BYTES).map(pad).collect(), length: bytes.len() }
+    }
+
+    /// How many bytes [`Padded::put`] writes over.
+    fn padded_bytes(&self) -> usize {
+        self.pieces.len() * PIECE_BYTES
+    }
+
+    /// Writes the bytes at `at`; returns the place behind them.
+    #[inline]
+    fn put(&self, buffer: &mut [u8], at: usize) -> usize {
+        let mut start = at;
+        for piece in &self.pieces {
+            buffer[start..start + PIECE_BYTES].copy_from_slice(piece);
+            start += PIECE_BYTES;
+        }
+        at + self.length
+    }
+}
+
+/// Appends a template to the bytes of the file.
+pub(crate) fn write(kind: TemplateKind, detail: &str, pattern: &[u8], out: &mut Vec<u8>) {
+    out.push(kind as u8);
+    write_varint(detail.len() as u64, out);
+    out.extend_from_slice(detail.as_bytes());
+    write_varint(pattern.len() as u64, out);
+    out.extend_from_slice(pattern);
+}
+
+fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(read_varint(bytes)?).ok()?;
+    let (taken, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    std::str::from_utf8(take(bytes)?).ok()
+}
+
+/// Takes all templates from `bytes`; `None` if they are damaged.
+pub(crate) fn read_all(mut bytes: &[u8]) -> Option<Vec<Template>> {
+    let mut templates = Vec::new();
+    while let Some((&kind, rest)) = bytes.split_first() {
+        bytes = rest;
+        let kind = TemplateKind::from_byte(kind)?;
+        let detail = take_text(&mut bytes)?;
+        let pattern = take(&mut bytes)?;
+        if templates.len() == TEMPLATES_MAX {
+            return None;
+        }
+        templates.push(Template::parse(kind, detail, pattern)?);
+    }
+    Some(templates)
+}
+
+impl Template {
+    fn parse(kind: TemplateKind, detail: &str, pattern: &[u8]) -> Option<Self> {
+        let mut pieces = pattern.split(|&byte| byte == SLOT);
+        let head = std::str::from_utf8(pieces.next()?).ok()?.to_owned();
+        let mut slots = Vec::new();
+        let mut has_rest = false;
+        for piece in pieces {
+            let (&width, text) = piece.split_first()?;
+            if has_rest || usize::from(width) > DIGITS_MAX {
+                return None;
+            }
+            if width == REST {
+                has_rest = slots.is_empty() && text.is_empty();
+                if !has_rest {
+                    return None;
+                }
+                continue;
+            }
+            let text = std::str::from_utf8(text).ok()?.to_owned();
+            slots.push((width, text));
+        }
+        let may_have_rest = kind != TemplateKind::Blank || head.is_empty();
+        if if has_rest { !may_have_rest } else { kind.is_own() } {
+            return None;
+        }
+        let numbers = if has_rest { None } else { Some(Numbers::new(kind, detail, &head, slots)?) };
+        Some(Self { kind, detail: detail.to_owned(), head, numbers })
+    }
+
+    /// The buffer that [`Template::put_nt`] needs; `None`: use [`Template::append_nt`].
+    #[inline]
+    pub(crate) fn nt_bytes_max(&self) -> Option<usize> {
+        self.numbers.as_ref().map(|numbers| numbers.nt_bytes_max)
+    }
+
+    /// Writes the N-Triples form of the term with this payload at `at` and returns the place behind it;
+    /// `None` if it is damaged. There have to be [`Template::nt_bytes_max`] bytes from `at` on.
+    #[inline]
+    pub(crate) fn put_nt(&self, payload: &[u8], buffer: &mut [u8], at: usize) -> Option<usize> {
+        let numbers = self.numbers.as_ref()?;
+        let mut payload = payload;
+        let mut at = numbers.nt_head.put(buffer, at);
+        for slot in &numbers.slots {
+            at = put_decimal(read_varint(&mut payload)?, slot.width, buffer, at);
+            at = slot.nt_text.put(buffer, at);
+        }
+        payload.is_empty().then_some(at)
+    }
+
+    /// Appends the N-Triples form of the term with this payload; `None` if it is damaged, or if the
+    /// template has numbers.
+    pub(crate) fn append_nt(&self, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        if self.numbers.is_some() {
+            return None;
+        }
+        self.with_rest(payload, |parts| parts.write_nt(out))
+    }
+
+    /// Calls `read` with the term of this payload; `None` if it is damaged.
+    pub(crate) fn read(
+        &self,
+        payload: &[u8],
+        scratch: &mut String,
+        read: &mut dyn FnMut(TermParts<'_>),
+    ) -> Option<()> {
+        let Some(numbers) = &self.numbers else {
+            return self.with_rest(payload, read);
+        };
+        scratch.clear();
+        if self.kind == TemplateKind::Blank {
+            scratch.push_str(&self.head);
+        }
+        let mut payload = payload;
+        for slot in &numbers.slots {
+            scratch.push_str(Decimal::new(read_varint(&mut payload)?, slot.width).as_str());
+            scratch.push_str(&slot.text);
+        }
+        if !payload.is_empty() {
+            return None;
+        }
+        read(match self.kind {
+            TemplateKind::Iri => TermParts::Iri { namespace: &self.head, local: scratch },
+            TemplateKind::Blank => TermParts::Blank(scratch),
+            kind => {
+                let kind = kind.literal_kind(&self.detail);
+                TermParts::Literal { head: &self.head, tail: scratch, kind }
+            }
+        });
+        Some(())
+    }
+
+    /// As [`Template::read`] for a template whose slot takes the rest.
+    fn with_rest(&self, payload: &[u8], read: impl FnOnce(TermParts<'_>)) -> Option<()> {
+        let mut payload = payload;
+        let detail = if self.kind.is_own() { take_text(&mut payload)? } else { &self.detail };
+        let rest = std::str::from_utf8(payload).ok()?;
+        read(match self.kind {
+            TemplateKind::Iri => TermParts::Iri { namespace: &self.head, local: rest },
+            TemplateKind::Blank => TermParts::Blank(rest),
+            kind => TermParts::Literal { head: &self.head, tail: rest, kind: kind.literal_kind(detail) },
+        });
+        Some(())
+    }
+
+    /// Whether the term with this payload is a literal of this kind; any IRI or blank node if `kind` is
+    /// of one.
+    fn has_kind(&self, kind: crate::key::Kind<'_>, payload: &mut &[u8]) -> Option<bool> {
+        use crate::key::Kind;
+        Some(match (kind, self.kind) {
+            (Kind::Iri, TemplateKind::Iri)
+            | (Kind::Blank, TemplateKind::Blank)
+            | (Kind::Literal(LiteralKind::String), TemplateKind::String) => true,
+            (Kind::Literal(LiteralKind::Language(tag)), TemplateKind::Language) => tag == self.detail,
+            (Kind::Literal(LiteralKind::Typed(iri)), TemplateKind::Typed) => iri == self.detail,
+            (Kind::Literal(LiteralKind::Language(tag)), TemplateKind::OwnLanguage) => {
+                tag == take_text(payload)?
+            }
+            (Kind::Literal(LiteralKind::Typed(iri)), TemplateKind::OwnType) => iri == take_text(payload)?,
+            _ => false,
+        })
+    }
+
+    /// Whether the term with this payload is the one of `key`; `None` if the payload is damaged.
+    pub(crate) fn is(&self, key: &crate::key::Key<'_>, payload: &[u8]) -> Option<bool> {
+        let mut payload = payload;
+        if !self.has_kind(key.kind, &mut payload)? {
+            return Some(false);
+        }
+        let Some(mut text) = key.text.as_bytes().strip_prefix(self.head.as_bytes()) else {
+            return Some(false);
+        };
+        let Some(numbers) = &self.numbers else { return Some(text == payload) };
+        for slot in &numbers.slots {
+            let number = Decimal::new(read_varint(&mut payload)?, slot.width);
+            let rest =
+                text.strip_prefix(number.as_bytes()).and_then(|rest| rest.strip_prefix(slot.text.as_bytes()));
+            let Some(rest) = rest else { return Some(false) };
+            text = rest;
+        }
+        if payload.is_empty() { Some(text.is_empty()) } else { None }
+    }
+}
+
+impl Numbers {
+    /// `slots`: the width of each, and the text behind it; `None` if there is none.
+    fn new(kind: TemplateKind, detail: &str, head: &str, slots: Vec<(u8, String)>) -> Option<Self> {
+        let last = slots.len().checked_sub(1)?;
+        let start: &[u8] = match kind {
+            TemplateKind::Iri => b"<",
+            TemplateKind::Blank => b"_:",
+            _ => b"\"",
+        };
+        let nt_head = Padded::new(&[start, &nt_text(kind, head)].concat());
+        let slot = |(i, (width, text)): (usize, (u8, String))| {
+            let mut nt = nt_text(kind, &text);
+            if i == last {
+                nt.extend_from_slice(&nt_end(kind, detail));
+            }
+            Slot { width, text, nt_text: Padded::new(&nt) }
+        };
+        let slots: Vec<Slot> = slots.into_iter().enumerate().map(slot).collect();
+        let of_slots: usize = slots.iter().map(|slot| slot.nt_text.padded_bytes() + DECIMAL_BYTES_MAX).sum();
+        Some(Self { nt_bytes_max: nt_head.padded_bytes() + of_slots, nt_head, slots })
+    }
+}
+
+/// `text` as N-Triples writes it inside a term of this kind.
+fn nt_text(kind: TemplateKind, text: &str) -> Vec<u8> {
+    if matches!(kind, TemplateKind::Iri | TemplateKind::Blank) {
+        return text.as_bytes().to_vec();
+    }
+    let mut quoted = Vec::new();
+    TermParts::Literal { head: text, tail: "", kind: LiteralKind::String }.write_nt(&mut quoted);
+    quoted[1..quoted.len() - 1].to_vec()
+}
+
+/// What closes a term of this kind in N-Triples.
+fn nt_end(kind: TemplateKind, detail: &str) -> Vec<u8> {
+    match kind {
+        TemplateKind::Iri => b">".to_vec(),
+        TemplateKind::Blank => Vec::new(),
+        kind => {
+            let mut empty = Vec::new();
+            let kind = kind.literal_kind(detail);
+            TermParts::Literal { head: "", tail: "", kind }.write_nt(&mut empty);
+            empty[1..].to_vec()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Key, Kind};
+
+    fn template(kind: TemplateKind, detail: &str, pattern: &[u8]) -> Option<Template> {
+        let mut bytes = Vec::new();
+        write(kind, detail, pattern, &mut bytes);
+        read_all(&bytes)?.pop()
+    }
+
+    #[test]
+    fn a_filled_template_is_the_term() {
+        let filled = template(TemplateKind::Typed, "http://t", b"\"a\xFF\x01\n\xFF\x03z").expect("whole");
+        let (mut out, mut scratch) = (vec![0; filled.nt_bytes_max().expect("numbers")], String::new());
+        let end = filled.put_nt(&[5, 7], &mut out, 0).expect("whole");
+        out.truncate(end);
+        assert_eq!(out, b"\"\\\"a5\\n007z\"^^<http://t>");
+        let mut again = Vec::new();
+        filled.read(&[5, 7], &mut scratch, &mut |parts| parts.write_nt(&mut again)).expect("whole");
+        assert_eq!(out, again);
+        let key = |text| Key { kind: Kind::Literal(LiteralKind::Typed("http://t")), text, hash: 0 };
+        assert_eq!(filled.is(&key("\"a5\n007z"), &[5, 7]), Some(true));
+        assert_eq!(filled.is(&key("\"a5\n007zz"), &[5, 7]), Some(false));
+        assert_eq!(filled.is(&key("\"a5\n007z"), &[5]), None);
+        out.resize(100 + filled.nt_bytes_max().expect("numbers"), 0);
+        assert!(filled.put_nt(&[5, 7, 1], &mut out, 100).is_none());
+        assert!(filled.append_nt(&[5, 7], &mut out).is_none());
+    }
+
+    #[test]
+    fn damaged_templates_are_refused() {
+        for pattern in
+            [&b""[..], b"abc", b"\xFF", b"\xFF\x00x", b"\xFF\x01\xFF\x00", b"\xFF\x13", b"\xC0\xFF\x01"]
+        {
+            assert!(template(TemplateKind::Iri, "", pattern).is_none(), "{pattern:?}");
+        }
+        assert!(template(TemplateKind::OwnType, "", b"\xFF\x01").is_none());
+        assert!(read_all(&[9, 0, 0]).is_none() && read_all(&[0, 5, b'x']).is_none());
+    }
+}

@@ -1,0 +1,58 @@
+//! Walking a whole dictionary: every byte, every term, and back.
+
+use crate::Dictionary;
+use crate::encode::{index_width, slot_count};
+use crate::header::Section;
+use vervet_model::{Id, Result, TermParts};
+
+impl Dictionary {
+    /// Checks every checksum, reads every term, and looks every term up: it has to be found under its
+    /// own id. For tests and `vervet check`; takes some 0.5 µs for each term.
+    ///
+    /// # Errors
+    /// Damaged file.
+    pub fn validate(&self) -> Result<()> {
+        for section in [
+            Section::Templates,
+            Section::VertexOffsets,
+            Section::VertexRecords,
+            Section::VertexIndex,
+            Section::LiteralOffsets,
+            Section::LiteralRecords,
+            Section::LiteralIndex,
+        ] {
+            self.body().all(section)?;
+        }
+        let mut scratch = String::new();
+        let mut text = String::new();
+        for (half, id_of) in self.halves() {
+            for number in 0..half.terms {
+                let id = id_of(number);
+                let mut found = Ok(None);
+                self.read_term(id, &mut scratch, &mut |parts| {
+                    text.clear();
+                    parts.write_str(&mut text);
+                    found = self.lookup_parts(parts, &text);
+                })?;
+                if found? != Some(id) {
+                    return Err(self.damaged(&format!("the term of {id:?} is not found under its id")));
+                }
+            }
+            let slot_bytes = index_width(half.terms) + 1;
+            let slots = self.body().all(half.index)?.chunks_exact(slot_bytes);
+            let full = slots.filter(|slot| slot[1..].iter().any(|&byte| byte != 0)).count() as u64;
+            if full != half.terms || full > slot_count(half.terms) {
+                return Err(self.damaged("its index has more or fewer entries than there are terms"));
+            }
+        }
+        Ok(())
+    }
+
+    fn lookup_parts(&self, parts: TermParts<'_>, text: &str) -> Result<Option<Id>> {
+        match parts {
+            TermParts::Blank(_) => self.lookup_blank(text),
+            TermParts::Literal { kind, .. } => self.lookup_literal(text, kind),
+            _ => self.lookup_iri(text),
+        }
+    }
+}

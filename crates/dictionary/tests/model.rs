@@ -1,0 +1,181 @@
+//! Random terms against a `HashMap`, then through a file, then on from that file.
+//!
+//! Every way to ask for a term has to agree: the builder, lookup by term, the pieces by id, the
+//! N-Triples form by id. A failure prints its seed.
+
+use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, Term};
+use std::collections::HashMap;
+use vervet_dictionary::{Dictionary, DictionaryBuilder, hash_blank, hash_iri, hash_literal, hash_term};
+use vervet_env::{Bytes, SeededRandom};
+use vervet_model::{Id, Tag};
+
+/// Text of all sorts: what patterns like, what they trip over, and plain noise.
+fn text(random: &SeededRandom) -> String {
+    let pieces = [
+        "a",
+        "http://x/",
+        "#",
+        ":",
+        "7",
+        "007",
+        "0",
+        "42",
+        "é",
+        "日本",
+        "\n",
+        "\"",
+        "\\",
+        "\u{0}",
+        "\u{7F}",
+        "@",
+        " ",
+        "999999999999999999",
+        "9999999999999999999999",
+        "\u{10FFFF}",
+        "urn:vervet:edge:",
+        "b",
+    ];
+    if random.below(200) == 0 {
+        let length = usize::try_from(random.below(3000)).expect("small");
+        return "long 7 ".chars().cycle().take(length).collect();
+    }
+    (0..random.below(7))
+        .map(|_| pieces[usize::try_from(random.below(pieces.len() as u64)).expect("small")])
+        .collect()
+}
+
+fn term(random: &SeededRandom) -> Term {
+    let number = random.below(300);
+    let value = match random.below(4) {
+        0 => format!("Student{number}@Department{}.edu", number % 7),
+        1 => number.to_string(),
+        _ => text(random),
+    };
+    match random.below(11) {
+        0 => NamedNode::new_unchecked(format!("http://d{}.edu/s{number}", number % 5)).into(),
+        1 => NamedNode::new_unchecked(format!("http://example.org/{value}")).into(),
+        2 => NamedNode::new_unchecked(format!("urn:vervet:edge:{value}")).into(),
+        3 => NamedNode::new_unchecked(value).into(),
+        4 => BlankNode::new_unchecked(format!("b{number}")).into(),
+        5 => BlankNode::new_unchecked(value).into(),
+        6 => Literal::new_language_tagged_literal_unchecked(
+            value,
+            ["en", "de", "EN-us"][usize::try_from(number % 3).expect("small")],
+        )
+        .into(),
+        7 => Literal::new_directional_language_tagged_literal_unchecked(
+            value,
+            "ar",
+            if number.is_multiple_of(2) { BaseDirection::Ltr } else { BaseDirection::Rtl },
+        )
+        .into(),
+        8 => {
+            let types = ["integer", "decimal", "double", "string", "date", "byte", "hexBinary"];
+            let name = types[usize::try_from(number % 7).expect("small")];
+            let datatype = format!("http://www.w3.org/2001/XMLSchema#{name}");
+            Literal::new_typed_literal(value, NamedNode::new_unchecked(datatype)).into()
+        }
+        9 => Literal::new_typed_literal("x", NamedNode::new_unchecked(format!("http://t/{value}"))).into(),
+        _ => Literal::new_simple_literal(value).into(),
+    }
+}
+
+fn hashed(builder: &mut DictionaryBuilder, term: &Term) -> Option<Id> {
+    use vervet_model::LiteralKind::{Language, String, Typed};
+    builder.prefetch(&[hash_term(term.as_ref())]);
+    let id = match term {
+        Term::NamedNode(iri) => builder.intern_iri_hashed(iri.as_str(), hash_iri(iri.as_str())),
+        Term::BlankNode(node) => builder.intern_blank_hashed(node.as_str(), hash_blank(node.as_str())),
+        Term::Literal(literal) if literal.direction().is_none() => {
+            let kind = match literal.language() {
+                Some(tag) => Language(tag),
+                None if literal.datatype().as_str().ends_with("#string") => String,
+                None => Typed(literal.datatype().as_str()),
+            };
+            builder.intern_literal_hashed(literal.value(), kind, hash_literal(literal.value(), kind))
+        }
+        _ => return None,
+    };
+    Some(id.expect("intern"))
+}
+
+fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
+    dictionary.validate().expect("valid");
+    let (mut scratch, mut ids, mut expected) = (String::new(), Vec::new(), Vec::new());
+    for (term, &id) in known {
+        assert_eq!(dictionary.lookup(term.as_ref()).expect("lookup"), Some(id), "seed {seed}: {term}");
+        let mut read = None;
+        dictionary.read_term(id, &mut scratch, &mut |parts| read = Some(parts.to_term())).expect("read");
+        assert_eq!(read.as_ref(), Some(term), "seed {seed}");
+        assert_eq!(dictionary.is_blank(id).expect("is_blank"), term.is_blank_node(), "seed {seed}: {term}");
+        ids.push(id);
+        let mut nt = Vec::new();
+        dictionary.read_term(id, &mut scratch, &mut |parts| parts.write_nt(&mut nt)).expect("read");
+        expected.push(nt);
+    }
+    let (mut out, mut ends) = (Vec::new(), Vec::new());
+    dictionary.write_terms(&ids, &mut out, &mut ends).expect("write");
+    let mut start = 0;
+    for (end, expected) in ends.into_iter().zip(expected) {
+        assert_eq!(&out[start..end], expected, "seed {seed}");
+        start = end;
+    }
+    assert_eq!(start, out.len());
+}
+
+#[test]
+fn the_dictionary_is_a_map() {
+    for seed in 0..24 {
+        println!("seed {seed}");
+        let random = SeededRandom::new(seed);
+        let mut known: HashMap<Term, Id> = HashMap::new();
+        let mut builder = DictionaryBuilder::new();
+        for round in 0..3 {
+            for _ in 0..random.below(3000) {
+                let term = term(&random);
+                let id = builder.intern_term(term.as_ref()).expect("intern");
+                let numbers = (builder.vertex_count(), builder.literal_count());
+                match known.get(&term) {
+                    Some(&known) => assert_eq!(id, known, "seed {seed}: {term}"),
+                    None => {
+                        match id.tag() {
+                            Tag::Vertex => assert_eq!(id.payload() + 1, numbers.0, "dense, seed {seed}"),
+                            Tag::Literal => assert_eq!(id.payload() + 1, numbers.1, "dense, seed {seed}"),
+                            _ => {}
+                        }
+                        assert!(known.values().all(|&other| other != id), "seed {seed}: {term}");
+                        known.insert(term.clone(), id);
+                    }
+                }
+                if let Some(again) = hashed(&mut builder, &term) {
+                    assert_eq!(again, id, "seed {seed}: {term}");
+                }
+            }
+            let image = Bytes::from(builder.finish().expect("finish"));
+            let dictionary = Dictionary::open(image, &format!("round {round}")).expect("open");
+            check(&dictionary, &known, seed);
+            for _ in 0..300 {
+                let term = term(&random);
+                let found = dictionary.lookup(term.as_ref()).expect("lookup");
+                let inside = found.is_some_and(|id| !matches!(id.tag(), Tag::Vertex | Tag::Literal));
+                assert!(inside || found == known.get(&term).copied(), "seed {seed}: {term}");
+            }
+            builder = DictionaryBuilder::from_dictionary(&dictionary).expect("whole");
+        }
+    }
+}
+
+#[test]
+fn an_empty_dictionary_knows_values_and_edges_only() {
+    let dictionary = Dictionary::empty();
+    dictionary.validate().expect("valid");
+    assert_eq!((dictionary.vertex_count(), dictionary.literal_count()), (0, 0));
+    assert_eq!(dictionary.lookup_iri("http://x/").expect("lookup"), None);
+    assert_eq!(dictionary.lookup_iri("urn:vervet:edge:3").expect("lookup"), Some(Id::edge(3)));
+    assert!(dictionary.lookup(Literal::from(7).as_ref().into()).expect("lookup").is_some());
+    let mut scratch = String::new();
+    for id in [Id::UNBOUND, Id::vertex(0), Id::literal(9), Id::new(Tag::Computed, 1)] {
+        assert!(dictionary.read_term(id, &mut scratch, &mut |_| ()).is_err(), "{id:?}");
+        assert!(dictionary.write_terms(&[id], &mut Vec::new(), &mut Vec::new()).is_err(), "{id:?}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Files: what the store asks of a file system, and no more.
+//!
+//! # Durability
+//! What was written is safe after [`WriteFile::sync`]; that a file exists under its name, or no longer
+//! does, is safe after [`FileSystem::sync_dir`] of its directory. Nothing else is promised.
+
+use crate::Bytes;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that is being written, from its start or its end on.
+pub trait WriteFile: Write + Send {
+    /// Returns once everything written so far (its length too) survives a power failure.
+    ///
+    /// # Errors
+    /// The data may then be lost even if a later call succeeds: treat the file as damaged.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// Holds an exclusive lock until it is dropped.
+pub trait LockGuard: Send + Sync + fmt::Debug {}
+
+/// A file system. All methods return what the operating system says as their error.
+#[expect(clippy::missing_errors_doc, reason = "said once, for the whole trait")]
+pub trait FileSystem: Send + Sync + fmt::Debug {
+    /// Makes `dir` and the missing directories above it.
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+
+    /// Opens a file for writing; an existing one is emptied.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
+
+    /// Opens a file for writing behind its end; a missing one is created.
+    fn append(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
+
+    /// Cuts a file down to `length` bytes (no effect if it is shorter) and syncs it.
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()>;
+
+    /// The bytes of a file that is never changed in place any more.
+    fn map(&self, path: &Path) -> io::Result<Bytes>;
+
+    /// A copy of the bytes of a file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// Opens a file for reading from its start on. Not buffered.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+
+    /// Length of a file in bytes.
+    fn length(&self, path: &Path) -> io::Result<u64>;
+
+    /// Renames a file or directory; an existing file of the new name is replaced, atomically.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes a directory and everything inside.
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()>;
+
+    /// The paths (`dir` and a name) of the files and directories inside `dir`, sorted.
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+
+    /// Whether there is a file or directory.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+
+    /// Returns once the names inside `dir` survive a power failure.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Takes the exclusive lock of `path`, a file of its own that is created if missing. Never waits:
+    /// while somebody else holds the lock, this is an error of kind [`io::ErrorKind::WouldBlock`] whose
+    /// text names the process that does.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
+}
+
+/// The error of [`FileSystem::lock`] when `owner` (text from the file: a process id) has the lock.
+pub(crate) fn locked_by(owner: &str) -> io::Error {
+    let owner = owner.trim();
+    let message = if owner.is_empty() || !owner.bytes().all(|byte| byte.is_ascii_digit()) {
+        "another process holds the lock".to_owned()
+    } else if owner == std::process::id().to_string() {
+        format!("this process ({owner}) holds the lock already")
+    } else {
+        format!("process {owner} holds the lock")
+    };
+    io::Error::new(io::ErrorKind::WouldBlock, message)
+}

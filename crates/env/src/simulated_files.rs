@@ -1,0 +1,614 @@
+//! A file system in memory whose power can fail.
+//!
+//! # Shape
+//! A tree of nodes. A file is its bytes and how many of them are synced; a directory is its names now
+//! and its names as of its last sync. So a crash is: take the synced names, keep of each file the synced
+//! bytes and perhaps some more.
+//! # Invariants
+//! 1. A handle or lock from before a crash is dead: it can neither write nor read.
+//! 2. Everything random is drawn from the seed, so a failing test replays.
+//! # Cost
+//! One lock around everything; [`FileSystem::map`] copies. It is for tests.
+//! # Not here
+//! Bits that rot: a test flips them itself.
+
+use crate::files::locked_by;
+use crate::{Bytes, FileSystem, LockGuard, SeededRandom, WriteFile};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How an operation fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Fault {
+    /// This operation fails, later ones work again. A write writes half of its bytes first.
+    Io,
+    /// The disk is full: every operation that needs space fails until [`SimulatedFiles::heal`].
+    DiskFull,
+}
+
+/// A file system in memory. Clones share it. See the header of this file.
+#[derive(Clone, Debug)]
+pub struct SimulatedFiles {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    root: Directory,
+    random: SeededRandom,
+    /// How often the power failed; handles remember theirs.
+    epoch: u64,
+    writes: u64,
+    write_fault: Option<(u64, Fault)>,
+    disk_full: bool,
+    reads: u64,
+    read_fault: Option<u64>,
+}
+
+type Directory = Arc<Mutex<Names>>;
+type File = Arc<Mutex<Content>>;
+
+#[derive(Clone, Debug)]
+enum Node {
+    File(File),
+    Directory(Directory),
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    now: BTreeMap<OsString, Node>,
+    synced: BTreeMap<OsString, Node>,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    bytes: Vec<u8>,
+    /// The first so many bytes survive a crash.
+    synced: usize,
+    locked: bool,
+}
+
+/// What a poisoned lock guards is still whole: no operation panics half way.
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SimulatedFiles {
+    /// An empty disk.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let state = State {
+            root: Directory::default(),
+            random: SeededRandom::new(seed ^ 0x0064_6973_6B00),
+            epoch: 0,
+            writes: 0,
+            write_fault: None,
+            disk_full: false,
+            reads: 0,
+            read_fault: None,
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The power fails and comes back. Of every file the synced bytes are left and a random part of
+    /// what was written behind them; every directory with changed names has, by the flip of a coin,
+    /// those of its last sync or the changed ones. Faults are healed.
+    pub fn crash(&self) {
+        self.crash_with(true);
+    }
+
+    /// As [`SimulatedFiles::crash`], but nothing is left that was not synced.
+    pub fn crash_losing_all(&self) {
+        self.crash_with(false);
+    }
+
+    fn crash_with(&self, luck: bool) {
+        let mut state = guard(&self.state);
+        state.epoch += 1;
+        state.heal();
+        let root = state.root.clone();
+        crash_directory(&root, luck.then_some(&state.random));
+    }
+
+    /// The `n`-th operation from now that changes something (0: the next one) fails.
+    pub fn fail_write(&self, n: u64, fault: Fault) {
+        let mut state = guard(&self.state);
+        state.write_fault = Some((state.writes + n, fault));
+    }
+
+    /// The `n`-th operation from now that reads a file (0: the next one) fails.
+    pub fn fail_read(&self, n: u64) {
+        let mut state = guard(&self.state);
+        state.read_fault = Some(state.reads + n);
+    }
+
+    /// No more faults, and room on the disk.
+    pub fn heal(&self) {
+        guard(&self.state).heal();
+    }
+
+    /// How many operations have changed something (writes, syncs, creations, removals, renames), so
+    /// that a test can let each of them fail in turn.
+    #[must_use]
+    pub fn write_count(&self) -> u64 {
+        guard(&self.state).writes
+    }
+
+    /// How many operations have read a file.
+    #[must_use]
+    pub fn read_count(&self) -> u64 {
+        guard(&self.state).reads
+    }
+
+    /// Overwrites one byte of a file, as a failing disk does.
+    ///
+    /// # Errors
+    /// No such file, or it is shorter.
+    pub fn damage(&self, path: &Path, position: usize, byte: u8) -> io::Result<()> {
+        let state = guard(&self.state);
+        let file = state.file(path)?;
+        let mut content = guard(&file);
+        *content.bytes.get_mut(position).ok_or(io::ErrorKind::UnexpectedEof)? = byte;
+        Ok(())
+    }
+
+    fn reading(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut state = guard(&self.state);
+        let number = state.reads;
+        state.reads += 1;
+        if state.read_fault.is_some_and(|at| at == number) {
+            return Err(injected());
+        }
+        let file = state.file(path)?;
+        let content = guard(&file);
+        Ok(content.bytes.clone())
+    }
+
+    fn writer(&self, path: &Path, empty_it: bool) -> io::Result<Box<dyn WriteFile>> {
+        let mut state = guard(&self.state);
+        state.change(true)?;
+        let (parent, name) = state.parent(path)?;
+        let mut names = guard(&parent);
+        let node = names.now.entry(name).or_insert_with(|| Node::File(File::default()));
+        let Node::File(file) = node else { return Err(io::ErrorKind::IsADirectory.into()) };
+        if empty_it {
+            let mut content = guard(file);
+            content.bytes.clear();
+            content.synced = 0;
+        }
+        Ok(Box::new(Handle { state: self.state.clone(), file: file.clone(), epoch: state.epoch }))
+    }
+}
+
+fn crash_directory(directory: &Directory, luck: Option<&SeededRandom>) {
+    let mut names = guard(directory);
+    if luck.is_some_and(|random| random.below(2) == 0) {
+        names.synced = names.now.clone();
+    } else {
+        names.now = names.synced.clone();
+    }
+    for node in names.now.values() {
+        match node {
+            Node::Directory(inner) => crash_directory(inner, luck),
+            Node::File(file) => {
+                let mut content = guard(file);
+                let tail = (content.bytes.len() - content.synced) as u64;
+                let kept = usize::try_from(luck.map_or(0, |random| random.below(tail + 1))).unwrap_or(0);
+                let length = content.synced + kept;
+                content.bytes.truncate(length);
+                content.synced = length;
+                content.locked = false;
+            }
+        }
+    }
+}
+
+fn injected() -> io::Error {
+    io::Error::other("the simulated disk failed")
+}
+
+impl State {
+    fn heal(&mut self) {
+        self.write_fault = None;
+        self.read_fault = None;
+        self.disk_full = false;
+    }
+
+    /// Counts an operation that changes something, and refuses it if it is its turn to fail.
+    fn change(&mut self, needs_space: bool) -> io::Result<()> {
+        let number = self.writes;
+        self.writes += 1;
+        match self.write_fault {
+            Some((at, fault)) if at == number => {
+                self.write_fault = None;
+                match fault {
+                    Fault::Io => return Err(injected()),
+                    Fault::DiskFull => self.disk_full = true,
+                }
+            }
+            _ => {}
+        }
+        if self.disk_full && needs_space { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn node(&self, path: &Path) -> io::Result<Node> {
+        let mut node = Node::Directory(self.root.clone());
+        for name in names_of(path)? {
+            let Node::Directory(directory) = node else { return Err(io::ErrorKind::NotADirectory.into()) };
+            node = guard(&directory).now.get(name).cloned().ok_or(io::ErrorKind::NotFound)?;
+        }
+        Ok(node)
+    }
+
+    fn file(&self, path: &Path) -> io::Result<File> {
+        match self.node(path)? {
+            Node::File(file) => Ok(file),
+            Node::Directory(_) => Err(io::ErrorKind::IsADirectory.into()),
+        }
+    }
+
+    fn directory(&self, path: &Path) -> io::Result<Directory> {
+        match self.node(path)? {
+            Node::Directory(directory) => Ok(directory),
+            Node::File(_) => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// The directory that holds `path`, and its name there.
+    fn parent(&self, path: &Path) -> io::Result<(Directory, OsString)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((self.directory(path.parent().unwrap_or(Path::new("")))?, name.to_owned()))
+    }
+
+    fn remove(&mut self, path: &Path, directory: bool) -> io::Result<()> {
+        self.change(false)?;
+        let (parent, name) = self.parent(path)?;
+        let mut names = guard(&parent);
+        match names.now.get(&name).ok_or(io::ErrorKind::NotFound)? {
+            Node::File(_) if directory => return Err(io::ErrorKind::NotADirectory.into()),
+            Node::Directory(_) if !directory => return Err(io::ErrorKind::IsADirectory.into()),
+            _ => names.now.remove(&name),
+        };
+        Ok(())
+    }
+}
+
+/// The names from the root to `path`; relative paths start at the root too.
+fn names_of(path: &Path) -> io::Result<Vec<&OsStr>> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => names.push(name),
+            Component::RootDir | Component::CurDir => {}
+            Component::ParentDir | Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+    Ok(names)
+}
+
+impl FileSystem for SimulatedFiles {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let mut state = guard(&self.state);
+        state.change(true)?;
+        let mut directory = state.root.clone();
+        for name in names_of(dir)? {
+            let next = guard(&directory)
+                .now
+                .entry(name.to_owned())
+                .or_insert_with(|| Node::Directory(Directory::default()))
+                .clone();
+            let Node::Directory(next) = next else { return Err(io::ErrorKind::AlreadyExists.into()) };
+            directory = next;
+        }
+        Ok(())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        self.writer(path, true)
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        self.writer(path, false)
+    }
+
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        let mut state = guard(&self.state);
+        state.change(false)?;
+        let file = state.file(path)?;
+        let mut content = guard(&file);
+        content.bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        content.synced = content.bytes.len();
+        Ok(())
+    }
+
+    fn map(&self, path: &Path) -> io::Result<Bytes> {
+        Ok(Bytes::from(self.reading(path)?))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.reading(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(io::Cursor::new(self.reading(path)?)))
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        let file = guard(&self.state).file(path)?;
+        let length = guard(&file).bytes.len();
+        Ok(length as u64)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = guard(&self.state);
+        state.change(true)?;
+        let node = state.node(from)?;
+        let (old, old_name) = state.parent(from)?;
+        let (new, new_name) = state.parent(to)?;
+        if matches!(node, Node::Directory(_)) && names_of(to)?.starts_with(&names_of(from)?) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let replaced = guard(&new).now.get(&new_name).cloned();
+        match (&node, &replaced) {
+            (Node::File(_), Some(Node::Directory(_))) => return Err(io::ErrorKind::IsADirectory.into()),
+            (Node::Directory(_), Some(Node::File(_))) => return Err(io::ErrorKind::NotADirectory.into()),
+            (Node::Directory(_), Some(Node::Directory(inner))) if !guard(inner).now.is_empty() => {
+                return Err(io::ErrorKind::DirectoryNotEmpty.into());
+            }
+            _ => {}
+        }
+        guard(&old).now.remove(&old_name);
+        guard(&new).now.insert(new_name, node);
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        guard(&self.state).remove(path, false)
+    }
+
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        guard(&self.state).remove(dir, true)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let directory = guard(&self.state).directory(dir)?;
+        let names = guard(&directory);
+        Ok(names.now.keys().map(|name| dir.join(name)).collect())
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        match guard(&self.state).node(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = guard(&self.state);
+        state.change(false)?;
+        let directory = state.directory(dir)?;
+        let mut names = guard(&directory);
+        names.synced = names.now.clone();
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
+        let state = guard(&self.state);
+        let (parent, name) = state.parent(path)?;
+        let mut names = guard(&parent);
+        let node = names.now.entry(name).or_insert_with(|| Node::File(File::default()));
+        let Node::File(file) = node else { return Err(io::ErrorKind::IsADirectory.into()) };
+        let mut content = guard(file);
+        if content.locked {
+            return Err(locked_by(&String::from_utf8_lossy(&content.bytes)));
+        }
+        content.locked = true;
+        content.bytes = std::process::id().to_string().into_bytes();
+        content.synced = 0;
+        Ok(Box::new(Lock(Handle { state: self.state.clone(), file: file.clone(), epoch: state.epoch })))
+    }
+}
+
+/// An open file, valid in one epoch.
+#[derive(Debug)]
+struct Handle {
+    state: Arc<Mutex<State>>,
+    file: File,
+    epoch: u64,
+}
+
+impl Handle {
+    fn change(&self, needs_space: bool) -> io::Result<()> {
+        let mut state = guard(&self.state);
+        if state.epoch != self.epoch {
+            return Err(io::Error::other("this file was opened before the power failed"));
+        }
+        state.change(needs_space)
+    }
+}
+
+impl Write for Handle {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (written, result) = match self.change(true) {
+            Ok(()) => (bytes.len(), Ok(bytes.len())),
+            Err(error) => (bytes.len() / 2, Err(error)),
+        };
+        if guard(&self.state).epoch == self.epoch {
+            guard(&self.file).bytes.extend_from_slice(&bytes[..written]);
+        }
+        result
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl WriteFile for Handle {
+    fn sync(&mut self) -> io::Result<()> {
+        self.change(false)?;
+        let mut content = guard(&self.file);
+        content.synced = content.bytes.len();
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Lock(Handle);
+
+impl LockGuard for Lock {}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if guard(&self.0.state).epoch == self.0.epoch {
+            let mut content = guard(&self.0.file);
+            content.locked = false;
+            content.bytes.clear();
+            content.synced = 0;
+        }
+    }
+}
+
+/// What every [`FileSystem`] does.
+#[cfg(test)]
+pub(crate) mod contract {
+    use super::*;
+
+    pub(crate) fn check(files: &dyn FileSystem, dir: &Path) {
+        let inner = dir.join("a/b");
+        files.create_dir_all(&inner).expect("create_dir_all");
+        let path = inner.join("x");
+        let mut file = files.create(&path).expect("create");
+        file.write_all(b"hello").expect("write");
+        file.sync().expect("sync");
+        drop(file);
+        let mut file = files.append(&path).expect("append");
+        file.write_all(b" world").expect("write");
+        file.sync().expect("sync");
+        drop(file);
+        files.sync_dir(&inner).expect("sync_dir");
+        assert_eq!(files.length(&path).expect("length"), 11);
+        assert_eq!(&*files.map(&path).expect("map"), b"hello world");
+        assert_eq!(files.read(&path).expect("read"), b"hello world");
+        let mut text = String::new();
+        files.open(&path).expect("open").read_to_string(&mut text).expect("read");
+        assert_eq!(text, "hello world");
+        files.truncate(&path, 5).expect("truncate");
+        files.truncate(&path, 50).expect("truncate does not lengthen");
+        assert_eq!(files.read(&path).expect("read"), b"hello");
+
+        let other = inner.join("y");
+        drop(files.create(&other).expect("create"));
+        assert!(files.map(&other).expect("an empty file can be mapped").is_empty());
+        files.rename(&path, &other).expect("rename replaces");
+        assert_eq!(files.list(&inner).expect("list"), std::slice::from_ref(&other));
+        assert!(!files.exists(&path).expect("exists") && files.exists(&other).expect("exists"));
+        let moved = dir.join("c");
+        files.rename(&inner, &moved).expect("rename of a directory");
+        assert_eq!(files.read(&moved.join("y")).expect("read"), b"hello");
+        assert_eq!(files.create(&moved).err().map(|e| e.kind()), Some(io::ErrorKind::IsADirectory));
+        assert_eq!(files.read(&path).err().map(|e| e.kind()), Some(io::ErrorKind::NotFound));
+        files.remove_file(&moved.join("y")).expect("remove_file");
+
+        let lock = files.lock(&dir.join("lock")).expect("lock");
+        let refused = files.lock(&dir.join("lock")).expect_err("locked");
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        assert!(refused.to_string().contains(&std::process::id().to_string()), "{refused}");
+        drop(lock);
+        drop(files.lock(&dir.join("lock")).expect("free again"));
+        files.remove_dir_all(dir).expect("remove_dir_all");
+        assert!(!files.exists(dir).expect("exists"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_simulated_file_system_keeps_the_contract() {
+        let files = SimulatedFiles::new(1);
+        contract::check(&files, Path::new("/db"));
+        assert!(!files.exists(Path::new("/db")).expect("exists"));
+    }
+
+    fn write(files: &SimulatedFiles, path: &str, bytes: &[u8], sync: bool) -> io::Result<()> {
+        let mut file = files.create(Path::new(path))?;
+        file.write_all(bytes)?;
+        if sync { file.sync() } else { Ok(()) }
+    }
+
+    /// What was synced survives every crash, and a file never has bytes that were not written.
+    #[test]
+    fn a_crash_keeps_what_was_synced() {
+        let mut torn = 0;
+        for seed in 0..64 {
+            let files = SimulatedFiles::new(seed);
+            files.create_dir_all(Path::new("/db")).expect("create_dir_all");
+            files.sync_dir(Path::new("/")).expect("sync_dir");
+            write(&files, "/db/log", b"synced", true).expect("write");
+            write(&files, "/db/old", b"old", true).expect("write");
+            files.sync_dir(Path::new("/db")).expect("sync_dir");
+            let mut log = files.append(Path::new("/db/log")).expect("append");
+            log.write_all(b" and more").expect("write");
+            write(&files, "/db/new", b"new", true).expect("write");
+            files.rename(Path::new("/db/new"), Path::new("/db/old")).expect("rename");
+            files.crash();
+            let after = files.read(Path::new("/db/log")).expect("read");
+            assert!(b"synced and more".starts_with(&after) && after.starts_with(b"synced"), "seed {seed}");
+            torn += u32::from(after.len() > 6 && after.len() < 15);
+            let old = files.read(Path::new("/db/old")).expect("read");
+            assert!(old == b"old" || old == b"new", "seed {seed}");
+            assert!(log.write_all(b"x").is_err(), "a handle does not outlive a crash");
+        }
+        assert!(torn > 10, "tails are torn at random points");
+    }
+
+    #[test]
+    fn nothing_else_survives_a_hard_crash() {
+        let files = SimulatedFiles::new(0);
+        files.create_dir_all(Path::new("/db")).expect("create_dir_all");
+        files.sync_dir(Path::new("/")).expect("sync_dir");
+        write(&files, "/db/named", b"lost", false).expect("write");
+        files.sync_dir(Path::new("/db")).expect("sync_dir");
+        write(&files, "/db/nameless", b"synced", true).expect("write");
+        let lock = files.lock(Path::new("/db/lock")).expect("lock");
+        files.crash_losing_all();
+        assert_eq!(files.list(Path::new("/db")).expect("list"), [Path::new("/db/named")]);
+        assert!(files.read(Path::new("/db/named")).expect("read").is_empty());
+        let again = files.lock(Path::new("/db/lock")).expect("a crash frees locks");
+        drop(lock);
+        assert!(files.lock(Path::new("/db/lock")).is_err(), "a dead guard frees nothing");
+        drop(again);
+    }
+
+    #[test]
+    fn the_nth_operation_fails() {
+        let files = SimulatedFiles::new(0);
+        write(&files, "/a", b"12345678", true).expect("write");
+        assert_eq!(files.write_count(), 3);
+        for n in 0..3 {
+            files.fail_write(n, Fault::Io);
+            assert!(write(&files, "/a", b"12345678", true).is_err());
+            write(&files, "/a", b"12345678", true).expect("works again");
+        }
+        files.fail_write(1, Fault::DiskFull);
+        let full = write(&files, "/b", b"12345678", true).expect_err("full");
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(files.read(Path::new("/b")).expect("read"), b"1234");
+        assert!(write(&files, "/c", b"1", true).is_err(), "still full");
+        files.remove_file(Path::new("/a")).expect("removing needs no space");
+        files.heal();
+        write(&files, "/c", b"1", true).expect("healed");
+        files.fail_read(1);
+        assert!(files.read(Path::new("/c")).is_ok());
+        assert!(files.map(Path::new("/c")).is_err());
+        files.damage(Path::new("/c"), 0, b'2').expect("damage");
+        assert_eq!(files.read(Path::new("/c")).expect("read"), b"2");
+    }
+}

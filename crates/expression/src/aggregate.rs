@@ -1,0 +1,418 @@
+//! Aggregates of many groups at once (SPARQL 1.1 §18.5).
+//!
+//! # Shape
+//! One [`Accumulators`] for each aggregate of the query; one small state for each group, by its number.
+//! `DISTINCT` adds one hash set of `(group, id)` for all groups.
+//! # Semantics
+//! A row with multiplicity `m` is `m` equal solutions. `COUNT` and `SAMPLE` pass over errors of their
+//! expression; one error makes every other aggregate an error (unbound). `SUM` of nothing and `AVG` of
+//! nothing are 0, `GROUP_CONCAT` of nothing is the empty text, `MIN`, `MAX` and `SAMPLE` of nothing are errors.
+//! `GROUP_CONCAT` keeps a language tag that all its texts have.
+//! # Not here
+//! The grouping itself.
+
+use crate::MAX_TEXT_BYTES;
+use crate::arithmetic::{Operator, Pair, apply, promote};
+use crate::batch::CompiledExpression;
+use crate::computed::text_too_long;
+use crate::context::{Context, Operand};
+use crate::evaluator::Evaluator;
+use crate::order::{SortKey, order_of_ids};
+use crate::value::Value;
+use oxsdatatypes::{Decimal, Double, Float, Integer};
+use rustc_hash::FxHashSet;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use vervet_algebra::{Aggregate, AggregateKind, Variable};
+use vervet_model::{Error, Id, Inline, Result};
+
+/// One aggregate of all groups. See the header of this file.
+pub struct Accumulators<'a> {
+    evaluator: &'a Evaluator<'a>,
+    expression: Option<CompiledExpression>,
+    /// The values that were seen, with `DISTINCT`.
+    distinct: Option<FxHashSet<(u32, Id)>>,
+    /// The solutions that were seen, for `COUNT(DISTINCT *)`.
+    solutions: FxHashSet<(u32, Box<[Id]>)>,
+    /// The columns that make up a solution; `None`: all.
+    solution: Option<Vec<Variable>>,
+    states: States,
+    /// Memory of texts and keys that states own.
+    heap_bytes: usize,
+}
+
+enum States {
+    Count(Vec<u64>),
+    Sum(Vec<Number>),
+    Average(Vec<(Number, u64)>),
+    Extreme { wanted: Ordering, states: Vec<Extreme> },
+    Sample(Vec<Id>),
+    Concat { separator: String, states: Vec<Concat> },
+}
+
+#[derive(Clone, Copy)]
+enum Number {
+    Failed,
+    Integer(i64),
+    Decimal(Decimal),
+    Float(Float),
+    Double(Double),
+}
+
+#[derive(Clone, Default)]
+enum Extreme {
+    #[default]
+    Empty,
+    Failed,
+    /// The key is made when ids alone do not tell.
+    Value(Id, Option<Box<SortKey>>),
+}
+
+#[derive(Clone, Default)]
+enum Concat {
+    #[default]
+    Empty,
+    Failed,
+    /// The text so far, and the language tag that all parts have.
+    Text(String, Option<Box<str>>),
+}
+
+impl<'a> Accumulators<'a> {
+    /// The accumulators of `aggregate`, without groups.
+    ///
+    /// # Errors
+    /// As [`CompiledExpression::new`].
+    pub fn new(aggregate: &Aggregate, evaluator: &'a Evaluator<'a>) -> Result<Self> {
+        let expression = match &aggregate.expression {
+            Some(expression) => Some(CompiledExpression::new(expression, evaluator)?),
+            None if aggregate.kind == AggregateKind::Count => None,
+            None => return Err(Error::internal(format!("{:?} without an expression", aggregate.kind))),
+        };
+        let states = match &aggregate.kind {
+            AggregateKind::Count => States::Count(Vec::new()),
+            AggregateKind::Sum => States::Sum(Vec::new()),
+            AggregateKind::Avg => States::Average(Vec::new()),
+            AggregateKind::Min => States::Extreme { wanted: Ordering::Less, states: Vec::new() },
+            AggregateKind::Max => States::Extreme { wanted: Ordering::Greater, states: Vec::new() },
+            AggregateKind::Sample => States::Sample(Vec::new()),
+            AggregateKind::GroupConcat { separator } => {
+                States::Concat { separator: separator.clone(), states: Vec::new() }
+            }
+        };
+        let distinct = aggregate.distinct.then(FxHashSet::default);
+        let solutions = FxHashSet::default();
+        Ok(Self { evaluator, expression, distinct, solutions, solution: None, states, heap_bytes: 0 })
+    }
+
+    /// The same, where the solutions that `COUNT(DISTINCT *)` tells apart are made up of these variables
+    /// only (and not of all columns).
+    #[must_use]
+    pub fn with_solution(mut self, variables: Vec<Variable>) -> Self {
+        self.solution = Some(variables);
+        self
+    }
+
+    /// Adds a batch: row `i` belongs to group `groups[i]` and stands for `multiplicities[i]` solutions
+    /// (`None`: one each). Rows are as in [`CompiledExpression`]; groups are numbered densely from 0.
+    ///
+    /// # Errors
+    /// Damaged data; a limit.
+    pub fn update(
+        &mut self,
+        groups: &[u32],
+        columns: &[Vec<Id>],
+        multiplicities: Option<&[u64]>,
+    ) -> Result<()> {
+        let Some(most) = groups.iter().max() else { return Ok(()) };
+        self.states.grow(*most as usize + 1);
+        let times = |row: usize| multiplicities.map_or(1, |all| all.get(row).copied().unwrap_or(1));
+        let Self { evaluator, expression, distinct, solutions, solution, states, heap_bytes } = self;
+        let Some(expression) = expression else {
+            let States::Count(counts) = states else { return Ok(()) };
+            for (row, &group) in groups.iter().enumerate() {
+                let count = &mut counts[group as usize];
+                if distinct.is_none() {
+                    *count = count.saturating_add(times(row));
+                } else if times(row) > 0 {
+                    let ids = solution_ids(columns, solution.as_deref(), row);
+                    let size_bytes = ids.len() * size_of::<Id>();
+                    if solutions.insert((group, ids)) {
+                        *count += 1;
+                        *heap_bytes += size_bytes;
+                    }
+                }
+            }
+            return Ok(());
+        };
+        expression.for_each_row(evaluator, columns, groups.len(), &mut |row, operand, context| {
+            let (group, times) = (groups[row], times(row));
+            if times == 0 {
+                return Ok(());
+            }
+            let Some(mut operand) = operand else {
+                states.fail(group as usize);
+                return Ok(());
+            };
+            let mut times = times;
+            if let Some(distinct) = distinct {
+                let id = context.intern(operand)?;
+                if !distinct.insert((group, id)) {
+                    return Ok(());
+                }
+                operand = Operand::Id(id);
+                times = 1;
+            }
+            states.add(group as usize, operand, times, context, heap_bytes)
+        })
+    }
+
+    /// The value of a group; [`Id::UNBOUND`] for an error. A group that no row belongs to has the value of
+    /// an empty group.
+    ///
+    /// # Errors
+    /// Damaged data; a limit.
+    pub fn finish(&mut self, group: usize) -> Result<Id> {
+        self.states.grow(group + 1);
+        let value = match &self.states {
+            States::Count(counts) => Some(Value::Integer(i64::try_from(counts[group]).unwrap_or(i64::MAX))),
+            States::Sum(sums) => sums[group].value(),
+            States::Average(averages) => match averages[group] {
+                (Number::Failed, _) => None,
+                (_, 0) => Some(Value::Integer(0)),
+                (sum, count) => sum.value().and_then(|sum| {
+                    apply(Operator::Divide, &sum, &Value::Integer(i64::try_from(count).ok()?))
+                }),
+            },
+            States::Extreme { states, .. } => {
+                return Ok(match &states[group] {
+                    Extreme::Empty | Extreme::Failed => Id::UNBOUND,
+                    Extreme::Value(id, _) => *id,
+                });
+            }
+            States::Sample(samples) => return Ok(samples[group]),
+            States::Concat { states, .. } => match &states[group] {
+                Concat::Failed => None,
+                Concat::Empty => Some(Value::String(Cow::Borrowed(""))),
+                Concat::Text(text, None) => Some(Value::String(Cow::Borrowed(text))),
+                Concat::Text(text, Some(tag)) => {
+                    Some(Value::Language(Cow::Borrowed(text), Cow::Borrowed(tag)))
+                }
+            },
+        };
+        value.map_or(Ok(Id::UNBOUND), |value| value.intern(self.evaluator, &mut String::new()))
+    }
+
+    /// Memory held, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let states = match &self.states {
+            States::Count(states) => states.capacity() * size_of::<u64>(),
+            States::Sum(states) => states.capacity() * size_of::<Number>(),
+            States::Average(states) => states.capacity() * size_of::<(Number, u64)>(),
+            States::Extreme { states, .. } => states.capacity() * size_of::<Extreme>(),
+            States::Sample(states) => states.capacity() * size_of::<Id>(),
+            States::Concat { states, .. } => states.capacity() * size_of::<Concat>(),
+        };
+        // One byte of control for each place of a hash set.
+        let distinct = self.distinct.as_ref().map_or(0, |set| set.capacity() * (size_of::<(u32, Id)>() + 1));
+        states + distinct + self.solutions.capacity() * (size_of::<(u32, Box<[Id]>)>() + 1) + self.heap_bytes
+    }
+}
+
+/// The ids that make up the solution of a row.
+fn solution_ids(columns: &[Vec<Id>], solution: Option<&[Variable]>, row: usize) -> Box<[Id]> {
+    let id = |column: &Vec<Id>| column.get(row).copied().unwrap_or(Id::UNBOUND);
+    match solution {
+        None => columns.iter().map(id).collect(),
+        Some(variables) => {
+            variables.iter().map(|variable| columns.get(variable.index()).map_or(Id::UNBOUND, id)).collect()
+        }
+    }
+}
+
+impl States {
+    fn grow(&mut self, groups: usize) {
+        fn to<T: Clone>(states: &mut Vec<T>, groups: usize, empty: T) {
+            if states.len() < groups {
+                states.resize(groups, empty);
+            }
+        }
+        match self {
+            Self::Count(states) => to(states, groups, 0),
+            Self::Sum(states) => to(states, groups, Number::Integer(0)),
+            Self::Average(states) => to(states, groups, (Number::Integer(0), 0)),
+            Self::Extreme { states, .. } => to(states, groups, Extreme::Empty),
+            Self::Sample(states) => to(states, groups, Id::UNBOUND),
+            Self::Concat { states, .. } => to(states, groups, Concat::Empty),
+        }
+    }
+
+    /// The expression is an error for a row of `group`.
+    fn fail(&mut self, group: usize) {
+        match self {
+            Self::Count(_) | Self::Sample(_) => {}
+            Self::Sum(states) => states[group] = Number::Failed,
+            Self::Average(states) => states[group].0 = Number::Failed,
+            Self::Extreme { states, .. } => states[group] = Extreme::Failed,
+            Self::Concat { states, .. } => states[group] = Concat::Failed,
+        }
+    }
+
+    fn add(
+        &mut self,
+        group: usize,
+        operand: Operand<'_>,
+        times: u64,
+        context: &mut Context<'_>,
+        heap_bytes: &mut usize,
+    ) -> Result<()> {
+        match self {
+            Self::Count(counts) => counts[group] = counts[group].saturating_add(times),
+            Self::Sum(sums) => sums[group] = sums[group].plus(operand, times, context)?,
+            Self::Average(averages) => {
+                let (sum, count) = &mut averages[group];
+                *sum = sum.plus(operand, times, context)?;
+                *count = count.saturating_add(times);
+            }
+            Self::Extreme { wanted, states } => states[group].add(*wanted, operand, context, heap_bytes)?,
+            Self::Sample(samples) => {
+                if !samples[group].is_bound() {
+                    samples[group] = context.intern(operand)?;
+                }
+            }
+            Self::Concat { separator, states } => {
+                states[group].add(separator, operand, times, context, heap_bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Number {
+    fn value(self) -> Option<Value<'static>> {
+        Some(match self {
+            Self::Failed => return None,
+            Self::Integer(value) => Value::Integer(value),
+            Self::Decimal(value) => Value::Decimal(value),
+            Self::Float(value) => Value::Float(value),
+            Self::Double(value) => Value::Double(value),
+        })
+    }
+
+    /// This sum and `times` times the operand.
+    fn plus(self, operand: Operand<'_>, times: u64, context: &mut Context<'_>) -> Result<Self> {
+        if let (Self::Integer(sum), Operand::Id(id)) = (self, &operand)
+            && let Some(Inline::Integer(value)) = Inline::from_id(*id)
+        {
+            let product = i64::try_from(times).ok().and_then(|times| value.checked_mul(times));
+            return Ok(product
+                .and_then(|product| sum.checked_add(product))
+                .map_or(Self::Failed, Self::Integer));
+        }
+        let Some(sum) = self.value() else { return Ok(Self::Failed) };
+        let value = context.decode(operand)?;
+        let Ok(times) = i64::try_from(times) else { return Ok(Self::Failed) };
+        // In the type of the sum and the value, so that a product overflows only if the sum would.
+        let total = promote(&sum, &value).and_then(|pair| {
+            Some(match pair {
+                Pair::Integer(sum, value) => Self::Integer(sum.checked_add(value.checked_mul(times)?)?),
+                Pair::Decimal(sum, value) => Self::Decimal(sum.checked_add(value.checked_mul(times)?)?),
+                Pair::Float(sum, value) => Self::Float(sum + value * Float::from(Integer::from(times))),
+                Pair::Double(sum, value) => Self::Double(sum + value * Double::from(Integer::from(times))),
+            })
+        });
+        Ok(total.unwrap_or(Self::Failed))
+    }
+}
+
+impl Extreme {
+    fn add(
+        &mut self,
+        wanted: Ordering,
+        operand: Operand<'_>,
+        context: &mut Context<'_>,
+        heap_bytes: &mut usize,
+    ) -> Result<()> {
+        let (best, best_key) = match self {
+            Self::Failed => return Ok(()),
+            Self::Empty => {
+                *self = Self::Value(context.intern(operand)?, None);
+                return Ok(());
+            }
+            Self::Value(best, best_key) => (best, best_key),
+        };
+        if let Some(id) = operand.known_id()
+            && let Some(order) = order_of_ids(id, *best)
+        {
+            if order == wanted {
+                *best = id;
+                *heap_bytes -= best_key.take().map_or(0, |key| key_bytes(&key)).min(*heap_bytes);
+            }
+            return Ok(());
+        }
+        let current = match best_key {
+            Some(key) => key,
+            None => {
+                let key = Box::new(SortKey::new(context.evaluator, *best)?);
+                *heap_bytes += key_bytes(&key);
+                best_key.insert(key)
+            }
+        };
+        let value = context.decode(operand.clone())?;
+        let key = SortKey::of_value(&value);
+        if key.cmp(current) == wanted {
+            *heap_bytes = heap_bytes.saturating_sub(key_bytes(current)) + key_bytes(&key);
+            **current = key;
+            *best = context.intern(operand)?;
+        }
+        context.recycle_value(value);
+        Ok(())
+    }
+}
+
+fn key_bytes(key: &SortKey) -> usize {
+    size_of::<SortKey>() + key.heap_bytes()
+}
+
+impl Concat {
+    fn add(
+        &mut self,
+        separator: &str,
+        operand: Operand<'_>,
+        times: u64,
+        context: &mut Context<'_>,
+        heap_bytes: &mut usize,
+    ) -> Result<()> {
+        if matches!(self, Self::Failed) {
+            return Ok(());
+        }
+        let Some((text, tag)) = context.text(operand)? else {
+            *self = Self::Failed;
+            return Ok(());
+        };
+        let mut times = times;
+        if matches!(self, Self::Empty) {
+            *heap_bytes += text.len();
+            *self = Self::Text(text.as_ref().to_owned(), tag.as_deref().map(Box::from));
+            times -= 1;
+        }
+        if let Self::Text(all, common) = self {
+            if common.as_deref() != tag.as_deref() {
+                *common = None;
+            }
+            for _ in 0..times {
+                if all.len() + separator.len() + text.len() > MAX_TEXT_BYTES {
+                    return Err(text_too_long());
+                }
+                all.push_str(separator);
+                all.push_str(&text);
+                *heap_bytes += separator.len() + text.len();
+                if separator.is_empty() && text.is_empty() {
+                    break;
+                }
+            }
+        }
+        context.recycle(text);
+        Ok(())
+    }
+}

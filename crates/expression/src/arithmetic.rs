@@ -1,0 +1,197 @@
+//! `+ - * /`, signs and rounding, with the numeric promotions of SPARQL 1.1 §17.3 (integer, decimal,
+//! float, double), and dates plus or minus durations.
+//!
+//! Overflow of integers and decimals, and division of those by zero, is an error (`None`).
+
+use crate::value::{Span, Value};
+use oxsdatatypes::{Decimal, Double, Float, Integer};
+
+/// A binary operator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+/// Two numbers of one type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pair {
+    Integer(i64, i64),
+    Decimal(Decimal, Decimal),
+    Float(Float, Float),
+    Double(Double, Double),
+}
+
+/// Both numbers in the wider of their two types; `None` if one is not a number.
+pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
+    if let (Value::Integer(a), Value::Integer(b)) = (a, b) {
+        return Some(Pair::Integer(*a, *b));
+    }
+    if !a.is_numeric() || !b.is_numeric() {
+        return None;
+    }
+    if matches!(a, Value::Double(_)) || matches!(b, Value::Double(_)) {
+        return Some(Pair::Double(to_double(a)?, to_double(b)?));
+    }
+    if matches!(a, Value::Float(_)) || matches!(b, Value::Float(_)) {
+        return Some(Pair::Float(to_float(a)?, to_float(b)?));
+    }
+    Some(Pair::Decimal(to_decimal(a)?, to_decimal(b)?))
+}
+
+fn to_double(value: &Value<'_>) -> Option<Double> {
+    Some(match value {
+        Value::Integer(value) => Integer::from(*value).into(),
+        Value::Decimal(value) => (*value).into(),
+        Value::Float(value) => (*value).into(),
+        Value::Double(value) => *value,
+        _ => return None,
+    })
+}
+
+fn to_float(value: &Value<'_>) -> Option<Float> {
+    Some(match value {
+        Value::Integer(value) => Integer::from(*value).into(),
+        Value::Decimal(value) => (*value).into(),
+        Value::Float(value) => *value,
+        _ => return None,
+    })
+}
+
+fn to_decimal(value: &Value<'_>) -> Option<Decimal> {
+    Some(match value {
+        Value::Integer(value) => (*value).into(),
+        Value::Decimal(value) => *value,
+        _ => return None,
+    })
+}
+
+/// `a operator b`.
+pub(crate) fn apply(operator: Operator, a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
+    let Some(pair) = promote(a, b) else {
+        return match operator {
+            Operator::Add => add_duration(a, b),
+            Operator::Subtract => subtract_duration(a, b),
+            Operator::Multiply | Operator::Divide => None,
+        };
+    };
+    Some(match (operator, pair) {
+        (Operator::Add, Pair::Integer(a, b)) => Value::Integer(a.checked_add(b)?),
+        (Operator::Add, Pair::Decimal(a, b)) => Value::Decimal(a.checked_add(b)?),
+        (Operator::Add, Pair::Float(a, b)) => Value::Float(a + b),
+        (Operator::Add, Pair::Double(a, b)) => Value::Double(a + b),
+        (Operator::Subtract, Pair::Integer(a, b)) => Value::Integer(a.checked_sub(b)?),
+        (Operator::Subtract, Pair::Decimal(a, b)) => Value::Decimal(a.checked_sub(b)?),
+        (Operator::Subtract, Pair::Float(a, b)) => Value::Float(a - b),
+        (Operator::Subtract, Pair::Double(a, b)) => Value::Double(a - b),
+        (Operator::Multiply, Pair::Integer(a, b)) => Value::Integer(a.checked_mul(b)?),
+        (Operator::Multiply, Pair::Decimal(a, b)) => Value::Decimal(a.checked_mul(b)?),
+        (Operator::Multiply, Pair::Float(a, b)) => Value::Float(a * b),
+        (Operator::Multiply, Pair::Double(a, b)) => Value::Double(a * b),
+        (Operator::Divide, Pair::Integer(a, b)) => Value::Decimal(Decimal::from(a).checked_div(b)?),
+        (Operator::Divide, Pair::Decimal(a, b)) => Value::Decimal(a.checked_div(b)?),
+        (Operator::Divide, Pair::Float(a, b)) => Value::Float(a / b),
+        (Operator::Divide, Pair::Double(a, b)) => Value::Double(a / b),
+    })
+}
+
+fn add_duration(a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
+    Some(match (a, b) {
+        (Value::DateTime(a), Value::Duration(b)) => Value::DateTime(match b {
+            Span::Any(b) => a.checked_add_duration(*b)?,
+            Span::YearMonth(b) => a.checked_add_year_month_duration(*b)?,
+            Span::DayTime(b) => a.checked_add_day_time_duration(*b)?,
+        }),
+        (Value::Date(a), Value::Duration(b)) => Value::Date(match b {
+            Span::Any(b) => a.checked_add_duration(*b)?,
+            Span::YearMonth(b) => a.checked_add_year_month_duration(*b)?,
+            Span::DayTime(b) => a.checked_add_day_time_duration(*b)?,
+        }),
+        (Value::Time(a), Value::Duration(Span::Any(b))) => Value::Time(a.checked_add_duration(*b)?),
+        (Value::Time(a), Value::Duration(Span::DayTime(b))) => {
+            Value::Time(a.checked_add_day_time_duration(*b)?)
+        }
+        (Value::Duration(a), Value::Duration(b)) => Value::Duration(match (a, b) {
+            (Span::YearMonth(a), Span::YearMonth(b)) => Span::YearMonth(a.checked_add(*b)?),
+            (Span::DayTime(a), Span::DayTime(b)) => Span::DayTime(a.checked_add(*b)?),
+            (a, b) => Span::Any(a.duration().checked_add(b.duration())?),
+        }),
+        _ => return None,
+    })
+}
+
+fn subtract_duration(a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
+    Some(match (a, b) {
+        (Value::DateTime(a), Value::Duration(b)) => Value::DateTime(match b {
+            Span::Any(b) => a.checked_sub_duration(*b)?,
+            Span::YearMonth(b) => a.checked_sub_year_month_duration(*b)?,
+            Span::DayTime(b) => a.checked_sub_day_time_duration(*b)?,
+        }),
+        (Value::Date(a), Value::Duration(b)) => Value::Date(match b {
+            Span::Any(b) => a.checked_sub_duration(*b)?,
+            Span::YearMonth(b) => a.checked_sub_year_month_duration(*b)?,
+            Span::DayTime(b) => a.checked_sub_day_time_duration(*b)?,
+        }),
+        (Value::Time(a), Value::Duration(Span::Any(b))) => Value::Time(a.checked_sub_duration(*b)?),
+        (Value::Time(a), Value::Duration(Span::DayTime(b))) => {
+            Value::Time(a.checked_sub_day_time_duration(*b)?)
+        }
+        (Value::Duration(a), Value::Duration(b)) => Value::Duration(match (a, b) {
+            (Span::YearMonth(a), Span::YearMonth(b)) => Span::YearMonth(a.checked_sub(*b)?),
+            (Span::DayTime(a), Span::DayTime(b)) => Span::DayTime(a.checked_sub(*b)?),
+            (a, b) => Span::Any(a.duration().checked_sub(b.duration())?),
+        }),
+        (Value::DateTime(a), Value::DateTime(b)) => Value::Duration(Span::DayTime(a.checked_sub(*b)?)),
+        (Value::Date(a), Value::Date(b)) => Value::Duration(Span::DayTime(a.checked_sub(*b)?)),
+        (Value::Time(a), Value::Time(b)) => Value::Duration(Span::DayTime(a.checked_sub(*b)?)),
+        _ => return None,
+    })
+}
+
+/// A function from a number to a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unary {
+    Plus,
+    Minus,
+    Abs,
+    Ceil,
+    Floor,
+    Round,
+}
+
+/// `function(value)`.
+pub(crate) fn apply_unary(function: Unary, value: &Value<'_>) -> Option<Value<'static>> {
+    Some(match (function, value) {
+        (Unary::Plus, Value::Integer(value)) => Value::Integer(*value),
+        (Unary::Plus, Value::Decimal(value)) => Value::Decimal(*value),
+        (Unary::Plus, Value::Float(value)) => Value::Float(*value),
+        (Unary::Plus, Value::Double(value)) => Value::Double(*value),
+        (Unary::Plus, Value::Duration(value)) => Value::Duration(*value),
+        (Unary::Minus, Value::Integer(value)) => Value::Integer(value.checked_neg()?),
+        (Unary::Minus, Value::Decimal(value)) => Value::Decimal(value.checked_neg()?),
+        (Unary::Minus, Value::Float(value)) => Value::Float(-*value),
+        (Unary::Minus, Value::Double(value)) => Value::Double(-*value),
+        (Unary::Minus, Value::Duration(value)) => Value::Duration(match value {
+            Span::Any(value) => Span::Any(value.checked_neg()?),
+            Span::YearMonth(value) => Span::YearMonth(value.checked_neg()?),
+            Span::DayTime(value) => Span::DayTime(value.checked_neg()?),
+        }),
+        (Unary::Abs, Value::Integer(value)) => Value::Integer(value.checked_abs()?),
+        (_, Value::Integer(value)) => Value::Integer(*value),
+        (Unary::Abs, Value::Decimal(value)) => Value::Decimal(value.checked_abs()?),
+        (Unary::Abs, Value::Float(value)) => Value::Float(value.abs()),
+        (Unary::Abs, Value::Double(value)) => Value::Double(value.abs()),
+        (Unary::Ceil, Value::Decimal(value)) => Value::Decimal(value.checked_ceil()?),
+        (Unary::Ceil, Value::Float(value)) => Value::Float(value.ceil()),
+        (Unary::Ceil, Value::Double(value)) => Value::Double(value.ceil()),
+        (Unary::Floor, Value::Decimal(value)) => Value::Decimal(value.checked_floor()?),
+        (Unary::Floor, Value::Float(value)) => Value::Float(value.floor()),
+        (Unary::Floor, Value::Double(value)) => Value::Double(value.floor()),
+        (Unary::Round, Value::Decimal(value)) => Value::Decimal(value.checked_round()?),
+        (Unary::Round, Value::Float(value)) => Value::Float(value.round()),
+        (Unary::Round, Value::Double(value)) => Value::Double(value.round()),
+        _ => return None,
+    })
+}

@@ -1,0 +1,186 @@
+//! The constructor functions of SPARQL 1.1 §17.5: casts from one datatype to another.
+
+use crate::value::{Gregorian, Span, Value, XSD};
+use oxsdatatypes::{Boolean, Date, Decimal, Double, Float, Integer};
+use std::borrow::Cow;
+
+/// A datatype that a term can be cast to (SPARQL 1.1 §17.5, and dates and durations).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cast {
+    String,
+    Boolean,
+    Integer,
+    Decimal,
+    Float,
+    Double,
+    DateTime,
+    Date,
+    Time,
+    Duration,
+    YearMonthDuration,
+    DayTimeDuration,
+    GYear,
+    GYearMonth,
+    GMonth,
+    GMonthDay,
+    GDay,
+}
+
+impl Cast {
+    /// The cast to the datatype with this IRI, if there is one.
+    pub(crate) fn from_iri(iri: &str) -> Option<Self> {
+        Some(match iri.strip_prefix(XSD)? {
+            "string" => Self::String,
+            "boolean" => Self::Boolean,
+            "integer" => Self::Integer,
+            "decimal" => Self::Decimal,
+            "float" => Self::Float,
+            "double" => Self::Double,
+            "dateTime" => Self::DateTime,
+            "date" => Self::Date,
+            "time" => Self::Time,
+            "duration" => Self::Duration,
+            "yearMonthDuration" => Self::YearMonthDuration,
+            "dayTimeDuration" => Self::DayTimeDuration,
+            "gYear" => Self::GYear,
+            "gYearMonth" => Self::GYearMonth,
+            "gMonth" => Self::GMonth,
+            "gMonthDay" => Self::GMonthDay,
+            "gDay" => Self::GDay,
+            _ => return None,
+        })
+    }
+}
+
+/// `value` as a value of another datatype; `None` if there is no such value.
+pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
+    Some(match to {
+        Cast::String => match value {
+            Value::Blank(_) => return None,
+            value => {
+                let mut text = String::new();
+                value.write_lexical(&mut text);
+                Value::String(Cow::Owned(text))
+            }
+        },
+        Cast::Boolean => Value::Boolean(match value {
+            Value::Boolean(value) => *value,
+            Value::Integer(value) => *value != 0,
+            Value::Decimal(value) => Boolean::from(*value).into(),
+            Value::Float(value) => Boolean::from(*value).into(),
+            Value::Double(value) => Boolean::from(*value).into(),
+            Value::String(text) => text.parse::<Boolean>().ok()?.into(),
+            _ => return None,
+        }),
+        Cast::Integer => Value::Integer(match value {
+            Value::Boolean(value) => i64::from(*value),
+            Value::Integer(value) => *value,
+            Value::Decimal(value) => Integer::try_from(*value).ok()?.into(),
+            Value::Float(value) => Integer::try_from(*value).ok()?.into(),
+            Value::Double(value) => Integer::try_from(*value).ok()?.into(),
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        }),
+        Cast::Decimal => Value::Decimal(match value {
+            Value::Boolean(value) => Boolean::from(*value).into(),
+            Value::Integer(value) => (*value).into(),
+            Value::Decimal(value) => *value,
+            Value::Float(value) => Decimal::try_from(*value).ok()?,
+            Value::Double(value) => Decimal::try_from(*value).ok()?,
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        }),
+        Cast::Float => Value::Float(match value {
+            Value::Boolean(value) => Boolean::from(*value).into(),
+            Value::Integer(value) => Integer::from(*value).into(),
+            Value::Decimal(value) => (*value).into(),
+            Value::Float(value) => *value,
+            Value::Double(value) => Float::from(*value),
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        }),
+        Cast::Double => Value::Double(match value {
+            Value::Boolean(value) => Boolean::from(*value).into(),
+            Value::Integer(value) => Integer::from(*value).into(),
+            Value::Decimal(value) => (*value).into(),
+            Value::Float(value) => Double::from(*value),
+            Value::Double(value) => *value,
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        }),
+        Cast::DateTime => Value::DateTime(match value {
+            Value::DateTime(value) => *value,
+            Value::Date(value) => (*value).try_into().ok()?,
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        }),
+        Cast::Date => Value::Date(match value {
+            Value::Date(value) => *value,
+            Value::DateTime(value) => Date::try_from(*value).ok()?,
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        }),
+        Cast::Time => Value::Time(match value {
+            Value::Time(value) => *value,
+            Value::DateTime(value) => (*value).into(),
+            Value::String(text) => text.parse().ok()?,
+            _ => return None,
+        }),
+        Cast::Duration | Cast::YearMonthDuration | Cast::DayTimeDuration => {
+            Value::Duration(cast_span(to, value)?)
+        }
+        Cast::GYear | Cast::GYearMonth | Cast::GMonth | Cast::GMonthDay | Cast::GDay => {
+            Value::Gregorian(cast_gregorian(to, value)?)
+        }
+    })
+}
+
+fn cast_span(to: Cast, value: &Value<'_>) -> Option<Span> {
+    Some(match (to, value) {
+        (Cast::Duration, Value::Duration(value)) => Span::Any(value.duration()),
+        (Cast::Duration, Value::String(text)) => Span::Any(text.parse().ok()?),
+        (Cast::YearMonthDuration, Value::Duration(Span::YearMonth(value))) => Span::YearMonth(*value),
+        (Cast::YearMonthDuration, Value::Duration(Span::Any(value))) => {
+            Span::YearMonth((*value).try_into().ok()?)
+        }
+        (Cast::YearMonthDuration, Value::String(text)) => Span::YearMonth(text.parse().ok()?),
+        (Cast::DayTimeDuration, Value::Duration(Span::DayTime(value))) => Span::DayTime(*value),
+        (Cast::DayTimeDuration, Value::Duration(Span::Any(value))) => {
+            Span::DayTime((*value).try_into().ok()?)
+        }
+        (Cast::DayTimeDuration, Value::String(text)) => Span::DayTime(text.parse().ok()?),
+        _ => return None,
+    })
+}
+
+fn cast_gregorian(to: Cast, value: &Value<'_>) -> Option<Gregorian> {
+    Some(match (to, value) {
+        (Cast::GYear, Value::Gregorian(same @ Gregorian::Year(_)))
+        | (Cast::GYearMonth, Value::Gregorian(same @ Gregorian::YearMonth(_)))
+        | (Cast::GMonth, Value::Gregorian(same @ Gregorian::Month(_)))
+        | (Cast::GMonthDay, Value::Gregorian(same @ Gregorian::MonthDay(_)))
+        | (Cast::GDay, Value::Gregorian(same @ Gregorian::Day(_))) => *same,
+        (Cast::GYear, Value::Gregorian(Gregorian::YearMonth(value))) => {
+            Gregorian::Year((*value).try_into().ok()?)
+        }
+        (Cast::GYear, Value::Date(value)) => Gregorian::Year((*value).try_into().ok()?),
+        (Cast::GYear, Value::DateTime(value)) => Gregorian::Year((*value).try_into().ok()?),
+        (Cast::GYear, Value::String(text)) => Gregorian::Year(text.parse().ok()?),
+        (Cast::GYearMonth, Value::Date(value)) => Gregorian::YearMonth((*value).into()),
+        (Cast::GYearMonth, Value::DateTime(value)) => Gregorian::YearMonth((*value).try_into().ok()?),
+        (Cast::GYearMonth, Value::String(text)) => Gregorian::YearMonth(text.parse().ok()?),
+        (Cast::GMonth, Value::Gregorian(Gregorian::YearMonth(value))) => Gregorian::Month((*value).into()),
+        (Cast::GMonth, Value::Gregorian(Gregorian::MonthDay(value))) => Gregorian::Month((*value).into()),
+        (Cast::GMonth, Value::Date(value)) => Gregorian::Month((*value).into()),
+        (Cast::GMonth, Value::DateTime(value)) => Gregorian::Month((*value).into()),
+        (Cast::GMonth, Value::String(text)) => Gregorian::Month(text.parse().ok()?),
+        (Cast::GMonthDay, Value::Date(value)) => Gregorian::MonthDay((*value).into()),
+        (Cast::GMonthDay, Value::DateTime(value)) => Gregorian::MonthDay((*value).into()),
+        (Cast::GMonthDay, Value::String(text)) => Gregorian::MonthDay(text.parse().ok()?),
+        (Cast::GDay, Value::Gregorian(Gregorian::MonthDay(value))) => Gregorian::Day((*value).into()),
+        (Cast::GDay, Value::Date(value)) => Gregorian::Day((*value).into()),
+        (Cast::GDay, Value::DateTime(value)) => Gregorian::Day((*value).into()),
+        (Cast::GDay, Value::String(text)) => Gregorian::Day(text.parse().ok()?),
+        _ => return None,
+    })
+}

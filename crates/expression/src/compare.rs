@@ -1,0 +1,102 @@
+//! `=` and `<` on values (SPARQL 1.1 §17.3 and §17.4.1.7).
+//!
+//! Where both are literals, not the same term, and the type of one is unknown (or its form invalid), the
+//! answer is an error: they may or may not be the same value. Values of two known types that are not
+//! both numbers are unequal.
+
+use crate::arithmetic::{Pair, promote};
+use crate::value::{Gregorian, Span, Value};
+use std::cmp::Ordering;
+use vervet_algebra::Comparator;
+
+/// `a = b`; `None` is a type error.
+pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
+    if let Some(pair) = promote(a, b) {
+        return Some(numeric_order(pair) == Some(Ordering::Equal));
+    }
+    Some(match (a, b) {
+        (Value::Typed(a, a_type), Value::Typed(b, b_type)) => {
+            return (a == b && a_type == b_type).then_some(true);
+        }
+        // These can be no value of an unknown type.
+        (Value::Typed(..), Value::Iri(_) | Value::Blank(_) | Value::Language(..)) => false,
+        (Value::Iri(_) | Value::Blank(_) | Value::Language(..), Value::Typed(..)) => false,
+        (Value::Typed(..), _) | (_, Value::Typed(..)) => return None,
+        (Value::Iri(a), Value::Iri(b))
+        | (Value::Blank(a), Value::Blank(b))
+        | (Value::String(a), Value::String(b)) => a == b,
+        (Value::Language(a, a_tag), Value::Language(b, b_tag)) => a == b && a_tag == b_tag,
+        (Value::Boolean(a), Value::Boolean(b)) => a == b,
+        (Value::DateTime(a), Value::DateTime(b)) => a == b,
+        (Value::Date(a), Value::Date(b)) => a == b,
+        (Value::Time(a), Value::Time(b)) => a == b,
+        (Value::Duration(a), Value::Duration(b)) => a.duration() == b.duration(),
+        (Value::Gregorian(a), Value::Gregorian(b)) => a == b,
+        _ => false,
+    })
+}
+
+/// `a comparator b`; `None` is a type error.
+pub(crate) fn compare(comparator: Comparator, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
+    if let Some(pair) = promote(a, b) {
+        // A comparison with NaN is false, whatever the comparator.
+        return Some(numeric_order(pair).is_some_and(|order| holds(comparator, order)));
+    }
+    literal_order(a, b)
+        .or_else(|| same_term(a, b).then_some(Ordering::Equal))
+        .map(|order| holds(comparator, order))
+}
+
+/// Whether `comparator` is true of two values in this order.
+#[inline]
+pub(crate) fn holds(comparator: Comparator, order: Ordering) -> bool {
+    match comparator {
+        Comparator::Less => order.is_lt(),
+        Comparator::LessOrEqual => order.is_le(),
+        Comparator::Greater => order.is_gt(),
+        Comparator::GreaterOrEqual => order.is_ge(),
+    }
+}
+
+pub(crate) fn numeric_order(pair: Pair) -> Option<Ordering> {
+    match pair {
+        Pair::Integer(a, b) => Some(a.cmp(&b)),
+        Pair::Decimal(a, b) => a.partial_cmp(&b),
+        Pair::Float(a, b) => a.partial_cmp(&b),
+        Pair::Double(a, b) => a.partial_cmp(&b),
+    }
+}
+
+/// The order of two literals of one type that are not numbers.
+fn literal_order(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
+    match (a, b) {
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (Value::Language(a, a_tag), Value::Language(b, b_tag)) if a_tag == b_tag => Some(a.cmp(b)),
+        (Value::Boolean(a), Value::Boolean(b)) => Some(a.cmp(b)),
+        (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b),
+        (Value::Date(a), Value::Date(b)) => a.partial_cmp(b),
+        (Value::Time(a), Value::Time(b)) => a.partial_cmp(b),
+        (Value::Duration(a), Value::Duration(b)) => match (a, b) {
+            (Span::YearMonth(a), Span::YearMonth(b)) => a.partial_cmp(b),
+            (Span::DayTime(a), Span::DayTime(b)) => a.partial_cmp(b),
+            (a, b) => a.duration().partial_cmp(&b.duration()),
+        },
+        (Value::Gregorian(a), Value::Gregorian(b)) => match (a, b) {
+            (Gregorian::Year(a), Gregorian::Year(b)) => a.partial_cmp(b),
+            (Gregorian::YearMonth(a), Gregorian::YearMonth(b)) => a.partial_cmp(b),
+            (Gregorian::Month(a), Gregorian::Month(b)) => a.partial_cmp(b),
+            (Gregorian::MonthDay(a), Gregorian::MonthDay(b)) => a.partial_cmp(b),
+            (Gregorian::Day(a), Gregorian::Day(b)) => a.partial_cmp(b),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn same_term(a: &Value<'_>, b: &Value<'_>) -> bool {
+    match (a, b) {
+        (Value::Iri(a), Value::Iri(b)) | (Value::Blank(a), Value::Blank(b)) => a == b,
+        (Value::Typed(a, a_type), Value::Typed(b, b_type)) => a == b && a_type == b_type,
+        _ => false,
+    }
+}

@@ -1,0 +1,644 @@
+//! Runs a compiled expression on one row.
+//!
+//! `Ok(None)` is an error of SPARQL's; operands stay ids as long as an operator can do its work on ids.
+
+use crate::MAX_TEXT_BYTES;
+use crate::arithmetic::{apply, apply_unary};
+use crate::cast::cast;
+use crate::compare::{compare, equals, holds};
+use crate::compile::{Node, PairFunction, PatternNode, Test, TextFunction};
+use crate::computed::{ComputedKind, text_too_long};
+use crate::context::{Context, Operand, Text};
+use crate::dates::part;
+use crate::evaluator::mix;
+use crate::pattern::{Pattern, Replaced};
+use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
+use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
+use oxiri::Iri;
+use oxrdf::Literal;
+use rustc_hash::FxHasher;
+use std::borrow::Cow;
+use std::hash::Hasher;
+use vervet_algebra::Comparator;
+use vervet_model::{Id, Inline, LiteralKind, Result, Tag, TermParts};
+
+/// Two operands that are no errors, or an early return.
+macro_rules! both {
+    ($pair:expr, $context:expr) => {{
+        let Some(a) = $pair[0].evaluate($context)? else { return Ok(None) };
+        let Some(b) = $pair[1].evaluate($context)? else { return Ok(None) };
+        (a, b)
+    }};
+}
+
+/// The value inside an `Option`, or an early return with an error of SPARQL's.
+macro_rules! some {
+    ($value:expr) => {
+        match $value {
+            Some(value) => value,
+            None => return Ok(None),
+        }
+    };
+}
+
+type Evaluated<'e> = Result<Option<Operand<'e>>>;
+
+impl Node {
+    /// The value for the row `context.row`.
+    pub(crate) fn evaluate<'e>(&'e self, context: &mut Context<'_>) -> Evaluated<'e> {
+        match self {
+            Self::Constant(constant) => Ok(Some(Operand::Constant(constant))),
+            Self::Error => Ok(None),
+            Self::Variable(variable) => {
+                let id = context.id(*variable);
+                Ok(id.is_bound().then_some(Operand::Id(id)))
+            }
+            Self::Bound(_)
+            | Self::Or(_)
+            | Self::And(_)
+            | Self::Not(_)
+            | Self::Equal(_)
+            | Self::SameTerm(_)
+            | Self::Compare(..)
+            | Self::In(..)
+            | Self::LangMatches(_)
+            | Self::Test(..)
+            | Self::Regex(..) => Ok(self.truth(context)?.map(|truth| Operand::Value(Value::Boolean(truth)))),
+            Self::Pair(
+                function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith),
+                ab,
+            ) => Ok(text_test(*function, ab, context)?.map(|truth| Operand::Value(Value::Boolean(truth)))),
+            Self::If(abc) => match abc[0].truth(context)? {
+                Some(true) => abc[1].evaluate(context),
+                Some(false) => abc[2].evaluate(context),
+                None => Ok(None),
+            },
+            Self::Coalesce(list) => {
+                for item in list {
+                    if let Some(operand) = item.evaluate(context)? {
+                        return Ok(Some(operand));
+                    }
+                }
+                Ok(None)
+            }
+            Self::StrDt(ab) => {
+                let (text, datatype) = both!(ab, context);
+                let text = some!(context.simple(text)?);
+                Ok(match context.decode(datatype)? {
+                    // A term and not a value, so that it keeps its lexical form.
+                    Value::Iri(iri) if iri != RDF_LANG_STRING && iri != RDF_DIR_LANG_STRING => {
+                        Some(Operand::Id(context.evaluator.intern_parts(ComputedKind::Typed, &text, &iri)?))
+                    }
+                    _ => None,
+                })
+            }
+            _ => Ok(self.compute(context)?.map(Operand::Value)),
+        }
+    }
+
+    /// The id of a variable or a constant, without the detour through an operand; it may be unbound.
+    #[inline]
+    fn id(&self, context: &Context<'_>) -> Option<Id> {
+        match self {
+            Self::Variable(variable) => Some(context.id(*variable)),
+            Self::Constant(constant) => Some(constant.id),
+            _ => None,
+        }
+    }
+
+    /// The effective boolean value for the row `context.row`.
+    pub(crate) fn truth(&self, context: &mut Context<'_>) -> Result<Option<bool>> {
+        match self {
+            Self::Bound(variable) => Ok(Some(context.id(*variable).is_bound())),
+            Self::Or(list) => any(list.iter().map(|item| item.truth(context))),
+            Self::And(list) => {
+                let negated =
+                    list.iter().map(|item| item.truth(context).map(|truth| truth.map(|truth| !truth)));
+                Ok(any(negated)?.map(|truth| !truth))
+            }
+            Self::Not(a) => Ok(a.truth(context)?.map(|truth| !truth)),
+            Self::Equal(ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let Some(answer) = equal_ids(a, b)
+                {
+                    return Ok(Some(answer));
+                }
+                let (a, b) = both!(ab, context);
+                equal(&a, &b, context)
+            }
+            Self::SameTerm(ab) => {
+                let (a, b) = both!(ab, context);
+                Ok(Some(context.intern(a)? == context.intern(b)?))
+            }
+            Self::Compare(comparator, ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let Some(answer) = compare_ids(*comparator, a, b)
+                {
+                    return Ok(Some(answer));
+                }
+                let (a, b) = both!(ab, context);
+                compare_operands(*comparator, a, b, context)
+            }
+            Self::In(a, list) => {
+                let a = some!(a.evaluate(context)?);
+                any(list.iter().map(|item| match item.evaluate(context)? {
+                    Some(item) => equal(&a, &item, context),
+                    None => Ok(None),
+                }))
+            }
+            Self::LangMatches(ab) => {
+                let (tag, range) = both!(ab, context);
+                let (tag, range) = (some!(context.simple(tag)?), some!(context.simple(range)?));
+                Ok(Some(language_matches(&tag, &range)))
+            }
+            Self::Test(test, a) => {
+                let a = some!(a.evaluate(context)?);
+                Ok(Some(test_kind(*test, a, context)?))
+            }
+            Self::Regex(text, pattern) => {
+                let text = some!(text.evaluate(context)?);
+                let computed;
+                let pattern = match pattern {
+                    PatternNode::Fixed(pattern) => pattern,
+                    PatternNode::Computed(pattern, flags) => {
+                        computed = some!(compute_pattern(pattern, flags.as_deref(), context)?);
+                        &computed
+                    }
+                };
+                let (text, _) = some!(context.text(text)?);
+                let found = pattern.is_match(&text);
+                context.recycle(text);
+                Ok(Some(found))
+            }
+            Self::Pair(
+                function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith),
+                ab,
+            ) => text_test(*function, ab, context),
+            _ => match self.evaluate(context)? {
+                Some(operand) => context.effective_boolean(operand),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// The value of a function that makes a new value.
+    fn compute<'e>(&'e self, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
+        match self {
+            Self::Arithmetic(operator, ab) => {
+                if let (Some(a), Some(b)) = (ab[0].id(context), ab[1].id(context))
+                    && let (Some(Inline::Integer(a)), Some(Inline::Integer(b))) =
+                        (Inline::from_id(a), Inline::from_id(b))
+                {
+                    return Ok(apply(*operator, &Value::Integer(a), &Value::Integer(b)));
+                }
+                let (a, b) = both!(ab, context);
+                let (a, b) = (context.decode(a)?, context.decode(b)?);
+                Ok(apply(*operator, &a, &b))
+            }
+            Self::Unary(function, a) => {
+                let a = some!(a.evaluate(context)?);
+                Ok(apply_unary(*function, &context.decode(a)?))
+            }
+            Self::Part(which, a) => {
+                let a = some!(a.evaluate(context)?);
+                Ok(part(*which, &context.decode(a)?))
+            }
+            Self::Cast(to, a) => {
+                let a = some!(a.evaluate(context)?);
+                Ok(cast(*to, &context.decode(a)?))
+            }
+            Self::Str(a) => {
+                let a = some!(a.evaluate(context)?);
+                lexical_form(a, context)
+            }
+            Self::Lang(a) => {
+                let a = some!(a.evaluate(context)?);
+                Ok(match context.decode(a)? {
+                    Value::Iri(_) | Value::Blank(_) => None,
+                    Value::Language(_, tag) => {
+                        let length = tag.find("--").unwrap_or(tag.len());
+                        Some(Value::String(Cow::Owned(tag[..length].to_owned())))
+                    }
+                    _ => Some(Value::String(Cow::Borrowed(""))),
+                })
+            }
+            Self::Datatype(a) => {
+                let a = some!(a.evaluate(context)?);
+                datatype(a, context)
+            }
+            Self::Iri(a, base) => {
+                let a = some!(a.evaluate(context)?);
+                Ok(match context.decode(a)? {
+                    Value::Iri(iri) => Some(Value::Iri(iri)),
+                    Value::String(text) => {
+                        let iri = match base {
+                            Some(base) => base.resolve(&text),
+                            None => Iri::parse(text.into_owned()),
+                        };
+                        iri.ok().map(|iri| Value::Iri(Cow::Owned(iri.into_inner())))
+                    }
+                    _ => None,
+                })
+            }
+            Self::Blank(a) => blank_node(a.as_deref(), context),
+            Self::Rand => {
+                // 53 random bits are all that a double in [0, 1) has room for.
+                #[expect(clippy::cast_precision_loss, reason = "53 bits fit in the mantissa of an f64")]
+                let fraction = (context.evaluator.random() >> 11) as f64 / (1_u64 << 53) as f64;
+                Ok(Some(Value::Double(fraction.into())))
+            }
+            Self::Uuid | Self::StrUuid => {
+                let mut text = context.buffer();
+                let iri = matches!(self, Self::Uuid);
+                text.push_str(if iri { "urn:uuid:" } else { "" });
+                uuid(context.evaluator.random(), context.evaluator.random(), &mut text);
+                let text = Cow::Owned(text);
+                Ok(Some(if iri { Value::Iri(text) } else { Value::String(text) }))
+            }
+            Self::Text(function, a) => {
+                let a = some!(a.evaluate(context)?);
+                text_function(*function, a, context)
+            }
+            Self::Pair(function, ab) => text_part(*function, ab, context),
+            Self::StrLang(ab) => {
+                let (text, tag) = both!(ab, context);
+                let (text, tag) = (some!(context.simple(text)?), some!(context.simple(tag)?));
+                // The library checks the tag and writes it in lower case.
+                let literal = some!(Literal::new_language_tagged_literal("", tag).ok());
+                let tag = some!(literal.language()).to_owned();
+                Ok(Some(Value::Language(text, Cow::Owned(tag))))
+            }
+            Self::Concat(list) => concat(list, context),
+            Self::SubStr(ab, length) => {
+                let (text, start) = both!(ab, context);
+                let start = some!(rounded(start, context)?);
+                let length = match length {
+                    Some(length) => Some(some!(rounded(some!(length.evaluate(context)?), context)?)),
+                    None => None,
+                };
+                let (text, tag) = some!(context.text(text)?);
+                let mut out = context.buffer();
+                out.push_str(substring(&text, start, length));
+                context.recycle(text);
+                Ok(Some(with_tag(Cow::Owned(out), tag)))
+            }
+            Self::Replace(ab, pattern) => {
+                let (text, replacement) = both!(ab, context);
+                let computed;
+                let pattern = match pattern {
+                    PatternNode::Fixed(pattern) => pattern,
+                    PatternNode::Computed(pattern, flags) => {
+                        computed = some!(compute_pattern(pattern, flags.as_deref(), context)?);
+                        &computed
+                    }
+                };
+                let (text, tag) = some!(context.text(text)?);
+                let replacement = some!(context.simple(replacement)?);
+                match some!(pattern.replace(&text, &replacement, MAX_TEXT_BYTES)) {
+                    Replaced::Text(text) => Ok(Some(with_tag(Cow::Owned(text), tag))),
+                    Replaced::TooLong => Err(text_too_long()),
+                }
+            }
+            // What is left has a truth value or is a term; `evaluate` deals with those.
+            _ => Ok(None),
+        }
+    }
+}
+
+/// SPARQL's `||`: true if one is true, else an error if one is, else false.
+fn any(items: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>> {
+    let mut result = Some(false);
+    for item in items {
+        match item? {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+/// `a = b`, by ids where they tell.
+pub(crate) fn equal(a: &Operand<'_>, b: &Operand<'_>, context: &mut Context<'_>) -> Result<Option<bool>> {
+    if let (Some(a), Some(b)) = (a.known_id(), b.known_id())
+        && let Some(answer) = equal_ids(a, b)
+    {
+        return Ok(Some(answer));
+    }
+    let (a, b) = (context.decode(a.clone())?, context.decode(b.clone())?);
+    let answer = equals(&a, &b);
+    context.recycle_value(a);
+    context.recycle_value(b);
+    Ok(answer)
+}
+
+/// `a = b` where the ids alone decide it.
+#[inline]
+pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
+    let (a_tag, b_tag) = (a.tag(), b.tag());
+    let is_resource = |tag| matches!(tag, Tag::Vertex | Tag::Edge);
+    let is_inline = |tag: Tag| tag >= Tag::ShortString && tag < Tag::Computed;
+    if a == b {
+        // A double may be NaN; a dictionary literal may be NaN as a float.
+        return (is_resource(a_tag) || (is_inline(a_tag) && a_tag != Tag::Double)).then_some(true);
+    }
+    match (a_tag, b_tag) {
+        // (An unbound id is none of these, and decides nothing.)
+        (a, b) if is_resource(a) && (is_resource(b) || b == Tag::Literal || is_inline(b)) => Some(false),
+        (a, b) if is_resource(b) && (a == Tag::Literal || is_inline(a)) => Some(false),
+        // Canonical forms of one type: another id is another value. (`1.5` and `1.50` are both decimals
+        // that fit, and zero has two doubles, so those two tags are not here.)
+        (a, b)
+            if a == b
+                && matches!(
+                    a,
+                    Tag::ShortString
+                        | Tag::Integer
+                        | Tag::Int
+                        | Tag::Long
+                        | Tag::Boolean
+                        | Tag::DateTime
+                        | Tag::Date
+                ) =>
+        {
+            Some(false)
+        }
+        _ => None,
+    }
+}
+
+/// `a comparator b` where the ids alone decide it: payloads keep the order of values within a tag.
+#[inline]
+pub(crate) fn compare_ids(comparator: Comparator, a: Id, b: Id) -> Option<bool> {
+    let tag = a.tag();
+    let ordered = tag == b.tag()
+        && matches!(
+            tag,
+            Tag::ShortString | Tag::Integer | Tag::Int | Tag::Long | Tag::Boolean | Tag::DateTime | Tag::Date
+        );
+    ordered.then(|| holds(comparator, a.payload().cmp(&b.payload())))
+}
+
+fn compare_operands(
+    comparator: Comparator,
+    a: Operand<'_>,
+    b: Operand<'_>,
+    context: &mut Context<'_>,
+) -> Result<Option<bool>> {
+    if let (Some(a), Some(b)) = (a.known_id(), b.known_id())
+        && let Some(answer) = compare_ids(comparator, a, b)
+    {
+        return Ok(Some(answer));
+    }
+    let (a, b) = (context.decode(a)?, context.decode(b)?);
+    let answer = compare(comparator, &a, &b);
+    context.recycle_value(a);
+    context.recycle_value(b);
+    Ok(answer)
+}
+
+fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Result<bool> {
+    if let Some(id) = operand.known_id() {
+        let tag = id.tag();
+        match test {
+            Test::Iri | Test::Blank | Test::Literal if tag == Tag::Computed => {
+                let kind = context.evaluator.computed().kind(id)?;
+                return Ok(match test {
+                    Test::Iri => kind == ComputedKind::Iri,
+                    Test::Blank => kind == ComputedKind::Blank,
+                    _ => !matches!(kind, ComputedKind::Iri | ComputedKind::Blank),
+                });
+            }
+            Test::Iri => {
+                return Ok(
+                    tag == Tag::Edge || (tag == Tag::Vertex && !context.evaluator.snapshot().is_blank(id)?)
+                );
+            }
+            Test::Blank => return Ok(tag == Tag::Vertex && context.evaluator.snapshot().is_blank(id)?),
+            Test::Literal => return Ok(id.is_stored_literal()),
+            Test::Numeric => match tag {
+                Tag::Integer | Tag::Int | Tag::Long | Tag::Decimal | Tag::Double => return Ok(true),
+                Tag::Literal | Tag::Computed => {}
+                _ => return Ok(false),
+            },
+        }
+    }
+    let value = context.decode(operand)?;
+    let answer = match test {
+        Test::Iri => matches!(value, Value::Iri(_)),
+        Test::Blank => matches!(value, Value::Blank(_)),
+        Test::Literal => !matches!(value, Value::Iri(_) | Value::Blank(_)),
+        Test::Numeric => value.is_numeric(),
+    };
+    context.recycle_value(value);
+    Ok(answer)
+}
+
+/// `STR()`: the lexical form to the letter, so a term is not decoded to its value.
+fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
+    if let Some(id) = operand.known_id() {
+        let mut out = context.buffer();
+        if let Some(inline) = Inline::from_id(id) {
+            inline.write_lexical(&mut out);
+            return Ok(Some(Value::String(Cow::Owned(out))));
+        }
+        let mut blank = false;
+        context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
+            blank = matches!(parts, TermParts::Blank(_));
+            parts.write_str(&mut out);
+        })?;
+        return Ok((!blank).then_some(Value::String(Cow::Owned(out))));
+    }
+    Ok(match context.decode(operand)? {
+        Value::Blank(_) => None,
+        Value::Iri(text) | Value::String(text) | Value::Language(text, _) | Value::Typed(text, _) => {
+            Some(Value::String(text))
+        }
+        value => {
+            let mut out = context.buffer();
+            value.write_lexical(&mut out);
+            Some(Value::String(Cow::Owned(out)))
+        }
+    })
+}
+
+/// `DATATYPE()`: that of the term, which may be narrower than that of its value.
+fn datatype<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
+    let Some(id) = operand.known_id() else {
+        let value = context.decode(operand)?;
+        return Ok(value.datatype().map(|datatype| Value::Iri(Cow::Owned(datatype.to_owned()))));
+    };
+    if let Some(inline) = Inline::from_id(id) {
+        return Ok(Some(Value::Iri(Cow::Borrowed(inline.datatype()))));
+    }
+    let mut out = context.buffer();
+    let mut literal = false;
+    context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
+        if let TermParts::Literal { kind, .. } = parts {
+            literal = true;
+            out.push_str(match kind {
+                LiteralKind::String => "http://www.w3.org/2001/XMLSchema#string",
+                LiteralKind::Typed(datatype) => datatype,
+                LiteralKind::Language(tag) if tag.contains("--") => RDF_DIR_LANG_STRING,
+                LiteralKind::Language(_) => RDF_LANG_STRING,
+            });
+        }
+    })?;
+    Ok(literal.then_some(Value::Iri(Cow::Owned(out))))
+}
+
+fn blank_node(label: Option<&Node>, context: &mut Context<'_>) -> Result<Option<Value<'static>>> {
+    let label = match label {
+        None => {
+            let id = context.evaluator.fresh_blank()?;
+            return context.decode_id(id).map(Some);
+        }
+        Some(label) => some!(label.evaluate(context)?),
+    };
+    let text = some!(context.simple(label)?);
+    let solution = solution(context)?;
+    let mut name = context.buffer();
+    name.push('q');
+    for half in 0..2 {
+        let mut hasher = FxHasher::default();
+        hasher.write_u64(mix(context.evaluator.seed() ^ half));
+        hasher.write_u64(solution);
+        hasher.write(text.as_bytes());
+        name.push_str(&format!("{:016x}", mix(hasher.finish() ^ half)));
+    }
+    Ok(Some(Value::Blank(Cow::Owned(name))))
+}
+
+/// A number for the solution of this row. See [`crate::Evaluator::with_solution`].
+fn solution(context: &Context<'_>) -> Result<u64> {
+    if let Some(variable) = context.evaluator.solution() {
+        return Ok(context.id(variable.index()).bits());
+    }
+    let mut hasher = FxHasher::default();
+    for variable in 0..context.columns.len() {
+        let id = context.id(variable);
+        // A blank node that was made for this solution must not change which solution it is.
+        let made = id.tag() == Tag::Computed && context.evaluator.computed().kind(id)? == ComputedKind::Blank;
+        if id.is_bound() && !made {
+            hasher.write_usize(variable);
+            hasher.write_u64(mix(id.bits()));
+        }
+    }
+    Ok(mix(hasher.finish()))
+}
+
+fn text_function<'e>(
+    function: TextFunction,
+    operand: Operand<'e>,
+    context: &mut Context<'_>,
+) -> Result<Option<Value<'e>>> {
+    if let TextFunction::Hash(function) = function {
+        let text = some!(context.simple(operand)?);
+        return Ok(Some(Value::String(Cow::Owned(hash(function, &text)))));
+    }
+    let (text, tag) = some!(context.text(operand)?);
+    let value = match function {
+        TextFunction::Length => Value::Integer(i64::try_from(text.chars().count()).unwrap_or(i64::MAX)),
+        TextFunction::Upper => with_tag(Cow::Owned(text.to_uppercase()), tag),
+        TextFunction::Lower => with_tag(Cow::Owned(text.to_lowercase()), tag),
+        TextFunction::EncodeForUri | TextFunction::Hash(_) => {
+            let mut out = context.buffer();
+            encode_for_uri(&text, &mut out);
+            Value::String(Cow::Owned(out))
+        }
+    };
+    context.recycle(text);
+    Ok(Some(value))
+}
+
+/// Two texts of which the second has no language tag or that of the first.
+fn compatible<'e>(ab: &'e [Node; 2], context: &mut Context<'_>) -> Result<Option<(Text<'e>, Cow<'e, str>)>> {
+    let (a, b) = both!(ab, context);
+    let (a, (b, b_tag)) = (some!(context.text(a)?), some!(context.text(b)?));
+    Ok((b_tag.is_none() || a.1 == b_tag).then_some((a, b)))
+}
+
+fn text_test(function: PairFunction, ab: &[Node; 2], context: &mut Context<'_>) -> Result<Option<bool>> {
+    let ((a, _), b) = some!(compatible(ab, context)?);
+    let answer = match function {
+        PairFunction::Contains => a.contains(&*b),
+        PairFunction::StartsWith => a.starts_with(&*b),
+        PairFunction::EndsWith | PairFunction::Before | PairFunction::After => a.ends_with(&*b),
+    };
+    context.recycle(a);
+    context.recycle(b);
+    Ok(Some(answer))
+}
+
+/// `STRBEFORE` and `STRAFTER`.
+fn text_part<'e>(
+    function: PairFunction,
+    ab: &'e [Node; 2],
+    context: &mut Context<'_>,
+) -> Result<Option<Value<'e>>> {
+    let ((a, tag), b) = some!(compatible(ab, context)?);
+    let Some(at) = a.find(&*b) else {
+        return Ok(Some(Value::String(Cow::Borrowed(""))));
+    };
+    let mut out = context.buffer();
+    out.push_str(if function == PairFunction::Before { &a[..at] } else { &a[at + b.len()..] });
+    context.recycle(a);
+    context.recycle(b);
+    Ok(Some(with_tag(Cow::Owned(out), tag)))
+}
+
+fn concat<'e>(list: &'e [Node], context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
+    let mut out = context.buffer();
+    let mut common: Option<Option<Cow<'e, str>>> = None;
+    for item in list {
+        let item = some!(item.evaluate(context)?);
+        let (text, tag) = some!(context.text(item)?);
+        out.push_str(&text);
+        if out.len() > MAX_TEXT_BYTES {
+            return Err(text_too_long());
+        }
+        context.recycle(text);
+        common = match common {
+            None => Some(tag),
+            Some(common) if common == tag => Some(common),
+            Some(_) => Some(None),
+        };
+    }
+    Ok(Some(with_tag(Cow::Owned(out), common.flatten())))
+}
+
+/// A number rounded as XPath's `fn:round` does; `None` if it is no number.
+fn rounded(operand: Operand<'_>, context: &mut Context<'_>) -> Result<Option<f64>> {
+    #[expect(clippy::cast_precision_loss, reason = "no text has 2^53 characters")]
+    Ok(match context.decode(operand)? {
+        Value::Integer(value) => Some(value as f64),
+        Value::Decimal(value) => Some((f64::from(oxsdatatypes::Double::from(value)) + 0.5).floor()),
+        Value::Float(value) => Some((f64::from(value) + 0.5).floor()),
+        Value::Double(value) => Some((f64::from(value) + 0.5).floor()),
+        _ => None,
+    })
+}
+
+fn compute_pattern(
+    pattern: &Node,
+    flags: Option<&Node>,
+    context: &mut Context<'_>,
+) -> Result<Option<Pattern>> {
+    let pattern = some!(pattern.evaluate(context)?);
+    let pattern = some!(context.simple(pattern)?);
+    let flags = match flags {
+        Some(flags) => {
+            let flags = some!(flags.evaluate(context)?);
+            some!(context.simple(flags)?)
+        }
+        None => Cow::Borrowed(""),
+    };
+    Ok(context.pattern(&pattern, &flags))
+}
+
+fn with_tag<'e>(text: Cow<'e, str>, tag: Option<Cow<'e, str>>) -> Value<'e> {
+    match tag {
+        Some(tag) => Value::Language(text, tag),
+        None => Value::String(text),
+    }
+}

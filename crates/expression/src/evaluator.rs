@@ -1,0 +1,233 @@
+//! What is fixed while a query runs: snapshot, computed terms, time, randomness, base.
+
+use crate::computed::{ComputedKind, ComputedTerms};
+use oxrdf::{BlankNodeRef, LiteralRef, NamedNodeRef, Term, TermRef};
+use oxsdatatypes::DateTime;
+use std::sync::atomic::{AtomicU64, Ordering};
+use vervet_algebra::Variable;
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, inline_id};
+use vervet_snapshot::Snapshot;
+
+const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
+
+/// The surroundings of a query's expressions. See the header of this file.
+///
+/// `now` and `seed` come from outside, so that a run can be repeated exactly.
+pub struct Evaluator<'a> {
+    snapshot: &'a dyn Snapshot,
+    computed: &'a ComputedTerms,
+    now: DateTime,
+    base: Option<String>,
+    solution: Option<Variable>,
+    seed: u64,
+    random: AtomicU64,
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator over `snapshot`; `now` is the value of `NOW()`, `seed` starts the random numbers.
+    #[must_use]
+    pub fn new(snapshot: &'a dyn Snapshot, computed: &'a ComputedTerms, now: DateTime, seed: u64) -> Self {
+        let random = AtomicU64::new(mix(seed));
+        Self { snapshot, computed, now, base: None, solution: None, seed, random }
+    }
+
+    /// The same with a base that relative IRIs are resolved against where the expression names none.
+    #[must_use]
+    pub fn with_base(mut self, base: Option<String>) -> Self {
+        self.base = base;
+        self
+    }
+
+    /// The same with a column whose ids differ from solution to solution. `BNODE("x")` makes one blank
+    /// node for each solution and text; without this column, solutions that bind all variables of
+    /// the batch to the same terms count as one.
+    #[must_use]
+    pub fn with_solution(mut self, solution: Option<Variable>) -> Self {
+        self.solution = solution;
+        self
+    }
+
+    /// The snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> &'a dyn Snapshot {
+        self.snapshot
+    }
+
+    /// The terms that the query has made.
+    #[must_use]
+    pub fn computed(&self) -> &'a ComputedTerms {
+        self.computed
+    }
+
+    /// The value of `NOW()`.
+    #[must_use]
+    pub fn now(&self) -> DateTime {
+        self.now
+    }
+
+    pub(crate) fn base(&self) -> Option<&str> {
+        self.base.as_deref()
+    }
+
+    pub(crate) fn solution(&self) -> Option<Variable> {
+        self.solution
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// 64 random bits (SplitMix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
+    /// Generators", OOPSLA 2014).
+    pub(crate) fn random(&self) -> u64 {
+        mix(self.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed))
+    }
+
+    /// The term of `id`; `None` if `id` is unbound.
+    ///
+    /// # Errors
+    /// Damaged dictionary; an id that does not exist.
+    pub fn term(&self, id: Id) -> Result<Option<Term>> {
+        if !id.is_bound() {
+            return Ok(None);
+        }
+        let mut term = None;
+        self.read_term(id, &mut String::new(), &mut |parts| term = Some(parts.to_term()))?;
+        Ok(term)
+    }
+
+    /// [`Snapshot::read_term`] for stored and computed terms.
+    ///
+    /// # Errors
+    /// Damaged dictionary; an id that does not exist.
+    pub fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        match id.tag() {
+            Tag::Computed => self.computed.read(id, scratch, read),
+            _ => self.snapshot.read_term(id, scratch, read),
+        }
+    }
+
+    /// [`Snapshot::write_terms`] for stored and computed terms. Unbound ids get an empty text.
+    ///
+    /// # Errors
+    /// Damaged dictionary; an id that does not exist.
+    pub fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        let stored = |id: &Id| !matches!(id.tag(), Tag::Computed | Tag::Unbound);
+        let mut scratch = String::new();
+        let mut rest = ids;
+        while !rest.is_empty() {
+            let run = rest.iter().take_while(|id| stored(id)).count();
+            if run > 0 {
+                self.snapshot.write_terms(&rest[..run], out, ends)?;
+            }
+            rest = &rest[run..];
+            while let Some(&id) = rest.first().filter(|id| !stored(id)) {
+                if id.is_bound() {
+                    self.computed.read(id, &mut scratch, &mut |parts| parts.write_nt(out))?;
+                }
+                ends.push(out.len());
+                rest = &rest[1..];
+            }
+        }
+        Ok(())
+    }
+
+    /// The id of `term`: inside the id, of the snapshot, or of this query.
+    ///
+    /// # Errors
+    /// Damaged dictionary; too many or too long terms; triple terms, which have no id.
+    pub fn intern(&self, term: TermRef<'_>) -> Result<Id> {
+        match term {
+            TermRef::NamedNode(node) => self.intern_parts(ComputedKind::Iri, node.as_str(), ""),
+            TermRef::BlankNode(node) => self.intern_parts(ComputedKind::Blank, node.as_str(), ""),
+            TermRef::Literal(literal) => match (literal.language(), literal.direction()) {
+                (Some(tag), None) => self.intern_parts(ComputedKind::Language, literal.value(), tag),
+                (Some(tag), Some(direction)) => {
+                    self.intern_parts(ComputedKind::Language, literal.value(), &format!("{tag}--{direction}"))
+                }
+                (None, _) => {
+                    self.intern_parts(ComputedKind::Typed, literal.value(), literal.datatype().as_str())
+                }
+            },
+            TermRef::Triple(_) => Err(Error::new(ErrorKind::Unsupported, "a triple term cannot be a value")
+                .with_hint("name the statement by a reifier")),
+        }
+    }
+
+    /// The id of the term with these pieces, as [`Evaluator::intern`].
+    ///
+    /// # Errors
+    /// As [`Evaluator::intern`].
+    pub fn intern_term_parts(&self, parts: TermParts<'_>) -> Result<Id> {
+        let mut text = String::new();
+        parts.write_str(&mut text);
+        match parts {
+            TermParts::Iri { .. } | TermParts::Edge(_) => self.intern_parts(ComputedKind::Iri, &text, ""),
+            TermParts::Blank(_) => self.intern_parts(ComputedKind::Blank, &text, ""),
+            TermParts::Literal { kind: LiteralKind::String, .. } => {
+                self.intern_parts(ComputedKind::String, &text, "")
+            }
+            TermParts::Literal { kind: LiteralKind::Language(tag), .. } => {
+                self.intern_parts(ComputedKind::Language, &text, tag)
+            }
+            TermParts::Literal { kind: LiteralKind::Typed(datatype), .. } => {
+                self.intern_parts(ComputedKind::Typed, &text, datatype)
+            }
+        }
+    }
+
+    pub(crate) fn intern_parts(&self, kind: ComputedKind, text: &str, extra: &str) -> Result<Id> {
+        let kind = match kind {
+            ComputedKind::Typed if extra == XSD_STRING => ComputedKind::String,
+            kind => kind,
+        };
+        let inline = match kind {
+            ComputedKind::String => inline_id(text, XSD_STRING),
+            ComputedKind::Typed => inline_id(text, extra),
+            _ => None,
+        };
+        if let Some(id) = inline {
+            return Ok(id);
+        }
+        if let Some(id) = self.snapshot.lookup(term_ref(kind, text, extra))? {
+            return Ok(id);
+        }
+        self.computed.intern(kind, text, if kind == ComputedKind::String { "" } else { extra })
+    }
+
+    /// A blank node that no other call gives, and that the snapshot does not know.
+    pub(crate) fn fresh_blank(&self) -> Result<Id> {
+        loop {
+            let label = format!("q{:016x}{:08x}", self.random(), self.random() >> 32);
+            let node = TermRef::BlankNode(BlankNodeRef::new_unchecked(&label));
+            if self.snapshot.lookup(node)?.is_none() {
+                return self.computed.intern(ComputedKind::Blank, &label, "");
+            }
+        }
+    }
+}
+
+fn term_ref<'t>(kind: ComputedKind, text: &'t str, extra: &'t str) -> TermRef<'t> {
+    match kind {
+        ComputedKind::Iri => NamedNodeRef::new_unchecked(text).into(),
+        ComputedKind::Blank => BlankNodeRef::new_unchecked(text).into(),
+        ComputedKind::String => LiteralRef::new_simple_literal(text).into(),
+        ComputedKind::Typed => LiteralRef::new_typed_literal(text, NamedNodeRef::new_unchecked(extra)).into(),
+        ComputedKind::Language => match extra.split_once("--") {
+            None => LiteralRef::new_language_tagged_literal_unchecked(text, extra),
+            Some((tag, direction)) => LiteralRef::new_directional_language_tagged_literal_unchecked(
+                text,
+                tag,
+                if direction == "rtl" { oxrdf::BaseDirection::Rtl } else { oxrdf::BaseDirection::Ltr },
+            ),
+        }
+        .into(),
+    }
+}
+
+/// A 64-bit finaliser: each output bit depends on each input bit.
+pub(crate) fn mix(bits: u64) -> u64 {
+    let bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
+}

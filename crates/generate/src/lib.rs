@@ -1,0 +1,21 @@
+#![forbid(unsafe_code)]
+//! Made data for benchmarks, tests and a first try: the same seed gives the same bytes, everywhere.
+//!
+//! | | |
+//! | --- | --- |
+//! | [`generate_lubm`] | universities after the profile of the LUBM benchmark, streamed as N-Triples |
+//! | [`PowerLaw`] | a directed graph whose degrees follow a power law |
+//! | [`RandomDataset`] | a few hundred quads full of corner cases, for comparing two engines |
+//!
+//! # Not here
+//! Files, compression, threads: everything writes to an `io::Write` that the caller owns.
+
+mod dataset;
+mod lubm;
+mod power_law;
+mod random;
+
+pub use dataset::RandomDataset;
+pub use lubm::{LubmStatistics, generate_lubm};
+pub use power_law::{PowerLaw, write_edges};
+pub use random::Random;

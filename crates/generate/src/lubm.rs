@@ -1,0 +1,541 @@
+//! Universities after LUBM: departments, people, courses, publications, as a stream of N-Triples.
+//!
+//! # Shape
+//! For each university its departments; for each department its faculty with their courses and
+//! publications, its research groups, its undergraduate and its graduate students. What a department
+//! holds follows from the seed and its two numbers alone, so the first ten of forty universities are
+//! the same as ten made on their own, but for the place where a distant university is first named.
+//!
+//! | per department | number |
+//! | --- | --- |
+//! | full, associate, assistant professors, lecturers | 7-10, 10-14, 8-11, 5-7 |
+//! | undergraduate, graduate students per member of the faculty | 8-14, 3-4 |
+//! | courses and graduate courses per member of the faculty, none shared | 1-2 and 1-2 |
+//! | courses per undergraduate, graduate courses per graduate student | 2-4, 1-3 |
+//! | undergraduates with an advisor; graduate students with one | a fifth; all |
+//! | teaching assistants, research assistants, of the graduate students | a quarter to a fifth, a third to a quarter |
+//! | publications by rank | 15-20, 10-18, 5-10, 0-5 |
+//! | publications that a graduate student is a co-author of | 0-5 |
+//! | research groups | 10-20 |
+//!
+//! A university has 15-25 departments; degrees come from one of 1,000 universities; there are 30
+//! research interests; one full professor heads the department.
+//! # Invariants
+//! 1. No statement is written twice.
+//! 2. The type of a university is written where it is first named.
+//! # Cost
+//! Some 6 M statements/s on one core (2.3 GHz), bound by copying text; memory is one department and one bit
+//! for each of the 1,000 universities.
+//! # Source
+//! The published data profile of the Univ-Bench Artificial data generator: Guo, Pan, Heflin, "LUBM: A
+//! Benchmark for OWL Knowledge Base Systems", J. Web Semantics 3(2-3), 2005, section 3. Written from the
+//! profile. Different: no file per department, no ontology import statements, no repetition.
+
+use crate::Random;
+use std::io::{self, Write};
+
+/// Degrees come from this many universities.
+const DEGREE_UNIVERSITIES: u32 = 1000;
+const RESEARCH_INTERESTS: u32 = 30;
+/// The buffer goes to the writer when it is at least this long, in bytes.
+const FLUSH_BYTES: usize = 256 << 10;
+
+/// What [`generate_lubm`] has written.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LubmStatistics {
+    /// Number of universities with departments.
+    pub universities: u64,
+    /// Number of departments.
+    pub departments: u64,
+    /// Number of professors and lecturers.
+    pub faculty: u64,
+    /// Number of undergraduate and graduate students.
+    pub students: u64,
+    /// Number of statements, all distinct.
+    pub statements: u64,
+    /// Number of bytes written.
+    pub bytes: u64,
+}
+
+/// Writes the universities `0..universities` to `out` as N-Triples.
+///
+/// The same arguments give the same bytes. `out` need not be buffered. It is not flushed.
+///
+/// ```
+/// let mut text = Vec::new();
+/// let statistics = vervet_generate::generate_lubm(1, 0, &mut text)?;
+/// assert_eq!(text.iter().filter(|byte| **byte == b'\n').count() as u64, statistics.statements);
+/// # std::io::Result::Ok(())
+/// ```
+///
+/// # Errors
+/// Those of `out`.
+pub fn generate_lubm(universities: u32, seed: u64, out: &mut dyn Write) -> io::Result<LubmStatistics> {
+    let mut sheet = Sheet {
+        out,
+        buffer: Vec::with_capacity(FLUSH_BYTES + (FLUSH_BYTES >> 2)),
+        named: vec![false; DEGREE_UNIVERSITIES as usize],
+        statistics: LubmStatistics::default(),
+    };
+    for university in 0..universities {
+        let mut random = Random::for_part(seed, &[u64::from(university)]);
+        sheet.university(university);
+        for department in 0..random.between(15..=25) {
+            let random = Random::for_part(seed, &[u64::from(university), u64::from(department)]);
+            Department::new(university, department, random).write(&mut sheet)?;
+        }
+        sheet.statistics.universities += 1;
+    }
+    sheet.flush()?;
+    Ok(sheet.statistics)
+}
+
+/// ` <http://…univ-bench.owl#…`, then whatever follows the local name.
+macro_rules! ub {
+    ($name:literal, $rest:literal) => {
+        concat!("> <http://swat.cse.lehigh.edu/onto/univ-bench.owl#", $name, "> ", $rest).as_bytes()
+    };
+}
+
+macro_rules! class {
+    ($name:literal) => {
+        concat!(
+            "> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> ",
+            "<http://swat.cse.lehigh.edu/onto/univ-bench.owl#",
+            $name,
+            "> .\n"
+        )
+        .as_bytes()
+    };
+}
+
+const END_IRI: &[u8] = b"> .\n";
+const END_TEXT: &[u8] = b"\" .\n";
+
+#[derive(Clone, Copy)]
+struct Rank {
+    name: &'static [u8],
+    class: &'static [u8],
+    count: (u32, u32),
+    publications: (u32, u32),
+    professor: bool,
+}
+
+const RANKS: [Rank; 4] = [
+    Rank {
+        name: b"FullProfessor",
+        class: class!("FullProfessor"),
+        count: (7, 10),
+        publications: (15, 20),
+        professor: true,
+    },
+    Rank {
+        name: b"AssociateProfessor",
+        class: class!("AssociateProfessor"),
+        count: (10, 14),
+        publications: (10, 18),
+        professor: true,
+    },
+    Rank {
+        name: b"AssistantProfessor",
+        class: class!("AssistantProfessor"),
+        count: (8, 11),
+        publications: (5, 10),
+        professor: true,
+    },
+    Rank {
+        name: b"Lecturer",
+        class: class!("Lecturer"),
+        count: (5, 7),
+        publications: (0, 5),
+        professor: false,
+    },
+];
+const PROFESSOR_RANKS: usize = 3;
+
+const DEGREES: [&[u8]; 3] = [
+    ub!("undergraduateDegreeFrom", "<http://www.University"),
+    ub!("mastersDegreeFrom", "<http://www.University"),
+    ub!("doctoralDegreeFrom", "<http://www.University"),
+];
+
+/// The text on its way to the writer, and what has been written.
+struct Sheet<'a> {
+    out: &'a mut dyn Write,
+    buffer: Vec<u8>,
+    named: Vec<bool>,
+    statistics: LubmStatistics,
+}
+
+impl Sheet<'_> {
+    /// One statement: `<subject`, the predicate with what opens the object, the object, its end.
+    #[inline]
+    fn statement(&mut self, subject: &[u8], predicate: &[u8], object: &[&[u8]], end: &[u8]) {
+        self.buffer.extend_from_slice(subject);
+        self.buffer.extend_from_slice(predicate);
+        for part in object {
+            self.buffer.extend_from_slice(part);
+        }
+        self.buffer.extend_from_slice(end);
+        self.statistics.statements += 1;
+    }
+
+    #[inline]
+    fn class(&mut self, subject: &[u8], class: &'static [u8]) {
+        self.statement(subject, class, &[], b"");
+    }
+
+    /// A university with departments.
+    fn university(&mut self, university: u32) {
+        let number = Digits::new(university);
+        self.name_university(university, &number);
+        let subject = [b"<http://www.University", number.bytes(), b".edu"].concat();
+        self.statement(&subject, ub!("name", "\"University"), &[number.bytes()], END_TEXT);
+    }
+
+    /// The type of a university, unless it has been written.
+    fn name_university(&mut self, university: u32, number: &Digits) {
+        let named = self.named.get_mut(university as usize);
+        if named.is_some_and(|named| std::mem::replace(named, true)) {
+            return;
+        }
+        let subject = [b"<http://www.University", number.bytes(), b".edu"].concat();
+        self.class(&subject, class!("University"));
+    }
+
+    /// A degree of `subject` from one of the universities.
+    fn degree(&mut self, subject: &[u8], degree: &[u8], random: &mut Random) {
+        let university = random.below(DEGREE_UNIVERSITIES);
+        let number = Digits::new(university);
+        self.statement(subject, degree, &[number.bytes(), b".edu"], END_IRI);
+        self.name_university(university, &number);
+    }
+
+    fn flush_if_long(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.statistics.bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// One department while it is written.
+struct Department {
+    random: Random,
+    /// `<http://www.Department3.University0.edu`.
+    iri: Vec<u8>,
+    /// `Department3.University0.edu`.
+    host: Vec<u8>,
+    university: Digits,
+    number: Digits,
+    /// How many there are of each rank.
+    ranks: [u32; 4],
+    courses: u32,
+    graduate_courses: u32,
+    /// Author (rank and number) and number of every publication.
+    publications: Vec<(usize, u32, u32)>,
+    /// The subject of the statements being written; kept to spare allocations.
+    subject: Vec<u8>,
+}
+
+impl Department {
+    fn new(university: u32, department: u32, mut random: Random) -> Self {
+        let (university, number) = (Digits::new(university), Digits::new(department));
+        let host = [b"Department", number.bytes(), b".University", university.bytes(), b".edu"].concat();
+        let iri = [b"<http://www.", host.as_slice()].concat();
+        let ranks = RANKS.map(|rank| random.between(rank.count.0..=rank.count.1));
+        Self {
+            random,
+            iri,
+            host,
+            university,
+            number,
+            ranks,
+            courses: 0,
+            graduate_courses: 0,
+            publications: Vec::new(),
+            subject: Vec::new(),
+        }
+    }
+
+    fn write(mut self, sheet: &mut Sheet<'_>) -> io::Result<()> {
+        sheet.class(&self.iri, class!("Department"));
+        sheet.statement(&self.iri, ub!("name", "\"Department"), &[self.number.bytes()], END_TEXT);
+        let university: [&[u8]; 2] = [self.university.bytes(), b".edu"];
+        sheet.statement(&self.iri, ub!("subOrganizationOf", "<http://www.University"), &university, END_IRI);
+        let head = self.random.below(self.ranks[0]);
+        for rank in 0..RANKS.len() {
+            for member in 0..self.ranks[rank] {
+                self.member_of_faculty(sheet, rank, member);
+                if rank == 0 && member == head {
+                    sheet.statement(&self.subject, ub!("headOf", ""), &[&self.iri], END_IRI);
+                }
+            }
+            sheet.flush_if_long()?;
+        }
+        for group in 0..self.random.between(10..=20) {
+            self.address(b"ResearchGroup", &Digits::new(group));
+            sheet.class(&self.subject, class!("ResearchGroup"));
+            sheet.statement(&self.subject, ub!("subOrganizationOf", ""), &[&self.iri], END_IRI);
+        }
+        let faculty: u32 = self.ranks.iter().sum();
+        let undergraduates = self.random.between(8 * faculty..=14 * faculty);
+        for student in 0..undergraduates {
+            self.undergraduate(sheet, student);
+            sheet.flush_if_long()?;
+        }
+        let graduates = self.random.between(3 * faculty..=4 * faculty);
+        self.graduates(sheet, graduates)?;
+        sheet.statistics.departments += 1;
+        sheet.statistics.faculty += u64::from(faculty);
+        sheet.statistics.students += u64::from(undergraduates + graduates);
+        Ok(())
+    }
+
+    /// Makes `kind` and `number` the subject of what follows.
+    #[inline]
+    fn address(&mut self, kind: &[u8], number: &Digits) {
+        self.subject.clear();
+        self.subject.extend_from_slice(&self.iri);
+        self.subject.push(b'/');
+        self.subject.extend_from_slice(kind);
+        self.subject.extend_from_slice(number.bytes());
+    }
+
+    fn member_of_faculty(&mut self, sheet: &mut Sheet<'_>, rank: usize, member: u32) {
+        let (of_rank, number) = (RANKS[rank], Digits::new(member));
+        self.address(of_rank.name, &number);
+        sheet.class(&self.subject, of_rank.class);
+        self.person(sheet, of_rank.name, &number);
+        sheet.statement(&self.subject, ub!("worksFor", ""), &[&self.iri], END_IRI);
+        for degree in DEGREES {
+            sheet.degree(&self.subject, degree, &mut self.random);
+        }
+        if of_rank.professor {
+            let interest = Digits::new(self.random.below(RESEARCH_INTERESTS));
+            sheet.statement(
+                &self.subject,
+                ub!("researchInterest", "\"Research"),
+                &[interest.bytes()],
+                END_TEXT,
+            );
+        }
+        let author = self.subject.clone();
+        for _ in 0..self.random.between(1..=2) {
+            self.course(sheet, &author, false);
+        }
+        for _ in 0..self.random.between(1..=2) {
+            self.course(sheet, &author, true);
+        }
+        for publication in 0..self.random.between(of_rank.publications.0..=of_rank.publications.1) {
+            self.publication(sheet, &author, publication);
+            self.publications.push((rank, member, publication));
+        }
+        self.subject = author;
+    }
+
+    /// Name, address and telephone of the subject.
+    #[inline]
+    fn person(&self, sheet: &mut Sheet<'_>, kind: &[u8], number: &Digits) {
+        sheet.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
+        let address: [&[u8]; 4] = [kind, number.bytes(), b"@", &self.host];
+        sheet.statement(&self.subject, ub!("emailAddress", "\""), &address, END_TEXT);
+        sheet.statement(&self.subject, ub!("telephone", "\"xxx-xxx-xxxx"), &[], END_TEXT);
+    }
+
+    fn course(&mut self, sheet: &mut Sheet<'_>, teacher: &[u8], graduate: bool) {
+        let (kind, class, next): (&[u8], _, _) = if graduate {
+            (b"GraduateCourse", class!("GraduateCourse"), &mut self.graduate_courses)
+        } else {
+            (b"Course", class!("Course"), &mut self.courses)
+        };
+        let number = Digits::new(*next);
+        *next += 1;
+        self.address(kind, &number);
+        sheet.statement(teacher, ub!("teacherOf", ""), &[&self.subject], END_IRI);
+        sheet.class(&self.subject, class);
+        sheet.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
+    }
+
+    fn publication(&mut self, sheet: &mut Sheet<'_>, author: &[u8], publication: u32) {
+        let number = Digits::new(publication);
+        self.subject.clear();
+        self.subject.extend_from_slice(author);
+        self.subject.extend_from_slice(b"/Publication");
+        self.subject.extend_from_slice(number.bytes());
+        sheet.class(&self.subject, class!("Publication"));
+        sheet.statement(&self.subject, ub!("name", "\"Publication"), &[number.bytes()], END_TEXT);
+        sheet.statement(&self.subject, ub!("publicationAuthor", ""), &[author], END_IRI);
+    }
+
+    fn undergraduate(&mut self, sheet: &mut Sheet<'_>, student: u32) {
+        let number = Digits::new(student);
+        self.address(b"UndergraduateStudent", &number);
+        sheet.class(&self.subject, class!("UndergraduateStudent"));
+        self.person(sheet, b"UndergraduateStudent", &number);
+        sheet.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
+        let courses = Distinct::choose(2..=4, self.courses, &mut self.random);
+        for &course in courses.numbers() {
+            let course = Digits::new(course);
+            let object: [&[u8]; 3] = [&self.iri, b"/Course", course.bytes()];
+            sheet.statement(&self.subject, ub!("takesCourse", ""), &object, END_IRI);
+        }
+        if self.random.once_in(5) {
+            self.advisor(sheet);
+        }
+    }
+
+    fn advisor(&mut self, sheet: &mut Sheet<'_>) {
+        let rank = self.random.index(PROFESSOR_RANKS);
+        let member = Digits::new(self.random.below(self.ranks[rank]));
+        let object: [&[u8]; 4] = [&self.iri, b"/", RANKS[rank].name, member.bytes()];
+        sheet.statement(&self.subject, ub!("advisor", ""), &object, END_IRI);
+    }
+
+    fn graduates(&mut self, sheet: &mut Sheet<'_>, graduates: u32) -> io::Result<()> {
+        let teaching = self.random.between(graduates / 5..=graduates / 4);
+        let research = self.random.between(graduates / 4..=graduates / 3);
+        // A student's place in a random order decides about the post; so nobody has two.
+        let mut order: Vec<u32> = (0..graduates).collect();
+        self.random.shuffle(&mut order);
+        // Fewer teaching assistants than courses, because every member of the faculty teaches one course and
+        // there are at most as many assistants as a quarter of four students for each of the faculty.
+        let mut courses: Vec<u32> = (0..self.courses).collect();
+        self.random.shuffle(&mut courses);
+        let publications = std::mem::take(&mut self.publications);
+        for student in 0..graduates {
+            let number = Digits::new(student);
+            self.address(b"GraduateStudent", &number);
+            sheet.class(&self.subject, class!("GraduateStudent"));
+            let place = order[student as usize];
+            if place < teaching {
+                sheet.class(&self.subject, class!("TeachingAssistant"));
+                let course = Digits::new(courses[place as usize]);
+                let object: [&[u8]; 3] = [&self.iri, b"/Course", course.bytes()];
+                sheet.statement(&self.subject, ub!("teachingAssistantOf", ""), &object, END_IRI);
+            } else if place < teaching + research {
+                sheet.class(&self.subject, class!("ResearchAssistant"));
+            }
+            self.person(sheet, b"GraduateStudent", &number);
+            sheet.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
+            sheet.degree(&self.subject, DEGREES[0], &mut self.random);
+            let taken = Distinct::choose(1..=3, self.graduate_courses, &mut self.random);
+            for &course in taken.numbers() {
+                let course = Digits::new(course);
+                let object: [&[u8]; 3] = [&self.iri, b"/GraduateCourse", course.bytes()];
+                sheet.statement(&self.subject, ub!("takesCourse", ""), &object, END_IRI);
+            }
+            self.advisor(sheet);
+            self.co_author(sheet, &publications);
+            sheet.flush_if_long()?;
+        }
+        Ok(())
+    }
+
+    /// The publications that the subject is a co-author of.
+    fn co_author(&mut self, sheet: &mut Sheet<'_>, publications: &[(usize, u32, u32)]) {
+        let count = u32::try_from(publications.len()).unwrap_or(u32::MAX);
+        let chosen = Distinct::choose(0..=5, count, &mut self.random);
+        let student = std::mem::take(&mut self.subject);
+        for &choice in chosen.numbers() {
+            let (rank, member, publication) = publications[choice as usize];
+            self.address(RANKS[rank].name, &Digits::new(member));
+            self.subject.extend_from_slice(b"/Publication");
+            self.subject.extend_from_slice(Digits::new(publication).bytes());
+            sheet.statement(&self.subject, ub!("publicationAuthor", ""), &[&student], END_IRI);
+        }
+        self.subject = student;
+    }
+}
+
+/// Up to five different numbers below a bound.
+struct Distinct {
+    numbers: [u32; 5],
+    count: usize,
+}
+
+impl Distinct {
+    #[inline]
+    fn choose(count: std::ops::RangeInclusive<u32>, bound: u32, random: &mut Random) -> Self {
+        let wanted = random.between(count).min(bound) as usize;
+        let mut chosen = Self { numbers: [0; 5], count: 0 };
+        while chosen.count < wanted {
+            let number = random.below(bound);
+            if !chosen.numbers().contains(&number) {
+                chosen.numbers[chosen.count] = number;
+                chosen.count += 1;
+            }
+        }
+        chosen
+    }
+
+    #[inline]
+    fn numbers(&self) -> &[u32] {
+        &self.numbers[..self.count]
+    }
+}
+
+/// A number written out.
+#[derive(Clone, Copy)]
+struct Digits {
+    bytes: [u8; 10],
+    start: usize,
+}
+
+impl Digits {
+    #[inline]
+    fn new(mut number: u32) -> Self {
+        let mut digits = Self { bytes: [b'0'; 10], start: 10 };
+        loop {
+            digits.start -= 1;
+            digits.bytes[digits.start] = DIGITS[(number % 10) as usize];
+            number /= 10;
+            if number == 0 {
+                return digits;
+            }
+        }
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+const DIGITS: &[u8; 10] = b"0123456789";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn numbers_are_written_out() {
+        for number in [0, 7, 10, 99, 100, 256, 1000, 65536, u32::MAX] {
+            assert_eq!(Digits::new(number).bytes(), number.to_string().as_bytes());
+        }
+    }
+
+    /// The same arguments give the same bytes, another seed others; nothing is written twice; the
+    /// statistics are right.
+    #[test]
+    fn the_text_is_repeatable_and_without_repetition() {
+        let make = |seed| {
+            let mut text = Vec::new();
+            let statistics = generate_lubm(2, seed, &mut text).unwrap();
+            (String::from_utf8(text).unwrap(), statistics)
+        };
+        let (text, statistics) = make(0);
+        assert!(text == make(0).0);
+        assert!(text != make(1).0);
+        let lines: HashSet<&str> = text.lines().collect();
+        assert_eq!(lines.len() as u64, statistics.statements);
+        assert_eq!(text.lines().count() as u64, statistics.statements);
+        assert_eq!(text.len() as u64, statistics.bytes);
+        assert!((30..=50).contains(&statistics.departments), "{statistics:?}");
+    }
+}

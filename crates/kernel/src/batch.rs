@@ -1,0 +1,157 @@
+//! A batch of bindings: the unit that kernels exchange.
+//!
+//! # Shape
+//! One column of ids for each variable of the plan, all of length [`Batch::rows`]; a variable that is not
+//! carried has an empty column and reads as unbound. `multiplicity` is empty (every row stands for one
+//! solution) or has one number for each row.
+//! # Cost
+//! 8 bytes for each cell; only columns in a step's `keep` are ever copied.
+
+use vervet_algebra::Variable;
+use vervet_model::Id;
+
+/// The most rows of a batch that a kernel makes.
+pub const BATCH_ROWS: usize = 1024;
+
+/// Partial results: rows of bindings in columns.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// By [`Variable::index`]; empty where the variable is not carried.
+    pub columns: Vec<Vec<Id>>,
+    /// Number of rows.
+    pub rows: usize,
+    /// How many solutions each row stands for; empty: one each.
+    pub multiplicity: Vec<u64>,
+}
+
+impl Batch {
+    /// A batch without rows and without columns, for plans with this many variables.
+    #[must_use]
+    pub fn new(variables: usize) -> Self {
+        Self { columns: vec![Vec::new(); variables], rows: 0, multiplicity: Vec::new() }
+    }
+
+    /// The one empty row.
+    #[must_use]
+    pub fn unit(variables: usize) -> Self {
+        Self { rows: 1, ..Self::new(variables) }
+    }
+
+    /// The value of a variable in a row.
+    #[inline]
+    #[must_use]
+    pub fn value(&self, variable: Variable, row: usize) -> Id {
+        self.columns[variable.index()].get(row).copied().unwrap_or(Id::UNBOUND)
+    }
+
+    /// How many solutions a row stands for.
+    #[inline]
+    #[must_use]
+    pub fn times(&self, row: usize) -> u64 {
+        self.multiplicity.get(row).copied().unwrap_or(1)
+    }
+
+    /// Removes all rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.columns.iter_mut().for_each(Vec::clear);
+        self.multiplicity.clear();
+        self.rows = 0;
+    }
+
+    /// Keeps the rows in `selection` (ascending) and the columns in `keep`.
+    pub(crate) fn select(&mut self, selection: &[u32], keep: &Keep) {
+        if selection.len() < self.rows {
+            for &column in &keep.columns {
+                compact(&mut self.columns[column], selection);
+            }
+            compact(&mut self.multiplicity, selection);
+            self.rows = selection.len();
+        }
+        self.drop_all_but(keep);
+    }
+
+    /// Empties the columns that are not in `keep`.
+    pub(crate) fn drop_all_but(&mut self, keep: &Keep) {
+        for &column in &keep.dropped {
+            self.columns[column].clear();
+        }
+    }
+
+    /// Becomes, for the columns in `keep`, the rows `rows` of `source` in that order.
+    pub(crate) fn gather(&mut self, source: &Self, rows: &[u32], keep: &Keep) {
+        for &column in &keep.columns {
+            gather(&source.columns[column], rows, &mut self.columns[column]);
+        }
+        gather(&source.multiplicity, rows, &mut self.multiplicity);
+        for &column in &keep.dropped {
+            self.columns[column].clear();
+        }
+        self.rows = rows.len();
+    }
+
+    /// Copies the columns in `keep` of all rows of `source`.
+    pub(crate) fn copy_from(&mut self, source: &Self, keep: &Keep) {
+        for &column in &keep.columns {
+            self.columns[column].clone_from(&source.columns[column]);
+        }
+        for &column in &keep.dropped {
+            self.columns[column].clear();
+        }
+        self.multiplicity.clone_from(&source.multiplicity);
+        self.rows = source.rows;
+    }
+
+    /// Multiplies the multiplicities row by row and keeps the rows where the product is not zero.
+    pub(crate) fn multiply(&mut self, factors: &[u64], selection: &mut Vec<u32>, keep: &Keep) {
+        if factors.iter().any(|&factor| factor != 1) || !self.multiplicity.is_empty() {
+            self.multiplicity.resize(self.rows, 1);
+            for (times, &factor) in self.multiplicity.iter_mut().zip(factors) {
+                *times = times.saturating_mul(factor);
+            }
+        }
+        selection.clear();
+        selection.extend((0_u32..).zip(factors).filter(|(_, factor)| **factor != 0).map(|(row, _)| row));
+        self.select(selection, keep);
+    }
+
+    /// Size in bytes, as memory caps count it.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        let cells: usize = self.columns.iter().map(Vec::len).sum();
+        8 * (cells + self.multiplicity.len()) as u64
+    }
+}
+
+/// Which columns a step passes on, worked out once for each step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keep {
+    /// Columns that stay.
+    pub columns: Vec<usize>,
+    /// All others.
+    pub dropped: Vec<usize>,
+}
+
+impl Keep {
+    pub(crate) fn new(keep: &[Variable], variables: usize) -> Self {
+        let (columns, dropped) =
+            (0..variables).partition(|&index| keep.iter().any(|variable| variable.index() == index));
+        Self { columns, dropped }
+    }
+}
+
+fn compact<T: Copy>(column: &mut Vec<T>, selection: &[u32]) {
+    if column.is_empty() {
+        return;
+    }
+    for (to, &from) in selection.iter().enumerate() {
+        column[to] = column[from as usize];
+    }
+    column.truncate(selection.len());
+}
+
+fn gather<T: Copy>(column: &[T], rows: &[u32], out: &mut Vec<T>) {
+    out.clear();
+    if !column.is_empty() {
+        out.extend(rows.iter().map(|&row| column[row as usize]));
+    }
+}

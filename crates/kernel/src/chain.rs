@@ -1,0 +1,199 @@
+//! How batches run through kernels: depth first, one batch through all steps before the next.
+//!
+//! A kernel pushes its output into a [`Chain`], which is the rest of the pipeline. Nothing is queued, so
+//! what is in flight is at most one batch for each step.
+
+use crate::batch::{Batch, Keep};
+use crate::control::Control;
+use crate::plan::Operand;
+use std::time::Instant;
+use vervet_expression::Evaluator;
+use vervet_model::{Id, Result};
+use vervet_snapshot::Snapshot;
+
+/// What a kernel needs of the running query.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub snapshot: &'a dyn Snapshot,
+    pub evaluator: &'a Evaluator<'a>,
+    pub control: &'a Control,
+    /// Number of variables of the plan.
+    pub variables: usize,
+    /// Whether to take times.
+    pub profile: bool,
+}
+
+/// Whether more rows are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// Go on.
+    More,
+    /// Nothing that could still come would change the result.
+    Done,
+}
+
+/// One step at work.
+pub(crate) trait Kernel<'a> {
+    /// Takes a batch (and may ruin it) and pushes what it makes of it.
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow>;
+
+    /// No more batches come: pushes what was held back.
+    fn finish(&mut self, _next: &mut Chain<'_, 'a>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Steps of pipelines inside, in the order of [`crate::plan::Pipeline::number_steps`].
+    fn inner(&self) -> Vec<&Stage<'a>> {
+        Vec::new()
+    }
+}
+
+/// A kernel and its figures.
+pub(crate) struct Stage<'a> {
+    pub kernel: Box<dyn Kernel<'a> + 'a>,
+    pub rows_in: u64,
+    pub rows_out: u64,
+    /// Time in this stage and all that it pushed into.
+    pub nanoseconds: u64,
+    /// The part of `nanoseconds` spent in what it pushed into.
+    pub nanoseconds_pushed: u64,
+}
+
+impl<'a> Stage<'a> {
+    pub(crate) fn new(kernel: Box<dyn Kernel<'a> + 'a>) -> Self {
+        Self { kernel, rows_in: 0, rows_out: 0, nanoseconds: 0, nanoseconds_pushed: 0 }
+    }
+}
+
+/// Where the rows of a pipeline go in the end.
+pub(crate) type Sink<'s, 'a> = dyn FnMut(&mut Batch, &Run<'a>) -> Result<Flow> + 's;
+
+/// The rest of a pipeline.
+pub(crate) struct Chain<'c, 'a> {
+    stages: &'c mut [Stage<'a>],
+    sink: &'c mut Sink<'c, 'a>,
+    run: &'c Run<'a>,
+    rows: u64,
+    nanoseconds: u64,
+}
+
+impl<'c, 'a> Chain<'c, 'a> {
+    pub(crate) fn new(stages: &'c mut [Stage<'a>], sink: &'c mut Sink<'c, 'a>, run: &'c Run<'a>) -> Self {
+        Self { stages, sink, run, rows: 0, nanoseconds: 0 }
+    }
+
+    pub(crate) fn run(&self) -> &'c Run<'a> {
+        self.run
+    }
+
+    /// Runs a batch through the rest.
+    pub(crate) fn push(&mut self, batch: &mut Batch) -> Result<Flow> {
+        if batch.rows == 0 {
+            return Ok(Flow::More);
+        }
+        self.rows += batch.rows as u64;
+        let start = self.run.profile.then(Instant::now);
+        let flow = self.step(Some(batch));
+        if let Some(start) = start {
+            self.nanoseconds += nanoseconds(start);
+        }
+        flow
+    }
+
+    /// Tells the rest that nothing more comes.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let start = self.run.profile.then(Instant::now);
+        self.step(None)?;
+        if !self.stages.is_empty() {
+            let (_, rest) = self.stages.split_at_mut(1);
+            Chain::new(rest, &mut *self.sink, self.run).finish()?;
+        }
+        if let Some(start) = start {
+            self.nanoseconds += nanoseconds(start);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, batch: Option<&mut Batch>) -> Result<Flow> {
+        let Some((first, rest)) = self.stages.split_first_mut() else {
+            return batch.map_or(Ok(Flow::More), |batch| (self.sink)(batch, self.run));
+        };
+        self.run.control.check()?;
+        let start = self.run.profile.then(Instant::now);
+        let mut next = Chain::new(rest, &mut *self.sink, self.run);
+        let flow = match batch {
+            Some(batch) => {
+                first.rows_in += batch.rows as u64;
+                first.kernel.push(batch, &mut next)
+            }
+            None => first.kernel.finish(&mut next).map(|()| Flow::More),
+        };
+        first.rows_out += next.rows;
+        first.nanoseconds_pushed += next.nanoseconds;
+        if let Some(start) = start {
+            first.nanoseconds += nanoseconds(start);
+        }
+        flow
+    }
+}
+
+fn nanoseconds(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The values of an operand for all rows: a column, or `scratch` filled with the constant.
+pub(crate) fn operand_column<'b>(operand: Operand, batch: &'b Batch, scratch: &'b mut Vec<Id>) -> &'b [Id] {
+    match operand {
+        Operand::Variable(variable) if !batch.columns[variable.index()].is_empty() => {
+            &batch.columns[variable.index()]
+        }
+        Operand::Variable(_) => filled(scratch, Id::UNBOUND, batch.rows),
+        Operand::Constant(id) => filled(scratch, id, batch.rows),
+    }
+}
+
+fn filled(scratch: &mut Vec<Id>, id: Id, rows: usize) -> &[Id] {
+    scratch.clear();
+    scratch.resize(rows, id);
+    scratch
+}
+
+/// Rows collected behind a barrier: a batch without a limit on its rows.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    pub batch: Batch,
+    counted_bytes: u64,
+}
+
+impl Table {
+    pub(crate) fn new(variables: usize) -> Self {
+        Self { batch: Batch::new(variables), counted_bytes: 0 }
+    }
+
+    /// Appends the columns in `keep`.
+    pub(crate) fn append(&mut self, batch: &Batch, keep: &Keep, control: &Control) -> Result<()> {
+        for &column in &keep.columns {
+            let source = &batch.columns[column];
+            let target = &mut self.batch.columns[column];
+            if source.is_empty() {
+                target.resize(self.batch.rows + batch.rows, Id::UNBOUND);
+            } else {
+                target.extend_from_slice(source);
+            }
+        }
+        if !batch.multiplicity.is_empty() || !self.batch.multiplicity.is_empty() {
+            self.batch.multiplicity.resize(self.batch.rows, 1);
+            self.batch.multiplicity.extend((0..batch.rows).map(|row| batch.times(row)));
+        }
+        self.batch.rows += batch.rows;
+        self.recount(control)
+    }
+
+    /// Counts the bytes that came since the last time.
+    pub(crate) fn recount(&mut self, control: &Control) -> Result<()> {
+        let bytes = self.batch.size_bytes();
+        control.shrink(self.counted_bytes);
+        self.counted_bytes = bytes;
+        control.grow(bytes)
+    }
+}

@@ -1,0 +1,260 @@
+//! From a plan to kernels: segments are looked up, expressions compiled, buffers made.
+
+use crate::batch::{Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
+use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
+use crate::{
+    check, distinct, expand, filter, group, intersect, join, matching, optional, order, scan, values,
+};
+use vervet_algebra::{Aggregate, Expression, Variable};
+use vervet_expression::{Accumulators, CompiledExpression};
+use vervet_model::{Direction, Error, Result};
+use vervet_snapshot::{EntryFilter, Segment};
+
+/// Nothing comes out.
+struct Nothing;
+
+impl<'a> Kernel<'a> for Nothing {
+    fn push(&mut self, _: &mut Batch, _: &mut Chain<'_, 'a>) -> Result<Flow> {
+        Ok(Flow::More)
+    }
+}
+
+/// The kernels of a pipeline.
+pub(crate) fn stages<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
+    let mut stages = Vec::with_capacity(pipeline.steps.len());
+    let mut carried: &[Variable] = &[];
+    for step in &pipeline.steps {
+        stages.push(Stage::new(kernel(step, carried, run)?));
+        carried = &step.keep;
+    }
+    Ok(stages)
+}
+
+fn segment<'a>(access: &Access, run: &Run<'a>) -> Result<Option<(&'a dyn Segment, EntryFilter)>> {
+    let filter = EntryFilter { graph: access.graph, parallel: access.parallel };
+    Ok(run.snapshot.segment(access.predicate, access.direction)?.map(|segment| (segment, filter)))
+}
+
+fn compile(expression: &Expression, run: &Run<'_>) -> Result<CompiledExpression> {
+    CompiledExpression::new(expression, run.evaluator)
+}
+
+fn kernel<'a>(step: &PlanStep, carried: &[Variable], run: &Run<'a>) -> Result<Box<dyn Kernel<'a> + 'a>> {
+    let keep = Keep::new(&step.keep, run.variables);
+    let all = || Keep { columns: (0..run.variables).collect(), dropped: Vec::new() };
+    let out = || Batch::new(run.variables);
+    Ok(match &step.step {
+        Step::Empty => Box::new(Nothing),
+        Step::Scan { access, key, neighbour } => match segment(access, run)? {
+            Some((segment, filter)) => {
+                Box::new(scan::Scan::new(segment, filter, *key, *neighbour, keep, run.variables))
+            }
+            None => Box::new(Nothing),
+        },
+        Step::Expand { key, access, neighbour } => match (segment(access, run)?, neighbour) {
+            (Some((segment, filter)), Some(neighbour)) => {
+                Box::new(expand::Expand::new(segment, filter, *key, *neighbour, keep, run.variables))
+            }
+            (Some((segment, filter)), None) => Box::new(expand::Degree {
+                segment,
+                filter,
+                key: *key,
+                keep,
+                keys: Vec::new(),
+                degrees: Vec::new(),
+                selection: Vec::new(),
+            }),
+            (None, _) => Box::new(Nothing),
+        },
+        Step::Check { key, access, neighbour } => check_kernel(*key, access, *neighbour, keep, run)?,
+        Step::Intersect { target, legs, count_only } => {
+            intersect_kernel(*target, legs, *count_only, keep, run)?
+        }
+        Step::Match(pattern) => Box::new(matching::Matching::new(*pattern, keep, run.variables)),
+        Step::Filter(condition) => {
+            Box::new(filter::Filter { condition: compile(condition, run)?, keep, selection: Vec::new() })
+        }
+        Step::Extend { variable, expression } => Box::new(filter::Extend {
+            variable: *variable,
+            expression: compile(expression, run)?,
+            keep,
+            values: Vec::new(),
+        }),
+        Step::Values { variables, rows } => Box::new(values::Values {
+            variables: variables.clone(),
+            table: rows.clone(),
+            keep,
+            pairs: Vec::new(),
+            rows: Vec::new(),
+            out: out(),
+        }),
+        Step::Join { right, kind, on, compatible, adds } => {
+            if compatible.len() > join::COMPATIBLE_MAX {
+                let message = format!("a join has more than {} shared variables", join::COMPATIBLE_MAX);
+                return Err(Error::new(vervet_model::ErrorKind::Unsupported, message));
+            }
+            let mut needed = [on.as_slice(), compatible, adds].concat();
+            let right_keep = Keep::new(&needed, run.variables);
+            needed.extend_from_slice(&step.keep);
+            let kind = match kind {
+                JoinKind::Inner => join::Kind::Inner,
+                JoinKind::Minus => join::Kind::Minus,
+                JoinKind::Semi => join::Kind::Semi,
+                JoinKind::Anti => join::Kind::Anti,
+                JoinKind::Left(None) => join::Kind::Left(None),
+                JoinKind::Left(Some(condition)) => {
+                    condition.variables(&mut needed);
+                    join::Kind::Left(Some(compile(condition, run)?))
+                }
+            };
+            Box::new(join::Join {
+                kind,
+                on: on.clone(),
+                compatible: compatible.clone(),
+                adds: adds.clone(),
+                keep,
+                pair_keep: Keep::new(&needed, run.variables),
+                right: stages(right, run)?,
+                right_keep,
+                table: None,
+                groups: Vec::new(),
+                indexes: rustc_hash::FxHashMap::default(),
+                pairs: Vec::new(),
+                out: out(),
+            })
+        }
+        Step::Optional { inner, row } => {
+            let inner = stages(inner, run)?;
+            Box::new(optional::Optional { inner, row: *row, keep, all: all(), input: out() })
+        }
+        Step::Union { branches } => {
+            let branches = branches.iter().map(|branch| stages(branch, run)).collect::<Result<_>>()?;
+            Box::new(optional::Union { branches, keep, all: all(), input: out() })
+        }
+        Step::Group { keys, aggregates } => Box::new(group::Group {
+            keys: distinct::RowTable::new(keys.clone()),
+            aggregates: aggregates
+                .iter()
+                .map(|(variable, aggregate)| Ok((*variable, accumulators(aggregate, carried, run)?)))
+                .collect::<Result<_>>()?,
+            keep,
+            groups: Vec::new(),
+            counted_bytes: 0,
+            out: out(),
+        }),
+        Step::Distinct { variables } => Box::new(distinct::Distinct {
+            seen: distinct::RowTable::new(variables.clone()),
+            keep,
+            counted_bytes: 0,
+            selection: Vec::new(),
+        }),
+        Step::Order { keys, limit } => Box::new(order::Order {
+            keys: keys
+                .iter()
+                .map(|key| Ok((compile(&key.expression, run)?, key.descending)))
+                .collect::<Result<_>>()?,
+            limit: *limit,
+            keep,
+            table: Table::new(run.variables),
+            sort_keys: keys.iter().map(|_| Vec::new()).collect(),
+            values: Vec::new(),
+            out: out(),
+            counted_bytes: 0,
+        }),
+        Step::Slice { start, length } => {
+            Box::new(order::Slice { skip: *start as u64, left: length.map(|length| length as u64), keep })
+        }
+    })
+}
+
+fn check_kernel<'a>(
+    mut key: Operand,
+    access: &Access,
+    mut neighbour: Operand,
+    keep: Keep,
+    run: &Run<'a>,
+) -> Result<Box<dyn Kernel<'a> + 'a>> {
+    let mut access = *access;
+    // A constant neighbour has a faster test than a constant key.
+    if matches!((key, neighbour), (Operand::Constant(_), Operand::Variable(_)))
+        && access.direction == Direction::In
+    {
+        std::mem::swap(&mut key, &mut neighbour);
+        access.direction = access.direction.reverse();
+    }
+    let Some((segment, filter)) = segment(&access, run)? else { return Ok(Box::new(Nothing)) };
+    Ok(Box::new(check::Check {
+        segment,
+        filter,
+        key,
+        neighbour,
+        keep,
+        keys: Vec::new(),
+        neighbours: Vec::new(),
+        selection: Vec::new(),
+    }))
+}
+
+fn intersect_kernel<'a>(
+    target: Variable,
+    legs: &[Leg],
+    count_only: bool,
+    keep: Keep,
+    run: &Run<'a>,
+) -> Result<Box<dyn Kernel<'a> + 'a>> {
+    let mut at_work = Vec::with_capacity(legs.len());
+    for leg in legs {
+        let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(Nothing)) };
+        at_work.push(intersect::IntersectLeg {
+            segment,
+            filter,
+            key: leg.key,
+            loaded: None,
+            neighbours: Vec::new(),
+        });
+    }
+    Ok(Box::new(intersect::Intersect {
+        target,
+        legs: at_work,
+        count_only,
+        keep,
+        rows: Vec::new(),
+        found: Vec::new(),
+        common: Vec::new(),
+        counts: Vec::new(),
+        selection: Vec::new(),
+        out: Batch::new(run.variables),
+    }))
+}
+
+fn accumulators<'a>(aggregate: &Aggregate, carried: &[Variable], run: &Run<'a>) -> Result<Accumulators<'a>> {
+    let accumulators = Accumulators::new(aggregate, run.evaluator)?;
+    // Of what comes in, only the carried columns are solutions.
+    Ok(if aggregate.expression.is_none() {
+        accumulators.with_solution(carried.to_vec())
+    } else {
+        accumulators
+    })
+}
+
+/// Repeats each row as often as its multiplicity says.
+pub(crate) fn repeat_rows(
+    batch: &mut Batch,
+    out: &mut Batch,
+    keep: &Keep,
+    from: &mut (usize, u64),
+    capacity: usize,
+) {
+    let mut rows: Vec<u32> = Vec::with_capacity(capacity.min(batch.rows));
+    while from.0 < batch.rows && rows.len() < capacity {
+        let left = batch.times(from.0) - from.1;
+        let room = (capacity - rows.len()) as u64;
+        let take = left.min(room);
+        let row = u32::try_from(from.0).unwrap_or(u32::MAX);
+        rows.extend(std::iter::repeat_n(row, usize::try_from(take).unwrap_or(capacity)));
+        *from = if take == left { (from.0 + 1, 0) } else { (from.0, from.1 + take) };
+    }
+    out.gather(batch, &rows, keep);
+    out.multiplicity.clear();
+}

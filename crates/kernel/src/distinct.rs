@@ -1,0 +1,86 @@
+//! Distinct and the table of distinct rows that grouping shares.
+
+use crate::batch::{Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel};
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use vervet_algebra::Variable;
+use vervet_model::{Id, Result};
+
+/// Distinct rows of some columns, numbered in order of first sight.
+///
+/// # Shape
+/// Row `i` is `cells[i * width..][..width]`; the hash table holds row numbers.
+/// # Cost
+/// `8 * width + 5` bytes for each distinct row at full load; one cache miss chain for each look-up.
+pub(crate) struct RowTable {
+    pub variables: Vec<Variable>,
+    pub cells: Vec<Id>,
+    pub rows: usize,
+    table: HashTable<u32>,
+    row: Vec<Id>,
+}
+
+impl RowTable {
+    pub(crate) fn new(variables: Vec<Variable>) -> Self {
+        Self { variables, cells: Vec::new(), rows: 0, table: HashTable::new(), row: Vec::new() }
+    }
+
+    /// The number of the row, and whether it is new.
+    pub(crate) fn insert(&mut self, batch: &Batch, row: usize) -> Result<(u32, bool)> {
+        let width = self.variables.len();
+        self.row.clear();
+        self.row.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
+        let hash_of = |cells: &[Id]| {
+            let mut hasher = FxHasher::default();
+            cells.iter().for_each(|id| hasher.write_u64(id.bits()));
+            // FxHash leaves the low bits weak for keys that differ in high bits only.
+            hasher.finish() ^ hasher.finish() >> 29
+        };
+        let cells = &self.cells;
+        let cells_of = |number: u32| &cells[number as usize * width..][..width];
+        let hash = hash_of(&self.row);
+        if let Some(&number) = self.table.find(hash, |&number| cells_of(number) == self.row) {
+            return Ok((number, false));
+        }
+        let number = u32::try_from(self.rows).map_err(|_| {
+            let message = "more than 4,294,967,295 distinct rows";
+            vervet_model::Error::new(vervet_model::ErrorKind::MemoryLimit, message)
+        })?;
+        self.table.insert_unique(hash, number, |&number| hash_of(cells_of(number)));
+        self.cells.extend_from_slice(&self.row);
+        self.rows += 1;
+        Ok((number, true))
+    }
+
+    /// Size in bytes, as memory caps count it.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        (8 * self.cells.capacity() + 5 * self.table.capacity()) as u64
+    }
+}
+
+/// Each distinct combination of some columns once, as soon as it comes.
+pub(crate) struct Distinct {
+    pub seen: RowTable,
+    pub keep: Keep,
+    pub counted_bytes: u64,
+    pub selection: Vec<u32>,
+}
+
+impl<'a> Kernel<'a> for Distinct {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.selection.clear();
+        for row in 0..batch.rows {
+            if self.seen.insert(batch, row)?.1 {
+                self.selection.push(u32::try_from(row).unwrap_or(u32::MAX));
+            }
+        }
+        let bytes = self.seen.size_bytes();
+        next.run().control.grow(bytes - self.counted_bytes)?;
+        self.counted_bytes = bytes;
+        batch.multiplicity.clear();
+        batch.select(&self.selection, &self.keep);
+        next.push(batch)
+    }
+}

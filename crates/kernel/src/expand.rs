@@ -1,0 +1,98 @@
+//! Expand: the neighbours of a bound key, for each row.
+//!
+//! # Cost
+//! One call of the segment for each batch, which locates all keys before it copies entries, so cache
+//! misses overlap; then one copy of each carried column. Where every row has exactly one neighbour the
+//! carried columns are moved, not copied.
+
+use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, operand_column};
+use crate::plan::Operand;
+use vervet_algebra::Variable;
+use vervet_model::{Id, Result};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
+
+pub(crate) struct Expand<'a> {
+    pub segment: &'a dyn Segment,
+    pub filter: EntryFilter,
+    pub key: Operand,
+    pub neighbour: Variable,
+    pub keep: Keep,
+    pub keys: Vec<Id>,
+    pub expansion: Expansion,
+    pub out: Batch,
+}
+
+impl<'a> Expand<'a> {
+    pub(crate) fn new(
+        segment: &'a dyn Segment,
+        filter: EntryFilter,
+        key: Operand,
+        neighbour: Variable,
+        keep: Keep,
+        variables: usize,
+    ) -> Self {
+        Self {
+            segment,
+            filter,
+            key,
+            neighbour,
+            keep,
+            keys: Vec::new(),
+            expansion: Expansion::default(),
+            out: Batch::new(variables),
+        }
+    }
+}
+
+impl<'a> Kernel<'a> for Expand<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.expansion.capacity = BATCH_ROWS;
+        let mut cursor = Cursor::default();
+        while cursor.row < batch.rows {
+            let first = cursor == Cursor::default();
+            self.expansion.clear();
+            let keys = operand_column(self.key, batch, &mut self.keys);
+            self.segment.expand(keys, self.filter, &mut cursor, &mut self.expansion)?;
+            let each_once = first
+                && cursor.row == batch.rows
+                && self.expansion.len() == batch.rows
+                && self.expansion.rows.iter().zip(0_u32..).all(|(&row, expected)| row == expected);
+            let neighbours = &mut self.expansion.neighbours;
+            if each_once {
+                // The input is ours, and this is its last use.
+                std::mem::swap(&mut batch.columns[self.neighbour.index()], neighbours);
+                batch.drop_all_but(&self.keep);
+                let flow = next.push(batch);
+                std::mem::swap(&mut batch.columns[self.neighbour.index()], &mut self.expansion.neighbours);
+                return flow;
+            }
+            self.out.gather(batch, &self.expansion.rows, &self.keep);
+            std::mem::swap(&mut self.out.columns[self.neighbour.index()], neighbours);
+            if next.push(&mut self.out)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+}
+
+/// Expand without listing neighbours: the degree goes into the multiplicity.
+pub(crate) struct Degree<'a> {
+    pub segment: &'a dyn Segment,
+    pub filter: EntryFilter,
+    pub key: Operand,
+    pub keep: Keep,
+    pub keys: Vec<Id>,
+    pub degrees: Vec<u64>,
+    pub selection: Vec<u32>,
+}
+
+impl<'a> Kernel<'a> for Degree<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let keys = operand_column(self.key, batch, &mut self.keys);
+        self.segment.degrees(keys, self.filter, &mut self.degrees)?;
+        batch.multiply(&self.degrees, &mut self.selection, &self.keep);
+        next.push(batch)
+    }
+}

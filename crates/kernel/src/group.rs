@@ -1,0 +1,81 @@
+//! Group: one row for each distinct combination of the keys, with aggregates.
+//!
+//! # Cost
+//! One look-up for each row, then one pass for each aggregate over the batch. `COUNT(*)` adds
+//! multiplicities, so a count over rows that stand for many solutions costs what the rows cost.
+
+use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, Run};
+use crate::distinct::RowTable;
+use vervet_algebra::Variable;
+use vervet_expression::Accumulators;
+use vervet_model::Result;
+
+pub(crate) struct Group<'a> {
+    pub keys: RowTable,
+    pub aggregates: Vec<(Variable, Accumulators<'a>)>,
+    pub keep: Keep,
+    pub groups: Vec<u32>,
+    pub counted_bytes: u64,
+    pub out: Batch,
+}
+
+impl<'a> Group<'a> {
+    fn account(&mut self, run: &Run<'a>) -> Result<()> {
+        let accumulators: usize =
+            self.aggregates.iter().map(|(_, accumulators)| accumulators.size_bytes()).sum();
+        let bytes = self.keys.size_bytes() + accumulators as u64;
+        run.control.shrink(self.counted_bytes);
+        self.counted_bytes = bytes;
+        run.control.grow(bytes)
+    }
+}
+
+impl<'a> Kernel<'a> for Group<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.groups.clear();
+        if self.keys.variables.is_empty() {
+            self.keys.rows = 1;
+            self.groups.resize(batch.rows, 0);
+        } else {
+            for row in 0..batch.rows {
+                let group = self.keys.insert(batch, row)?.0;
+                self.groups.push(group);
+            }
+        }
+        let multiplicities = (!batch.multiplicity.is_empty()).then_some(batch.multiplicity.as_slice());
+        for (_, accumulators) in &mut self.aggregates {
+            accumulators.update(&self.groups, &batch.columns, multiplicities)?;
+        }
+        self.account(next.run())?;
+        Ok(Flow::More)
+    }
+
+    fn finish(&mut self, next: &mut Chain<'_, 'a>) -> Result<()> {
+        if self.keys.variables.is_empty() {
+            // Without keys there is one group, also for no rows.
+            self.keys.rows = 1;
+        }
+        let width = self.keys.variables.len();
+        for start in (0..self.keys.rows).step_by(BATCH_ROWS) {
+            let end = (start + BATCH_ROWS).min(self.keys.rows);
+            self.out.clear();
+            self.out.rows = end - start;
+            for (position, variable) in self.keys.variables.iter().enumerate() {
+                self.out.columns[variable.index()]
+                    .extend((start..end).map(|row| self.keys.cells[row * width + position]));
+            }
+            for (variable, accumulators) in &mut self.aggregates {
+                let column = &mut self.out.columns[variable.index()];
+                for group in start..end {
+                    column.push(accumulators.finish(group)?);
+                }
+            }
+            self.out.drop_all_but(&self.keep);
+            if next.push(&mut self.out)? == Flow::Done {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,324 @@
+//! Every step against a definition of it in a few lines, over random graphs.
+//!
+//! A chain of fast steps must find what the general `Match` step finds, and joins must find what two
+//! nested loops find. The seed stands in every message.
+
+use oxrdf::NamedNode;
+use oxsdatatypes::DateTime;
+use std::collections::BTreeMap;
+use vervet_algebra::{Aggregate, AggregateKind, Expression, OrderKey, Variable};
+use vervet_expression::{ComputedTerms, Evaluator};
+use vervet_kernel::plan::{
+    Access, GraphOperand, JoinKind, Leg, Match, Operand, Pipeline, Plan, PlanStep, Step,
+};
+use vervet_kernel::{Batch, Control, Flow, Limits, execute};
+use vervet_model::{Direction, Id, Inline, Result};
+use vervet_snapshot::GraphFilter;
+use vervet_testkit::{MemorySnapshot, Statement};
+
+const A: Variable = Variable(0);
+const B: Variable = Variable(1);
+const C: Variable = Variable(2);
+const D: Variable = Variable(3);
+const ROW: Variable = Variable(4);
+const VARIABLES: usize = 5;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+struct Sample {
+    snapshot: MemorySnapshot,
+    predicates: Vec<Id>,
+    /// `[predicate][(subject, object)]`
+    entries: Vec<Vec<(Id, Id)>>,
+}
+
+/// Some 12 vertices and three predicates, dense enough that triangles occur; more entries than a batch
+/// holds where `large`.
+fn sample(seed: u64, large: bool) -> Sample {
+    let mut random = Random(seed);
+    let mut snapshot = MemorySnapshot::default();
+    let mut node = |name: String| snapshot.intern(&NamedNode::new_unchecked(name).into());
+    let count = if large { 90 } else { 12 };
+    let vertices: Vec<Id> = (0..count).map(|i| node(format!("urn:v{i}"))).collect();
+    let predicates: Vec<Id> = (0..3).map(|i| node(format!("urn:p{i}"))).collect();
+    let mut entries = Vec::new();
+    for &predicate in &predicates {
+        let mut of: Vec<(Id, Id)> = Vec::new();
+        for _ in 0..count * if large { 40 } else { 4 } {
+            let subject = vertices[usize::try_from(random.below(count)).expect("small")];
+            let object = vertices[usize::try_from(random.below(count)).expect("small")];
+            of.push((subject, object));
+            snapshot.add(Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND });
+        }
+        of.sort();
+        of.dedup();
+        entries.push(of);
+    }
+    Sample { snapshot: snapshot.finish(), predicates, entries }
+}
+
+impl Sample {
+    fn access(&self, predicate: usize, direction: Direction) -> Access {
+        Access {
+            predicate: self.predicates[predicate],
+            direction,
+            graph: GraphFilter::Default,
+            parallel: false,
+        }
+    }
+
+    fn pattern(&self, subject: Variable, predicate: usize, object: Variable) -> Step {
+        Step::Match(Match {
+            subject: Operand::Variable(subject),
+            predicate: Operand::Constant(self.predicates[predicate]),
+            object: Operand::Variable(object),
+            graph: GraphOperand::Filter(GraphFilter::Default),
+            edge: None,
+            parallel: false,
+        })
+    }
+
+    fn scan(&self, predicate: usize, key: Variable, neighbour: Option<Variable>) -> Step {
+        Step::Scan { access: self.access(predicate, Direction::Out), key, neighbour }
+    }
+
+    fn expand(
+        &self,
+        key: Variable,
+        predicate: usize,
+        direction: Direction,
+        neighbour: Option<Variable>,
+    ) -> Step {
+        Step::Expand { key: Operand::Variable(key), access: self.access(predicate, direction), neighbour }
+    }
+
+    /// Rows as sorted vectors of bits.
+    fn run(&self, steps: Vec<Step>, result: &[Variable]) -> Vec<Vec<u64>> {
+        self.try_run(pipeline(steps), result, &Control::default()).expect("nothing stops this query")
+    }
+
+    fn try_run(&self, pipeline: Pipeline, result: &[Variable], control: &Control) -> Result<Vec<Vec<u64>>> {
+        let plan = Plan {
+            pipeline,
+            variables: vec![String::new(); VARIABLES],
+            result: result.to_vec(),
+            parameters: Vec::new(),
+            computed: Vec::new(),
+        };
+        let computed = ComputedTerms::new();
+        let evaluator = Evaluator::new(&self.snapshot, &computed, DateTime::MIN, 0);
+        let mut rows = Vec::new();
+        let mut input = Batch::unit(VARIABLES);
+        let profile = execute(&plan, &self.snapshot, &evaluator, control, &mut input, true, &mut |batch| {
+            for row in 0..batch.rows {
+                rows.push(result.iter().map(|&variable| batch.value(variable, row).bits()).collect());
+            }
+            Ok(Flow::More)
+        })?;
+        assert_eq!(profile.steps.len(), plan.pipeline.number_steps());
+        rows.sort();
+        Ok(rows)
+    }
+}
+
+/// Every column is kept, so that nothing hides.
+fn pipeline(steps: Vec<Step>) -> Pipeline {
+    let keep: Vec<Variable> = vec![A, B, C, D, ROW];
+    Pipeline {
+        steps: steps.into_iter().map(|step| PlanStep { step, keep: keep.clone(), rows: 0.0 }).collect(),
+    }
+}
+
+#[test]
+fn chains_of_fast_steps_find_what_patterns_mean() {
+    for seed in 0..40 {
+        let sample = sample(seed, seed % 8 == 0);
+        let triangles = sample
+            .run(vec![sample.pattern(A, 0, B), sample.pattern(B, 1, C), sample.pattern(A, 2, C)], &[A, B, C]);
+        let check = Step::Check {
+            key: Operand::Variable(A),
+            access: sample.access(2, Direction::Out),
+            neighbour: Operand::Variable(C),
+        };
+        let checked = vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, Some(C)), check];
+        assert_eq!(sample.run(checked, &[A, B, C]), triangles, "check, seed {seed}");
+        let legs = vec![
+            Leg { key: Operand::Variable(B), access: sample.access(1, Direction::Out) },
+            Leg { key: Operand::Variable(A), access: sample.access(2, Direction::Out) },
+        ];
+        let intersect = |count_only| Step::Intersect { target: C, legs: legs.clone(), count_only };
+        let intersected = vec![sample.scan(0, A, Some(B)), intersect(false)];
+        assert_eq!(sample.run(intersected, &[A, B, C]), triangles, "intersect, seed {seed}");
+        let counted = vec![sample.scan(0, A, Some(B)), intersect(true)];
+        assert_eq!(sample.run(counted, &[A]).len(), triangles.len(), "count, seed {seed}");
+    }
+}
+
+#[test]
+fn degrees_count_without_listing() {
+    for seed in 0..40 {
+        let sample = sample(seed, seed % 8 == 0);
+        let paths = sample.run(vec![sample.pattern(A, 0, B), sample.pattern(B, 1, C)], &[A, B]);
+        let degrees = vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, None)];
+        assert_eq!(sample.run(degrees, &[A, B]), paths, "seed {seed}");
+        let keys = vec![
+            Step::Scan { access: sample.access(0, Direction::In), key: B, neighbour: None },
+            sample.expand(B, 1, Direction::Out, None),
+            Step::Group {
+                keys: vec![],
+                aggregates: vec![(
+                    D,
+                    Aggregate { kind: AggregateKind::Count, expression: None, distinct: false },
+                )],
+            },
+        ];
+        let count = sample.run(keys, &[D]);
+        let expected = Inline::Integer(i64::try_from(paths.len()).expect("few")).to_id().expect("fits");
+        assert_eq!(count, [[expected.bits()]], "seed {seed}");
+    }
+}
+
+#[test]
+fn joins_find_what_nested_loops_find() {
+    for seed in 0..40 {
+        let sample = sample(seed, false);
+        let (left, right) = (&sample.entries[0], &sample.entries[1]);
+        let join = |kind| Step::Join {
+            right: pipeline(vec![sample.pattern(B, 1, C)]),
+            kind,
+            on: vec![B],
+            compatible: vec![],
+            adds: vec![C],
+        };
+        let run = |kind| sample.run(vec![sample.pattern(A, 0, B), join(kind)], &[A, B, C]);
+        let matches = |b: Id| right.iter().filter(move |entry| entry.0 == b);
+        let row = |a: Id, b: Id, c: Id| vec![a.bits(), b.bits(), c.bits()];
+        let mut inner = Vec::new();
+        let mut outer = Vec::new();
+        let mut semi = Vec::new();
+        let mut anti = Vec::new();
+        for &(a, b) in left {
+            inner.extend(matches(b).map(|&(_, c)| row(a, b, c)));
+            let found = matches(b).next().is_some();
+            if found { &mut semi } else { &mut anti }.push(row(a, b, Id::UNBOUND));
+        }
+        outer.extend(inner.iter().chain(&anti).cloned());
+        for rows in [&mut inner, &mut outer, &mut semi, &mut anti] {
+            rows.sort();
+        }
+        assert_eq!(run(JoinKind::Inner), inner, "seed {seed}");
+        assert_eq!(run(JoinKind::Left(None)), outer, "seed {seed}");
+        assert_eq!(run(JoinKind::Semi), semi, "seed {seed}");
+        assert_eq!(run(JoinKind::Anti), anti, "seed {seed}");
+        assert_eq!(run(JoinKind::Minus), anti, "seed {seed}");
+        let optional =
+            Step::Optional { inner: pipeline(vec![sample.expand(B, 1, Direction::Out, Some(C))]), row: ROW };
+        assert_eq!(sample.run(vec![sample.pattern(A, 0, B), optional], &[A, B, C]), outer, "seed {seed}");
+    }
+}
+
+#[test]
+fn joins_respect_variables_that_some_rows_leave_unbound() {
+    for seed in 0..40 {
+        let sample = sample(seed, false);
+        let optional = |predicate, from, to| Step::Optional {
+            inner: pipeline(vec![sample.expand(from, predicate, Direction::Out, Some(to))]),
+            row: ROW,
+        };
+        // Both sides bind C in some rows only.
+        let left = vec![sample.scan(0, A, Some(B)), optional(1, B, C)];
+        let right = vec![sample.scan(2, A, Some(D)), optional(1, D, C)];
+        let left_rows = sample.run(left.clone(), &[A, B, C]);
+        let right_rows = sample.run(right.clone(), &[A, C, D]);
+        let mut expected = Vec::new();
+        let mut minus = Vec::new();
+        for l in &left_rows {
+            let mut excluded = false;
+            for r in &right_rows {
+                if l[0] == r[0] && (l[2] == 0 || r[1] == 0 || l[2] == r[1]) {
+                    expected.push(vec![l[0], l[1], l[2].max(r[1]), r[2]]);
+                    excluded = true;
+                }
+            }
+            if !excluded {
+                minus.push(l.clone());
+            }
+        }
+        expected.sort();
+        let join = |kind| Step::Join {
+            right: pipeline(right.clone()),
+            kind,
+            on: vec![A],
+            compatible: vec![C],
+            adds: vec![D],
+        };
+        let with = |kind| [left.clone(), vec![join(kind)]].concat();
+        assert_eq!(sample.run(with(JoinKind::Inner), &[A, B, C, D]), expected, "seed {seed}");
+        assert_eq!(sample.run(with(JoinKind::Minus), &[A, B, C]), minus, "seed {seed}");
+    }
+}
+
+#[test]
+fn union_distinct_group_order_and_slice() {
+    for seed in 0..20 {
+        let sample = sample(seed, seed % 8 == 0);
+        let union = Step::Union {
+            branches: vec![pipeline(vec![sample.pattern(A, 0, B)]), pipeline(vec![sample.pattern(A, 1, B)])],
+        };
+        let mut all: Vec<Vec<u64>> =
+            sample.entries[..2].iter().flatten().map(|(a, b)| vec![a.bits(), b.bits()]).collect();
+        all.sort();
+        assert_eq!(sample.run(vec![union.clone()], &[A, B]), all, "seed {seed}");
+        let mut distinct = all.clone();
+        distinct.dedup();
+        let step = Step::Distinct { variables: vec![A, B] };
+        assert_eq!(sample.run(vec![union.clone(), step], &[A, B]), distinct, "seed {seed}");
+        let mut counts: BTreeMap<u64, i64> = BTreeMap::new();
+        all.iter().for_each(|row| *counts.entry(row[0]).or_default() += 1);
+        let counts: Vec<Vec<u64>> = counts
+            .into_iter()
+            .map(|(a, count)| vec![a, Inline::Integer(count).to_id().expect("fits").bits()])
+            .collect();
+        let count = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
+        let step = Step::Group { keys: vec![A], aggregates: vec![(D, count)] };
+        assert_eq!(sample.run(vec![union.clone(), step], &[A, D]), counts, "seed {seed}");
+        let key = |variable| OrderKey { expression: Expression::Variable(variable), descending: false };
+        for limit in [Some(5), None] {
+            let order = Step::Order { keys: vec![key(A), key(B)], limit };
+            let slice = Step::Slice { start: 2, length: Some(3) };
+            let sliced = sample.run(vec![union.clone(), order, slice], &[A, B]);
+            assert_eq!(sliced.len(), 3.min(all.len().saturating_sub(2)), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn limits_stop_a_query_with_their_reason() {
+    let sample = sample(1, true);
+    let product = || {
+        pipeline(vec![
+            sample.scan(0, A, Some(B)),
+            sample.scan(1, C, Some(D)),
+            Step::Distinct { variables: vec![A, B, C, D] },
+        ])
+    };
+    let control = Control::new(Limits { memory_bytes: Some(1 << 20), ..Limits::default() });
+    let error = sample.try_run(product(), &[A], &control).expect_err("1 MiB is not enough");
+    assert_eq!(error.kind(), vervet_model::ErrorKind::MemoryLimit);
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let control = Control::new(Limits { cancelled: Some(flag), ..Limits::default() });
+    let error = sample.try_run(product(), &[A], &control).expect_err("cancelled");
+    assert_eq!(error.kind(), vervet_model::ErrorKind::Cancelled);
+    let past = std::time::Instant::now();
+    let control =
+        Control::new(Limits { deadline: Some((past, std::time::Duration::ZERO)), ..Limits::default() });
+    let error = sample.try_run(product(), &[A], &control).expect_err("late");
+    assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
+}

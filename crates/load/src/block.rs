@@ -1,0 +1,312 @@
+//! A block of parsed statements whose terms are numbered within the block.
+//!
+//! # Shape
+//! `text` holds the tokens: the raw input of the block, then tokens that the builder appended. A
+//! [`Token`] is a range of it: `<iri>`, `_:label`, `"value"`, `"value"@language`, `"value"^^<datatype>`,
+//! with nothing escaped inside. Statements are triples of token numbers.
+//! # Invariants
+//! 1. Every token is a checked term: valid UTF-8, absolute IRI, known form of language tag.
+//! 2. Equal tokens have equal numbers (an index of hashes sees to it), and equal tokens are equal terms: an
+//!    IRI holds no `>` and no `"`, so the last `"` outside of the suffix ends the value. Hence a raw token
+//!    of the input without `\` that is found in the index needs no check.
+//! 3. Numbers follow the order of first sight.
+//! # Cost
+//! One hash of the token and about one comparison for each position of a statement.
+
+use crate::target::{Kind, TermRef};
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use std::ops::Range;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// The named-graph column's mark of the default graph.
+pub(crate) const DEFAULT_GRAPH: u32 = u32::MAX;
+
+/// The most bytes of text in a block, so that positions fit into 32 bits with room for appended tokens.
+pub(crate) const TEXT_BYTES_MAX: usize = 1 << 30;
+
+const XSD_STRING_SUFFIX: &[u8] = b"^^<http://www.w3.org/2001/XMLSchema#string>";
+
+/// What a token is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum TokenKind {
+    Iri,
+    Blank,
+    String,
+    Language,
+    Typed,
+}
+
+/// A distinct term of the block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    start: u32,
+    length: u32,
+    /// Length of the value of a literal, without quotes.
+    value_length: u32,
+    kind: TokenKind,
+}
+
+/// A malformed statement.
+#[derive(Clone, Debug)]
+pub(crate) struct Malformed {
+    /// From 0, in the block; in the file if the block counts no lines.
+    pub(crate) line: u64,
+    /// From 0, in characters; `None` if the parser cannot tell.
+    pub(crate) column: Option<u64>,
+    pub(crate) message: String,
+    pub(crate) kind: ErrorKind,
+}
+
+/// See the header of this file.
+#[derive(Default, Debug)]
+pub(crate) struct Block {
+    pub(crate) text: Vec<u8>,
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) triples: Vec<[u32; 3]>,
+    /// Empty if all statements are in the default graph, else one for each.
+    pub(crate) graphs: Vec<u32>,
+    pub(crate) malformed: Vec<Malformed>,
+    /// Lines of input in this block.
+    pub(crate) line_count: u64,
+}
+
+impl Block {
+    /// Empties the block and keeps its memory; the old text stays for [`crate::input::LineBlocks`] to
+    /// overwrite.
+    pub(crate) fn recycle(&mut self) {
+        self.tokens.clear();
+        self.triples.clear();
+        self.graphs.clear();
+        self.malformed.clear();
+        self.line_count = 0;
+    }
+
+    /// Adds a statement of numbered tokens.
+    #[inline]
+    pub(crate) fn push(&mut self, triple: [u32; 3], graph: u32) {
+        if graph != DEFAULT_GRAPH && self.graphs.is_empty() {
+            self.graphs.resize(self.triples.len(), DEFAULT_GRAPH);
+            self.triples.push(triple);
+            self.graphs.push(graph);
+            return;
+        }
+        if !self.graphs.is_empty() {
+            self.graphs.push(graph);
+        }
+        self.triples.push(triple);
+    }
+
+    /// The term of a token; the label of a blank node as it stands in the input.
+    pub(crate) fn term(&self, token: &Token) -> Result<TermRef<'_>> {
+        let part = |range: Range<usize>| {
+            self.text
+                .get(range)
+                .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                .ok_or_else(|| Error::internal("a token of a parsed block is not text"))
+        };
+        let (start, end) = (wide(token.start), wide(token.start) + wide(token.length));
+        let value_end = start + 1 + wide(token.value_length);
+        let literal = |kind| Ok(TermRef::Literal { value: part(start + 1..value_end)?, kind });
+        match token.kind {
+            TokenKind::Iri => Ok(TermRef::Iri(part(start + 1..end - 1)?)),
+            TokenKind::Blank => Ok(TermRef::Blank(part(start + 2..end)?)),
+            TokenKind::String => literal(Kind::String),
+            TokenKind::Language => literal(Kind::Language(part(value_end + 2..end)?)),
+            TokenKind::Typed => literal(Kind::Typed(part(value_end + 4..end - 1)?)),
+        }
+    }
+}
+
+/// The index over the tokens of one block; kept between blocks for its memory.
+pub(crate) struct Numbering {
+    /// High half: hash; low half: token number + 1; 0: free. Linear probing.
+    slots: Vec<u64>,
+    used: usize,
+}
+
+impl Numbering {
+    pub(crate) fn new() -> Self {
+        Self { slots: vec![0; 1 << 12], used: 0 }
+    }
+
+    /// Forgets all tokens.
+    pub(crate) fn clear(&mut self) {
+        self.slots.fill(0);
+        self.used = 0;
+    }
+
+    /// The number of the token `bytes` if it is known, else the slot and hash to give to
+    /// [`Numbering::insert`].
+    #[inline]
+    pub(crate) fn find(&self, block: &[u8], tokens: &[Token], bytes: &[u8]) -> Result<u32, Vacant> {
+        let hash = hash(bytes);
+        let mask = self.slots.len() - 1;
+        let mut at = wide(hash) & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return Err(Vacant { at, hash });
+            }
+            let (slot_hash, number) = split(slot);
+            if slot_hash == hash {
+                let number = number - 1;
+                let token = &tokens[wide(number)];
+                let start = wide(token.start);
+                if block[start..start + wide(token.length)] == *bytes {
+                    return Ok(number);
+                }
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Numbers the token of `kind` at `range` of the block's text.
+    pub(crate) fn insert(
+        &mut self,
+        tokens: &mut Vec<Token>,
+        vacant: Vacant,
+        range: Range<usize>,
+        kind: TokenKind,
+        value_length: usize,
+    ) -> u32 {
+        let number = narrow(tokens.len());
+        tokens.push(Token {
+            start: narrow(range.start),
+            length: narrow(range.len()),
+            value_length: narrow(value_length),
+            kind,
+        });
+        self.slots[vacant.at] = u64::from(vacant.hash) << 32 | u64::from(number + 1);
+        self.used += 1;
+        if self.used * 2 > self.slots.len() {
+            self.grow();
+        }
+        number
+    }
+
+    fn grow(&mut self) {
+        let size = self.slots.len() * 2;
+        let old = std::mem::replace(&mut self.slots, vec![0; size]);
+        for slot in old.into_iter().filter(|&slot| slot != 0) {
+            let mut at = wide(split(slot).0) & (size - 1);
+            while self.slots[at] != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            self.slots[at] = slot;
+        }
+    }
+}
+
+/// Where a token that is not known would be.
+pub(crate) struct Vacant {
+    at: usize,
+    hash: u32,
+}
+
+/// Builds blocks out of terms that a parser library hands out one by one.
+pub(crate) struct Builder {
+    numbering: Numbering,
+    scratch: Vec<u8>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self { numbering: Numbering::new(), scratch: Vec::new() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.numbering.clear();
+    }
+
+    pub(crate) fn numbering(&mut self) -> &mut Numbering {
+        &mut self.numbering
+    }
+
+    /// The number of `term` in `block`; its token is appended if it is new.
+    pub(crate) fn number(&mut self, block: &mut Block, term: TermRef<'_>) -> u32 {
+        let out = &mut self.scratch;
+        out.clear();
+        let (kind, value_length) = match term {
+            TermRef::Iri(iri) => {
+                out.push(b'<');
+                out.extend_from_slice(iri.as_bytes());
+                out.push(b'>');
+                (TokenKind::Iri, 0)
+            }
+            TermRef::Blank(label) => {
+                out.extend_from_slice(b"_:");
+                out.extend_from_slice(label.as_bytes());
+                (TokenKind::Blank, 0)
+            }
+            TermRef::Literal { value, kind } => {
+                out.push(b'"');
+                out.extend_from_slice(value.as_bytes());
+                out.push(b'"');
+                let kind = match kind {
+                    Kind::String => TokenKind::String,
+                    Kind::Language(tag) => {
+                        out.push(b'@');
+                        out.extend_from_slice(tag.as_bytes());
+                        TokenKind::Language
+                    }
+                    Kind::Typed(iri) => {
+                        out.extend_from_slice(b"^^<");
+                        out.extend_from_slice(iri.as_bytes());
+                        out.push(b'>');
+                        TokenKind::Typed
+                    }
+                };
+                (kind, value.len())
+            }
+        };
+        match self.numbering.find(&block.text, &block.tokens, out) {
+            Ok(number) => number,
+            Err(vacant) => {
+                let start = block.text.len();
+                block.text.extend_from_slice(out);
+                self.numbering.insert(&mut block.tokens, vacant, start..start + out.len(), kind, value_length)
+            }
+        }
+    }
+}
+
+/// The kind of a literal token whose suffix (what follows the closing quote) is `suffix`.
+#[inline]
+pub(crate) fn literal_kind(suffix: &[u8]) -> TokenKind {
+    match suffix.first() {
+        None => TokenKind::String,
+        Some(b'@') => TokenKind::Language,
+        Some(_) if suffix == XSD_STRING_SUFFIX => TokenKind::String,
+        Some(_) => TokenKind::Typed,
+    }
+}
+
+#[inline]
+fn hash(bytes: &[u8]) -> u32 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    let (high, low) = split(hasher.finish());
+    high ^ low
+}
+
+/// The high and the low half.
+#[inline]
+fn split(word: u64) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
+    (u32::from_le_bytes([e, f, g, h]), u32::from_le_bytes([a, b, c, d]))
+}
+
+#[inline]
+fn wide(number: u32) -> usize {
+    number as usize
+}
+
+/// A position in a block or a number of a token.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "blocks are cut below TEXT_BYTES_MAX, far below 2^32")]
+fn narrow(number: usize) -> u32 {
+    debug_assert!(number < 1 << 32);
+    number as u32
+}

@@ -1,0 +1,216 @@
+//! Turtle, TriG, RDF/XML and JSON-LD: one thread parses with the libraries of the `oxrdf` family into
+//! blocks, the calling thread merges them.
+//!
+//! These formats cannot be cut, and none can be resumed behind an error: what follows a malformed
+//! statement may depend on it, and the recovery of the Turtle parser can take the rest of a malformed
+//! statement for a statement. So an error ends the load also where errors are to be skipped.
+
+use crate::block::{Block, Builder, Malformed};
+use crate::merge::Merger;
+use crate::source::read_error;
+use crate::target::Target;
+use crate::terms::{InventedLabels, push_quad};
+use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Statements in a block.
+const BLOCK_STATEMENTS: usize = 1 << 13;
+/// Bytes of terms after which a block is full.
+const BLOCK_TEXT_BYTES: usize = 1 << 20;
+/// Blocks between the parser and the merger.
+const BLOCKS_BETWEEN: usize = 4;
+
+/// The library's name of a document format.
+pub(crate) fn library_format(format: crate::Format) -> Option<RdfFormat> {
+    Some(match format {
+        crate::Format::Turtle => RdfFormat::Turtle,
+        crate::Format::TriG => RdfFormat::TriG,
+        crate::Format::RdfXml => RdfFormat::RdfXml,
+        crate::Format::JsonLd => RdfFormat::JsonLd { profile: JsonLdProfileSet::empty() },
+        _ => return None,
+    })
+}
+
+/// Parses all of `input` and merges it.
+pub(crate) fn load_document<T: Target + ?Sized>(
+    name: &str,
+    input: Box<dyn Read + Send>,
+    format: RdfFormat,
+    merger: &mut Merger<'_, T>,
+) -> Result<()> {
+    let mut parser = RdfParser::from_format(format);
+    if let Some(base) = &merger.options.base_iri {
+        parser = parser.with_base_iri(base.as_str()).map_err(|error| {
+            Error::new(ErrorKind::Input, format!("the base IRI {base} is not valid: {error}"))
+        })?;
+    }
+    let lines = Arc::new(AtomicU64::new(0));
+    // Only where the library does not tell positions are the bytes handed out line by line.
+    let by_line = matches!(format, RdfFormat::RdfXml | RdfFormat::JsonLd { .. });
+    let input: Box<dyn Read + Send> = if by_line {
+        Box::new(ByLine { input: io::BufReader::with_capacity(1 << 16, input), lines: Arc::clone(&lines) })
+    } else {
+        input
+    };
+    let skip_errors = merger.options.skip_errors;
+    let mut document = Document {
+        name: name.to_owned(),
+        quads: parser.for_reader(input),
+        lines,
+        builder: Builder::new(),
+        labels: InventedLabels::default(),
+        skip_errors,
+        ended: false,
+    };
+    if merger.options.threads <= 1 {
+        while let Some(parsed) = document.next() {
+            take(merger, parsed)?;
+        }
+        return Ok(());
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(BLOCKS_BETWEEN);
+        scope.spawn(move || {
+            while let Some(parsed) = document.next() {
+                // The merger is gone after an error; it has told it.
+                if sender.send(parsed).is_err() {
+                    return;
+                }
+            }
+        });
+        // The receiver must go before the scope waits for the parser.
+        receiver.into_iter().try_for_each(|parsed| take(merger, parsed))
+    })
+}
+
+fn take<T: Target + ?Sized>(merger: &mut Merger<'_, T>, parsed: Parsed) -> Result<()> {
+    match parsed {
+        Parsed::Block(block) => merger.merge(&block),
+        Parsed::Malformed(malformed) => Err(merger.fatal(&malformed)),
+        Parsed::Failed(error) => Err(error),
+    }
+}
+
+enum Parsed {
+    Block(Block),
+    Malformed(Malformed),
+    Failed(Error),
+}
+
+struct Document {
+    name: String,
+    quads: ReaderQuadParser<Box<dyn Read + Send>>,
+    lines: Arc<AtomicU64>,
+    builder: Builder,
+    labels: InventedLabels,
+    skip_errors: bool,
+    ended: bool,
+}
+
+impl Document {
+    /// The next block or the end of the document by an error; `None` after either end.
+    fn next(&mut self) -> Option<Parsed> {
+        if self.ended {
+            return None;
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.parse()));
+        let (block, end) = outcome.unwrap_or_else(|_| {
+            self.ended = true;
+            let message = format!("the parser library panicked while it read {}", self.name);
+            (Block::default(), Some(Parsed::Failed(Error::internal(message))))
+        });
+        if end.is_some() {
+            // The statements before the error are dropped: the load as a whole has failed.
+            return end;
+        }
+        (!self.ended || !block.triples.is_empty() || !block.malformed.is_empty())
+            .then_some(Parsed::Block(block))
+    }
+
+    fn parse(&mut self) -> (Block, Option<Parsed>) {
+        let mut block = Block::default();
+        self.builder.clear();
+        while block.triples.len() < BLOCK_STATEMENTS && block.text.len() < BLOCK_TEXT_BYTES {
+            let error = match self.quads.next() {
+                None => {
+                    self.ended = true;
+                    break;
+                }
+                Some(Ok(quad)) => {
+                    match push_quad(&mut self.builder, &mut block, quad.as_ref(), Some(&mut self.labels)) {
+                        Ok(()) => continue,
+                        Err(message) => self.malformed(None, message, ErrorKind::Unsupported),
+                    }
+                }
+                Some(Err(RdfParseError::Io(error))) => {
+                    self.ended = true;
+                    return (block, Some(Parsed::Failed(self.io_error(&error))));
+                }
+                Some(Err(RdfParseError::Syntax(error))) => {
+                    self.ended = true;
+                    let at = error.location().map(|range| (range.start.line, range.start.column));
+                    let mut message = error.to_string();
+                    if message.contains("LoadDocumentCallback") {
+                        "remote contexts are not fetched; put the context into the document"
+                            .clone_into(&mut message);
+                    }
+                    let malformed = self.malformed(at, message, ErrorKind::Input);
+                    return (block, Some(Parsed::Malformed(malformed)));
+                }
+            };
+            if self.skip_errors {
+                block.malformed.push(error);
+            } else {
+                self.ended = true;
+                return (block, Some(Parsed::Malformed(error)));
+            }
+        }
+        (block, None)
+    }
+
+    fn malformed(&self, at: Option<(u64, u64)>, message: String, kind: ErrorKind) -> Malformed {
+        // The position is told in front of the message; the libraries say it again in their words.
+        let message = match message.strip_prefix("Parser error ").and_then(|rest| rest.split_once(": ")) {
+            Some((_, reason)) => reason.to_owned(),
+            None => message,
+        };
+        let (line, column) = match at {
+            Some((line, column)) => (line, Some(column)),
+            None => (self.lines.load(Ordering::Relaxed).saturating_sub(1), None),
+        };
+        Malformed { line, column, message, kind }
+    }
+
+    /// The libraries wrap some syntax errors of XML as errors of reading.
+    fn io_error(&self, error: &io::Error) -> Error {
+        read_error(&self.name, error)
+    }
+}
+
+/// Hands out one line at a time and counts them, so that a parser without positions is at most one line
+/// ahead of what it complains about.
+struct ByLine<R> {
+    input: io::BufReader<R>,
+    lines: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for ByLine<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = io::BufRead::fill_buf(&mut self.input)?;
+        let (length, whole) = match memchr::memchr(b'\n', available) {
+            Some(end) if end < buffer.len() => (end + 1, true),
+            _ => (available.len().min(buffer.len()), false),
+        };
+        buffer[..length].copy_from_slice(&available[..length]);
+        io::BufRead::consume(&mut self.input, length);
+        if whole {
+            self.lines.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(length)
+    }
+}

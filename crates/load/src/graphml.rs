@@ -1,0 +1,369 @@
+//! GraphML: `<key>` declarations with types, `<node>`, `<edge>`, `<data>`.
+//!
+//! Labels are the keys `labelV` and `labelE` (as TinkerPop writes them) or the attributes `labels` and
+//! `label` (as Neo4j writes them). An undirected graph is read as if its edges had the direction in
+//! which they are written. Nested graphs and hyperedges are refused; ports and descriptions passed over.
+
+use crate::block::Malformed;
+use crate::merge::Merger;
+use crate::property::{EDGE_LABEL, PropertyWriter, VERTEX_LABEL, Value};
+use crate::source::read_error;
+use crate::target::Target;
+use crate::value::Type;
+use quick_xml::Reader;
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, Read};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// A `<key>`.
+#[derive(Clone, Debug)]
+struct Key {
+    name: String,
+    kind: Type,
+    /// Whether vertices and edges have it.
+    of: [bool; 2],
+    default: Option<String>,
+}
+
+/// A `<node>` or `<edge>` that is being read.
+#[derive(Default)]
+struct Element {
+    is_edge: bool,
+    id: Option<String>,
+    source: Option<String>,
+    target: Option<String>,
+    labels: Vec<String>,
+    data: Vec<(String, String)>,
+}
+
+/// What text is collected for.
+enum Text {
+    Nothing,
+    Default(String),
+    Data(String),
+}
+
+/// Why an element or a file was refused.
+enum Failure {
+    /// The element is malformed; the file can be read on.
+    Element(String),
+    /// The file cannot be read on.
+    File(String, ErrorKind),
+    Other(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// Reads all of `input`.
+pub(crate) fn load_graphml<T: Target + ?Sized>(
+    name: &str,
+    input: Box<dyn Read + Send>,
+    merger: &mut Merger<'_, T>,
+) -> Result<()> {
+    let positioned = Positioned { input: BufReader::with_capacity(1 << 16, input), line: 0, column: 0 };
+    let mut reader = Reader::from_reader(positioned);
+    let mut loader = Loader {
+        writer: PropertyWriter::new(merger)?,
+        keys: FxHashMap::default(),
+        element: None,
+        text: Text::Nothing,
+        content: String::new(),
+        graphs: 0,
+        depth: 0,
+    };
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        let outcome = match reader.read_event_into(&mut buffer) {
+            Ok(Event::Eof) if loader.depth == 0 => break,
+            Ok(Event::Eof) => {
+                Err(Failure::File("the file ends inside of an element".to_owned(), ErrorKind::Input))
+            }
+            Ok(event) => loader.event(&event),
+            Err(quick_xml::Error::Io(error)) => return Err(read_error(name, &error)),
+            Err(error) => Err(Failure::File(error.to_string(), ErrorKind::Input)),
+        };
+        let at = reader.get_ref();
+        let malformed = |message, kind| Malformed { line: at.line, column: Some(at.column), message, kind };
+        match outcome {
+            Ok(()) => {}
+            Err(Failure::Element(message)) => {
+                loader.writer.merger.malformed(&malformed(message, ErrorKind::Input))?;
+            }
+            Err(Failure::File(message, kind)) => {
+                return Err(loader.writer.merger.fatal(&malformed(message, kind)));
+            }
+            Err(Failure::Other(error)) => return Err(error),
+        }
+    }
+    loader.writer.finish()
+}
+
+struct Loader<'m, 'a, T: Target + ?Sized> {
+    writer: PropertyWriter<'m, 'a, T>,
+    keys: FxHashMap<String, Key>,
+    element: Option<Element>,
+    text: Text,
+    content: String,
+    /// Open `<graph>` elements.
+    graphs: u32,
+    /// Open elements.
+    depth: u64,
+}
+
+impl<T: Target + ?Sized> Loader<'_, '_, T> {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+        match event {
+            Event::Start(start) => {
+                self.depth += 1;
+                self.start(start)
+            }
+            Event::Empty(start) => {
+                self.start(start)?;
+                self.end(start.local_name().as_ref())
+            }
+            Event::End(end) => {
+                // The reader checks that end tags match.
+                self.depth = self.depth.saturating_sub(1);
+                self.end(end.local_name().as_ref())
+            }
+            Event::Text(text) if !matches!(self.text, Text::Nothing) => {
+                self.content.push_str(&text.xml10_content());
+                Ok(())
+            }
+            Event::CData(text) if !matches!(self.text, Text::Nothing) => {
+                self.content.push_str(&text.xml10_content());
+                Ok(())
+            }
+            Event::GeneralRef(reference) if !matches!(self.text, Text::Nothing) => {
+                self.content.push_str(&resolve(reference)?);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn start(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
+        match start.local_name().as_ref() {
+            "key" => self.key(start)?,
+            "graph" => {
+                self.graphs += 1;
+                if self.graphs > 1 || self.element.is_some() {
+                    return Err(Failure::File(
+                        "nested graphs cannot be loaded".to_owned(),
+                        ErrorKind::Unsupported,
+                    ));
+                }
+            }
+            "hyperedge" => {
+                return Err(Failure::File("hyperedges cannot be loaded".to_owned(), ErrorKind::Unsupported));
+            }
+            "node" => self.element = Some(element(start, false)?),
+            "edge" => self.element = Some(element(start, true)?),
+            "data" => {
+                let key = attribute(start, "key")?;
+                self.content.clear();
+                self.text = match (key, &self.element) {
+                    (Some(key), Some(_)) => Text::Data(key),
+                    // Data of the graph itself.
+                    (_, None) => Text::Nothing,
+                    (None, Some(_)) => {
+                        return Err(Failure::Element("<data> has no attribute key".to_owned()));
+                    }
+                };
+            }
+            "default" => self.content.clear(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, name: &str) -> Result<(), Failure> {
+        match name {
+            "graph" => self.graphs = self.graphs.saturating_sub(1),
+            "default" => {
+                if let Text::Default(id) = &self.text
+                    && let Some(key) = self.keys.get_mut(id)
+                {
+                    key.default = Some(self.content.clone());
+                }
+            }
+            "key" => self.text = Text::Nothing,
+            "data" => {
+                if let Text::Data(key) = std::mem::replace(&mut self.text, Text::Nothing)
+                    && let Some(element) = &mut self.element
+                {
+                    element.data.push((key, std::mem::take(&mut self.content)));
+                }
+            }
+            "node" | "edge" => {
+                if let Some(element) = self.element.take() {
+                    return self.element(element);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
+        let Some(id) = attribute(start, "id")? else {
+            return Err(Failure::File("<key> has no attribute id".to_owned(), ErrorKind::Input));
+        };
+        let kind = match attribute(start, "attr.type")? {
+            None => Type::String,
+            Some(name) => Type::from_name(&name).ok_or_else(|| {
+                Failure::File(format!("<key> {id} has the unknown type {name}"), ErrorKind::Unsupported)
+            })?,
+        };
+        let of = match attribute(start, "for")?.as_deref() {
+            Some("node") => [true, false],
+            Some("edge") => [false, true],
+            None | Some("all") => [true, true],
+            Some(_) => [false, false],
+        };
+        let name = attribute(start, "attr.name")?.unwrap_or_else(|| id.clone());
+        self.keys.insert(id.clone(), Key { name, kind, of, default: None });
+        self.text = Text::Default(id);
+        Ok(())
+    }
+
+    /// Writes an element that is complete. A malformed one leaves nothing.
+    fn element(&mut self, mut element: Element) -> Result<(), Failure> {
+        let what = if element.is_edge { "edge" } else { "node" };
+        let missing = |attribute: &str| Failure::Element(format!("<{what}> has no attribute {attribute}"));
+        for (id, key) in &self.keys {
+            if let Some(default) = &key.default
+                && key.of[usize::from(element.is_edge)]
+                && !element.data.iter().any(|(key, _)| key == id)
+            {
+                element.data.push((id.clone(), default.clone()));
+            }
+        }
+        let label_key = if element.is_edge { "labelE" } else { "labelV" };
+        let mut properties = Vec::with_capacity(element.data.len());
+        for (id, text) in &element.data {
+            let Some(key) = self.keys.get(id) else {
+                return Err(Failure::Element(format!("<data> of {what} has the undeclared key {id}")));
+            };
+            if id == label_key || key.name == label_key {
+                element.labels.push(text.clone());
+                continue;
+            }
+            let lexical = key.kind.canonical(text).ok_or_else(|| {
+                Failure::Element(format!(
+                    "{text:?} of key {} is not a value of type {}",
+                    key.name,
+                    key.kind.name()
+                ))
+            })?;
+            properties.push((key.name.as_str(), key.kind, lexical));
+        }
+        let subject = if element.is_edge {
+            let source = element.source.as_deref().ok_or_else(|| missing("source"))?;
+            let target = element.target.as_deref().ok_or_else(|| missing("target"))?;
+            let (source, target) = (self.writer.vertex("", source)?, self.writer.vertex("", target)?);
+            let label = element.labels.first().map_or(EDGE_LABEL, String::as_str);
+            self.writer.edge(source, label, target, element.id.as_deref())?
+        } else {
+            let id = element.id.as_deref().ok_or_else(|| missing("id"))?;
+            let vertex = self.writer.vertex("", id)?;
+            if element.labels.is_empty() {
+                self.writer.label(vertex, VERTEX_LABEL)?;
+            }
+            for label in &element.labels {
+                self.writer.label(vertex, label)?;
+            }
+            vertex
+        };
+        for (key, kind, lexical) in properties {
+            self.writer.property(subject, key, &Value { kind, lexical: &lexical })?;
+        }
+        Ok(())
+    }
+}
+
+fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {
+    let labels = match (is_edge, attribute(start, "labels")?, attribute(start, "label")?) {
+        (true, _, Some(label)) => vec![label],
+        (false, Some(labels), _) => {
+            labels.split(':').filter(|label| !label.is_empty()).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    };
+    Ok(Element {
+        is_edge,
+        id: attribute(start, "id")?,
+        source: attribute(start, "source")?,
+        target: attribute(start, "target")?,
+        labels,
+        data: Vec::new(),
+    })
+}
+
+fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, Failure> {
+    let bad = |error: &dyn std::fmt::Display| Failure::File(error.to_string(), ErrorKind::Input);
+    match start.try_get_attribute(name).map_err(|error| bad(&error))? {
+        None => Ok(None),
+        Some(attribute) => attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .map(|value| Some(value.into_owned()))
+            .map_err(|error| bad(&error)),
+    }
+}
+
+/// The text of `&name;` or `&#number;`.
+fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, Failure> {
+    let bad = |reason: String| Failure::File(reason, ErrorKind::Input);
+    if let Some(character) = reference.resolve_char_ref().map_err(|error| bad(error.to_string()))? {
+        return Ok(Cow::Owned(character.to_string()));
+    }
+    let name = reference.xml10_content();
+    quick_xml::escape::resolve_predefined_entity(&name)
+        .map(Cow::Borrowed)
+        .ok_or_else(|| bad(format!("the entity &{name}; is not known")))
+}
+
+/// Counts lines and columns of what has been consumed.
+struct Positioned<R> {
+    input: BufReader<R>,
+    line: u64,
+    /// Characters since the last line end.
+    column: u64,
+}
+
+impl<R: Read> Read for Positioned<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = self.fill_buf()?;
+        let length = available.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&available[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl<R: Read> BufRead for Positioned<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, length: usize) {
+        let consumed = &self.input.buffer()[..length];
+        let characters = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
+        match memchr::memrchr(b'\n', consumed) {
+            Some(end) => {
+                self.line += memchr::memchr_iter(b'\n', consumed).count() as u64;
+                self.column = characters(&consumed[end + 1..]);
+            }
+            None => self.column += characters(consumed),
+        }
+        self.input.consume(length);
+    }
+}

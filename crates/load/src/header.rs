@@ -1,0 +1,264 @@
+//! CSV headers: what a file holds and what each column means.
+//!
+//! | dialect | vertices | edges |
+//! | --- | --- | --- |
+//! | plain | `id,label,name,age:int` | `id,from,to,label,since` |
+//! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
+//! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
+//!
+//! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde.
+
+use crate::value::Type;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// What a column holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// External id of the vertex or edge; the space keeps ids of different kinds apart.
+    Id(String),
+    /// Labels of the vertex, `;` between them; label of the edge.
+    Label,
+    Source(String),
+    Target(String),
+    Property,
+    Ignored,
+}
+
+/// A column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Column {
+    pub(crate) role: Role,
+    /// Name of the property; an id column may be a property too. Empty: not a property.
+    pub(crate) key: String,
+    /// `None`: to be inferred.
+    pub(crate) kind: Option<Type>,
+    /// Values are separated by `;`.
+    pub(crate) is_array: bool,
+}
+
+/// A file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Table {
+    pub(crate) is_edges: bool,
+    /// The label of everything in the file, from its name.
+    pub(crate) label: Option<String>,
+    pub(crate) columns: Vec<Column>,
+}
+
+impl Table {
+    /// Understands a header; `stem` is the file name without extensions.
+    pub(crate) fn from_header(fields: &[&str], stem: &str, names_from_files: bool) -> Result<Self> {
+        let table = if names_from_files {
+            Self::named_by_file(fields, stem)?
+        } else {
+            let columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
+            let is_edges =
+                columns.iter().any(|column| matches!(column.role, Role::Source(_) | Role::Target(_)));
+            Self { is_edges, label: None, columns }
+        };
+        table.check()?;
+        Ok(table)
+    }
+
+    fn check(&self) -> Result<()> {
+        let count = |is: fn(&Role) -> bool| self.columns.iter().filter(|column| is(&column.role)).count();
+        let ids = count(|role| matches!(role, Role::Id(_)));
+        let sources = count(|role| matches!(role, Role::Source(_)));
+        let targets = count(|role| matches!(role, Role::Target(_)));
+        let labels = count(|role| *role == Role::Label);
+        if self.is_edges && (sources, targets) != (1, 1) {
+            return Err(bad(
+                "the header of an edge file needs one column for the source and one for the target",
+            ));
+        }
+        if !self.is_edges && ids != 1 {
+            return Err(bad("the header names neither the id of vertices nor source and target of edges"));
+        }
+        if ids > 1 || labels > 1 {
+            return Err(bad("the header names the id or the label twice"));
+        }
+        Ok(())
+    }
+
+    fn named_by_file(fields: &[&str], stem: &str) -> Result<Self> {
+        let words = words(stem);
+        let label = |word: &str| match word.to_ascii_lowercase().as_str() {
+            "tagclass" => "TagClass".to_owned(),
+            _ => {
+                let mut letters = word.chars();
+                let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+                first.into_iter().chain(letters).collect()
+            }
+        };
+        if fields.iter().any(|field| [":ID", ":START_ID", ":END_ID"].iter().any(|mark| field.contains(mark)))
+        {
+            let columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
+            let is_edges =
+                columns.iter().any(|column| matches!(column.role, Role::Source(_) | Role::Target(_)));
+            let label = match words.as_slice() {
+                [word] if !is_edges => Some(label(word)),
+                [_, relation, _] if is_edges => Some((*relation).to_owned()),
+                _ => None,
+            };
+            return Ok(Self { is_edges, label, columns });
+        }
+        let id_of = |field: &str| field.strip_suffix(".id").map(str::to_owned);
+        let properties = |from: usize| {
+            fields[from.min(fields.len())..]
+                .iter()
+                .map(|field| ldbc_property(field, &words))
+                .collect::<Result<Vec<_>>>()
+        };
+        let special =
+            |role: Role| Column { role, key: String::new(), kind: Some(Type::String), is_array: false };
+        match fields {
+            ["id", ..] if words.len() == 1 => {
+                let label = label(words[0]);
+                let id = Column {
+                    role: Role::Id(label.clone()),
+                    key: "id".to_owned(),
+                    kind: None,
+                    is_array: false,
+                };
+                let columns = std::iter::once(id).chain(properties(1)?).collect();
+                Ok(Self { is_edges: false, label: Some(label), columns })
+            }
+            [source, target, ..] => match (id_of(source), id_of(target), words.as_slice()) {
+                (Some(source), Some(target), [_, relation, _]) => {
+                    let ends = [special(Role::Source(source)), special(Role::Target(target))];
+                    let columns = ends.into_iter().chain(properties(2)?).collect();
+                    Ok(Self { is_edges: true, label: Some((*relation).to_owned()), columns })
+                }
+                // More values for vertices that another file declares: no label.
+                (Some(space), None, _) => {
+                    let columns = std::iter::once(special(Role::Id(space))).chain(properties(1)?).collect();
+                    Ok(Self { is_edges: false, label: Some(String::new()), columns })
+                }
+                _ => Err(bad("the header and the name of the file say neither vertices nor edges")),
+            },
+            _ => Err(bad("the header and the name of the file say neither vertices nor edges")),
+        }
+    }
+}
+
+/// The words of a file name without the numbers at its end: `person_knows_person_0_0` has three.
+pub(crate) fn words(stem: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = stem.split('_').collect();
+    while words.len() > 1 && words.last().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
+        words.pop();
+    }
+    words
+}
+
+/// A property in a file of LDBC, where a person has lists of languages and addresses.
+fn ldbc_property(field: &str, words: &[&str]) -> Result<Column> {
+    let mut column = property(field)?;
+    column.is_array |= words.len() == 1
+        && words[0].eq_ignore_ascii_case("person")
+        && matches!(field, "language" | "email" | "speaks" | "emails");
+    Ok(column)
+}
+
+fn bad(message: &str) -> Error {
+    Error::new(ErrorKind::Input, message)
+        .with_hint("write a header such as id,label,name or :ID,:LABEL,name; docs/loading.md lists the forms")
+}
+
+/// A column of the plain or of the neo4j dialect.
+fn column(field: &str) -> Result<Column> {
+    let field = field.trim();
+    let special = |role: Role, key: &str| Column { role, key: key.to_owned(), kind: None, is_array: false };
+    match field.strip_prefix('~').unwrap_or(field) {
+        "id" => return Ok(special(Role::Id(String::new()), "")),
+        "label" => return Ok(special(Role::Label, "")),
+        "from" => return Ok(special(Role::Source(String::new()), "")),
+        "to" => return Ok(special(Role::Target(String::new()), "")),
+        _ => {}
+    }
+    // Options such as {id-type: long} say nothing that is needed here.
+    let field = field.split_once('{').map_or(field, |(start, _)| start.trim_end());
+    let (key, kind) = field.rsplit_once(':').unwrap_or((field, ""));
+    let (kind, space) = match kind.strip_suffix(')').and_then(|kind| kind.split_once('(')) {
+        Some((kind, space)) => (kind, space.to_owned()),
+        None => (kind, String::new()),
+    };
+    Ok(match kind {
+        "ID" => special(Role::Id(space), key),
+        "START_ID" => special(Role::Source(space), ""),
+        "END_ID" => special(Role::Target(space), ""),
+        "LABEL" | "TYPE" => special(Role::Label, ""),
+        "IGNORE" => special(Role::Ignored, ""),
+        _ => return property(field),
+    })
+}
+
+/// A property column: `name`, `name:type`, `name:type[]`.
+fn property(field: &str) -> Result<Column> {
+    let (key, kind) = match field.rsplit_once(':') {
+        Some((key, kind)) if !key.is_empty() => (key, Some(kind)),
+        _ => (field, None),
+    };
+    let (kind, is_array) =
+        match kind.map(|kind| kind.strip_suffix("[]").map_or((kind, false), |kind| (kind, true))) {
+            Some((kind, is_array)) => (Some(kind), is_array),
+            None => (None, false),
+        };
+    let kind = match kind {
+        None => None,
+        Some(name) => Some(Type::from_name(name).ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, format!("column {key} has the unknown type {name}"))
+                .with_hint("types are string, int, long, float, double, boolean, date, datetime, and lists such as int[]")
+        })?),
+    };
+    if key.is_empty() {
+        return Err(bad("a column has no name"));
+    }
+    Ok(Column { role: Role::Property, key: key.to_owned(), kind, is_array })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(
+        header: &str,
+        stem: &str,
+        names_from_files: bool,
+    ) -> (bool, Option<String>, Vec<(Role, String)>) {
+        let fields: Vec<&str> = header.split('|').collect();
+        let table = Table::from_header(&fields, stem, names_from_files).unwrap();
+        (table.is_edges, table.label, table.columns.into_iter().map(|c| (c.role, c.key)).collect())
+    }
+
+    #[test]
+    fn every_dialect_is_understood() {
+        let s = str::to_owned;
+        let (edges, _, columns) = roles("id|from|to|label|dist", "x", false);
+        assert!(edges);
+        assert_eq!(columns[4], (Role::Property, s("dist")));
+        let (edges, _, columns) =
+            roles("key:ID(P){id-type: long}|:LABEL|name:string|tags:string[]|:IGNORE", "x", false);
+        assert!(!edges);
+        assert_eq!(columns[0], (Role::Id(s("P")), s("key")));
+        assert_eq!(columns[4].0, Role::Ignored);
+        let (_, _, columns) = roles(":START_ID(P)|:END_ID(Q)|:TYPE|since:date", "x", false);
+        assert_eq!(columns[1].0, Role::Target(s("Q")));
+        let (edges, label, columns) = roles("Person.id|Tag.id|at", "person_hasInterest_tag_0_0", true);
+        assert_eq!((edges, label), (true, Some(s("hasInterest"))));
+        assert_eq!(columns[0].0, Role::Source(s("Person")));
+        let (edges, label, columns) = roles("Person.id|email", "person_email_emailaddress_0_0", true);
+        assert_eq!((edges, label), (false, Some(String::new())));
+        assert_eq!(columns[1], (Role::Property, s("email")));
+        assert_eq!(roles("id|name", "tagclass_0_0", true).1, Some(s("TagClass")));
+    }
+
+    #[test]
+    fn headers_that_say_nothing_are_refused() {
+        for header in
+            [&["name", "age"][..], &["id", "id"], &["from", "label"], &["id", "x:point"], &["id", ""], &[]]
+        {
+            assert!(Table::from_header(header, "x", false).is_err(), "{header:?}");
+            assert!(Table::from_header(header, "", true).is_err() || header[0] == "id", "{header:?}");
+        }
+    }
+}

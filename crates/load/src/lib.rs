@@ -1,0 +1,111 @@
+//! Bulk load: RDF documents and property-graph files become statements of a [`Target`].
+//!
+//! docs/loading.md is the manual: formats, the mapping of property graphs, errors, measured rates.
+//!
+//! # Shape
+//! N-Triples and N-Quads are cut into blocks that threads parse side by side; other RDF formats are parsed
+//! by one thread while another merges; property graphs are read by the calling thread. Ids are given in
+//! the order of first sight in the input, whatever the number of threads.
+//!
+//! ```
+//! use vervet_load::{LoadOptions, Source, load};
+//! # use vervet_load::testing::MapTarget;
+//!
+//! # fn main() -> vervet_model::Result<()> {
+//! let mut target = MapTarget::default();
+//! let source = Source::bytes("people.ttl", *b"@prefix : <http://a/> . :ann :knows :bob, :eve .");
+//! let report = load(vec![source], &LoadOptions::default(), &mut target, &mut std::io::sink())?;
+//! assert_eq!(report.statements, 2);
+//! # Ok(())
+//! # }
+//! ```
+//! # Not here
+//! Atomicity (the caller drops a target whose load failed), external sorting, and storage in general.
+#![forbid(unsafe_code)]
+
+mod block;
+mod document;
+mod graphml;
+mod header;
+mod input;
+mod lines;
+mod merge;
+mod options;
+mod parallel;
+mod property;
+mod source;
+mod table;
+mod target;
+mod terms;
+#[doc(hidden)]
+pub mod testing;
+mod value;
+
+pub use options::{LoadOptions, LoadReport, Progress};
+pub use source::{Format, Source};
+pub use target::{Kind, Statement, Target, TermRef};
+
+use merge::Merger;
+use std::io::Write;
+use std::sync::Arc;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Loads `sources`, one after the other, into `target`.
+///
+/// With [`LoadOptions::skip_errors`] every malformed statement is written as one line
+/// (`file:line:column: reason`) to `skipped`.
+///
+/// # Errors
+/// [`ErrorKind::Input`]: unknown format, malformed statement (`file:line:column: reason`), cut-off or
+/// damaged compressed data. [`ErrorKind::Unsupported`]: triple terms of RDF 1.2. [`ErrorKind::Io`]: a file
+/// cannot be read. [`ErrorKind::Cancelled`]. And the errors of the target. The target then holds a part of
+/// the input.
+pub fn load<T: Target + ?Sized>(
+    mut sources: Vec<Source>,
+    options: &LoadOptions<'_>,
+    target: &mut T,
+    skipped: &mut dyn Write,
+) -> Result<LoadReport> {
+    // Formats first: a wrong name in the list should not show up after an hour of loading.
+    let formats = sources.iter().map(|source| format(source, options)).collect::<Result<Vec<_>>>()?;
+    let bytes_total = sources.iter().map(Source::size_bytes).sum();
+    let mut merger = Merger::new(target, options, skipped, bytes_total);
+    for (number, (source, format)) in sources.iter_mut().zip(formats).enumerate() {
+        merger.begin(source.name(), number);
+        load_source(source, format, &mut merger)?;
+    }
+    merger.added(0)?;
+    Ok(merger.report)
+}
+
+fn format(source: &Source, options: &LoadOptions<'_>) -> Result<Format> {
+    options.format.or_else(|| Format::from_file_name(source.name())).ok_or_else(|| {
+        Error::new(ErrorKind::Input, format!("cannot tell the format of {} from its name", source.name()))
+            .with_hint("name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml or csv")
+    })
+}
+
+fn load_source<T: Target + ?Sized>(
+    source: &mut Source,
+    format: Format,
+    merger: &mut Merger<'_, T>,
+) -> Result<()> {
+    let bytes = Arc::clone(&merger.bytes);
+    if let Some(format) = document::library_format(format) {
+        let input = source.open(&bytes)?;
+        return document::load_document(source.name(), input, format, merger);
+    }
+    match format {
+        Format::NTriples | Format::NQuads => {
+            let stream = source.open(&bytes)?;
+            let blocks = input::LineBlocks::new(source.name(), stream, input::BLOCK_BYTES);
+            parallel::load_lines(blocks, format == Format::NQuads, merger)
+        }
+        Format::GraphMl => {
+            let input = source.open(&bytes)?;
+            graphml::load_graphml(source.name(), input, merger)
+        }
+        Format::Csv => table::load_csv(source, merger),
+        other => Err(Error::internal(format!("no loader for {other:?}"))),
+    }
+}

@@ -1,0 +1,263 @@
+//! N-Triples and N-Quads: a scanner for plain lines, `oxttl` for all others.
+//!
+//! The scanner finds the ends of the tokens of a line whose tokens hold no escape, looks each token up
+//! among those of the block, and checks a token only when it is new (the IRI with `oxiri`, as `oxttl` does;
+//! UTF-8; the language tag). A line that it does not like in any respect goes to `oxttl` as a document of
+//! its own, which decides whether it is valid and gives the reason. So the accepted language is that of
+//! `oxttl` to the letter, and a plain line costs a few hash look-ups.
+//!
+//! # Cost
+//! LUBM (160 bytes a line, sorted by subject): see docs/loading.md for measured rates.
+
+use crate::block::{Block, Builder, DEFAULT_GRAPH, Malformed, TokenKind, literal_kind};
+use crate::terms;
+use memchr::{memchr, memchr3};
+use oxrdf::{GraphName, Quad};
+use oxttl::{NQuadsParser, NTriplesParser};
+use std::ops::Range;
+use vervet_model::ErrorKind;
+
+/// Parses blocks of whole lines.
+pub(crate) struct LineParser {
+    with_graph: bool,
+    /// Whether to stop at the first malformed line.
+    stop: bool,
+    builder: Builder,
+}
+
+/// Where the tokens of a plain line are.
+struct Plain {
+    /// `None`: the same as in the line before.
+    subject: Option<Part>,
+    predicate: Part,
+    object: Part,
+    graph: Option<Part>,
+}
+
+struct Part {
+    range: Range<usize>,
+    kind: TokenKind,
+    value_length: usize,
+}
+
+/// The subject of the last plain line.
+#[derive(Default)]
+struct Previous {
+    range: Range<usize>,
+    number: u32,
+}
+
+impl LineParser {
+    pub(crate) fn new(with_graph: bool, stop: bool) -> Self {
+        Self { with_graph, stop, builder: Builder::new() }
+    }
+
+    /// Parses `block.text` (whole lines; the last may lack its line feed) and fills the rest of `block`.
+    pub(crate) fn parse(&mut self, block: &mut Block) {
+        self.builder.clear();
+        let end = block.text.len();
+        let mut start = 0;
+        let mut previous = Previous::default();
+        while start < end {
+            let line_end = memchr(b'\n', &block.text[start..end]).map_or(end, |length| start + length);
+            if !self.plain(block, start..line_end, &mut previous) {
+                self.other(block, start..(line_end + 1).min(end));
+                if self.stop && !block.malformed.is_empty() {
+                    return;
+                }
+            }
+            block.line_count += 1;
+            start = line_end + 1;
+        }
+    }
+
+    /// Takes the line if it is plain and valid.
+    #[inline]
+    fn plain(&mut self, block: &mut Block, line: Range<usize>, previous: &mut Previous) -> bool {
+        let bytes = &block.text[line.clone()];
+        let same = &block.text[previous.range.clone()];
+        let Some(plain) = scan(bytes, self.with_graph, same) else {
+            return false;
+        };
+        let subject = match plain.subject {
+            None => previous.number,
+            Some(part) => {
+                let range = line.start + part.range.start..line.start + part.range.end;
+                let Some(number) = self.token(block, line.start, part) else { return false };
+                *previous = Previous { range, number };
+                number
+            }
+        };
+        let Some(predicate) = self.token(block, line.start, plain.predicate) else { return false };
+        let Some(object) = self.token(block, line.start, plain.object) else { return false };
+        let graph = match plain.graph {
+            None => DEFAULT_GRAPH,
+            Some(part) => match self.token(block, line.start, part) {
+                Some(number) => number,
+                None => return false,
+            },
+        };
+        block.push([subject, predicate, object], graph);
+        true
+    }
+
+    /// The number of a raw token; `None` if it is not known and not certainly valid.
+    #[inline]
+    fn token(&mut self, block: &mut Block, line_start: usize, part: Part) -> Option<u32> {
+        let range = line_start + part.range.start..line_start + part.range.end;
+        let bytes = &block.text[range.clone()];
+        let numbering = self.builder.numbering();
+        match numbering.find(&block.text, &block.tokens, bytes) {
+            Ok(number) => Some(number),
+            Err(vacant) => {
+                let kind = check(bytes, part.kind, part.value_length)?;
+                Some(numbering.insert(&mut block.tokens, vacant, range, kind, part.value_length))
+            }
+        }
+    }
+
+    /// Takes a line that is not plain: with escapes, comments, unusual characters, or malformed.
+    #[cold]
+    fn other(&mut self, block: &mut Block, line: Range<usize>) {
+        let bytes = &block.text[line];
+        let start = bytes.iter().position(|byte| !matches!(byte, b' ' | b'\t')).unwrap_or(bytes.len());
+        if matches!(&bytes[start..], [] | b"\n" | b"\r\n") {
+            return;
+        }
+        let parsed: Result<Vec<Quad>, _> = if self.with_graph {
+            NQuadsParser::new().for_slice(bytes).collect()
+        } else {
+            let parser = NTriplesParser::new().for_slice(bytes);
+            parser.map(|triple| triple.map(|triple| triple.in_graph(GraphName::DefaultGraph))).collect()
+        };
+        let line = block.line_count;
+        match parsed {
+            Ok(quads) => {
+                for quad in &quads {
+                    if let Err(message) = terms::push_quad(&mut self.builder, block, quad.as_ref(), None) {
+                        let kind = ErrorKind::Unsupported;
+                        block.malformed.push(Malformed { line, column: Some(0), message, kind });
+                    }
+                }
+            }
+            Err(error) => {
+                let at = error.location().start;
+                let text = bytes.trim_ascii_end();
+                // What is missing at the end of a line is told at its end, not at the next line.
+                let (extra, column) = match usize::try_from(at.offset) {
+                    Ok(offset) if offset < text.len() => (at.line, at.column),
+                    _ => (0, String::from_utf8_lossy(text).chars().count() as u64),
+                };
+                block.malformed.push(Malformed {
+                    line: line + extra,
+                    column: Some(column),
+                    message: error.message().to_owned(),
+                    kind: ErrorKind::Input,
+                });
+            }
+        }
+    }
+}
+
+/// The tokens of a line without its line feed, if the line is plain. `same`: the token of the subject of
+/// the line before, which sorted input repeats.
+#[inline]
+fn scan(line: &[u8], with_graph: bool, same: &[u8]) -> Option<Plain> {
+    let (subject, at) = if !same.is_empty() && line.starts_with(same) && line.get(same.len()) == Some(&b' ') {
+        (None, same.len() + 1)
+    } else {
+        let subject = resource(line, 0)?;
+        let at = subject.range.end;
+        (Some(subject), at)
+    };
+    let at = space(line, at);
+    if line.get(at) != Some(&b'<') {
+        return None;
+    }
+    let predicate = resource(line, at)?;
+    let at = space(line, predicate.range.end);
+    let object = if line.get(at) == Some(&b'"') { literal(line, at)? } else { resource(line, at)? };
+    let mut at = space(line, object.range.end);
+    let mut graph = None;
+    if with_graph && matches!(line.get(at), Some(b'<' | b'_')) {
+        let part = resource(line, at)?;
+        at = space(line, part.range.end);
+        graph = Some(part);
+    }
+    match line.get(at..)? {
+        b"." | b".\r" => Some(Plain { subject, predicate, object, graph }),
+        _ => None,
+    }
+}
+
+#[inline]
+fn space(line: &[u8], mut at: usize) -> usize {
+    while matches!(line.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    at
+}
+
+/// An IRI, or a blank node with a plain label and a space behind.
+#[inline]
+fn resource(line: &[u8], at: usize) -> Option<Part> {
+    let rest = line.get(at..)?;
+    let (length, kind) = match rest {
+        [b'<', tail @ ..] => (memchr(b'>', tail)? + 2, TokenKind::Iri),
+        [b'_', b':', label @ ..] => {
+            let plain = |&byte: &u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+            let length = label.iter().position(|byte| !plain(byte))?;
+            if length == 0 || label[0] == b'-' || label[length] != b' ' {
+                return None;
+            }
+            (length + 2, TokenKind::Blank)
+        }
+        _ => return None,
+    };
+    Some(Part { range: at..at + length, kind, value_length: 0 })
+}
+
+/// A literal without escapes.
+#[inline]
+fn literal(line: &[u8], at: usize) -> Option<Part> {
+    let rest = &line[at + 1..];
+    let value_length = memchr3(b'"', b'\\', b'\r', rest)?;
+    if rest[value_length] != b'"' {
+        return None;
+    }
+    let suffix = &rest[value_length + 1..];
+    let suffix_length = match suffix {
+        [b'^', b'^', b'<', tail @ ..] => memchr(b'>', tail)? + 4,
+        [b'^', ..] => return None,
+        [b'@', tag @ ..] => tag.iter().position(|byte| !byte.is_ascii_lowercase())? + 1,
+        _ => 0,
+    };
+    let range = at..at + 2 + value_length + suffix_length;
+    let kind = literal_kind(&suffix[..suffix_length]);
+    Some(Part { range, kind, value_length })
+}
+
+/// Whether a raw token that the block does not know yet is valid for certain, and its kind.
+fn check(token: &[u8], kind: TokenKind, value_length: usize) -> Option<TokenKind> {
+    let text = std::str::from_utf8(token).ok()?;
+    match kind {
+        TokenKind::Blank | TokenKind::String => {}
+        TokenKind::Iri => {
+            oxiri::Iri::parse(&text[1..text.len() - 1]).ok()?;
+        }
+        TokenKind::Language => {
+            // The two forms of a primary language that are most used; `oxttl` decides on all others.
+            if !matches!(text.len() - value_length - 3, 2 | 3) {
+                return None;
+            }
+        }
+        TokenKind::Typed => {
+            let datatype = &text[value_length + 5..text.len() - 1];
+            oxiri::Iri::parse(datatype).ok()?;
+            if datatype.ends_with("#langString") || datatype.ends_with("#dirLangString") {
+                return None;
+            }
+        }
+    }
+    Some(kind)
+}

@@ -1,0 +1,198 @@
+//! The end of every path of a load: blocks in the order of the input become statements of the target.
+//!
+//! Each term that a block has once is interned once, triples are mapped by a gather from the ids of the
+//! block, malformed statements stop the load or go to the report, and progress is told.
+
+use crate::block::{Block, DEFAULT_GRAPH, Malformed};
+use crate::header::Table;
+use crate::options::{LoadOptions, LoadReport};
+use crate::target::{Statement, Target, TermRef};
+use rustc_hash::FxHashMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// Terms are handed over in pieces that stay in the first-level cache.
+const TERMS_AT_ONCE: usize = 256;
+
+/// See the header of this file.
+pub(crate) struct Merger<'a, T: ?Sized> {
+    pub(crate) target: &'a mut T,
+    pub(crate) options: &'a LoadOptions<'a>,
+    skipped_to: &'a mut dyn Write,
+    pub(crate) report: LoadReport,
+    /// Bytes read by the open sources.
+    pub(crate) bytes: Arc<AtomicU64>,
+    bytes_total: Option<u64>,
+    /// CSV headers by file name without numbers, for files that continue another.
+    pub(crate) csv_tables: FxHashMap<String, Table>,
+    /// The graph for statements that name none.
+    graph: Option<Id>,
+    file: String,
+    scope: String,
+    /// Lines of the blocks merged so far, of this file.
+    lines: u64,
+    ids: Vec<Id>,
+    triples: Vec<[Id; 3]>,
+    statements: Vec<Statement>,
+}
+
+impl<'a, T: Target + ?Sized> Merger<'a, T> {
+    pub(crate) fn new(
+        target: &'a mut T,
+        options: &'a LoadOptions<'a>,
+        skipped_to: &'a mut dyn Write,
+        bytes_total: Option<u64>,
+    ) -> Self {
+        Self {
+            target,
+            options,
+            skipped_to,
+            report: LoadReport::default(),
+            bytes: Arc::default(),
+            bytes_total,
+            csv_tables: FxHashMap::default(),
+            graph: None,
+            file: String::new(),
+            scope: String::new(),
+            lines: 0,
+            ids: Vec::new(),
+            triples: Vec::new(),
+            statements: Vec::new(),
+        }
+    }
+
+    /// Begins the file with this number.
+    pub(crate) fn begin(&mut self, file: &str, number: usize) {
+        file.clone_into(&mut self.file);
+        self.scope = format!("{}{number}_", self.options.blank_scope);
+        self.lines = 0;
+    }
+
+    /// The graph for statements that name none; [`Id::UNBOUND`]: the default graph.
+    pub(crate) fn graph(&mut self) -> Result<Id> {
+        match (self.graph, &self.options.graph) {
+            (Some(graph), _) => Ok(graph),
+            (None, None) => Ok(Id::UNBOUND),
+            (None, Some(name)) => {
+                let graph = self.target.intern_iri(name.as_str())?;
+                self.graph = Some(graph);
+                Ok(graph)
+            }
+        }
+    }
+
+    /// Adds the statements of the next block.
+    pub(crate) fn merge(&mut self, block: &Block) -> Result<()> {
+        for malformed in &block.malformed {
+            self.malformed(malformed)?;
+        }
+        self.lines += block.line_count;
+        self.intern(block)?;
+        let graph = if block.triples.is_empty() { Id::UNBOUND } else { self.graph()? };
+        let ids = &self.ids;
+        let id = |number: u32| ids[number as usize];
+        if block.graphs.is_empty() && !graph.is_bound() {
+            self.triples.clear();
+            self.triples.extend(block.triples.iter().map(|triple| triple.map(id)));
+            self.target.add_triples(&self.triples)?;
+        } else {
+            self.statements.clear();
+            self.statements.extend(block.triples.iter().enumerate().map(
+                |(row, &[subject, predicate, object])| {
+                    let graph = match block.graphs.get(row) {
+                        Some(&number) if number != DEFAULT_GRAPH => id(number),
+                        _ => graph,
+                    };
+                    Statement {
+                        subject: id(subject),
+                        predicate: id(predicate),
+                        object: id(object),
+                        graph,
+                        edge: Id::UNBOUND,
+                    }
+                },
+            ));
+            self.target.add(&self.statements)?;
+        }
+        self.added(block.triples.len())
+    }
+
+    fn intern(&mut self, block: &Block) -> Result<()> {
+        const UNSCOPED: TermRef<'_> = TermRef::Iri("");
+        self.ids.clear();
+        let mut labels = String::new();
+        for tokens in block.tokens.chunks(TERMS_AT_ONCE) {
+            let mut terms = [UNSCOPED; TERMS_AT_ONCE];
+            labels.clear();
+            for (term, token) in terms.iter_mut().zip(tokens) {
+                *term = block.term(token)?;
+                if let TermRef::Blank(label) = *term {
+                    labels.push_str(&self.scope);
+                    labels.push_str(label);
+                }
+            }
+            let mut at = 0;
+            for term in &mut terms[..tokens.len()] {
+                if let TermRef::Blank(label) = *term {
+                    let end = at + self.scope.len() + label.len();
+                    *term = TermRef::Blank(&labels[at..end]);
+                    at = end;
+                }
+            }
+            self.target.intern_all(&terms[..tokens.len()], &mut self.ids)?;
+        }
+        if self.ids.len() == block.tokens.len() {
+            Ok(())
+        } else {
+            Err(Error::internal("the target did not number every term"))
+        }
+    }
+
+    /// Counts statements, tells the progress, and stops if the load is cancelled.
+    pub(crate) fn added(&mut self, statements: usize) -> Result<()> {
+        self.report.statements += u64::try_from(statements).unwrap_or(u64::MAX);
+        self.report.bytes = self.bytes.load(Ordering::Relaxed);
+        if let Some(progress) = self.options.progress {
+            progress.advance(self.report.bytes, self.bytes_total, self.report.statements);
+        }
+        // Relaxed: the flag guards no other memory.
+        if self.options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
+            return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
+        }
+        Ok(())
+    }
+
+    /// Stops with the error of a malformed statement, or writes it to the report.
+    pub(crate) fn malformed(&mut self, malformed: &Malformed) -> Result<()> {
+        let error = self.place(malformed);
+        if !self.options.skip_errors {
+            return Err(
+                error.with_hint("mend the file, or pass over malformed statements with --skip-errors")
+            );
+        }
+        self.report.skipped += 1;
+        writeln!(self.skipped_to, "{error}")
+            .map_err(|error| Error::io("write the report of skipped statements", &error))
+    }
+
+    /// The error of a malformed statement behind which the format cannot go on.
+    pub(crate) fn fatal(&self, malformed: &Malformed) -> Error {
+        let error = self.place(malformed);
+        if self.options.skip_errors {
+            error.with_hint("mend the file: a document in this format cannot be read on behind an error")
+        } else {
+            error.with_hint("mend the file")
+        }
+    }
+
+    fn place(&self, malformed: &Malformed) -> Error {
+        let line = self.lines + malformed.line + 1;
+        let message = match malformed.column {
+            Some(column) => format!("{}:{line}:{}: {}", self.file, column + 1, malformed.message),
+            None => format!("{}:{line}: {}", self.file, malformed.message),
+        };
+        Error::new(malformed.kind, message)
+    }
+}

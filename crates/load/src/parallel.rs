@@ -1,0 +1,156 @@
+//! Line formats on several threads: whoever is free cuts the next block and parses it; the calling thread
+//! merges blocks in the order of the input, and parses while it has nothing to merge.
+//!
+//! # Invariants
+//! 1. At most `blocks_max` blocks exist between being cut and being merged, so memory is bounded.
+//! 2. Blocks are numbered when they are cut, under the lock of the input, and merged in that order, so
+//!    the result does not depend on the number of threads.
+//! 3. Whoever leaves, for whatever reason, wakes the others: nobody waits for a thread that is gone.
+//!    The calling thread sleeps only while a worker holds the block that is next.
+
+use crate::block::Block;
+use crate::input::LineBlocks;
+use crate::lines::LineParser;
+use crate::merge::Merger;
+use crate::target::Target;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use vervet_model::{Error, Result};
+
+/// Blocks of one input on their way.
+struct Line {
+    input: Mutex<LineBlocks>,
+    state: Mutex<State>,
+    changed: Condvar,
+    blocks_max: usize,
+    with_graph: bool,
+    stop_at_error: bool,
+}
+
+#[derive(Default)]
+struct State {
+    ready: BTreeMap<u64, Block>,
+    /// Blocks that are being cut, being parsed, or ready.
+    under_way: usize,
+    /// The input has ended, or nobody wants more.
+    ended: bool,
+    failed: Option<Error>,
+    spare: Vec<Block>,
+}
+
+/// Parses all of `input` and merges it.
+pub(crate) fn load_lines<T: Target + ?Sized>(
+    input: LineBlocks,
+    with_graph: bool,
+    merger: &mut Merger<'_, T>,
+) -> Result<()> {
+    let threads = merger.options.threads.max(1);
+    let line = Line {
+        input: Mutex::new(input),
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        blocks_max: 2 * threads + 2,
+        with_graph,
+        stop_at_error: !merger.options.skip_errors,
+    };
+    std::thread::scope(|scope| {
+        let _end = EndGuard(&line);
+        for _ in 1..threads {
+            scope.spawn(|| line.work());
+        }
+        line.merge_all(merger)
+    })
+}
+
+impl Line {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // State is consistent between any two statements that change it, so poison means nothing here.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let mut parser = self.parser();
+        loop {
+            let mut state = self.lock();
+            while !state.ended && state.under_way >= self.blocks_max {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.ended {
+                return;
+            }
+            self.parse_one(state, &mut parser);
+        }
+    }
+
+    fn merge_all<T: Target + ?Sized>(&self, merger: &mut Merger<'_, T>) -> Result<()> {
+        let mut parser = self.parser();
+        let mut next = 0;
+        loop {
+            let mut state = self.lock();
+            if let Some(mut block) = state.ready.remove(&next) {
+                state.under_way -= 1;
+                drop(state);
+                self.changed.notify_all();
+                merger.merge(&block)?;
+                next += 1;
+                block.recycle();
+                self.lock().spare.push(block);
+            } else if state.ended && state.under_way == state.ready.len() {
+                // Nobody is at work, so the next block will never come.
+                return state.failed.take().map_or(Ok(()), Err);
+            } else if !state.ended && state.under_way < self.blocks_max {
+                self.parse_one(state, &mut parser);
+            } else {
+                drop(self.changed.wait(state));
+            }
+        }
+    }
+
+    fn parser(&self) -> LineParser {
+        LineParser::new(self.with_graph, self.stop_at_error)
+    }
+
+    /// Cuts one block and parses it. A read error and a panic of a parser end the input.
+    fn parse_one(&self, mut state: MutexGuard<'_, State>, parser: &mut LineParser) {
+        state.under_way += 1;
+        let mut block = state.spare.pop().unwrap_or_default();
+        drop(state);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let cut = self.input.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block.text);
+            let Some(number) = cut? else { return Ok(None) };
+            parser.parse(&mut block);
+            Ok(Some(number))
+        }))
+        .unwrap_or_else(|_| Err(Error::internal("a parser of N-Triples panicked")));
+        let mut state = self.lock();
+        match outcome {
+            Ok(Some(number)) => {
+                // What follows a malformed line will not be asked for.
+                state.ended |= self.stop_at_error && !block.malformed.is_empty();
+                state.ready.insert(number, block);
+            }
+            Ok(None) => {
+                state.ended = true;
+                state.under_way -= 1;
+            }
+            Err(error) => {
+                state.ended = true;
+                state.under_way -= 1;
+                state.failed.get_or_insert(error);
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+/// Lets the workers go when the calling thread leaves.
+struct EndGuard<'a>(&'a Line);
+
+impl Drop for EndGuard<'_> {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_all();
+    }
+}

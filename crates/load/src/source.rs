@@ -1,0 +1,295 @@
+//! Inputs: where bytes come from, what format they have, how they are decompressed.
+//!
+//! Compression is told by the name (`.gz`, `.zst`) or, without such a name, by the first bytes: no text
+//! format starts with the magic bytes of gzip or zstd.
+
+use flate2::read::MultiGzDecoder;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Formats that can be loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Format {
+    /// `.nt`
+    NTriples,
+    /// `.nq`
+    NQuads,
+    /// `.ttl`
+    Turtle,
+    /// `.trig`
+    TriG,
+    /// `.rdf`, `.xml`, `.owl`
+    RdfXml,
+    /// `.jsonld`
+    JsonLd,
+    /// `.graphml`: a property graph.
+    GraphMl,
+    /// `.csv`: vertices or edges of a property graph.
+    Csv,
+}
+
+impl Format {
+    const NAMES: [(&'static str, Self); 16] = [
+        ("nt", Self::NTriples),
+        ("ntriples", Self::NTriples),
+        ("n-triples", Self::NTriples),
+        ("nq", Self::NQuads),
+        ("nquads", Self::NQuads),
+        ("n-quads", Self::NQuads),
+        ("ttl", Self::Turtle),
+        ("turtle", Self::Turtle),
+        ("trig", Self::TriG),
+        ("rdf", Self::RdfXml),
+        ("xml", Self::RdfXml),
+        ("owl", Self::RdfXml),
+        ("rdfxml", Self::RdfXml),
+        ("jsonld", Self::JsonLd),
+        ("graphml", Self::GraphMl),
+        ("csv", Self::Csv),
+    ];
+
+    /// The format with this name or extension (without dot), in any case of letters.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, format)| format)
+    }
+
+    /// The format that a file name says; `.gz` and `.zst` behind the extension are passed over.
+    #[must_use]
+    pub fn from_file_name(name: &str) -> Option<Self> {
+        let (_, extension) = strip_compression(name).0.rsplit_once('.')?;
+        Self::from_name(extension)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compression {
+    Gzip,
+    Zstd,
+}
+
+fn strip_compression(name: &str) -> (&str, Option<Compression>) {
+    match name.rsplit_once('.') {
+        Some((rest, end)) if end.eq_ignore_ascii_case("gz") => (rest, Some(Compression::Gzip)),
+        Some((rest, end)) if end.eq_ignore_ascii_case("zst") => (rest, Some(Compression::Zstd)),
+        _ => (name, None),
+    }
+}
+
+/// One input.
+pub struct Source {
+    name: String,
+    origin: Origin,
+}
+
+enum Origin {
+    Path(PathBuf),
+    Bytes(Arc<[u8]>),
+    Reader(Box<dyn Read + Send>),
+}
+
+impl Source {
+    /// A file; errors name it as the path is given.
+    #[must_use]
+    pub fn path(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { name: path.display().to_string(), origin: Origin::Path(path) }
+    }
+
+    /// Bytes in memory; `name` stands in errors and its extension says format and compression.
+    #[must_use]
+    pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self { name: name.into(), origin: Origin::Bytes(bytes.into()) }
+    }
+
+    /// A stream such as standard input; `name` as for [`Source::bytes`].
+    #[must_use]
+    pub fn reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
+        Self { name: name.into(), origin: Origin::Reader(Box::new(reader)) }
+    }
+
+    /// The name that errors give.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Size in bytes as stored, if known.
+    pub(crate) fn size_bytes(&self) -> Option<u64> {
+        match &self.origin {
+            Origin::Path(path) => {
+                path.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
+            }
+            Origin::Bytes(bytes) => u64::try_from(bytes.len()).ok(),
+            Origin::Reader(_) => None,
+        }
+    }
+
+    /// The last part of the name without directories, compression and extension.
+    pub(crate) fn stem(&self) -> &str {
+        let name = self.name.rsplit(['/', '\\']).next().unwrap_or(&self.name);
+        let name = strip_compression(name).0;
+        name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+    }
+
+    /// Makes [`Source::open`] possible more than once: reads a stream into memory.
+    pub(crate) fn keep(&mut self) -> Result<()> {
+        if let Origin::Reader(reader) = &mut self.origin {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).map_err(|error| read_error(&self.name, &error))?;
+            self.origin = Origin::Bytes(bytes.into());
+        }
+        Ok(())
+    }
+
+    /// The decompressed bytes; `count` grows by what is read from the input itself. A stream can be
+    /// opened once.
+    pub(crate) fn open(&mut self, count: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
+        let input: Box<dyn Read + Send> = match &mut self.origin {
+            Origin::Path(path) => {
+                let file =
+                    File::open(&*path).map_err(|error| Error::io(format!("open {}", self.name), &error))?;
+                Box::new(file)
+            }
+            Origin::Bytes(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
+            Origin::Reader(reader) => std::mem::replace(reader, Box::new(io::empty())),
+        };
+        let mut input = Counted { input, count: Arc::clone(count) };
+        let mut head = [0; 4];
+        let length = read_full(&mut input, &mut head).map_err(|error| read_error(&self.name, &error))?;
+        let compression = strip_compression(&self.name).1.or(match head {
+            [0x1F, 0x8B, ..] => Some(Compression::Gzip),
+            [0x28, 0xB5, 0x2F, 0xFD] => Some(Compression::Zstd),
+            _ => None,
+        });
+        if compression.is_some() && length == 0 {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("could not read {}: the file is empty", self.name),
+            )
+            .with_hint("a compressed file has a header even if it holds nothing; fetch the file again"));
+        }
+        let input = io::Cursor::new(head).take(u64::try_from(length).unwrap_or(0)).chain(input);
+        Ok(match compression {
+            None => Box::new(input),
+            Some(Compression::Gzip) => {
+                Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, input)))
+            }
+            Some(Compression::Zstd) => {
+                let decoder = zstd::stream::read::Decoder::new(input)
+                    .and_then(|mut decoder| decoder.window_log_max(31).map(|()| decoder));
+                Box::new(decoder.map_err(|error| read_error(&self.name, &error))?)
+            }
+        })
+    }
+}
+
+impl From<PathBuf> for Source {
+    fn from(path: PathBuf) -> Self {
+        Self::path(path)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The error of a failed read: damaged or cut-off compressed data is the input's fault, the rest the
+/// system's.
+pub(crate) fn read_error(name: &str, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            Error::new(ErrorKind::Input, format!("could not read {name}: the compressed data ends too early"))
+                .with_hint("the file is cut off; fetch or compress it again")
+        }
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
+            Error::new(ErrorKind::Input, format!("could not read {name}: {error}"))
+                .with_hint("the file is damaged, or not what its name says; fetch or compress it again")
+        }
+        _ => Error::io(format!("read {name}"), error),
+    }
+}
+
+/// Reads until `buffer` is full or the input ends; the number of bytes read.
+pub(crate) fn read_full(input: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+struct Counted {
+    input: Box<dyn Read + Send>,
+    count: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        // A plain sum for progress: no other memory depends on it, so relaxed is enough.
+        self.count.fetch_add(u64::try_from(read).unwrap_or(0), Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_names() {
+        for (name, format) in [
+            ("a.nt", Some(Format::NTriples)),
+            ("dir.x/a.NQ.gz", Some(Format::NQuads)),
+            ("a.ttl.zst", Some(Format::Turtle)),
+            ("a.owl", Some(Format::RdfXml)),
+            ("a.gz", None),
+            ("nt", None),
+        ] {
+            assert_eq!(Format::from_file_name(name), format, "{name}");
+        }
+        assert_eq!(Source::path("/x/person_0_0.csv.gz").stem(), "person_0_0");
+    }
+
+    #[test]
+    fn cut_off_and_damaged_files_are_errors() {
+        let text = "<http://a/b> <http://a/c> \"d\" .\n".repeat(1000);
+        let zst = zstd::encode_all(text.as_bytes(), 3).unwrap();
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        io::Write::write_all(&mut gz, text.as_bytes()).unwrap();
+        let gz = gz.finish().unwrap();
+        for (name, whole) in [("a.nt.zst", &zst), ("a.nt.gz", &gz), ("a.nt", &zst), ("a.nt", &gz)] {
+            let read = |bytes: &[u8]| {
+                let mut text = String::new();
+                let mut input = Source::bytes(name, bytes).open(&Arc::default())?;
+                input.read_to_string(&mut text).map_err(|error| read_error(name, &error))?;
+                Ok::<_, Error>(text)
+            };
+            assert_eq!(read(whole).unwrap(), text);
+            let lengths = if name == "a.nt" { 8..whole.len() } else { 0..whole.len() };
+            for length in lengths {
+                let error = read(&whole[..length]).expect_err("cut off");
+                assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+            }
+            if whole[0] == 0x1F {
+                let mut damaged = whole.clone();
+                damaged[whole.len() / 2] ^= 0x55;
+                assert_eq!(read(&damaged).expect_err("damaged").kind(), ErrorKind::Input);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a load writes into: anything that numbers terms and takes statements.
+//!
+//! The consumer owns this trait (the loader asks for what it needs) and storage implements it in a few
+//! lines, so the loader knows no storage.
+
+use vervet_model::{Id, LiteralKind, Result};
+pub use vervet_model::Statement;
+
+/// A term in borrowed pieces, checked and unescaped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TermRef<'a> {
+    /// An absolute IRI.
+    Iri(&'a str),
+    /// The label of a blank node without `_:`, already made unique for its file.
+    Blank(&'a str),
+    /// A literal.
+    Literal {
+        /// The lexical form.
+        value: &'a str,
+        /// Datatype or language (in lower case).
+        kind: Kind<'a>,
+    },
+}
+
+/// [`LiteralKind`] with a hash, so that tests and caches can use it as a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind<'a> {
+    /// `xsd:string`.
+    String,
+    /// A language tag; a base direction follows it as `--ltr` or `--rtl`.
+    Language(&'a str),
+    /// Any other datatype, as an IRI.
+    Typed(&'a str),
+}
+
+impl<'a> From<Kind<'a>> for LiteralKind<'a> {
+    fn from(kind: Kind<'a>) -> Self {
+        match kind {
+            Kind::String => Self::String,
+            Kind::Language(tag) => Self::Language(tag),
+            Kind::Typed(iri) => Self::Typed(iri),
+        }
+    }
+}
+
+/// Numbers terms and takes statements; see the header of this file.
+///
+/// A load that fails leaves a target with part of the input: to be atomic is the business of the caller,
+/// who drops a target whose load failed.
+pub trait Target {
+    /// The id of an IRI; the same IRI has the same id always.
+    ///
+    /// # Errors
+    /// Whatever the target cannot do (its memory, its files).
+    fn intern_iri(&mut self, iri: &str) -> Result<Id>;
+
+    /// The id of the blank node with this label.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn intern_blank(&mut self, label: &str) -> Result<Id>;
+
+    /// The id of a literal.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id>;
+
+    /// Appends the ids of `terms`, in their order, to `ids`. Called with the distinct terms of one block,
+    /// so that a target can hash and prefetch many at once; by default one call for each term.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn intern_all(&mut self, terms: &[TermRef<'_>], ids: &mut Vec<Id>) -> Result<()> {
+        for term in terms {
+            ids.push(match *term {
+                TermRef::Iri(iri) => self.intern_iri(iri)?,
+                TermRef::Blank(label) => self.intern_blank(label)?,
+                TermRef::Literal { value, kind } => self.intern_literal(value, kind.into())?,
+            });
+        }
+        Ok(())
+    }
+
+    /// A fresh edge id.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn next_edge(&mut self) -> Result<Id>;
+
+    /// Takes statements `[subject, predicate, object]` of the default graph without identity.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn add_triples(&mut self, triples: &[[Id; 3]]) -> Result<()>;
+
+    /// Takes statements of any kind.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn add(&mut self, statements: &[Statement]) -> Result<()>;
+}

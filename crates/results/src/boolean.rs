@@ -1,0 +1,28 @@
+//! The answer of `ASK`.
+
+use crate::Format;
+use crate::xml::HEADER;
+use std::io::Write;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Writes the answer of `ASK`. The standards give it no CSV or TSV; there, and in a table, it is one word.
+///
+/// # Errors
+/// The format is one for graphs; `out` fails.
+pub fn write_boolean(format: Format, answer: bool, out: &mut dyn Write) -> Result<()> {
+    let text = match format {
+        Format::Table | Format::Tsv | Format::Csv => format!("{answer}\n"),
+        Format::Json => format!("{{\"head\":{{}},\"boolean\":{answer}}}\n"),
+        Format::Xml => {
+            let header = String::from_utf8_lossy(HEADER);
+            format!("{header}<head></head><boolean>{answer}</boolean></sparql>\n")
+        }
+        Format::NTriples | Format::Turtle => {
+            let message = format!("a boolean cannot be written as {format}");
+            return Err(
+                Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")
+            );
+        }
+    };
+    out.write_all(text.as_bytes()).map_err(|error| Error::io("write the result", &error))
+}

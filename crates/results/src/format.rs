@@ -1,0 +1,82 @@
+//! The formats and their names.
+
+use std::fmt;
+use std::str::FromStr;
+use vervet_model::{Error, ErrorKind};
+
+/// A format of results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Format {
+    /// Aligned columns for people.
+    Table,
+    /// Tab-separated values of SPARQL 1.1: terms in N-Triples form.
+    Tsv,
+    /// Comma-separated values of SPARQL 1.1: text without types.
+    Csv,
+    /// SPARQL 1.1 Query Results JSON Format.
+    Json,
+    /// SPARQL Query Results XML Format.
+    Xml,
+    /// Graphs, one statement a line.
+    NTriples,
+    /// Graphs, with prefixes.
+    Turtle,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Table, Self::Tsv, Self::Csv, Self::Json, Self::Xml, Self::NTriples, Self::Turtle];
+
+    /// The short name, as on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Tsv => "tsv",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Xml => "xml",
+            Self::NTriples => "nt",
+            Self::Turtle => "turtle",
+        }
+    }
+
+    /// The media type.
+    #[must_use]
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Table => "text/plain; charset=utf-8",
+            Self::Tsv => "text/tab-separated-values; charset=utf-8",
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Json => "application/sparql-results+json",
+            Self::Xml => "application/sparql-results+xml",
+            Self::NTriples => "application/n-triples",
+            Self::Turtle => "text/turtle; charset=utf-8",
+        }
+    }
+
+    /// Whether it is for graphs (`CONSTRUCT`, `DESCRIBE`) and not for rows.
+    #[must_use]
+    pub fn is_for_graphs(self) -> bool {
+        matches!(self, Self::NTriples | Self::Turtle)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let hint = format!("the formats are {}", Self::ALL.map(Self::name).join(", "));
+            Error::new(ErrorKind::Input, format!("there is no format {name}")).with_hint(hint)
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! Graphs (`CONSTRUCT`, `DESCRIBE`) as N-Triples and Turtle.
+
+use crate::{Format, HELD_BYTES, TermSource};
+use oxrdf::{NamedOrBlankNode, Term, TripleRef};
+use oxttl::TurtleSerializer;
+use oxttl::turtle::WriterTurtleSerializer;
+use std::io::Write;
+use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// Writes statements as they come. Removing duplicates is the caller's business.
+pub struct GraphWriter<W: Write> {
+    form: Form<W>,
+    scratch: String,
+}
+
+enum Form<W: Write> {
+    Lines { out: W, held: Vec<u8>, terms: Vec<u8>, ends: Vec<usize>, row: Vec<Id> },
+    Turtle(Box<WriterTurtleSerializer<W>>),
+}
+
+impl<W: Write> GraphWriter<W> {
+    /// A writer of statements; Turtle is abbreviated with `prefixes` (name without colon, IRI).
+    ///
+    /// # Errors
+    /// The format is one for rows; a prefix whose IRI is none.
+    pub fn new(format: Format, prefixes: &[(&str, &str)], out: W) -> Result<Self> {
+        let form = match format {
+            Format::NTriples => Form::Lines {
+                out,
+                held: Vec::with_capacity(HELD_BYTES),
+                terms: Vec::new(),
+                ends: Vec::new(),
+                row: Vec::new(),
+            },
+            Format::Turtle => {
+                let mut serializer = TurtleSerializer::new();
+                for (name, iri) in prefixes {
+                    serializer = serializer.with_prefix(*name, *iri).map_err(|error| {
+                        Error::new(ErrorKind::Input, format!("the prefix {name}: has no valid IRI: {error}"))
+                    })?;
+                }
+                Form::Turtle(Box::new(serializer.for_writer(out)))
+            }
+            _ => {
+                let message = format!("a graph cannot be written as {format}");
+                return Err(Error::new(ErrorKind::Input, message).with_hint("choose nt or turtle"));
+            }
+        };
+        Ok(Self { form, scratch: String::new() })
+    }
+
+    /// Writes a statement.
+    ///
+    /// # Errors
+    /// `out` fails.
+    pub fn triple(&mut self, triple: TripleRef<'_>) -> Result<()> {
+        match &mut self.form {
+            Form::Lines { out, held, .. } => {
+                writeln!(held, "{triple} .").map_err(|error| failed(&error))?;
+                if held.len() >= HELD_BYTES { hand_on(held, out) } else { Ok(()) }
+            }
+            Form::Turtle(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
+        }
+    }
+
+    /// Writes statements given as columns of ids; one that is not a statement of RDF (an unbound position, a
+    /// literal as subject, a predicate that is no IRI) is left out, as `CONSTRUCT` wants it.
+    ///
+    /// # Errors
+    /// `out` or `source` fails; columns of different lengths.
+    pub fn batch(&mut self, columns: [&[Id]; 3], source: &dyn TermSource) -> Result<()> {
+        let rows = columns[0].len();
+        if columns.iter().any(|column| column.len() != rows) {
+            return Err(Error::internal("columns of a graph differ in length"));
+        }
+        for row in 0..rows {
+            let ids = columns.map(|column| column[row]);
+            if ids.iter().all(|id| id.is_bound()) {
+                self.row(ids, source)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, ids: [Id; 3], source: &dyn TermSource) -> Result<()> {
+        if let Form::Lines { out, held, terms, ends, row } = &mut self.form {
+            terms.clear();
+            ends.clear();
+            row.clear();
+            row.extend_from_slice(&ids);
+            source.write_terms(row, terms, ends)?;
+            if let [subject, predicate, object] = ends[..]
+                && terms.first() != Some(&b'"')
+                && terms.get(subject) == Some(&b'<')
+            {
+                for (start, end, after) in
+                    [(0, subject, " "), (subject, predicate, " "), (predicate, object, " .\n")]
+                {
+                    held.extend_from_slice(&terms[start..end]);
+                    held.extend_from_slice(after.as_bytes());
+                }
+            }
+            return if held.len() >= HELD_BYTES { hand_on(held, out) } else { Ok(()) };
+        }
+        let mut terms = Vec::with_capacity(3);
+        for id in ids {
+            source.read_term(id, &mut self.scratch, &mut |parts| terms.push(parts.to_term()))?;
+        }
+        if let [subject, Term::NamedNode(predicate), object] = &terms[..]
+            && let Some(subject) = match subject {
+                Term::NamedNode(iri) => Some(NamedOrBlankNode::from(iri.clone())),
+                Term::BlankNode(blank) => Some(NamedOrBlankNode::from(blank.clone())),
+                _ => None,
+            }
+        {
+            self.triple(TripleRef::new(subject.as_ref(), predicate, object))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what ends the document, and gives back `out`.
+    ///
+    /// # Errors
+    /// `out` fails.
+    pub fn finish(self) -> Result<W> {
+        let mut out = match self.form {
+            Form::Lines { mut out, mut held, .. } => {
+                hand_on(&mut held, &mut out)?;
+                out
+            }
+            Form::Turtle(serializer) => serializer.finish().map_err(|error| failed(&error))?,
+        };
+        out.flush().map_err(|error| failed(&error))?;
+        Ok(out)
+    }
+}
+
+fn hand_on(held: &mut Vec<u8>, out: &mut dyn Write) -> Result<()> {
+    let result = out.write_all(held);
+    held.clear();
+    result.map_err(|error| failed(&error))
+}
+
+fn failed(error: &std::io::Error) -> Error {
+    Error::io("write the result", error)
+}

@@ -1,0 +1,121 @@
+//! SPARQL 1.1 Query Results JSON Format, without blanks between tokens, one line in all.
+
+use crate::{RowFormat, TermSource};
+use vervet_model::vocab::EDGE_NAMESPACE;
+use vervet_model::{Id, LiteralKind, Result, TermParts};
+
+#[derive(Default)]
+pub(crate) struct Json {
+    /// `"name":` of each column.
+    keys: Vec<Vec<u8>>,
+    started: bool,
+    scratch: String,
+}
+
+impl RowFormat for Json {
+    fn start(&mut self, columns: &[&str], out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"head\":{\"vars\":[");
+        for (i, name) in columns.iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            let mut key = Vec::new();
+            string(&[name], &mut key);
+            out.extend_from_slice(&key);
+            key.push(b':');
+            self.keys.push(key);
+        }
+        out.extend_from_slice(b"]},\"results\":{\"bindings\":[");
+    }
+
+    fn rows(
+        &mut self,
+        columns: &[&[Id]],
+        rows: usize,
+        source: &dyn TermSource,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        for row in 0..rows {
+            out.extend_from_slice(if self.started { b",{" } else { b"{" });
+            self.started = true;
+            let mut first = true;
+            for (key, ids) in self.keys.iter().zip(columns) {
+                if !ids[row].is_bound() {
+                    continue;
+                }
+                if !first {
+                    out.push(b',');
+                }
+                first = false;
+                out.extend_from_slice(key);
+                source.read_term(ids[row], &mut self.scratch, &mut |parts| term(parts, out))?;
+            }
+            out.push(b'}');
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"]}}\n");
+    }
+}
+
+fn term(parts: TermParts<'_>, out: &mut Vec<u8>) {
+    match parts {
+        TermParts::Iri { namespace, local } => {
+            out.extend_from_slice(b"{\"type\":\"uri\",\"value\":");
+            string(&[namespace, local], out);
+        }
+        TermParts::Edge(number) => {
+            out.extend_from_slice(b"{\"type\":\"uri\",\"value\":");
+            string(&[EDGE_NAMESPACE, &number.to_string()], out);
+        }
+        TermParts::Blank(label) => {
+            out.extend_from_slice(b"{\"type\":\"bnode\",\"value\":");
+            string(&[label], out);
+        }
+        TermParts::Literal { head, tail, kind } => {
+            out.extend_from_slice(b"{\"type\":\"literal\",\"value\":");
+            string(&[head, tail], out);
+            match kind {
+                LiteralKind::String => {}
+                LiteralKind::Language(tag) => {
+                    let (tag, direction) = tag.split_once("--").map_or((tag, None), |(t, d)| (t, Some(d)));
+                    out.extend_from_slice(b",\"xml:lang\":");
+                    string(&[tag], out);
+                    if let Some(direction) = direction {
+                        out.extend_from_slice(b",\"its:dir\":");
+                        string(&[direction], out);
+                    }
+                }
+                LiteralKind::Typed(iri) => {
+                    out.extend_from_slice(b",\"datatype\":");
+                    string(&[iri], out);
+                }
+            }
+        }
+    }
+    out.push(b'}');
+}
+
+/// `parts` as one JSON string.
+fn string(parts: &[&str], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for part in parts {
+        let mut rest = part.as_bytes();
+        while let Some(at) = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+            out.extend_from_slice(&rest[..at]);
+            match rest[at] {
+                b'"' => out.extend_from_slice(b"\\\""),
+                b'\\' => out.extend_from_slice(b"\\\\"),
+                b'\n' => out.extend_from_slice(b"\\n"),
+                b'\r' => out.extend_from_slice(b"\\r"),
+                b'\t' => out.extend_from_slice(b"\\t"),
+                byte => out.extend_from_slice(format!("\\u{byte:04X}").as_bytes()),
+            }
+            rest = &rest[at + 1..];
+        }
+        out.extend_from_slice(rest);
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,353 @@
+//! Expressions and aggregates.
+
+use crate::QueryError;
+use crate::function::{UNSUPPORTED, builtin, cast, is_aggregate, is_function, names, nearest_cast};
+use crate::lexer::{Lexeme, Token};
+use crate::parser::Parser;
+use crate::suggest::nearest;
+use oxiri::Iri;
+use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function};
+
+impl Parser<'_, '_> {
+    /// An expression, with variables as the current scope has them.
+    pub(crate) fn expression(&mut self) -> Result<Expression, QueryError> {
+        self.nested(Self::or)
+    }
+
+    /// What may follow `FILTER`: something in parentheses, or a call.
+    pub(crate) fn constraint(&mut self) -> Result<Expression, QueryError> {
+        match self.ahead.token {
+            Token::ParenthesisOpen => self.parenthesized(),
+            Token::Word => self.builtin_call(),
+            Token::Iri | Token::Name => self.iri_call(true),
+            _ => Err(self.expected("a condition in parentheses or a function")),
+        }
+    }
+
+    /// Whether a call starts here.
+    pub(crate) fn at_function(&self) -> bool {
+        match self.ahead.token {
+            Token::Iri | Token::Name => true,
+            Token::Word => is_function(self.spelled(self.ahead)),
+            _ => false,
+        }
+    }
+
+    fn or(&mut self) -> Result<Expression, QueryError> {
+        let first = self.and()?;
+        if self.ahead.token != Token::Or {
+            return Ok(first);
+        }
+        let mut all = vec![first];
+        while self.eat(Token::Or)? {
+            all.push(self.and()?);
+        }
+        Ok(Expression::Or(all))
+    }
+
+    fn and(&mut self) -> Result<Expression, QueryError> {
+        let first = self.relation()?;
+        if self.ahead.token != Token::And {
+            return Ok(first);
+        }
+        let mut all = vec![first];
+        while self.eat(Token::And)? {
+            all.push(self.relation()?);
+        }
+        Ok(Expression::And(all))
+    }
+
+    fn relation(&mut self) -> Result<Expression, QueryError> {
+        let left = self.sum()?;
+        if self.ahead.token == Token::Iri {
+            // `?a<?b && ?c>?d`: after a value, this is no IRI.
+            self.ahead = self.lexer.operator_at(self.ahead.start);
+        }
+        let compare =
+            |comparator, left, right| Expression::Compare(comparator, Box::new(left), Box::new(right));
+        let comparator = match self.ahead.token {
+            Token::Equal | Token::NotEqual => {
+                let negated = self.advance()?.token == Token::NotEqual;
+                let equal = Expression::Equal(Box::new(left), Box::new(self.sum()?));
+                return Ok(if negated { Expression::Not(Box::new(equal)) } else { equal });
+            }
+            Token::Less => Comparator::Less,
+            Token::LessOrEqual => Comparator::LessOrEqual,
+            Token::Greater => Comparator::Greater,
+            Token::GreaterOrEqual => Comparator::GreaterOrEqual,
+            Token::Word => return self.membership(left),
+            _ => return Ok(left),
+        };
+        self.advance()?;
+        Ok(compare(comparator, left, self.sum()?))
+    }
+
+    /// `IN` or `NOT IN`, if it is there.
+    fn membership(&mut self, left: Expression) -> Result<Expression, QueryError> {
+        let negated = self.eat_keyword("NOT")?;
+        if !self.at_keyword("IN") {
+            return if negated { Err(self.expected("IN")) } else { Ok(left) };
+        }
+        self.advance()?;
+        let inside = Expression::In(Box::new(left), self.arguments()?);
+        Ok(if negated { Expression::Not(Box::new(inside)) } else { inside })
+    }
+
+    fn sum(&mut self) -> Result<Expression, QueryError> {
+        let mut left = self.product()?;
+        loop {
+            let add = self.ahead.token == Token::Plus;
+            if !add && self.ahead.token != Token::Minus {
+                return Ok(left);
+            }
+            self.link()?;
+            self.advance()?;
+            let right = Box::new(self.product()?);
+            left = match add {
+                true => Expression::Add(Box::new(left), right),
+                false => Expression::Subtract(Box::new(left), right),
+            };
+        }
+    }
+
+    fn product(&mut self) -> Result<Expression, QueryError> {
+        let mut left = self.unary()?;
+        loop {
+            let multiply = self.ahead.token == Token::Star;
+            if !multiply && self.ahead.token != Token::Slash {
+                return Ok(left);
+            }
+            self.link()?;
+            self.advance()?;
+            let right = Box::new(self.unary()?);
+            left = match multiply {
+                true => Expression::Multiply(Box::new(left), right),
+                false => Expression::Divide(Box::new(left), right),
+            };
+        }
+    }
+
+    fn unary(&mut self) -> Result<Expression, QueryError> {
+        match self.ahead.token {
+            Token::Not => {
+                self.advance()?;
+                Ok(Expression::Not(Box::new(self.nested(Self::unary)?)))
+            }
+            Token::Plus | Token::Minus if !self.signed_number() => {
+                let plus = self.advance()?.token == Token::Plus;
+                let inner = Box::new(self.primary()?);
+                Ok(if plus { Expression::Plus(inner) } else { Expression::Minus(inner) })
+            }
+            _ => self.primary(),
+        }
+    }
+
+    fn primary(&mut self) -> Result<Expression, QueryError> {
+        match self.ahead.token {
+            Token::ParenthesisOpen => self.parenthesized(),
+            Token::Variable => Ok(Expression::Variable(self.variable()?)),
+            Token::Iri | Token::Name => self.iri_call(false),
+            Token::TripleTermOpen => Err(self.unsupported(self.ahead, "triple terms in expressions are")),
+            _ if self.at_literal() => Ok(Expression::Constant(self.literal()?.into())),
+            Token::Word => self.builtin_call(),
+            _ => Err(self.expected("an expression")),
+        }
+    }
+
+    fn parenthesized(&mut self) -> Result<Expression, QueryError> {
+        self.expect(Token::ParenthesisOpen, "(")?;
+        let expression = self.expression()?;
+        self.expect(Token::ParenthesisClose, "an operator or )")?;
+        Ok(expression)
+    }
+
+    /// `( expression, ... )`, also empty.
+    fn arguments(&mut self) -> Result<Vec<Expression>, QueryError> {
+        let mut all = Vec::new();
+        self.expect(Token::ParenthesisOpen, "(")?;
+        if self.eat(Token::ParenthesisClose)? {
+            return Ok(all);
+        }
+        loop {
+            all.push(self.expression()?);
+            if self.eat(Token::ParenthesisClose)? {
+                return Ok(all);
+            }
+            self.expect(Token::Comma, "an operator, \",\" or )")?;
+        }
+    }
+
+    /// An IRI, or a function named by one.
+    fn iri_call(&mut self, call_only: bool) -> Result<Expression, QueryError> {
+        let at = self.ahead;
+        let iri = self.iri()?;
+        if self.ahead.token != Token::ParenthesisOpen {
+            return if call_only { Err(self.expected("(")) } else { Ok(Expression::Constant(iri.into())) };
+        }
+        let arguments = self.arguments()?;
+        let Some(function) = cast(&iri) else {
+            let error = self.error(at, format!("there is no function {iri}")).unsupported();
+            return Err(match nearest_cast(&iri) {
+                Some(name) => error.with_hint(format!("did you mean {name}?")),
+                None => error.with_hint(
+                    "functions are those of SPARQL 1.1 and the casts xsd:string, xsd:integer and so on",
+                ),
+            });
+        };
+        self.check_count(at, arguments.len(), 1, 1)?;
+        Ok(Expression::Call(function, arguments))
+    }
+
+    fn builtin_call(&mut self) -> Result<Expression, QueryError> {
+        let at = self.advance()?;
+        let name = self.spelled(at);
+        if is_aggregate(name) {
+            return self.aggregate(at);
+        }
+        if let Some((function, least, greatest)) = builtin(name) {
+            let arguments = self.arguments()?;
+            self.check_count(at, arguments.len(), least, greatest)?;
+            let function = match function {
+                Function::Iri { .. } => {
+                    Function::Iri { base: self.base.as_ref().map(|base| Iri::as_str(base).to_owned()) }
+                }
+                other => other,
+            };
+            return Ok(Expression::Call(function, arguments));
+        }
+        if UNSUPPORTED.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Err(self.refused(at));
+        }
+        self.special_form(at)
+    }
+
+    /// `EXISTS`, `NOT EXISTS`, or a function of SPARQL 1.2.
+    fn refused(&self, at: Lexeme) -> QueryError {
+        match self.spelled(at).to_ascii_uppercase().as_str() {
+            "EXISTS" => self.unsupported(at, "EXISTS is"),
+            "NOT" if self.at_keyword("EXISTS") => self.unsupported(at, "NOT EXISTS is"),
+            "NOT" => {
+                self.error(at, "expected an expression, but found NOT").with_hint("negation is written !")
+            }
+            name => self.unsupported(at, &format!("the function {name} is")),
+        }
+    }
+
+    fn special_form(&mut self, at: Lexeme) -> Result<Expression, QueryError> {
+        let name = self.spelled(at);
+        match name.to_ascii_uppercase().as_str() {
+            "BOUND" => {
+                self.expect(Token::ParenthesisOpen, "(")?;
+                let variable = self.variable()?;
+                self.expect(Token::ParenthesisClose, ")")?;
+                Ok(Expression::Bound(variable))
+            }
+            "COALESCE" => Ok(Expression::Coalesce(self.arguments()?)),
+            "IF" => {
+                let arguments = self.arguments()?;
+                let count = arguments.len();
+                match <[Expression; 3]>::try_from(arguments) {
+                    Ok([condition, yes, no]) => {
+                        Ok(Expression::If(Box::new(condition), Box::new(yes), Box::new(no)))
+                    }
+                    Err(_) => Err(self.wrong_count(at, count, 3, 3)),
+                }
+            }
+            "SAMETERM" => {
+                let arguments = self.arguments()?;
+                let count = arguments.len();
+                match <[Expression; 2]>::try_from(arguments) {
+                    Ok([left, right]) => Ok(Expression::SameTerm(Box::new(left), Box::new(right))),
+                    Err(_) => Err(self.wrong_count(at, count, 2, 2)),
+                }
+            }
+            _ if self.ahead.token == Token::ParenthesisOpen => {
+                let error = self.error(at, format!("there is no function {name}"));
+                Err(match nearest(name, names()) {
+                    Some(known) => error.with_hint(format!("did you mean {known}?")),
+                    None => error,
+                })
+            }
+            _ => Err(self.error(at, format!("expected an expression, but found {name}"))),
+        }
+    }
+
+    fn check_count(&self, at: Lexeme, count: usize, least: usize, greatest: usize) -> Result<(), QueryError> {
+        if (least..=greatest).contains(&count) {
+            Ok(())
+        } else {
+            Err(self.wrong_count(at, count, least, greatest))
+        }
+    }
+
+    fn wrong_count(&self, at: Lexeme, count: usize, least: usize, greatest: usize) -> QueryError {
+        let wanted = match greatest - least {
+            0 if least == 1 => "1 argument".to_owned(),
+            0 => format!("{least} arguments"),
+            _ => format!("{least} to {greatest} arguments"),
+        };
+        self.error(at, format!("{} takes {wanted}, but has {count}", self.spelled(at)))
+    }
+
+    /// An aggregate is computed by the group; here stands the variable that holds it.
+    fn aggregate(&mut self, at: Lexeme) -> Result<Expression, QueryError> {
+        let Some(mut aggregation) = self.aggregation.take() else {
+            let error = self.error(at, format!("the aggregate {} cannot stand here", self.spelled(at)));
+            return Err(error.with_hint(
+                "aggregates belong into SELECT, HAVING, or ORDER BY of a grouped query; not into each other",
+            ));
+        };
+        // Inside, names mean what they meant before grouping.
+        std::mem::swap(&mut self.scope, &mut aggregation.scope);
+        let result = self.aggregate_body(at);
+        std::mem::swap(&mut self.scope, &mut aggregation.scope);
+        let mut aggregate = result?;
+        if let Some(expression) = &mut aggregate.expression {
+            Self::restrict(expression, &aggregation.visible);
+        }
+        let variable = match aggregation.list.iter().find(|(_, known)| *known == aggregate) {
+            Some((variable, _)) => *variable,
+            None => {
+                let variable = self.new_variable("")?;
+                aggregation.list.push((variable, aggregate));
+                variable
+            }
+        };
+        self.aggregation = Some(aggregation);
+        Ok(Expression::Variable(variable))
+    }
+
+    fn aggregate_body(&mut self, at: Lexeme) -> Result<Aggregate, QueryError> {
+        let name = self.spelled(at).to_ascii_uppercase();
+        self.expect(Token::ParenthesisOpen, "(")?;
+        let distinct = self.eat_keyword("DISTINCT")?;
+        let expression = match name == "COUNT" && self.eat(Token::Star)? {
+            true => None,
+            false => Some(self.expression()?),
+        };
+        let kind = match name.as_str() {
+            "COUNT" => AggregateKind::Count,
+            "SUM" => AggregateKind::Sum,
+            "MIN" => AggregateKind::Min,
+            "MAX" => AggregateKind::Max,
+            "AVG" => AggregateKind::Avg,
+            "SAMPLE" => AggregateKind::Sample,
+            _ => AggregateKind::GroupConcat { separator: self.separator()? },
+        };
+        self.expect(Token::ParenthesisClose, ")")?;
+        Ok(Aggregate { kind, expression, distinct })
+    }
+
+    fn separator(&mut self) -> Result<String, QueryError> {
+        if !self.eat(Token::Semicolon)? {
+            return Ok(" ".to_owned());
+        }
+        self.expect_keyword("SEPARATOR")?;
+        self.expect(Token::Equal, "=")?;
+        let lexeme = self.advance()?;
+        if lexeme.token != Token::Text {
+            return Err(self.error(lexeme, "expected a string"));
+        }
+        self.unquote(lexeme)
+    }
+}

@@ -1,0 +1,479 @@
+//! The parser's state, its small steps, and the forms of queries.
+
+use crate::lexer::{Lexeme, Lexer, Token};
+use crate::limits::{CHAIN_MAX, NESTING_MAX, TEXT_BYTES_MAX, VARIABLE_COUNT_MAX};
+use crate::select::{Aggregation, Head};
+use crate::suggest::nearest;
+use crate::triples::Labels;
+use crate::walk::{VariableSet, mark_possible};
+use crate::{ParseOptions, QueryError};
+use oxiri::Iri;
+use rustc_hash::FxHashMap;
+use vervet_algebra::{Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
+
+/// Names and their variables in one scope.
+pub(crate) type Scope<'a> = FxHashMap<&'a str, Variable>;
+
+pub(crate) struct Parser<'a, 'o> {
+    pub(crate) text: &'a str,
+    pub(crate) options: &'o ParseOptions<'o>,
+    pub(crate) lexer: Lexer<'a>,
+    /// The token that comes next; `lexer` stands behind it.
+    pub(crate) ahead: Lexeme,
+    pub(crate) base: Option<Iri<String>>,
+    pub(crate) prefixes: Vec<(&'a str, String)>,
+    /// The current scope; outer ones wait in the callers.
+    pub(crate) scope: Scope<'a>,
+    pub(crate) names: Vec<String>,
+    parameters_seen: Vec<bool>,
+    /// The graph that patterns look at.
+    pub(crate) graph: GraphSlot,
+    pub(crate) labels: Labels<'a>,
+    /// Where aggregates go; `None` where they are not allowed.
+    pub(crate) aggregation: Option<Aggregation<'a>>,
+    nesting: usize,
+    chain: usize,
+}
+
+impl<'a, 'o> Parser<'a, 'o> {
+    pub(crate) fn new(text: &'a str, options: &'o ParseOptions<'o>) -> Result<Self, QueryError> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(QueryError::at("", 0, 0, format!("the query is longer than {TEXT_BYTES_MAX} bytes")));
+        }
+        let mut lexer = Lexer::new(text);
+        let ahead = lexer.next()?;
+        let base = match options.base_iri.map(|base| Iri::parse(base.to_owned())) {
+            None => None,
+            Some(Ok(base)) => Some(base),
+            Some(Err(error)) => {
+                return Err(QueryError::at(text, 0, 0, format!("the base IRI given is not valid: {error}")));
+            }
+        };
+        if options.parameters.len() > VARIABLE_COUNT_MAX {
+            return Err(QueryError::at(text, 0, 0, "there are too many parameters"));
+        }
+        Ok(Self {
+            text,
+            options,
+            lexer,
+            ahead,
+            base,
+            prefixes: Vec::new(),
+            scope: Scope::default(),
+            names: options.parameters.iter().map(|name| (*name).to_owned()).collect(),
+            parameters_seen: vec![false; options.parameters.len()],
+            graph: GraphSlot::Default,
+            labels: Labels::default(),
+            aggregation: None,
+            nesting: 0,
+            chain: 0,
+        })
+    }
+
+    // Queries.
+
+    pub(crate) fn query(mut self) -> Result<Query, QueryError> {
+        self.prologue()?;
+        let (form, root) = match self.keyword_ahead() {
+            Some("SELECT") => self.select_query()?,
+            Some("ASK") => {
+                self.advance()?;
+                (Form::Ask, self.pattern_and_modifiers(true)?)
+            }
+            Some("CONSTRUCT") => self.construct_query()?,
+            Some("DESCRIBE") => self.describe_query()?,
+            Some(
+                "INSERT" | "DELETE" | "LOAD" | "CLEAR" | "CREATE" | "DROP" | "COPY" | "MOVE" | "ADD" | "WITH",
+            ) => {
+                return Err(self.unsupported(self.ahead, "updates are"));
+            }
+            _ => return Err(self.expected("SELECT, ASK, CONSTRUCT or DESCRIBE")),
+        };
+        if self.ahead.token != Token::End {
+            return Err(self.expected("the end of the query"));
+        }
+        if let Some(unseen) = self.parameters_seen.iter().position(|seen| !seen) {
+            let name = self.options.parameters[unseen];
+            let error =
+                QueryError::at(self.text, 0, 0, format!("the query does not mention the parameter ?{name}"));
+            let others = self.names.iter().skip(self.options.parameters.len()).map(String::as_str);
+            return Err(match nearest(name, others.filter(|other| !other.is_empty())) {
+                Some(other) => error.with_hint(format!("did you mean ?{other}?")),
+                None => error,
+            });
+        }
+        let parameters = (0..self.options.parameters.len()).map(variable_at).collect();
+        Ok(Query { form, root, variables: self.names, parameters })
+    }
+
+    fn prologue(&mut self) -> Result<(), QueryError> {
+        loop {
+            if self.eat_keyword("PREFIX")? {
+                let name = self.advance()?;
+                if name.token != Token::Name || name.extra + 1 != name.end {
+                    return Err(self.error(name, "expected a prefix with a colon, such as ex:"));
+                }
+                let iri = self.advance()?;
+                if iri.token != Token::Iri {
+                    return Err(self.error(iri, "expected the IRI of the prefix between < and >"));
+                }
+                let iri = self.resolve(iri)?;
+                self.prefixes.push((&self.text[name.start..name.extra], iri));
+            } else if self.eat_keyword("BASE")? {
+                let iri = self.advance()?;
+                if iri.token != Token::Iri {
+                    return Err(self.error(iri, "expected the base IRI between < and >"));
+                }
+                let resolved = self.resolve(iri)?;
+                let base = Iri::parse(resolved);
+                self.base = Some(base.map_err(|error| self.error(iri, error.to_string()))?);
+            } else if self.eat_keyword("VERSION")? {
+                let version = self.advance()?;
+                if version.token != Token::Text || version.extra != 1 {
+                    return Err(self.error(version, "expected a version such as \"1.2\""));
+                }
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn construct_query(&mut self) -> Result<(Form, Node), QueryError> {
+        self.advance()?;
+        if self.ahead.token == Token::BraceOpen {
+            let start = self.ahead;
+            let mut template = self.template()?;
+            let root = self.pattern_and_modifiers(true)?;
+            let mut bound = VariableSet::default();
+            mark_possible(&root, None, &mut bound);
+            // A statement with a variable that no solution binds is never made; blank nodes have no name.
+            template.retain(|pattern| {
+                pattern.variables().all(|v| bound.contains(v) || self.names[v.index()].is_empty())
+            });
+            self.no_edges(start, &template)?;
+            // Blank nodes of the template have numbers above those of the pattern.
+            let template = self.with_new_blanks(&template)?;
+            return Ok((Form::Construct(template), root));
+        }
+        self.refuse_dataset()?;
+        self.expect_keyword("WHERE")?;
+        let start = self.ahead;
+        let patterns = self.template_as_pattern()?;
+        self.no_edges(start, &patterns)?;
+        let template = self.with_new_blanks(&patterns)?;
+        let root = self.modifiers(Node::Patterns(patterns), &Head::default(), false)?.0;
+        Ok((Form::Construct(template), root))
+    }
+
+    fn no_edges(&self, at: Lexeme, template: &[Pattern]) -> Result<(), QueryError> {
+        if template.iter().any(|pattern| pattern.edge.is_some()) {
+            return Err(self.unsupported(at, "reifiers in a template of CONSTRUCT are"));
+        }
+        Ok(())
+    }
+
+    /// The same patterns with a blank node in place of each variable without a name.
+    fn with_new_blanks(&mut self, patterns: &[Pattern]) -> Result<Vec<Pattern>, QueryError> {
+        let mut blanks: FxHashMap<Variable, Variable> = FxHashMap::default();
+        let mut template = patterns.to_vec();
+        for pattern in &mut template {
+            for slot in [&mut pattern.subject, &mut pattern.predicate, &mut pattern.object] {
+                let Slot::Variable(variable) = slot else { continue };
+                if self.names[variable.index()].is_empty() {
+                    let blank = match blanks.get(variable) {
+                        Some(blank) => *blank,
+                        None => self.new_variable("")?,
+                    };
+                    blanks.insert(*variable, blank);
+                    *variable = blank;
+                }
+            }
+        }
+        Ok(template)
+    }
+
+    fn describe_query(&mut self) -> Result<(Form, Node), QueryError> {
+        self.advance()?;
+        let mut slots = Vec::new();
+        let all = self.eat(Token::Star)?;
+        loop {
+            match self.ahead.token {
+                _ if all => break,
+                Token::Variable => slots.push(Slot::Variable(self.variable()?)),
+                Token::Iri | Token::Name => slots.push(Slot::Constant(self.iri()?.into())),
+                _ if slots.is_empty() => return Err(self.expected("*, a variable or an IRI")),
+                _ => break,
+            }
+        }
+        let root = self.pattern_and_modifiers(false)?;
+        if all {
+            slots = self.visible_columns(&root).into_iter().map(Slot::Variable).collect();
+        }
+        Ok((Form::Describe(slots), root))
+    }
+
+    /// Dataset clauses, the pattern (unless it may be left out, and is), and what follows it.
+    fn pattern_and_modifiers(&mut self, required: bool) -> Result<Node, QueryError> {
+        self.refuse_dataset()?;
+        let node =
+            if required || self.ahead.token == Token::BraceOpen || self.keyword_ahead() == Some("WHERE") {
+                self.where_clause()?
+            } else {
+                Node::unit()
+            };
+        Ok(self.modifiers(node, &Head::default(), false)?.0)
+    }
+
+    pub(crate) fn refuse_dataset(&mut self) -> Result<(), QueryError> {
+        if self.keyword_ahead() == Some("FROM") {
+            let hint = "the default graph and all named graphs are there without it; choose one with GRAPH";
+            return Err(self.unsupported(self.ahead, "FROM and FROM NAMED are").with_hint(hint));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn where_clause(&mut self) -> Result<Node, QueryError> {
+        self.eat_keyword("WHERE")?;
+        self.group()
+    }
+
+    // Variables.
+
+    /// The variable here.
+    pub(crate) fn variable(&mut self) -> Result<Variable, QueryError> {
+        let lexeme = self.advance()?;
+        if lexeme.token != Token::Variable {
+            return Err(self.error(lexeme, "expected a variable"));
+        }
+        self.variable_named(&self.text[lexeme.start + 1..lexeme.end])
+    }
+
+    /// The variable of this name in the current scope.
+    pub(crate) fn variable_named(&mut self, name: &'a str) -> Result<Variable, QueryError> {
+        if let Some(index) = self.options.parameters.iter().position(|parameter| *parameter == name) {
+            self.parameters_seen[index] = true;
+            return Ok(variable_at(index));
+        }
+        if let Some(variable) = self.scope.get(name) {
+            return Ok(*variable);
+        }
+        let variable = self.new_variable(name)?;
+        self.scope.insert(name, variable);
+        Ok(variable)
+    }
+
+    /// A variable of its own.
+    pub(crate) fn new_variable(&mut self, name: &str) -> Result<Variable, QueryError> {
+        if self.names.len() >= VARIABLE_COUNT_MAX {
+            return Err(
+                self.error(self.ahead, format!("the query has more than {VARIABLE_COUNT_MAX} variables"))
+            );
+        }
+        self.names.push(name.to_owned());
+        Ok(variable_at(self.names.len() - 1))
+    }
+
+    /// The variable of `GRAPH ?g` around this place.
+    pub(crate) fn graph_variable(&self) -> Option<Variable> {
+        match self.graph {
+            GraphSlot::Variable(variable) => Some(variable),
+            _ => None,
+        }
+    }
+
+    /// What expressions may mention after `node`.
+    pub(crate) fn visible(&self, node: &Node) -> VariableSet {
+        let mut set = VariableSet::default();
+        mark_possible(node, self.graph_variable(), &mut set);
+        (0..self.options.parameters.len()).for_each(|index| set.insert(variable_at(index)));
+        set
+    }
+
+    /// The columns of `SELECT *` in order of appearance in the text, which is that of their numbers.
+    pub(crate) fn visible_columns(&self, node: &Node) -> Vec<Variable> {
+        let mut all = Vec::new();
+        node.variables(&mut all);
+        let shown = self.visible(node);
+        all.retain(|variable| shown.contains(*variable) && !self.names[variable.index()].is_empty());
+        all.sort_unstable();
+        all
+    }
+
+    // Tokens.
+
+    /// Takes the next token.
+    pub(crate) fn advance(&mut self) -> Result<Lexeme, QueryError> {
+        let next = self.lexer.next()?;
+        Ok(std::mem::replace(&mut self.ahead, next))
+    }
+
+    pub(crate) fn eat(&mut self, token: Token) -> Result<bool, QueryError> {
+        if self.ahead.token != token {
+            return Ok(false);
+        }
+        self.advance()?;
+        Ok(true)
+    }
+
+    pub(crate) fn expect(&mut self, token: Token, what: &str) -> Result<(), QueryError> {
+        if self.eat(token)? { Ok(()) } else { Err(self.expected(what)) }
+    }
+
+    /// Whether the next token is this keyword; case does not count.
+    pub(crate) fn at_keyword(&self, keyword: &str) -> bool {
+        self.ahead.token == Token::Word && self.spelled(self.ahead).eq_ignore_ascii_case(keyword)
+    }
+
+    pub(crate) fn eat_keyword(&mut self, keyword: &str) -> Result<bool, QueryError> {
+        if !self.at_keyword(keyword) {
+            return Ok(false);
+        }
+        self.advance()?;
+        Ok(true)
+    }
+
+    pub(crate) fn expect_keyword(&mut self, keyword: &str) -> Result<(), QueryError> {
+        if self.eat_keyword(keyword)? { Ok(()) } else { Err(self.expected(keyword)) }
+    }
+
+    /// The keyword that comes next, in capitals.
+    pub(crate) fn keyword_ahead(&self) -> Option<&'static str> {
+        if self.ahead.token != Token::Word {
+            return None;
+        }
+        let spelled = self.spelled(self.ahead);
+        KEYWORDS.into_iter().find(|keyword| keyword.eq_ignore_ascii_case(spelled))
+    }
+
+    pub(crate) fn spelled(&self, lexeme: Lexeme) -> &'a str {
+        &self.text[lexeme.start..lexeme.end]
+    }
+
+    // Limits and errors.
+
+    /// Runs `inner` one level deeper.
+    pub(crate) fn nested<T>(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        if self.nesting >= NESTING_MAX {
+            return Err(
+                self.error(self.ahead, format!("the query is nested more than {NESTING_MAX} levels deep"))
+            );
+        }
+        self.nesting += 1;
+        let result = inner(self);
+        self.nesting -= 1;
+        result
+    }
+
+    /// Counts one operator of a chain.
+    pub(crate) fn link(&mut self) -> Result<(), QueryError> {
+        self.chain += 1;
+        if self.chain > CHAIN_MAX {
+            return Err(
+                self.error(self.ahead, format!("the query has more than {CHAIN_MAX} chained operators"))
+            );
+        }
+        Ok(())
+    }
+
+    pub(crate) fn error(&self, at: Lexeme, message: impl Into<String>) -> QueryError {
+        QueryError::at(self.text, at.start, at.end, message)
+    }
+
+    /// `what` ends in "is" or "are".
+    pub(crate) fn unsupported(&self, at: Lexeme, what: &str) -> QueryError {
+        self.error(at, format!("{what} not supported yet")).unsupported()
+    }
+
+    /// An error about the next token, which is not `what`.
+    pub(crate) fn expected(&self, what: &str) -> QueryError {
+        let found = match self.ahead.token {
+            Token::End => "the query ends".to_owned(),
+            _ => format!("found {}", self.spelled(self.ahead).lines().next().unwrap_or_default()),
+        };
+        let error = self.error(self.ahead, format!("expected {what}, but {found}"));
+        if self.ahead.token != Token::Word {
+            return error;
+        }
+        let word = self.spelled(self.ahead);
+        let other = KEYWORDS.into_iter().filter(|keyword| !keyword.eq_ignore_ascii_case(word));
+        match nearest(word, other) {
+            Some(keyword) if self.keyword_ahead().is_none() => {
+                error.with_hint(format!("did you mean {keyword}?"))
+            }
+            _ => error,
+        }
+    }
+
+    /// Replaces variables that are not visible: they are never bound here.
+    pub(crate) fn restrict(expression: &mut Expression, visible: &VariableSet) {
+        crate::walk::for_each_variable(expression, &mut |leaf| match leaf {
+            Expression::Variable(variable) if !visible.contains(*variable) => *leaf = Expression::Unbound,
+            Expression::Bound(variable) if !visible.contains(*variable) => {
+                *leaf = Expression::Constant(oxrdf::Literal::from(false).into());
+            }
+            _ => {}
+        });
+    }
+}
+
+/// The variable with this number, which [`VARIABLE_COUNT_MAX`] keeps small.
+fn variable_at(index: usize) -> Variable {
+    Variable(u16::try_from(index).expect("the number of variables is limited"))
+}
+
+/// Words with a meaning of their own outside expressions.
+const KEYWORDS: [&str; 50] = [
+    "SELECT",
+    "ASK",
+    "CONSTRUCT",
+    "DESCRIBE",
+    "WHERE",
+    "FILTER",
+    "OPTIONAL",
+    "UNION",
+    "MINUS",
+    "BIND",
+    "VALUES",
+    "GRAPH",
+    "SERVICE",
+    "DISTINCT",
+    "REDUCED",
+    "GROUP",
+    "BY",
+    "HAVING",
+    "ORDER",
+    "ASC",
+    "DESC",
+    "LIMIT",
+    "OFFSET",
+    "AS",
+    "FROM",
+    "NAMED",
+    "PREFIX",
+    "BASE",
+    "VERSION",
+    "UNDEF",
+    "EXISTS",
+    "NOT",
+    "IN",
+    "SILENT",
+    "INSERT",
+    "DELETE",
+    "LOAD",
+    "CLEAR",
+    "CREATE",
+    "DROP",
+    "COPY",
+    "MOVE",
+    "ADD",
+    "WITH",
+    "SEPARATOR",
+    "true",
+    "false",
+    "LATERAL",
+    "USING",
+    "DATA",
+];

@@ -1,0 +1,449 @@
+//! `SELECT`, sub-queries, and what follows a pattern: grouping, order, slices.
+//!
+//! The expressions of a `SELECT` clause stand before the pattern that binds their variables. Their places
+//! are remembered, and they are parsed when the pattern is known; so each name has one meaning at the time
+//! it is read, also where grouping hides the variables of the pattern.
+
+use crate::QueryError;
+use crate::function::is_aggregate;
+use crate::lexer::{Lexeme, Lexer, Token};
+use crate::parser::{Parser, Scope};
+use crate::walk::{VariableSet, filter, for_each_variable, join, rename};
+use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable};
+
+/// The `SELECT` clause, not yet resolved.
+#[derive(Default)]
+pub(crate) struct Head<'a> {
+    distinct: bool,
+    reduced: bool,
+    all: bool,
+    items: Vec<Item<'a>>,
+    /// Whether an expression has an aggregate.
+    aggregates: bool,
+}
+
+enum Item<'a> {
+    Variable(Lexeme),
+    /// `( expression AS ?v )`, from behind the parenthesis.
+    Expression(Lexer<'a>, Lexeme),
+}
+
+/// Where aggregates of the query at hand are collected.
+pub(crate) struct Aggregation<'a> {
+    /// Each different one, and the variable that holds it.
+    pub(crate) list: Vec<(Variable, Aggregate)>,
+    /// The names before grouping: those inside aggregates.
+    pub(crate) scope: Scope<'a>,
+    /// What is bound before grouping.
+    pub(crate) visible: VariableSet,
+}
+
+/// A column of a result and its name.
+type Column<'a> = (&'a str, Variable);
+
+impl<'a> Parser<'a, '_> {
+    pub(crate) fn select_query(&mut self) -> Result<(Form, Node), QueryError> {
+        let head = self.select_clause()?;
+        self.refuse_dataset()?;
+        let node = self.where_clause()?;
+        let (node, columns) = self.modifiers(node, &head, false)?;
+        Ok((Form::Select(columns.into_iter().map(|(_, variable)| variable).collect()), node))
+    }
+
+    /// A query in a group. Names that it does not project are its own.
+    pub(crate) fn sub_select(&mut self) -> Result<Node, QueryError> {
+        let head = self.select_clause()?;
+        if head.all {
+            let node = self.where_clause()?;
+            return Ok(self.modifiers(node, &head, true)?.0);
+        }
+        let outer = std::mem::take(&mut self.scope);
+        let result = self.where_clause().and_then(|node| self.modifiers(node, &head, true));
+        self.scope = outer;
+        let (mut node, columns) = result?;
+        let mut pairs = Vec::with_capacity(columns.len());
+        for (name, inner) in columns {
+            let shown = self.variable_named(name)?;
+            if shown != inner {
+                pairs.push((inner, shown));
+            }
+        }
+        rename(&mut node, &pairs);
+        Ok(node)
+    }
+
+    fn select_clause(&mut self) -> Result<Head<'a>, QueryError> {
+        self.advance()?;
+        let mut head = Head::default();
+        head.distinct = self.eat_keyword("DISTINCT")?;
+        head.reduced = !head.distinct && self.eat_keyword("REDUCED")?;
+        head.all = self.eat(Token::Star)?;
+        loop {
+            match self.ahead.token {
+                _ if head.all => break,
+                Token::Variable => head.items.push(Item::Variable(self.advance()?)),
+                Token::ParenthesisOpen => {
+                    self.advance()?;
+                    head.items.push(Item::Expression(self.lexer, self.ahead));
+                    self.skip_parenthesis(&mut head)?;
+                }
+                _ if head.items.is_empty() => {
+                    return Err(self.expected("*, a variable or (expression AS ?variable)"));
+                }
+                _ => break,
+            }
+        }
+        Ok(head)
+    }
+
+    /// Skips to behind the parenthesis that closes the one just taken.
+    fn skip_parenthesis(&mut self, head: &mut Head<'a>) -> Result<(), QueryError> {
+        let mut depth = 1;
+        loop {
+            let lexeme = self.advance()?;
+            match lexeme.token {
+                Token::ParenthesisOpen => depth += 1,
+                Token::ParenthesisClose => depth -= 1,
+                Token::Word if self.ahead.token == Token::ParenthesisOpen => {
+                    head.aggregates |= is_aggregate(self.spelled(lexeme));
+                }
+                Token::End => return Err(self.error(lexeme, "expected ), but the query ends")),
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What follows the pattern `node`, and the columns of the `SELECT` clause before it.
+    pub(crate) fn modifiers(
+        &mut self,
+        node: Node,
+        head: &Head<'a>,
+        inner: bool,
+    ) -> Result<(Node, Vec<Column<'a>>), QueryError> {
+        let outer = self.aggregation.take();
+        let result = self.modifiers_of(node, head, inner);
+        self.aggregation = outer;
+        result
+    }
+
+    fn modifiers_of(
+        &mut self,
+        mut node: Node,
+        head: &Head<'a>,
+        inner: bool,
+    ) -> Result<(Node, Vec<Column<'a>>), QueryError> {
+        let start = self.ahead;
+        let mut keys = Vec::new();
+        let by = self.eat_keyword("GROUP")?;
+        if by {
+            self.expect_keyword("BY")?;
+            (node, keys) = self.group_keys(node)?;
+        }
+        let having_at = self.ahead;
+        let having = self.eat_keyword("HAVING")?;
+        let grouped = by || having || head.aggregates;
+        if grouped {
+            if head.all {
+                return Err(self.error(start, "SELECT * cannot be grouped").with_hint("name the columns"));
+            }
+            self.enter_grouping(&node, &keys);
+        }
+        let conditions = if having { self.having(having_at)? } else { Vec::new() };
+        let items = self.select_items(head)?;
+        let order = self.order_clause()?;
+        let (offset, limit) = self.slice_clauses()?;
+        let values = if self.eat_keyword("VALUES")? { Some(self.data_block()?) } else { None };
+
+        if grouped {
+            node = self.grouping(node, keys, start)?;
+        }
+        let conditions = self.restricted(conditions, &node);
+        node = filter(node, conditions);
+        if let Some(values) = values {
+            node = join(node, values);
+        }
+        let (mut node, columns) = self.extended(node, head, items, grouped)?;
+        let sliced = offset > 0 || limit.is_some();
+        if !order.is_empty() && (sliced || !inner) {
+            let visible = self.visible(&node);
+            let mut order = order;
+            order.iter_mut().for_each(|key| Self::restrict(&mut key.expression, &visible));
+            order.retain(|key| !matches!(key.expression, Expression::Unbound | Expression::Constant(_)));
+            if !order.is_empty() {
+                node = Node::OrderBy { input: Box::new(node), keys: order };
+            }
+        }
+        if inner || head.distinct || head.reduced {
+            node = self.projected(node, &columns);
+        }
+        if head.distinct {
+            node = Node::Distinct(Box::new(node));
+        } else if head.reduced {
+            node = Node::Reduced(Box::new(node));
+        }
+        if sliced {
+            if self.graph_variable().is_some() {
+                return Err(self.unsupported(start, "LIMIT and OFFSET inside GRAPH with a variable are"));
+            }
+            node = Node::Slice { input: Box::new(node), start: offset, length: limit };
+        }
+        Ok((node, columns))
+    }
+
+    // Grouping.
+
+    fn group_keys(&mut self, mut node: Node) -> Result<(Node, Vec<Variable>), QueryError> {
+        let mut keys = Vec::new();
+        loop {
+            let at = self.ahead;
+            let (mut expression, name) = match at.token {
+                Token::Variable => (Expression::Variable(self.variable()?), None),
+                Token::ParenthesisOpen => {
+                    self.advance()?;
+                    let expression = self.expression()?;
+                    let name =
+                        if self.eat_keyword("AS")? { Some((self.ahead, self.variable()?)) } else { None };
+                    self.expect(Token::ParenthesisClose, "AS or )")?;
+                    (expression, name)
+                }
+                _ if self.at_function() => (self.constraint()?, None),
+                _ if keys.is_empty() => return Err(self.expected("a variable, a function or (")),
+                _ => return Ok((node, keys)),
+            };
+            let variable = match (&expression, name) {
+                (Expression::Variable(variable), None) => *variable,
+                (_, name) => {
+                    self.link()?;
+                    let visible = self.visible(&node);
+                    let variable = match name {
+                        None => self.new_variable("")?,
+                        Some((at, variable)) if visible.contains(variable) => {
+                            return Err(self.error(at, format!("{} already has a value", self.spelled(at))));
+                        }
+                        Some((_, variable)) => variable,
+                    };
+                    Self::restrict(&mut expression, &visible);
+                    node = Node::Extend { input: Box::new(node), variable, expression };
+                    variable
+                }
+            };
+            if !keys.contains(&variable) {
+                keys.push(variable);
+            }
+        }
+    }
+
+    /// From here on only the names of keys mean what they meant before.
+    fn enter_grouping(&mut self, node: &Node, keys: &[Variable]) {
+        let before = std::mem::take(&mut self.scope);
+        self.scope = before.iter().filter(|(_, v)| keys.contains(v)).map(|(name, v)| (*name, *v)).collect();
+        let visible = self.visible(node);
+        self.aggregation = Some(Aggregation { list: Vec::new(), scope: before, visible });
+    }
+
+    fn grouping(&mut self, node: Node, mut keys: Vec<Variable>, at: Lexeme) -> Result<Node, QueryError> {
+        if let Some(graph) = self.graph_variable() {
+            if keys.is_empty() {
+                return Err(
+                    self.unsupported(at, "aggregates without GROUP BY inside GRAPH with a variable are")
+                );
+            }
+            if !keys.contains(&graph) {
+                keys.push(graph);
+            }
+        }
+        let aggregates =
+            self.aggregation.as_mut().map(|all| std::mem::take(&mut all.list)).unwrap_or_default();
+        Ok(Node::Group { input: Box::new(node), keys, aggregates })
+    }
+
+    fn having(&mut self, at: Lexeme) -> Result<Vec<Expression>, QueryError> {
+        let mut conditions = Vec::new();
+        while self.ahead.token == Token::ParenthesisOpen || self.at_function() {
+            conditions.push(self.constraint()?);
+        }
+        if conditions.is_empty() {
+            return Err(self.error(at, "HAVING needs a condition, such as HAVING (COUNT(*) > 1)"));
+        }
+        Ok(conditions)
+    }
+
+    // Columns.
+
+    /// The variable of each item, its name, and how it is computed.
+    fn select_items(
+        &mut self,
+        head: &Head<'a>,
+    ) -> Result<Vec<(Lexeme, Variable, Option<Expression>)>, QueryError> {
+        let after = (self.lexer, self.ahead);
+        let mut items: Vec<(Lexeme, Variable, Option<Expression>)> = Vec::with_capacity(head.items.len());
+        for item in &head.items {
+            let (at, expression) = match item {
+                Item::Variable(lexeme) => (*lexeme, None),
+                Item::Expression(lexer, ahead) => {
+                    self.link()?;
+                    (self.lexer, self.ahead) = (*lexer, *ahead);
+                    let expression = self.expression()?;
+                    self.expect_keyword("AS")?;
+                    let at = self.advance()?;
+                    if at.token != Token::Variable {
+                        return Err(self.error(at, "expected a variable"));
+                    }
+                    self.expect(Token::ParenthesisClose, ")")?;
+                    (at, Some(expression))
+                }
+            };
+            let variable = self.variable_named(&self.text[at.start + 1..at.end])?;
+            if items.iter().any(|(_, other, _)| *other == variable) {
+                return Err(self.error(at, format!("{} is already a column", self.spelled(at))));
+            }
+            items.push((at, variable, expression));
+        }
+        (self.lexer, self.ahead) = after;
+        Ok(items)
+    }
+
+    /// `node` with what the `SELECT` clause computes, and the columns.
+    fn extended(
+        &mut self,
+        mut node: Node,
+        head: &Head<'a>,
+        items: Vec<(Lexeme, Variable, Option<Expression>)>,
+        grouped: bool,
+    ) -> Result<(Node, Vec<Column<'a>>), QueryError> {
+        if head.all {
+            let all = self.visible_columns(&node);
+            let columns = self.scope.iter().map(|(name, variable)| (*name, *variable)).collect::<Vec<_>>();
+            let name =
+                |v: Variable| columns.iter().find(|(_, other)| *other == v).map_or("", |(name, _)| *name);
+            return Ok((node, all.into_iter().map(|v| (name(v), v)).collect()));
+        }
+        if items.is_empty() {
+            return Ok((node, Vec::new()));
+        }
+        let mut columns = Vec::with_capacity(items.len());
+        let mut visible = None;
+        for (at, variable, expression) in items {
+            columns.push((&self.text[at.start + 1..at.end], variable));
+            if expression.is_none() && !grouped {
+                continue;
+            }
+            let visible = visible.get_or_insert_with(|| self.visible(&node));
+            match expression {
+                None if !visible.contains(variable) => return Err(self.not_grouped(at, self.spelled(at))),
+                None => {}
+                Some(_) if visible.contains(variable) => {
+                    return Err(
+                        self.error(at, format!("{} already has a value in the pattern", self.spelled(at)))
+                    );
+                }
+                Some(mut expression) => {
+                    if grouped {
+                        self.check_grouped(at, &mut expression, visible)?;
+                    }
+                    Self::restrict(&mut expression, visible);
+                    node = Node::Extend { input: Box::new(node), variable, expression };
+                    visible.insert(variable);
+                }
+            }
+        }
+        Ok((node, columns))
+    }
+
+    fn check_grouped(
+        &self,
+        at: Lexeme,
+        expression: &mut Expression,
+        visible: &VariableSet,
+    ) -> Result<(), QueryError> {
+        let mut hidden = None;
+        for_each_variable(expression, &mut |leaf| match leaf {
+            Expression::Variable(variable) if !visible.contains(*variable) => hidden = Some(*variable),
+            _ => {}
+        });
+        match hidden {
+            Some(variable) => Err(self.not_grouped(at, &format!("?{}", self.names[variable.index()]))),
+            None => Ok(()),
+        }
+    }
+
+    fn not_grouped(&self, at: Lexeme, name: &str) -> QueryError {
+        self.error(at, format!("{name} has no single value in a group")).with_hint(format!(
+            "add {name} to GROUP BY, or use it inside an aggregate such as SAMPLE({name})"
+        ))
+    }
+
+    fn restricted(&self, mut conditions: Vec<Expression>, node: &Node) -> Vec<Expression> {
+        if !conditions.is_empty() {
+            let visible = self.visible(node);
+            conditions.iter_mut().for_each(|condition| Self::restrict(condition, &visible));
+        }
+        conditions
+    }
+
+    /// Projects unless that would hide nothing.
+    fn projected(&self, node: Node, columns: &[Column<'a>]) -> Node {
+        let mut variables: Vec<Variable> = columns.iter().map(|(_, variable)| *variable).collect();
+        variables.extend(self.graph_variable().filter(|graph| !variables.contains(graph)));
+        let mut all = Vec::new();
+        node.variables(&mut all);
+        if all.iter().all(|variable| variables.contains(variable)) {
+            return node;
+        }
+        Node::Project { input: Box::new(node), variables }
+    }
+
+    // Order and slices.
+
+    fn order_clause(&mut self) -> Result<Vec<OrderKey>, QueryError> {
+        let mut keys = Vec::new();
+        if !self.eat_keyword("ORDER")? {
+            return Ok(keys);
+        }
+        self.expect_keyword("BY")?;
+        loop {
+            let descending = self.at_keyword("DESC");
+            let expression = if descending || self.at_keyword("ASC") {
+                self.advance()?;
+                self.expect(Token::ParenthesisOpen, "( after ASC or DESC")?;
+                let expression = self.expression()?;
+                self.expect(Token::ParenthesisClose, ")")?;
+                expression
+            } else if self.ahead.token == Token::Variable {
+                Expression::Variable(self.variable()?)
+            } else if self.ahead.token == Token::ParenthesisOpen || self.at_function() {
+                self.constraint()?
+            } else if keys.is_empty() {
+                return Err(self.expected("a variable, ASC, DESC or ("));
+            } else {
+                return Ok(keys);
+            };
+            keys.push(OrderKey { expression, descending });
+        }
+    }
+
+    fn slice_clauses(&mut self) -> Result<(usize, Option<usize>), QueryError> {
+        let mut offset = None;
+        let mut limit = None;
+        loop {
+            if limit.is_none() && self.eat_keyword("LIMIT")? {
+                limit = Some(self.count()?);
+            } else if offset.is_none() && self.eat_keyword("OFFSET")? {
+                offset = Some(self.count()?);
+            } else {
+                return Ok((offset.unwrap_or(0), limit));
+            }
+        }
+    }
+
+    fn count(&mut self) -> Result<usize, QueryError> {
+        if self.ahead.token != Token::Integer {
+            return Err(self.expected("a whole number"));
+        }
+        let lexeme = self.advance()?;
+        self.spelled(lexeme).parse().map_err(|_| self.error(lexeme, "this number is too large"))
+    }
+}

@@ -1,0 +1,309 @@
+//! Questions about, and renaming in, algebra that is already built.
+
+use vervet_algebra::{Expression, GraphSlot, Node, Pattern, Slot, Variable};
+
+/// A set of variables.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct VariableSet {
+    bits: Vec<u64>,
+}
+
+impl VariableSet {
+    pub(crate) fn insert(&mut self, variable: Variable) {
+        let word = variable.index() / 64;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        self.bits[word] |= 1 << (variable.index() % 64);
+    }
+
+    pub(crate) fn remove(&mut self, variable: Variable) {
+        if let Some(word) = self.bits.get_mut(variable.index() / 64) {
+            *word &= !(1 << (variable.index() % 64));
+        }
+    }
+
+    pub(crate) fn contains(&self, variable: Variable) -> bool {
+        let word = self.bits.get(variable.index() / 64).copied().unwrap_or_default();
+        word >> (variable.index() % 64) & 1 == 1
+    }
+
+    fn intersect(&mut self, other: &Self) {
+        self.bits.truncate(other.bits.len());
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
+    }
+
+    fn union(&mut self, other: &Self) {
+        self.bits.resize(self.bits.len().max(other.bits.len()), 0);
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Whether no variable is in both.
+    pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
+        self.bits.iter().zip(&other.bits).all(|(a, b)| a & b == 0)
+    }
+}
+
+/// Adds the variables that a solution of `node` may bind. A variable that occurs as a graph only does not
+/// count if it is `graph`: inside `GRAPH ?g { }`, SPARQL does not see `?g` yet.
+pub(crate) fn mark_possible(node: &Node, graph: Option<Variable>, set: &mut VariableSet) {
+    match node {
+        Node::Patterns(patterns) => {
+            patterns.iter().flat_map(ordinary_variables).for_each(|variable| set.insert(variable));
+            for pattern in patterns {
+                match pattern.graph {
+                    GraphSlot::Variable(variable) if Some(variable) != graph => set.insert(variable),
+                    _ => {}
+                }
+            }
+        }
+        Node::Join(nodes) | Node::Union(nodes) => {
+            nodes.iter().for_each(|node| mark_possible(node, graph, set));
+        }
+        Node::LeftJoin { left, right, .. } => {
+            mark_possible(left, graph, set);
+            mark_possible(right, graph, set);
+        }
+        Node::Minus { left: input, .. }
+        | Node::Filter { input, .. }
+        | Node::Distinct(input)
+        | Node::Reduced(input)
+        | Node::OrderBy { input, .. }
+        | Node::Slice { input, .. } => mark_possible(input, graph, set),
+        Node::Extend { input, variable, .. } => {
+            mark_possible(input, graph, set);
+            set.insert(*variable);
+        }
+        Node::Values { variables, .. } => variables.iter().for_each(|variable| set.insert(*variable)),
+        Node::Group { keys, aggregates, .. } => {
+            let computed = aggregates.iter().map(|(variable, _)| *variable);
+            let shown = |variable: &Variable| Some(*variable) != graph;
+            keys.iter().copied().filter(shown).chain(computed).for_each(|variable| set.insert(variable));
+        }
+        Node::Project { input, variables } => {
+            let mut inner = VariableSet::default();
+            mark_possible(input, graph, &mut inner);
+            variables.iter().filter(|v| inner.contains(**v)).for_each(|v| set.insert(*v));
+        }
+    }
+}
+
+/// The variables that every solution of `node` binds (at least those that are easy to see).
+pub(crate) fn certain(node: &Node) -> VariableSet {
+    let mut set = VariableSet::default();
+    match node {
+        Node::Patterns(patterns) => {
+            patterns.iter().flat_map(Pattern::variables).for_each(|variable| set.insert(variable));
+        }
+        Node::Join(nodes) => nodes.iter().for_each(|node| set.union(&certain(node))),
+        Node::Union(nodes) => {
+            let mut branches = nodes.iter().map(certain);
+            set = branches.next().unwrap_or_default();
+            branches.for_each(|branch| set.intersect(&branch));
+        }
+        Node::LeftJoin { left: input, .. }
+        | Node::Minus { left: input, .. }
+        | Node::Filter { input, .. }
+        | Node::Distinct(input)
+        | Node::Reduced(input)
+        | Node::OrderBy { input, .. }
+        | Node::Slice { input, .. }
+        | Node::Extend { input, .. } => set = certain(input),
+        Node::Values { variables, rows } => {
+            for (column, variable) in variables.iter().enumerate() {
+                if rows.iter().all(|row| row[column].is_some()) {
+                    set.insert(*variable);
+                }
+            }
+        }
+        Node::Group { input, keys: shown, .. } | Node::Project { input, variables: shown } => {
+            let inner = certain(input);
+            shown.iter().filter(|v| inner.contains(**v)).for_each(|v| set.insert(*v));
+        }
+    }
+    set
+}
+
+/// The variables of a pattern other than its graph.
+pub(crate) fn ordinary_variables(pattern: &Pattern) -> impl Iterator<Item = Variable> + '_ {
+    let edge = pattern.edge.as_ref().and_then(Slot::variable);
+    [pattern.subject.variable(), pattern.predicate.variable(), pattern.object.variable(), edge]
+        .into_iter()
+        .flatten()
+}
+
+/// Gives variables other numbers: `from` becomes `to` for each pair.
+pub(crate) fn rename(node: &mut Node, pairs: &[(Variable, Variable)]) {
+    if pairs.is_empty() {
+        return;
+    }
+    let fresh = |variable: &mut Variable| {
+        if let Some((_, to)) = pairs.iter().find(|(from, _)| from == variable) {
+            *variable = *to;
+        }
+    };
+    match node {
+        Node::Patterns(patterns) => patterns.iter_mut().for_each(|pattern| {
+            let slots = [&mut pattern.subject, &mut pattern.predicate, &mut pattern.object];
+            for slot in slots.into_iter().chain(pattern.edge.as_mut()) {
+                if let Slot::Variable(variable) = slot {
+                    fresh(variable);
+                }
+            }
+            if let GraphSlot::Variable(variable) = &mut pattern.graph {
+                fresh(variable);
+            }
+        }),
+        Node::Join(nodes) | Node::Union(nodes) => nodes.iter_mut().for_each(|node| rename(node, pairs)),
+        Node::LeftJoin { left, right, condition } => {
+            rename(left, pairs);
+            rename(right, pairs);
+            if let Some(condition) = condition {
+                rename_expression(condition, pairs);
+            }
+        }
+        Node::Minus { left, right } => {
+            rename(left, pairs);
+            rename(right, pairs);
+        }
+        Node::Filter { input, condition } => {
+            rename(input, pairs);
+            rename_expression(condition, pairs);
+        }
+        Node::Extend { input, variable, expression } => {
+            rename(input, pairs);
+            fresh(variable);
+            rename_expression(expression, pairs);
+        }
+        Node::Values { variables, .. } => variables.iter_mut().for_each(fresh),
+        Node::Group { input, keys, aggregates } => {
+            rename(input, pairs);
+            keys.iter_mut().for_each(fresh);
+            for (variable, aggregate) in aggregates {
+                fresh(variable);
+                if let Some(expression) = &mut aggregate.expression {
+                    rename_expression(expression, pairs);
+                }
+            }
+        }
+        Node::Project { input, variables } => {
+            rename(input, pairs);
+            variables.iter_mut().for_each(fresh);
+        }
+        Node::Distinct(input) | Node::Reduced(input) | Node::Slice { input, .. } => rename(input, pairs),
+        Node::OrderBy { input, keys } => {
+            rename(input, pairs);
+            keys.iter_mut().for_each(|key| rename_expression(&mut key.expression, pairs));
+        }
+    }
+}
+
+fn rename_expression(expression: &mut Expression, pairs: &[(Variable, Variable)]) {
+    for_each_variable(expression, &mut |leaf| {
+        if let Expression::Variable(variable) | Expression::Bound(variable) = leaf
+            && let Some((_, to)) = pairs.iter().find(|(from, _)| from == variable)
+        {
+            *variable = *to;
+        }
+    });
+}
+
+/// Calls `visit` with each [`Expression::Variable`] and [`Expression::Bound`], which it may replace.
+pub(crate) fn for_each_variable(expression: &mut Expression, visit: &mut dyn FnMut(&mut Expression)) {
+    match expression {
+        Expression::Constant(_) | Expression::Unbound => {}
+        Expression::Variable(_) | Expression::Bound(_) => visit(expression),
+        Expression::Or(all) | Expression::And(all) | Expression::Coalesce(all) | Expression::Call(_, all) => {
+            all.iter_mut().for_each(|child| for_each_variable(child, visit));
+        }
+        Expression::Not(a) | Expression::Plus(a) | Expression::Minus(a) => for_each_variable(a, visit),
+        Expression::Equal(a, b)
+        | Expression::SameTerm(a, b)
+        | Expression::Compare(_, a, b)
+        | Expression::Add(a, b)
+        | Expression::Subtract(a, b)
+        | Expression::Multiply(a, b)
+        | Expression::Divide(a, b) => {
+            for_each_variable(a, visit);
+            for_each_variable(b, visit);
+        }
+        Expression::In(a, all) => {
+            for_each_variable(a, visit);
+            all.iter_mut().for_each(|child| for_each_variable(child, visit));
+        }
+        Expression::If(a, b, c) => {
+            for_each_variable(a, visit);
+            for_each_variable(b, visit);
+            for_each_variable(c, visit);
+        }
+    }
+}
+
+/// Joins two nodes; patterns come together in one list, nested joins become one.
+pub(crate) fn join(left: Node, right: Node) -> Node {
+    let mut parts = match left {
+        Node::Join(parts) => parts,
+        other => vec![other],
+    };
+    let new = match right {
+        Node::Join(parts) => parts,
+        other => vec![other],
+    };
+    for node in new {
+        let home = parts.iter_mut().find_map(|part| match part {
+            Node::Patterns(patterns) => Some(patterns),
+            _ => None,
+        });
+        match (node, home) {
+            (Node::Patterns(mut more), Some(patterns)) => patterns.append(&mut more),
+            (node, _) => parts.push(node),
+        }
+    }
+    if parts.len() > 1 {
+        parts.retain(|part| !matches!(part, Node::Patterns(patterns) if patterns.is_empty()));
+    }
+    match parts.pop() {
+        None => Node::unit(),
+        Some(only) if parts.is_empty() => only,
+        Some(last) => {
+            parts.push(last);
+            Node::Join(parts)
+        }
+    }
+}
+
+/// Filters by all of `conditions`; a filter directly below becomes part of this one.
+pub(crate) fn filter(input: Node, mut conditions: Vec<Expression>) -> Node {
+    if conditions.is_empty() {
+        return input;
+    }
+    let mut all = Vec::new();
+    let input = match input {
+        Node::Filter { input, condition } => {
+            flatten_and(condition, &mut all);
+            *input
+        }
+        other => other,
+    };
+    conditions.drain(..).for_each(|condition| flatten_and(condition, &mut all));
+    Node::Filter { input: Box::new(input), condition: conjunction(all) }
+}
+
+/// All of `conditions` as one.
+pub(crate) fn conjunction(mut conditions: Vec<Expression>) -> Expression {
+    match conditions.pop() {
+        Some(only) if conditions.is_empty() => only,
+        Some(last) => {
+            conditions.push(last);
+            Expression::And(conditions)
+        }
+        None => Expression::And(conditions),
+    }
+}
+
+fn flatten_and(condition: Expression, all: &mut Vec<Expression>) {
+    match condition {
+        Expression::And(parts) => all.extend(parts),
+        other => all.push(other),
+    }
+}

@@ -1,0 +1,202 @@
+//! Builds a store from N-Triples on standard input (plain lines without comments) and measures it:
+//! time to build, bytes for each triple, and what expanding and checking cost beside plain arrays.
+//!
+//! `zstd -dc lubm-40.nt.zst | cargo run --release -p vervet-store --example measure`
+#![expect(clippy::print_stdout, clippy::cast_possible_truncation, reason = "a program for the terminal")]
+
+use std::error::Error;
+use std::hint::black_box;
+use std::io::{BufRead, stdin};
+use std::time::Instant;
+use vervet_dictionary::DictionaryBuilder;
+use vervet_env::Environment;
+use vervet_model::{Direction, Id, LiteralKind};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
+use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (triples, image) = read()?;
+    println!("{} triples", triples.len());
+    let options =
+        BuildOptions { threads: 1, memory_bytes: u64::MAX, environment: Environment::real(), temp_dir: None };
+    let mut best = f64::MAX;
+    let mut store = Store::empty()?;
+    for _ in 0..3 {
+        let start = Instant::now();
+        let mut builder = StoreBuilder::new(options.clone());
+        for chunk in triples.chunks(10_000) {
+            builder.add_triples(chunk)?;
+        }
+        let added = start.elapsed();
+        store = builder.finish(image.clone(), &Target::Memory)?;
+        best = best.min(start.elapsed().as_secs_f64());
+        println!("added in {added:?}, all in {:?}", start.elapsed());
+    }
+    let mut bytes = [0_u64; 2];
+    let mut parts = std::collections::BTreeMap::new();
+    for part in store.parts()? {
+        bytes[usize::from(part.segment.is_none())] += part.bytes;
+        *parts.entry(part.part).or_insert(0) += part.bytes;
+    }
+    println!("built in {best:.3} s; {:.2} bytes a triple", bytes[0] as f64 / store.statement_count() as f64);
+    println!("{parts:?}");
+    for (predicate, _) in store.predicates() {
+        for direction in Direction::BOTH {
+            if let Some(segment) = store.segment(*predicate, direction)? {
+                measure(&store, *predicate, direction, segment)?;
+            }
+        }
+    }
+    if let Some(predicate) = store.type_predicate()
+        && let Some(types) = store.segment(predicate, Direction::Out)?
+    {
+        measure_types(&store, types)?;
+    }
+    Ok(())
+}
+
+/// Triples as ids, and the image of their dictionary.
+type Input = (Vec<[Id; 3]>, Vec<u8>);
+
+fn read() -> Result<Input, Box<dyn Error>> {
+    let mut dictionary = DictionaryBuilder::new();
+    let mut triples = Vec::new();
+    let mut line = String::new();
+    let mut input = stdin().lock();
+    while {
+        line.clear();
+        input.read_line(&mut line)? > 0
+    } {
+        let words = line.trim_end().trim_end_matches('.').trim_end();
+        let (subject, rest) = words.split_once(' ').ok_or("no predicate")?;
+        let (predicate, object) = rest.split_once(' ').ok_or("no object")?;
+        let mut term = |text: &str| {
+            if let Some(text) = text.strip_prefix('"') {
+                let value = text.split_once('"').map_or(text, |(value, _)| value);
+                dictionary.intern_literal(value, LiteralKind::String)
+            } else {
+                dictionary.intern_iri(text.trim_start_matches('<').trim_end_matches('>'))
+            }
+        };
+        triples.push([term(subject)?, term(predicate)?, term(object)?]);
+    }
+    Ok((triples, dictionary.finish()?))
+}
+
+/// The same entries as plain arrays: offsets over all vertices, neighbours of 32 bits.
+struct Plain {
+    offsets: Vec<u32>,
+    neighbours: Vec<u32>,
+}
+
+impl Plain {
+    fn new(store: &Store, segment: &dyn Segment) -> Result<Self, Box<dyn Error>> {
+        let mut plain = Self { offsets: vec![0], neighbours: Vec::new() };
+        let mut out = Vec::new();
+        for vertex in 0..store.vertex_count() {
+            out.clear();
+            segment.neighbours(Id::vertex(vertex), EntryFilter::default(), &mut out)?;
+            plain.neighbours.extend(out.iter().map(|id| id.payload() as u32));
+            plain.offsets.push(plain.neighbours.len() as u32);
+        }
+        Ok(plain)
+    }
+}
+
+fn nanoseconds(start: Instant, count: usize) -> f64 {
+    start.elapsed().as_secs_f64() * 1e9 / count.max(1) as f64
+}
+
+fn measure(
+    store: &Store,
+    predicate: Id,
+    direction: Direction,
+    segment: &dyn Segment,
+) -> Result<(), Box<dyn Error>> {
+    let mut keys = Vec::new();
+    segment.keys(0, usize::MAX, &mut keys)?;
+    let mut name = Vec::new();
+    store.write_terms(&[predicate], &mut name, &mut Vec::new())?;
+    let name = String::from_utf8(name)?;
+    let name = name.rsplit(['#', '/']).next().unwrap_or_default().trim_end_matches('>');
+    let entries = segment.statistics().entries as usize;
+    let filter = EntryFilter { parallel: true, ..EntryFilter::default() };
+    let mut best = [f64::MAX; 4];
+    let plain = if keys.iter().all(|key| key.is_vertex()) { Some(Plain::new(store, segment)?) } else { None };
+    // Every seventh key, so that neither way profits from reading in order.
+    let count = keys.len();
+    let step = if count % 7 == 0 { 11 } else { 7 };
+    let shuffled: Vec<Id> = (0..count).map(|i| keys[i * step % count]).collect();
+    for _ in 0..5 {
+        for (order, keys) in [(0, &keys), (2, &shuffled)] {
+            let mut out = Expansion::new(1024);
+            let start = Instant::now();
+            for batch in keys.chunks(1024) {
+                let mut cursor = Cursor::default();
+                while cursor.row < batch.len() {
+                    out.clear();
+                    segment.expand(batch, filter, &mut cursor, &mut out)?;
+                    black_box(&out);
+                }
+            }
+            best[order] = best[order].min(nanoseconds(start, entries));
+            let Some(plain) = &plain else { continue };
+            let (mut rows, mut found): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+            let start = Instant::now();
+            for batch in keys.chunks(1024) {
+                rows.clear();
+                found.clear();
+                for (row, key) in (0_u32..).zip(batch) {
+                    let key = key.payload() as usize;
+                    let range = plain.offsets[key] as usize..plain.offsets[key + 1] as usize;
+                    for neighbour in &plain.neighbours[range] {
+                        rows.push(row);
+                        found.push(*neighbour);
+                    }
+                }
+                black_box((&rows, &found));
+            }
+            best[order + 1] = best[order + 1].min(nanoseconds(start, entries));
+        }
+    }
+    let [a, b, c, d] = best.map(|time| if time == f64::MAX { f64::NAN } else { time });
+    println!(
+        "{name:>30} {direction:?}: {count} keys, {entries} entries; expand ns/entry: in order {a:.2} (plain {b:.2}), jumping {c:.2} (plain {d:.2})"
+    );
+    Ok(())
+}
+
+fn measure_types(store: &Store, types: &dyn Segment) -> Result<(), Box<dyn Error>> {
+    let plain = Plain::new(store, types)?;
+    let wanted = plain.neighbours.first().copied().unwrap_or(0);
+    let one: Vec<u8> = plain
+        .offsets
+        .windows(2)
+        .map(|pair| u8::from(plain.neighbours[pair[0] as usize..pair[1] as usize].contains(&wanted)))
+        .collect();
+    let vertices: Vec<Id> = (0..store.vertex_count()).map(Id::vertex).collect();
+    let mut best = [f64::MAX; 2];
+    for _ in 0..5 {
+        let mut rows = Vec::new();
+        let start = Instant::now();
+        for batch in vertices.chunks(1024) {
+            rows.clear();
+            types.check_constant(batch, Id::vertex(u64::from(wanted)), EntryFilter::default(), &mut rows)?;
+            black_box(&rows);
+        }
+        best[0] = best[0].min(nanoseconds(start, vertices.len()));
+        let start = Instant::now();
+        for batch in vertices.chunks(1024) {
+            rows.clear();
+            for (row, vertex) in (0_u32..).zip(batch) {
+                if one[vertex.payload() as usize] == 1 {
+                    rows.push(row);
+                }
+            }
+            black_box(&rows);
+        }
+        best[1] = best[1].min(nanoseconds(start, vertices.len()));
+    }
+    println!("type check: {:.2} ns/row (plain byte array {:.2})", best[0], best[1]);
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! Statements on their way into segments, grouped by predicate.
+//!
+//! # Shape
+//! For each predicate: lists of narrow entries (one for each pair of tags, payloads below 2^32), pairs
+//! and quads (see `entries`), and blocks of the same that have been spilled to files.
+//! # Cost
+//! A triple costs one hash lookup and 8 bytes.
+
+use crate::Statement;
+use crate::spill::{Block, Kind, Spill};
+use rustc_hash::FxHashMap;
+use vervet_model::{Id, Result};
+
+/// Everything that has been added so far.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    predicates: Vec<PredicateBuffer>,
+    index: FxHashMap<u64, usize>,
+    /// Bytes of entries in memory.
+    pub(crate) held_bytes: u64,
+}
+
+/// What has been added for one predicate, keyed by subject.
+#[derive(Debug, Default)]
+pub(crate) struct PredicateBuffer {
+    /// Bits of the predicate.
+    pub(crate) predicate: u64,
+    /// Tags (subject's and object's, 4 bits each) and entries.
+    narrow: Vec<(u8, Vec<u64>)>,
+    pairs: Vec<[u64; 2]>,
+    quads: Vec<[u64; 4]>,
+    spilled: Vec<Block>,
+}
+
+/// All entries of one predicate, keyed by subject, not sorted, in the narrowest form that holds them.
+#[derive(Debug)]
+pub(crate) enum Gathered {
+    /// See `entries::Narrow`: tags in place, entries.
+    Narrow {
+        key_tag: u64,
+        neighbour_tag: u64,
+        entries: Vec<u64>,
+    },
+    Pairs(Vec<[u64; 2]>),
+    Quads(Vec<[u64; 4]>),
+}
+
+const NARROW_MAX: u64 = u32::MAX as u64;
+
+impl Buffers {
+    fn buffer(&mut self, predicate: Id) -> &mut PredicateBuffer {
+        let next = self.predicates.len();
+        let index = *self.index.entry(predicate.bits()).or_insert(next);
+        if index == next {
+            self.predicates
+                .push(PredicateBuffer { predicate: predicate.bits(), ..PredicateBuffer::default() });
+        }
+        &mut self.predicates[index]
+    }
+
+    pub(crate) fn add_triple(&mut self, subject: Id, predicate: Id, object: Id) {
+        let buffer = self.buffer(predicate);
+        self.held_bytes += buffer.add(subject, object);
+    }
+
+    pub(crate) fn add(&mut self, statement: &Statement) {
+        if !statement.graph.is_bound() && !statement.edge.is_bound() {
+            self.add_triple(statement.subject, statement.predicate, statement.object);
+            return;
+        }
+        let Statement { subject, object, graph, edge, .. } = *statement;
+        self.buffer(statement.predicate).quads.push([
+            subject.bits(),
+            object.bits(),
+            graph.bits(),
+            edge.bits(),
+        ]);
+        self.held_bytes += 32;
+    }
+
+    /// Moves everything in memory to a file of `spill`.
+    pub(crate) fn spill(&mut self, spill: &mut Spill) -> Result<()> {
+        let mut file = spill.begin()?;
+        for buffer in &mut self.predicates {
+            for (tags, entries) in std::mem::take(&mut buffer.narrow) {
+                let numbers = entries.iter().copied();
+                buffer.spilled.push(file.write(Kind::Narrow(tags), entries.len(), numbers)?);
+            }
+            let pairs = std::mem::take(&mut buffer.pairs);
+            if !pairs.is_empty() {
+                buffer.spilled.push(file.write(Kind::Pairs, pairs.len(), pairs.iter().flatten().copied())?);
+            }
+            let quads = std::mem::take(&mut buffer.quads);
+            if !quads.is_empty() {
+                buffer.spilled.push(file.write(Kind::Quads, quads.len(), quads.iter().flatten().copied())?);
+            }
+        }
+        file.finish()?;
+        self.held_bytes = 0;
+        Ok(())
+    }
+
+    /// The buffers, largest first (equal ones by predicate): the order in which they become segments.
+    pub(crate) fn into_ranked(self) -> Vec<PredicateBuffer> {
+        let mut buffers = self.predicates;
+        buffers.sort_by_cached_key(|buffer| (std::cmp::Reverse(buffer.count()), buffer.predicate));
+        buffers
+    }
+}
+
+impl PredicateBuffer {
+    /// Adds a plain entry and returns the bytes that it takes.
+    #[inline]
+    fn add(&mut self, subject: Id, object: Id) -> u64 {
+        if subject.payload() > NARROW_MAX || object.payload() > NARROW_MAX {
+            self.pairs.push([subject.bits(), object.bits()]);
+            return 16;
+        }
+        let tag = |id: Id| (id.bits() >> Id::PAYLOAD_BITS).to_le_bytes()[0];
+        let tags = tag(subject) << 4 | tag(object);
+        let entry = subject.payload() << 32 | object.payload();
+        match self.narrow.iter_mut().find(|(other, _)| *other == tags) {
+            Some((_, entries)) => entries.push(entry),
+            None => self.narrow.push((tags, vec![entry])),
+        }
+        8
+    }
+
+    /// Number of entries, duplicates counted.
+    fn count(&self) -> usize {
+        let narrow: usize = self.narrow.iter().map(|(_, entries)| entries.len()).sum();
+        let spilled: usize = self.spilled.iter().map(Block::count).sum();
+        narrow + self.pairs.len() + self.quads.len() + spilled
+    }
+
+    /// Gives every quad to `each`.
+    pub(crate) fn for_each_quad(&self, spill: Option<&Spill>, mut each: impl FnMut(&[u64; 4])) -> Result<()> {
+        self.quads.iter().for_each(&mut each);
+        for block in self.spilled.iter().filter(|block| block.kind() == Kind::Quads) {
+            if let Some(spill) = spill {
+                spill.read(block)?.as_chunks::<4>().0.iter().for_each(&mut each);
+            }
+        }
+        Ok(())
+    }
+
+    /// All entries. Only the type predicate is gathered twice.
+    pub(crate) fn gather(mut self, spill: Option<&Spill>) -> Result<Gathered> {
+        for block in std::mem::take(&mut self.spilled) {
+            let Some(spill) = spill else { continue };
+            let numbers = spill.read(&block)?;
+            match block.kind() {
+                Kind::Narrow(tags) => match self.narrow.iter_mut().find(|(other, _)| *other == tags) {
+                    Some((_, entries)) => entries.extend(numbers),
+                    None => self.narrow.push((tags, numbers)),
+                },
+                Kind::Pairs => self.pairs.extend(numbers.as_chunks::<2>().0),
+                Kind::Quads => self.quads.extend(numbers.as_chunks::<4>().0),
+            }
+        }
+        let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
+        if self.pairs.is_empty() && self.quads.is_empty() && self.narrow.len() == 1 {
+            let (tags, entries) = self.narrow.remove(0);
+            return Ok(Gathered::Narrow { key_tag: tag(tags >> 4), neighbour_tag: tag(tags), entries });
+        }
+        let widened = self.narrow.iter().flat_map(|(tags, entries)| {
+            let (key_tag, neighbour_tag) = (tag(tags >> 4), tag(*tags));
+            entries.iter().map(move |entry| [key_tag | entry >> 32, neighbour_tag | entry & NARROW_MAX])
+        });
+        let mut pairs = self.pairs;
+        if self.quads.is_empty() {
+            pairs.extend(widened);
+            return Ok(Gathered::Pairs(pairs));
+        }
+        let mut quads = self.quads;
+        quads.extend(widened.chain(pairs).map(|[subject, object]| [subject, object, 0, 0]));
+        Ok(Gathered::Quads(quads))
+    }
+
+    /// Subject and object of every entry, sorted, without using the buffer up.
+    pub(crate) fn sorted_pairs(&self, spill: Option<&Spill>) -> Result<Vec<[u64; 2]>> {
+        let copy = Self {
+            predicate: self.predicate,
+            narrow: self.narrow.clone(),
+            pairs: self.pairs.clone(),
+            quads: self.quads.clone(),
+            spilled: self.spilled.clone(),
+        };
+        let mut pairs = match copy.gather(spill)? {
+            Gathered::Narrow { key_tag, neighbour_tag, entries } => {
+                let widen = |entry: u64| [key_tag | entry >> 32, neighbour_tag | entry & NARROW_MAX];
+                entries.into_iter().map(widen).collect()
+            }
+            Gathered::Pairs(pairs) => pairs,
+            Gathered::Quads(quads) => {
+                quads.into_iter().map(|[subject, object, ..]| [subject, object]).collect()
+            }
+        };
+        if !pairs.is_sorted() {
+            pairs.sort_unstable();
+        }
+        Ok(pairs)
+    }
+}

@@ -1,0 +1,406 @@
+//! From statements to a store.
+//!
+//! # Shape
+//! Statements are grouped by predicate as they come (`buffers`; in files when memory is short, `spill`).
+//! At the end the type predicate gives every vertex its class, quads give the edge table, and then each
+//! predicate becomes two sections, on several threads, the largest predicates first. Sections leave in
+//! that same order, whatever thread made them, so equal input gives equal files.
+//! # Cost
+//! A triple takes 8 bytes while it waits, 24 while its predicate is sorted, and about 10 in the store.
+//! # Not here
+//! Ids (see `vervet_dictionary`), and adding to a store in place: [`crate::Store::statements`] feeds a
+//! builder with what is there.
+
+use crate::buffers::{Buffers, Gathered, PredicateBuffer};
+use crate::edges::{self, EdgeTable};
+use crate::encode::encode;
+use crate::entries::{Entries, KeyRuns, Narrow};
+use crate::files::{self, HashedFile, Manifest, SegmentFile};
+use crate::spill::Spill;
+use crate::statistics::{Classes, collect};
+use crate::toc::{SectionPlace, Toc};
+use crate::{Statement, Store, sort};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use vervet_dictionary::Dictionary;
+use vervet_env::{Bytes, Environment};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, vocab::RDF_TYPE};
+
+/// How to build.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Threads that make segments; at least 1.
+    pub threads: usize,
+    /// Statements that wait take no more memory than this, if there is a `temp_dir`.
+    pub memory_bytes: u64,
+    /// Files and randomness.
+    pub environment: Environment,
+    /// Where statements wait that do not fit in memory; a directory is made below it, and removed at
+    /// the end. `None`: everything waits in memory.
+    pub temp_dir: Option<PathBuf>,
+}
+
+/// Where a store goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Into memory.
+    Memory,
+    /// Into this directory, as its new generation; then it is mapped.
+    Directory(PathBuf),
+}
+
+/// Collects statements and makes a store of them.
+#[derive(Debug)]
+pub struct StoreBuilder {
+    options: BuildOptions,
+    buffers: Buffers,
+    spill: Option<Spill>,
+}
+
+/// The sections of one predicate.
+struct Built {
+    predicate: Id,
+    entries: u64,
+    sections: [Vec<u8>; 2],
+    graphs: FxHashMap<u64, u64>,
+}
+
+/// What all jobs read.
+struct Context<'a> {
+    classes: &'a Classes,
+    edges: Option<&'a EdgeTable>,
+    spill: Option<&'a Spill>,
+    vertex_count: u64,
+    literal_count: u64,
+}
+
+impl StoreBuilder {
+    /// A builder without statements.
+    #[must_use]
+    pub fn new(options: BuildOptions) -> Self {
+        Self { options, buffers: Buffers::default(), spill: None }
+    }
+
+    /// Adds statements. A statement without an edge that is there already changes nothing.
+    ///
+    /// # Errors
+    /// A temporary file could not be written.
+    pub fn add(&mut self, statements: &[Statement]) -> Result<()> {
+        for statement in statements {
+            self.buffers.add(statement);
+        }
+        self.spill_if_full()
+    }
+
+    /// Adds triples to the default graph: subject, predicate, object.
+    ///
+    /// # Errors
+    /// As [`StoreBuilder::add`].
+    pub fn add_triples(&mut self, triples: &[[Id; 3]]) -> Result<()> {
+        for [subject, predicate, object] in triples {
+            self.buffers.add_triple(*subject, *predicate, *object);
+        }
+        self.spill_if_full()
+    }
+
+    fn spill_if_full(&mut self) -> Result<()> {
+        let Some(parent) = &self.options.temp_dir else { return Ok(()) };
+        if self.buffers.held_bytes <= self.options.memory_bytes {
+            return Ok(());
+        }
+        if self.spill.is_none() {
+            self.spill = Some(Spill::new(&self.options.environment, parent)?);
+        }
+        match &mut self.spill {
+            Some(spill) => self.buffers.spill(spill),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the store. `dictionary` is the image of the dictionary that gave out the ids.
+    ///
+    /// Only one process may write to a directory at a time: the caller holds its lock. Readers may have
+    /// the directory open; they keep what they have.
+    ///
+    /// # Errors
+    /// Input: an edge with two statements, or a statement about an edge that does not exist. Io: files
+    /// could not be written; the directory then still has its earlier content. Internal: an id that the
+    /// dictionary did not give out.
+    pub fn finish(self, dictionary: impl Into<Bytes>, target: &Target) -> Result<Store> {
+        let image = dictionary.into();
+        let dictionary = Dictionary::open(image.clone(), "the new dictionary")?;
+        let environment = self.options.environment.clone();
+        match target {
+            Target::Memory => {
+                let mut sections = Vec::new();
+                let toc = self.build(&dictionary, &mut |bytes| {
+                    let (length, offset) = (bytes.len() as u64, sections.len() as u64);
+                    sections.push(Bytes::from(bytes));
+                    Ok(SectionPlace { offset, length, checksum: 0 })
+                })?;
+                Store::in_memory(dictionary, toc, sections)
+            }
+            Target::Directory(dir) => {
+                let created = environment.files.create_dir_all(dir);
+                created.map_err(|e| Error::io(format_args!("create the directory {}", dir.display()), &e))?;
+                let before = Manifest::read(&environment, dir)?;
+                files::remove_leftovers(&environment, dir, before.as_ref());
+                let manifest = match self.write_files(&dictionary, &image, dir, before.as_ref()) {
+                    Ok(manifest) => manifest,
+                    Err(error) => {
+                        // If the manifest is the old one, nobody will name the new files. If it is not,
+                        // it may still become the old one again (its name was not synced): all stay.
+                        if Manifest::read(&environment, dir).ok() == Some(before.clone()) {
+                            files::remove_leftovers(&environment, dir, before.as_ref());
+                        }
+                        return Err(error);
+                    }
+                };
+                files::remove_leftovers(&environment, dir, Some(&manifest));
+                drop((dictionary, image));
+                Store::open(&environment, dir)
+            }
+        }
+    }
+
+    /// Writes the next generation of `dir` and publishes it.
+    fn write_files(
+        self,
+        dictionary: &Dictionary,
+        image: &[u8],
+        dir: &Path,
+        before: Option<&Manifest>,
+    ) -> Result<Manifest> {
+        let environment = self.options.environment.clone();
+        let generation = before.map_or(0, |manifest| manifest.generation).saturating_add(1);
+        let mut file = HashedFile::create(&environment, dir.join(files::dictionary_name(generation)))?;
+        file.write(image)?;
+        let dictionary_record = file.finish()?;
+        let mut file = SegmentFile::create(&environment, dir, generation)?;
+        let toc = self.build(dictionary, &mut |bytes| file.section(&bytes))?;
+        let segments = file.finish(&toc)?;
+        let synced = environment.files.sync_dir(dir);
+        synced.map_err(|e| Error::io(format_args!("sync the directory {}", dir.display()), &e))?;
+        if before.is_none() {
+            files::sync_path(&environment, dir)?;
+        }
+        let manifest = Manifest { generation, segments, dictionary: dictionary_record };
+        manifest.publish(&environment, dir)?;
+        Ok(manifest)
+    }
+
+    /// Makes all sections, gives them to `sink` in a fixed order, and returns the table of contents.
+    fn build(
+        self,
+        dictionary: &Dictionary,
+        sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionPlace> + Send),
+    ) -> Result<Toc> {
+        let Self { options, buffers, spill } = self;
+        let spill = spill.as_ref();
+        let buffers = buffers.into_ranked();
+        let type_id = dictionary.lookup_iri(RDF_TYPE)?.unwrap_or(Id::UNBOUND);
+        let types = match buffers.iter().find(|buffer| buffer.predicate == type_id.bits()) {
+            Some(buffer) => buffer.sorted_pairs(spill)?,
+            None => Vec::new(),
+        };
+        let (vertex_count, literal_count) = (dictionary.vertex_count(), dictionary.literal_count());
+        let classes = Classes::new(&types, vertex_count, literal_count);
+        let mut toc = Toc { vertex_count, literal_count, classes: classes.table.clone(), ..Toc::default() };
+        if !types.is_empty() {
+            toc.type_predicate = type_id;
+        }
+        drop(types);
+        let edges = edge_table(&buffers, spill)?;
+        if let Some((bytes, table)) = &edges {
+            toc.edge_count = table.number_end();
+            toc.edges = Some(sink(bytes.clone())?);
+        }
+        let edges = edges.as_ref().map(|(_, table)| table);
+        let context = Context { classes: &classes, edges, spill, vertex_count, literal_count };
+        let mut graphs: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut rows = Vec::new();
+        let mut accept = |built: Built| {
+            let [out, reverse] = built.sections;
+            rows.push((built.predicate, built.entries, [sink(out)?, sink(reverse)?]));
+            built.graphs.into_iter().for_each(|(graph, count)| *graphs.entry(graph).or_default() += count);
+            Ok(())
+        };
+        in_order(buffers, options.threads, &|buffer| build_predicate(buffer, &context), &mut accept)?;
+        rows.sort_unstable_by_key(|(predicate, ..)| *predicate);
+        for (predicate, entries, places) in rows {
+            toc.statement_count += entries;
+            toc.predicates.push((predicate, entries));
+            toc.segments.push(places);
+        }
+        toc.graphs = graphs.into_iter().map(|(graph, count)| (Id::from_bits(graph), count)).collect();
+        Ok(toc)
+    }
+}
+
+/// The edge table of all quads, and its section.
+fn edge_table(buffers: &[PredicateBuffer], spill: Option<&Spill>) -> Result<Option<(Vec<u8>, EdgeTable)>> {
+    let mut rows = Vec::new();
+    for buffer in buffers {
+        buffer.for_each_quad(spill, |[subject, object, graph, edge]| {
+            if *edge != 0 {
+                rows.push([*edge, *subject, buffer.predicate, *object, *graph]);
+            }
+        })?;
+    }
+    let Some(bytes) = edges::encode(&mut rows)? else { return Ok(None) };
+    let table = EdgeTable::open(Bytes::from(bytes.clone()), &"the new edge table")?;
+    Ok(Some((bytes, table)))
+}
+
+/// Runs `job` on all `inputs` on several threads and gives the results to `accept` in their order.
+fn in_order<T: Send, R: Send>(
+    inputs: Vec<T>,
+    threads: usize,
+    job: &(dyn Fn(T) -> Result<R> + Sync),
+    accept: &mut (dyn FnMut(R) -> Result<()> + Send),
+) -> Result<()> {
+    if threads <= 1 || inputs.len() <= 1 {
+        return inputs.into_iter().try_for_each(|input| accept(job(input)?));
+    }
+    /// Results that wait for an earlier one.
+    struct Output<'a, R> {
+        waiting: BTreeMap<usize, R>,
+        next: usize,
+        accept: &'a mut (dyn FnMut(R) -> Result<()> + Send),
+        error: Option<Error>,
+    }
+    impl<R> Output<'_, R> {
+        fn put(&mut self, index: usize, result: R) -> Result<()> {
+            self.waiting.insert(index, result);
+            while let Some(result) = self.waiting.remove(&self.next) {
+                (self.accept)(result)?;
+                self.next += 1;
+            }
+            Ok(())
+        }
+    }
+    let count = inputs.len();
+    let inputs: Vec<Mutex<Option<T>>> = inputs.into_iter().map(|input| Mutex::new(Some(input))).collect();
+    let next = AtomicUsize::new(0);
+    let output = Mutex::new(Output { waiting: BTreeMap::new(), next: 0, accept, error: None });
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            scope.spawn(|| {
+                // Relaxed: the number itself is all that is shared through it.
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(slot) = inputs.get(index) else { break };
+                    let Some(input) = slot.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+                        break;
+                    };
+                    let result = job(input);
+                    let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                    if output.error.is_some() {
+                        break;
+                    }
+                    if let Err(error) = result.and_then(|result| output.put(index, result)) {
+                        output.error = Some(error);
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    let output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+    output.error.map_or(Ok(()), Err)
+}
+
+/// Both sections of one predicate.
+fn build_predicate(buffer: PredicateBuffer, context: &Context<'_>) -> Result<Built> {
+    let predicate = Id::from_bits(buffer.predicate);
+    if !predicate.is_vertex() || predicate.payload() >= context.vertex_count {
+        return Err(foreign(predicate, "predicate"));
+    }
+    match buffer.gather(context.spill)? {
+        Gathered::Narrow { key_tag, neighbour_tag, mut entries } => {
+            let mut scratch = Vec::new();
+            sort::sort(&mut entries, u64::MAX, &mut scratch);
+            entries.dedup();
+            let mut reverse: Vec<u64> = entries.iter().map(|entry| entry.rotate_left(32)).collect();
+            // Equal objects are in the order of their subjects already.
+            sort::sort(&mut reverse, u64::MAX << 32, &mut scratch);
+            drop(scratch);
+            let out = Narrow { entries: &entries, key_tag, neighbour_tag };
+            let reverse = Narrow { entries: &reverse, key_tag: neighbour_tag, neighbour_tag: key_tag };
+            build_sections(predicate, &out, &reverse, context)
+        }
+        Gathered::Pairs(mut entries) => {
+            entries.sort_unstable();
+            entries.dedup();
+            let mut reverse: Vec<[u64; 2]> = entries.iter().map(|[s, o]| [*o, *s]).collect();
+            reverse.sort_unstable();
+            build_sections(predicate, entries.as_slice(), reverse.as_slice(), context)
+        }
+        Gathered::Quads(mut entries) => {
+            entries.sort_unstable();
+            entries.dedup();
+            let mut reverse: Vec<[u64; 4]> = entries.iter().map(|[s, o, g, e]| [*o, *s, *g, *e]).collect();
+            reverse.sort_unstable();
+            let mut built = build_sections(predicate, entries.as_slice(), reverse.as_slice(), context)?;
+            for [_, _, graph, edge] in &entries {
+                let graph = Id::from_bits(*graph);
+                if graph.is_bound() {
+                    if !graph.is_vertex() || graph.payload() >= context.vertex_count {
+                        return Err(foreign(graph, "graph"));
+                    }
+                    *built.graphs.entry(graph.bits()).or_default() += 1;
+                }
+                if *edge != 0 && Id::from_bits(*edge).tag() != Tag::Edge {
+                    return Err(foreign(Id::from_bits(*edge), "edge"));
+                }
+            }
+            Ok(built)
+        }
+    }
+}
+
+fn build_sections<E: Entries + ?Sized>(
+    predicate: Id,
+    out: &E,
+    reverse: &E,
+    context: &Context<'_>,
+) -> Result<Built> {
+    let (subjects, objects) = (KeyRuns::of(out), KeyRuns::of(reverse));
+    check_ids(&subjects.keys, false, context)?;
+    check_ids(&objects.keys, true, context)?;
+    let [forward, backward] = collect(out, &subjects, &objects, context.classes);
+    let sections = [
+        encode(predicate, Direction::Out, out, &subjects, &objects.keys, &forward)?,
+        encode(predicate, Direction::In, reverse, &objects, &subjects.keys, &backward)?,
+    ];
+    Ok(Built { predicate, entries: out.len() as u64, sections, graphs: FxHashMap::default() })
+}
+
+/// Whether all `ids` can be subjects (or objects) of this store.
+fn check_ids(ids: &[u64], objects: bool, context: &Context<'_>) -> Result<()> {
+    for bits in ids {
+        let id = Id::from_bits(*bits);
+        let known = match id.tag() {
+            Tag::Vertex => id.payload() < context.vertex_count,
+            Tag::Literal => objects && id.payload() < context.literal_count,
+            Tag::Edge if !context.edges.is_some_and(|edges| edges.contains(*bits)) => {
+                let message = format!("a statement is about edge {}, which does not exist", id.payload());
+                return Err(Error::new(ErrorKind::Input, message));
+            }
+            Tag::Edge => true,
+            Tag::Unbound | Tag::Computed => false,
+            _ => objects,
+        };
+        if !known {
+            return Err(foreign(id, if objects { "object" } else { "subject" }));
+        }
+    }
+    Ok(())
+}
+
+fn foreign(id: Id, role: &str) -> Error {
+    Error::internal(format!("{id:?} cannot be the {role} of a statement of this store"))
+}

@@ -1,0 +1,122 @@
+//! The edge table: from the number of an edge to its statement.
+//!
+//! # Shape
+//! A key set of edge ids (a range, when numbers are dense) and four columns in the order of its
+//! positions: subject, predicate, object, graph (0: default; else the number of its vertex plus 1).
+//! # Cost
+//! An edge: one miss for each column.
+
+use crate::encode::optional_id;
+use vervet_codec::{Codes, Damaged, KeySet, Locate, NONE, Packed, Reader, load_u64, write_u64};
+use vervet_env::Bytes;
+use vervet_model::{Error, ErrorKind, Id, Result, Tag};
+
+/// The table. See the header of this file.
+#[derive(Debug)]
+pub(crate) struct EdgeTable {
+    bytes: Bytes,
+    keys: KeySet,
+    columns: [Codes; 3],
+    graphs: Packed,
+}
+
+/// Edge, subject, predicate, object, graph, as bits.
+pub(crate) type EdgeRow = [u64; 5];
+
+/// The section of a table with these rows. `None` if there are none.
+pub(crate) fn encode(rows: &mut [EdgeRow]) -> Result<Option<Vec<u8>>> {
+    rows.sort_unstable();
+    if let Some(pair) = rows.windows(2).find(|pair| pair[0][0] == pair[1][0]) {
+        let number = Id::from_bits(pair[0][0]).payload();
+        return Err(Error::new(ErrorKind::Input, format!("edge {number} has two statements")));
+    }
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let mut body = Vec::new();
+    let ids: Vec<u64> = rows.iter().map(|row| row[0]).collect();
+    let keys = KeySet::write(&ids, &mut body)
+        .map_err(|_| Error::new(ErrorKind::Unsupported, "more than 4,294,967,294 edges"))?;
+    let mut meta = Vec::new();
+    keys.write_meta(&mut meta);
+    for column in 1..4 {
+        let mut distinct: Vec<u64> = rows.iter().map(|row| row[column]).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let (minimum, maximum) = (distinct[0], distinct[distinct.len() - 1]);
+        let codes = if Codes::wants_table(rows.len(), distinct.len(), minimum, maximum) {
+            let code = |value: u64| distinct.binary_search(&value).unwrap_or(0) as u64;
+            Codes::write_table(&distinct, rows.iter().map(|row| code(row[column])), rows.len(), &mut body)
+        } else {
+            Codes::write_plain(rows.iter().map(|row| row[column]), rows.len(), minimum, maximum, &mut body)
+        };
+        codes.write_meta(&mut meta);
+    }
+    let graph = |row: &EdgeRow| if row[4] == 0 { 0 } else { Id::from_bits(row[4]).payload() + 1 };
+    let maximum = rows.iter().map(graph).max().unwrap_or(0);
+    Packed::write(rows.iter().map(graph), rows.len(), 0, maximum, &mut body).write_meta(&mut meta);
+    body.extend_from_slice(&meta);
+    write_u64(meta.len() as u64, &mut body);
+    body.shrink_to_fit();
+    Ok(Some(body))
+}
+
+impl EdgeTable {
+    /// The table in a section whose checksum is right.
+    pub(crate) fn open(bytes: Bytes, name: &dyn std::fmt::Display) -> Result<Self> {
+        Self::parse(bytes).map_err(|damaged| Error::corrupt(name, damaged.0))
+    }
+
+    fn parse(bytes: Bytes) -> Result<Self, Damaged> {
+        let end = bytes.len().checked_sub(8).ok_or(Damaged("section too short"))?;
+        let length = usize::try_from(load_u64(&bytes, end)).unwrap_or(usize::MAX);
+        let start = end.checked_sub(length).ok_or(Damaged("metadata longer than its section"))?;
+        let mut meta = Reader::new(&bytes[start..end]);
+        let section = bytes.len();
+        let keys = KeySet::read_meta(&mut meta, section)?;
+        let mut column = || Codes::read_meta(&mut meta, section);
+        let columns = [column()?, column()?, column()?];
+        let graphs = Packed::read_meta(&mut meta, section)?;
+        meta.finish()?;
+        if columns.iter().any(|column| column.len() != keys.len()) || graphs.len() != keys.len() {
+            return Err(Damaged("columns of the edge table have different lengths"));
+        }
+        Ok(Self { bytes, keys, columns, graphs })
+    }
+
+    /// Number of edges.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// One more than the largest edge number.
+    pub(crate) fn number_end(&self) -> u64 {
+        let mut last = None;
+        let position = self.keys.len().saturating_sub(1) as u64;
+        self.keys.list(&self.bytes, position, 1, |key| last = Some(key));
+        last.map_or(0, |key| Id::from_bits(key).payload() + 1)
+    }
+
+    /// Whether there is an edge with this id.
+    pub(crate) fn contains(&self, edge: u64) -> bool {
+        self.keys.view(&self.bytes).position(edge) != NONE
+    }
+
+    /// Subject, predicate, object, graph.
+    pub(crate) fn row(&self, edge: Id) -> Option<[Id; 4]> {
+        let position = self.keys.view(&self.bytes).position(edge.bits());
+        if position == NONE {
+            return None;
+        }
+        let index = position as usize;
+        let [subject, predicate, object] =
+            self.columns.map(|column| Id::from_bits(column.view(&self.bytes).get(index)));
+        let graph = optional_id(Tag::Vertex, self.graphs.view(&self.bytes).get(index));
+        Some([subject, predicate, object, graph])
+    }
+
+    /// Bytes of the section.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}

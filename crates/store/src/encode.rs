@@ -1,0 +1,145 @@
+//! From sorted entries to the section of a segment.
+//!
+//! # Shape
+//! `body` (what the descriptors point into), `meta` (numbers of 8 bytes, little-endian, in the order of
+//! [`write_meta`]), then the length of `meta` in 8 bytes. The metadata doubles as the padding that loads
+//! at the end of the body may touch.
+
+use crate::entries::{Entries, KeyRuns};
+use rustc_hash::FxHashMap;
+use vervet_codec::{Codes, KeySet, Packed, write_u64};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
+use vervet_snapshot::SegmentStatistics;
+
+/// Descriptors of everything in the body of a section.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub(crate) keys: KeySet,
+    /// Where the entries of each key begin, and the end; absent if every key has one entry.
+    pub(crate) offsets: Option<Packed>,
+    pub(crate) neighbours: Codes,
+    /// 0: default graph; else the number of the graph's vertex plus 1. Absent if all are 0.
+    pub(crate) graphs: Option<Packed>,
+    /// 0: no edge; else the number of the edge plus 1. Absent if all are 0.
+    pub(crate) edges: Option<Packed>,
+    /// Whether some key has equal `(neighbour, graph)` twice.
+    pub(crate) has_parallel: bool,
+    /// Whether every entry has an edge.
+    pub(crate) all_edges: bool,
+}
+
+/// What a value in an optional column means.
+pub(crate) fn optional_id(tag: Tag, value: u64) -> Id {
+    if value == 0 { Id::UNBOUND } else { Id::new(tag, value - 1) }
+}
+
+/// How an optional id is stored; the reverse of [`optional_id`].
+fn optional_value(bits: u64) -> u64 {
+    if bits == 0 { 0 } else { Id::from_bits(bits).payload() + 1 }
+}
+
+/// The section of the segment of `entries`. `runs` are their keys, `others` their distinct neighbours in
+/// ascending order (the keys of the other direction).
+pub(crate) fn encode<E: Entries + ?Sized>(
+    predicate: Id,
+    direction: Direction,
+    entries: &E,
+    runs: &KeyRuns,
+    others: &[u64],
+    statistics: &SegmentStatistics,
+) -> Result<Vec<u8>> {
+    let count = entries.len();
+    let minimum = others.first().copied().unwrap_or(0);
+    let maximum = others.last().copied().unwrap_or(0);
+    let mut body = Vec::with_capacity(count * 4);
+    let keys = KeySet::write(&runs.keys, &mut body).map_err(|_| {
+        Error::new(ErrorKind::Unsupported, "a predicate has more than 4,294,967,294 keys in one direction")
+    })?;
+    let offsets = (runs.keys.len() != count).then(|| {
+        let starts = runs.starts.iter().map(|start| *start as u64);
+        Packed::write(starts, runs.starts.len(), 0, count as u64, &mut body)
+    });
+    let neighbours = if Codes::wants_table(count, others.len(), minimum, maximum) {
+        let codes: FxHashMap<u64, u64> = others.iter().copied().zip(0..).collect();
+        let position = |index| codes.get(&entries.neighbour(index)).copied().unwrap_or(0);
+        Codes::write_table(others, (0..count).map(position), count, &mut body)
+    } else {
+        let values = (0..count).map(|index| entries.neighbour(index));
+        Codes::write_plain(values, count, minimum, maximum, &mut body)
+    };
+    let mut column = |has: bool, value: &dyn Fn(usize) -> u64| {
+        has.then(|| {
+            let maximum = (0..count).map(value).max().unwrap_or(0);
+            Packed::write((0..count).map(value), count, 0, maximum, &mut body)
+        })
+    };
+    let graphs = column(statistics.has_named_graphs, &|index| optional_value(entries.graph(index)));
+    let edges = column(statistics.has_edges, &|index| optional_value(entries.edge(index)));
+    let same = |a, b| {
+        entries.key(a) == entries.key(b)
+            && entries.neighbour(a) == entries.neighbour(b)
+            && entries.graph(a) == entries.graph(b)
+    };
+    let has_parallel = E::COLUMNS && (1..count).any(|index| same(index - 1, index));
+    let all_edges = E::COLUMNS && (0..count).all(|index| entries.edge(index) != 0);
+    let parts = Parts { keys, offsets, neighbours, graphs, edges, has_parallel, all_edges };
+    let meta = write_meta(predicate, direction, statistics, &parts);
+    body.extend_from_slice(&meta);
+    write_u64(meta.len() as u64, &mut body);
+    body.shrink_to_fit();
+    Ok(body)
+}
+
+/// Bits of the flags in the metadata.
+pub(crate) mod flag {
+    pub(crate) const NAMED_GRAPHS: u64 = 1;
+    pub(crate) const EDGES: u64 = 2;
+    pub(crate) const LITERALS_ONLY: u64 = 4;
+    pub(crate) const VERTICES_ONLY: u64 = 8;
+    pub(crate) const PARALLEL: u64 = 16;
+    pub(crate) const ALL_EDGES: u64 = 32;
+}
+
+/// The metadata of a section: predicate, direction, statistics, descriptors.
+fn write_meta(predicate: Id, direction: Direction, statistics: &SegmentStatistics, parts: &Parts) -> Vec<u8> {
+    let mut meta = Vec::new();
+    let flags = [
+        (statistics.has_named_graphs, flag::NAMED_GRAPHS),
+        (statistics.has_edges, flag::EDGES),
+        (statistics.literals_only, flag::LITERALS_ONLY),
+        (statistics.vertices_only, flag::VERTICES_ONLY),
+        (parts.has_parallel, flag::PARALLEL),
+        (parts.all_edges, flag::ALL_EDGES),
+    ];
+    let flags = flags.iter().map(|(set, bit)| if *set { *bit } else { 0 }).sum();
+    for number in [
+        predicate.bits(),
+        u64::from(direction as u8),
+        flags,
+        statistics.keys,
+        statistics.entries,
+        statistics.neighbours,
+        statistics.degree_max,
+        statistics.flows.len() as u64,
+    ] {
+        write_u64(number, &mut meta);
+    }
+    for flow in &statistics.flows {
+        write_u64(u64::from(flow.source.0) << 16 | u64::from(flow.target.0), &mut meta);
+        write_u64(flow.entries, &mut meta);
+    }
+    write_u64(statistics.keys_of_class.len() as u64, &mut meta);
+    for (class, keys) in &statistics.keys_of_class {
+        write_u64(u64::from(class.0), &mut meta);
+        write_u64(*keys, &mut meta);
+    }
+    parts.keys.write_meta(&mut meta);
+    parts.neighbours.write_meta(&mut meta);
+    for part in [&parts.offsets, &parts.graphs, &parts.edges] {
+        write_u64(u64::from(part.is_some()), &mut meta);
+        if let Some(part) = part {
+            part.write_meta(&mut meta);
+        }
+    }
+    meta
+}

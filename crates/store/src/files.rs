@@ -1,0 +1,287 @@
+//! The files of a database: names, the manifest, the frame of a segment file.
+//!
+//! # Shape
+//! `MANIFEST`: text that names the files of the current generation with lengths and checksums, and ends
+//! with its own. `segments-<generation>.vvs`: head (16 bytes), sections, table of contents, tail (48
+//! bytes). `dictionary-<generation>.vvd`: the image that the dictionary makes. See docs/format.md.
+//! # Invariants
+//! 1. A file that a manifest names is never changed; a new generation has new names.
+//! 2. The manifest is replaced by renaming, after everything that it names has been synced.
+
+use crate::toc::{SectionPlace, Toc};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use vervet_codec::{Damaged, Reader, write_u64};
+use vervet_env::{Bytes, Environment, WriteFile};
+use vervet_model::{Error, ErrorKind, Result};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Name of the manifest.
+pub(crate) const MANIFEST: &str = "MANIFEST";
+const MANIFEST_NEW: &str = "MANIFEST.tmp";
+const MANIFEST_TITLE: &str = "vervet manifest 1";
+/// First bytes of a segment file.
+const MAGIC: [u8; 8] = *b"VERVETSG";
+/// Version of the segment file.
+const VERSION: u64 = 1;
+const HEAD_BYTES: u64 = 16;
+const TAIL_BYTES: usize = 48;
+/// Sections begin at multiples of this: a line of the cache.
+const SECTION_ALIGN: usize = 64;
+
+/// What a manifest says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Manifest {
+    pub(crate) generation: u64,
+    pub(crate) segments: FileRecord,
+    pub(crate) dictionary: FileRecord,
+}
+
+/// A file as the manifest knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FileRecord {
+    pub(crate) name: String,
+    pub(crate) length: u64,
+    /// xxh3 of the whole file; compared when the store is validated, not when it is opened.
+    pub(crate) checksum: u64,
+}
+
+impl Manifest {
+    fn to_text(&self) -> String {
+        let line = |kind: &str, file: &FileRecord| {
+            format!("{kind} {} {} {:016x}\n", file.name, file.length, file.checksum)
+        };
+        let mut text = format!("{MANIFEST_TITLE}\ngeneration {}\n", self.generation);
+        text += &line("segments", &self.segments);
+        text += &line("dictionary", &self.dictionary);
+        let checksum = xxh3_64(text.as_bytes());
+        text + &format!("checksum {checksum:016x}\n")
+    }
+
+    /// The manifest that is exactly these bytes.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let mut lines = text.lines().skip(1);
+        let generation = lines.next()?.strip_prefix("generation ")?.parse().ok()?;
+        let mut file = |kind: &str, name: String| {
+            let mut words = lines.next()?.strip_prefix(kind)?.strip_prefix(' ')?.split(' ');
+            let same = words.next()? == name;
+            let length = words.next()?.parse().ok()?;
+            let checksum = u64::from_str_radix(words.next()?, 16).ok()?;
+            same.then_some(FileRecord { name, length, checksum })
+        };
+        let segments = file("segments", segments_name(generation))?;
+        let dictionary = file("dictionary", dictionary_name(generation))?;
+        let manifest = Self { generation, segments, dictionary };
+        // One manifest has one text, its checksum included.
+        (manifest.to_text() == text).then_some(manifest)
+    }
+
+    /// The manifest of the database in `dir`; `None` if there is none.
+    pub(crate) fn read(environment: &Environment, dir: &Path) -> Result<Option<Self>> {
+        let path = dir.join(MANIFEST);
+        let bytes = match environment.files.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(format_args!("read {}", path.display()), &error)),
+        };
+        match Self::parse(&bytes) {
+            Some(manifest) => Ok(Some(manifest)),
+            None => Err(Error::corrupt(path.display(), "it is not a manifest of version 1, or was changed")),
+        }
+    }
+
+    /// Makes this the manifest of `dir`.
+    pub(crate) fn publish(&self, environment: &Environment, dir: &Path) -> Result<()> {
+        let (temporary, path) = (dir.join(MANIFEST_NEW), dir.join(MANIFEST));
+        let write = || {
+            let mut file = environment.files.create(&temporary)?;
+            file.write_all(self.to_text().as_bytes())?;
+            file.flush()?;
+            file.sync()?;
+            drop(file);
+            environment.files.rename(&temporary, &path)?;
+            environment.files.sync_dir(dir)
+        };
+        write().map_err(|e| Error::io(format_args!("write {}", path.display()), &e))
+    }
+
+    fn names(&self) -> [&str; 3] {
+        [&self.segments.name, &self.dictionary.name, MANIFEST]
+    }
+}
+
+pub(crate) fn segments_name(generation: u64) -> String {
+    format!("segments-{generation}.vvs")
+}
+
+pub(crate) fn dictionary_name(generation: u64) -> String {
+    format!("dictionary-{generation}.vvd")
+}
+
+/// Makes the name of a directory, and of those above it, survive a power failure: any of them may be
+/// new, made by this process or by one that ended early.
+pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
+    for parent in dir.ancestors().skip(1) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        match environment.files.sync_dir(parent) {
+            // A directory that we may not even list was made by somebody else, long ago.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(|e| Error::io(format_args!("sync {}", parent.display()), &e))?,
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is not part of `current`: older generations, and what a load that ended early has left.
+/// Only names that this crate gives are touched. A file that does not go away is left to the next time.
+pub(crate) fn remove_leftovers(environment: &Environment, dir: &Path, current: Option<&Manifest>) {
+    let keep = current.map(Manifest::names).unwrap_or_default();
+    for path in environment.files.list(dir).unwrap_or_default() {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let generation = |prefix, suffix| {
+            let number = name.strip_prefix(prefix).and_then(|name| name.strip_suffix(suffix));
+            number.is_some_and(|number: &str| number.parse::<u64>().is_ok())
+        };
+        let ours =
+            generation("segments-", ".vvs") || generation("dictionary-", ".vvd") || name == MANIFEST_NEW;
+        if ours && !keep.contains(&name) {
+            let _ = environment.files.remove_file(&path);
+        } else if name.starts_with("build-") && name.ends_with(".tmp") {
+            let _ = environment.files.remove_dir_all(&path);
+        }
+    }
+}
+
+/// A file that is written front to back, hashed on the way.
+pub(crate) struct HashedFile {
+    path: PathBuf,
+    file: Box<dyn WriteFile>,
+    hasher: Xxh3,
+    length: u64,
+}
+
+impl HashedFile {
+    pub(crate) fn create(environment: &Environment, path: PathBuf) -> Result<Self> {
+        let file = environment.files.create(&path);
+        let file = file.map_err(|e| Error::io(format_args!("create {}", path.display()), &e))?;
+        Ok(Self { path, file, hasher: Xxh3::new(), length: 0 })
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.hasher.update(bytes);
+        self.length += bytes.len() as u64;
+        let written = self.file.write_all(bytes);
+        written.map_err(|e| Error::io(format_args!("write {}", self.path.display()), &e))
+    }
+
+    /// Syncs and closes the file.
+    pub(crate) fn finish(mut self) -> Result<FileRecord> {
+        let synced = self.file.flush().and_then(|()| self.file.sync());
+        synced.map_err(|e| Error::io(format_args!("sync {}", self.path.display()), &e))?;
+        let name = self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        Ok(FileRecord { name, length: self.length, checksum: self.hasher.digest() })
+    }
+}
+
+/// A segment file that is being written.
+pub(crate) struct SegmentFile {
+    file: HashedFile,
+    generation: u64,
+}
+
+impl SegmentFile {
+    pub(crate) fn create(environment: &Environment, dir: &Path, generation: u64) -> Result<Self> {
+        let mut file = HashedFile::create(environment, dir.join(segments_name(generation)))?;
+        file.write(&MAGIC)?;
+        file.write(&VERSION.to_le_bytes())?;
+        Ok(Self { file, generation })
+    }
+
+    /// Appends a section and says where it lies.
+    pub(crate) fn section(&mut self, bytes: &[u8]) -> Result<SectionPlace> {
+        let offset = self.file.length.next_multiple_of(SECTION_ALIGN as u64);
+        let missing = usize::try_from(offset - self.file.length).unwrap_or(0);
+        self.file.write(&[0; SECTION_ALIGN][..missing])?;
+        self.file.write(bytes)?;
+        Ok(SectionPlace { offset, length: bytes.len() as u64, checksum: xxh3_64(bytes) })
+    }
+
+    /// Appends the table of contents and the tail, and syncs the file.
+    pub(crate) fn finish(mut self, toc: &Toc) -> Result<FileRecord> {
+        let bytes = toc.write();
+        let offset = self.file.length;
+        self.file.write(&bytes)?;
+        let mut tail = Vec::with_capacity(TAIL_BYTES);
+        let length = offset + bytes.len() as u64 + TAIL_BYTES as u64;
+        for number in [offset, bytes.len() as u64, xxh3_64(&bytes), self.generation, length] {
+            write_u64(number, &mut tail);
+        }
+        write_u64(xxh3_64(&tail), &mut tail);
+        self.file.write(&tail)?;
+        self.file.finish()
+    }
+}
+
+/// The table of contents of a mapped segment file of this generation.
+pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
+    let (head, rest) = bytes.split_first_chunk::<8>().ok_or(Damaged("file too short"))?;
+    if *head != MAGIC {
+        return Err(Damaged("it does not begin as a segment file"));
+    }
+    if Reader::new(rest).u64()? != VERSION {
+        return Err(Damaged("it has an unknown version"));
+    }
+    let (front, tail) = bytes.split_last_chunk::<TAIL_BYTES>().ok_or(Damaged("file too short"))?;
+    let (numbers, checksum) = tail.split_at(TAIL_BYTES - 8);
+    if Reader::new(checksum).u64()? != xxh3_64(numbers) {
+        return Err(Damaged("its tail has a wrong checksum"));
+    }
+    let mut tail = Reader::new(numbers);
+    let (offset, length, checksum) = (tail.length()?, tail.length()?, tail.u64()?);
+    if tail.u64()? != generation || tail.u64()? != bytes.len() as u64 {
+        return Err(Damaged("it is of another generation or length"));
+    }
+    let end = offset.checked_add(length).ok_or(Damaged("table of contents out of place"))?;
+    let toc = front.get(offset..end).ok_or(Damaged("table of contents out of place"))?;
+    if xxh3_64(toc) != checksum {
+        return Err(Damaged("its table of contents has a wrong checksum"));
+    }
+    let toc = Toc::read(toc)?;
+    let places = toc.segments.iter().flatten().chain(&toc.edges);
+    for place in places {
+        let end = place.offset.checked_add(place.length).ok_or(Damaged("section out of place"))?;
+        if place.offset < HEAD_BYTES || end > offset as u64 {
+            return Err(Damaged("section out of place"));
+        }
+    }
+    Ok(toc)
+}
+
+/// Maps a file of a manifest, if it has the length that the manifest says.
+pub(crate) fn map(environment: &Environment, dir: &Path, record: &FileRecord) -> Result<Bytes> {
+    let path = dir.join(&record.name);
+    let bytes = match environment.files.map(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Error::corrupt(path.display(), "the manifest names it, but it is missing"));
+        }
+        Err(error) => return Err(Error::io(format_args!("map {}", path.display()), &error)),
+    };
+    if bytes.len() as u64 != record.length {
+        let found = bytes.len();
+        return Err(Error::corrupt(
+            path.display(),
+            format_args!("it has {found} bytes, expected {}", record.length),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// The manifest of a database that has to be there.
+pub(crate) fn manifest_of(environment: &Environment, dir: &Path) -> Result<Manifest> {
+    Manifest::read(environment, dir)?.ok_or_else(|| {
+        Error::new(ErrorKind::Input, format!("there is no database in {}", dir.display()))
+            .with_hint("load data into it first, or check the path")
+    })
+}

@@ -1,0 +1,61 @@
+//! The immutable store: segments, statistics, files, and the builder that makes them.
+//!
+//! A [`StoreBuilder`] takes statements as ids and makes a [`Store`], in memory or as files that are
+//! mapped; a store is a [`vervet_snapshot::Snapshot`].
+//!
+//! ```
+//! use vervet_dictionary::DictionaryBuilder;
+//! use vervet_env::Environment;
+//! use vervet_model::Direction;
+//! use vervet_snapshot::{EntryFilter, Snapshot};
+//! use vervet_store::{BuildOptions, StoreBuilder, Target};
+//!
+//! let mut dictionary = DictionaryBuilder::new();
+//! let mut id = |name: &str| dictionary.intern_iri(&format!("http://example.org/{name}"));
+//! let (alice, bob, knows) = (id("alice")?, id("bob")?, id("knows")?);
+//!
+//! let mut builder = StoreBuilder::new(BuildOptions {
+//!     threads: 1,
+//!     memory_bytes: 1 << 30,
+//!     environment: Environment::real(),
+//!     temp_dir: None,
+//! });
+//! builder.add_triples(&[[alice, knows, bob]])?;
+//! let store = builder.finish(dictionary.finish()?, &Target::Memory)?;
+//!
+//! let mut friends = Vec::new();
+//! if let Some(segment) = store.segment(knows, Direction::Out)? {
+//!     segment.neighbours(alice, EntryFilter::default(), &mut friends)?;
+//! }
+//! assert_eq!(friends, [bob]);
+//! # Ok::<(), vervet_model::Error>(())
+//! ```
+//!
+//! # Not here
+//! The delta, runs and versions: they will stand in front of a store, behind the same traits. The bytes
+//! of the files are described in `docs/format.md`.
+
+mod buffers;
+mod builder;
+mod check;
+mod edges;
+mod encode;
+mod entries;
+mod expand;
+mod files;
+mod locate;
+mod segment;
+mod sort;
+mod spill;
+mod statements;
+mod statistics;
+mod store;
+mod toc;
+mod validate;
+
+pub use builder::{BuildOptions, StoreBuilder, Target};
+pub use segment::BaseSegment;
+pub use statements::Statements;
+pub use store::{PartSize, Store};
+
+pub use vervet_model::Statement;

@@ -1,0 +1,176 @@
+//! From keys to ranges of entries, a chunk of rows at a time.
+//!
+//! # Cost
+//! First the positions of all keys of a chunk, then their offsets: each loop has no branch that depends
+//! on a load, so the processor has the misses of many rows in flight at once.
+
+#![expect(unsafe_code, reason = "one call of a function for processors with a certain instruction")]
+
+use crate::encode::Parts;
+use std::ops::Range;
+use vervet_codec::{BitmapView, CodesView, KeySetView, Locate, NONE, PackedView};
+use vervet_model::Id;
+use vervet_snapshot::{EntryFilter, GraphFilter};
+
+/// Rows that are located together: enough to fill the line buffers of a core several times, few enough
+/// that little is lost when the output is full before their end.
+pub(crate) const CHUNK: usize = 64;
+
+/// A segment and its bytes, ready for a batch of accesses.
+pub(crate) struct View<'a> {
+    pub(crate) keys: KeySetView<'a>,
+    pub(crate) offsets: Option<PackedView<'a>>,
+    pub(crate) neighbours: CodesView<'a>,
+    pub(crate) graphs: Option<PackedView<'a>>,
+    pub(crate) edges: Option<PackedView<'a>>,
+    /// Number of entries.
+    pub(crate) count: usize,
+}
+
+/// One entry of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    /// Position in the segment.
+    pub(crate) index: usize,
+    pub(crate) neighbour: Id,
+    pub(crate) graph: Id,
+    pub(crate) edge: Id,
+}
+
+/// Ranges of entries of a chunk of rows.
+pub(crate) struct Located {
+    pub(crate) starts: [usize; CHUNK],
+    pub(crate) ends: [usize; CHUNK],
+    pub(crate) rows: usize,
+}
+
+impl Located {
+    pub(crate) fn new() -> Self {
+        Self { starts: [0; CHUNK], ends: [0; CHUNK], rows: 0 }
+    }
+
+    /// The ranges, row after row.
+    #[inline]
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.starts.iter().zip(&self.ends).take(self.rows).map(|(start, end)| *start..*end)
+    }
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(bytes: &'a [u8], parts: &'a Parts) -> Self {
+        Self {
+            keys: parts.keys.view(bytes),
+            offsets: parts.offsets.map(|part| part.view(bytes)),
+            neighbours: parts.neighbours.view(bytes),
+            graphs: parts.graphs.map(|part| part.view(bytes)),
+            edges: parts.edges.map(|part| part.view(bytes)),
+            count: parts.neighbours.len(),
+        }
+    }
+
+    /// Locates the first [`CHUNK`] of `keys` (or all).
+    #[inline]
+    pub(crate) fn locate(&self, keys: &[Id], located: &mut Located) {
+        match self.keys {
+            KeySetView::Range(view) => self.locate_with::<_, false>(&view, keys, located),
+            KeySetView::Bitmap(view) => self.locate_bitmap(&view, keys, located),
+            KeySetView::Sparse(view) => self.locate_with::<_, true>(&view, keys, located),
+            KeySetView::Parts(view) => self.locate_with::<_, true>(&view, keys, located),
+        }
+    }
+
+    fn locate_bitmap(&self, bitmap: &BitmapView<'_>, keys: &[Id], located: &mut Located) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("popcnt") {
+            // SAFETY: the only feature that the function asks for has just been found.
+            return unsafe { self.locate_popcnt(bitmap, keys, located) };
+        }
+        self.locate_with::<_, false>(bitmap, keys, located);
+    }
+
+    /// Counting bits takes a dozen instructions on the oldest x86-64, for which we compile, and one on
+    /// any since 2008.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt")]
+    fn locate_popcnt(&self, bitmap: &BitmapView<'_>, keys: &[Id], located: &mut Located) {
+        self.locate_with::<_, false>(bitmap, keys, located);
+    }
+
+    /// `MEMO`: whether remembering the previous row's key is cheaper than looking it up again.
+    #[inline(always)]
+    fn locate_with<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
+        let rows = keys.len().min(CHUNK);
+        located.rows = rows;
+        let mut positions = [NONE; CHUNK];
+        let mut last = (0, NONE);
+        for (key, position) in keys.iter().zip(&mut positions) {
+            if MEMO {
+                if key.bits() != last.0 {
+                    last = (key.bits(), locator.position(key.bits()));
+                }
+                *position = last.1;
+            } else {
+                *position = locator.position(key.bits());
+            }
+        }
+        let ranges = located.starts.iter_mut().zip(&mut located.ends);
+        let positions = positions.iter().take(rows);
+        let Some(offsets) = &self.offsets else {
+            for (position, (start, end)) in positions.zip(ranges) {
+                *start = *position as usize;
+                *end = *start + usize::from(*position != NONE);
+            }
+            return;
+        };
+        for (position, (start, end)) in positions.zip(ranges) {
+            let at = *position as usize;
+            let offset = |at| usize::try_from(offsets.get(at)).unwrap_or(usize::MAX);
+            *end = if *position == NONE { 0 } else { offset(at + 1).min(self.count) };
+            *start = offset(at).min(*end);
+        }
+    }
+
+    /// Calls `each` with the number of the first row and the ranges of each chunk of `keys`.
+    #[inline]
+    pub(crate) fn for_each_chunk(&self, keys: &[Id], mut each: impl FnMut(usize, &Located)) {
+        let mut located = Located::new();
+        for (index, chunk) in keys.chunks(CHUNK).enumerate() {
+            self.locate(chunk, &mut located);
+            each(index * CHUNK, &located);
+        }
+    }
+
+    /// The entries of a key's `range` that pass `filter`: each `(neighbour, graph)` once, or all that have
+    /// an edge, or all (see [`EntryFilter::parallel`]).
+    pub(crate) fn passing(
+        &self,
+        range: Range<usize>,
+        filter: EntryFilter,
+        want_edges: bool,
+    ) -> impl Iterator<Item = Entry> {
+        self.passing_from(range.start, range, filter, want_edges)
+    }
+
+    /// As [`Self::passing`], for a range that may begin behind the `first` entry of its key.
+    pub(crate) fn passing_from(
+        &self,
+        first: usize,
+        range: Range<usize>,
+        filter: EntryFilter,
+        want_edges: bool,
+    ) -> impl Iterator<Item = Entry> {
+        let once = !want_edges && !filter.parallel;
+        let mut previous = (range.start > first).then(|| self.entry(range.start - 1));
+        range.map(|index| self.entry(index)).filter(move |entry| {
+            let same = |other: Entry| other.neighbour == entry.neighbour && other.graph == entry.graph;
+            let repeated = once && previous.replace(*entry).is_some_and(same);
+            let graph = match filter.graph {
+                GraphFilter::Default => !entry.graph.is_bound(),
+                GraphFilter::Named(graph) => entry.graph == graph && graph.is_bound(),
+                GraphFilter::AnyNamed => entry.graph.is_bound(),
+                GraphFilter::Any => true,
+            };
+            graph && !repeated && (!want_edges || entry.edge.is_bound())
+        })
+    }
+}

@@ -1,0 +1,322 @@
+//! Base segment: all entries of one `[predicate, direction]`, immutable.
+//!
+//! # Shape
+//! A key set (key to position `k`), `offsets` (entries of key `k` are `offsets[k]..offsets[k + 1]`;
+//! absent when every key has one entry), `neighbours` (packed ids less their minimum, or codes), and
+//! columns for graphs and edges where some entry has one. Entries of a key ascend by neighbour, graph,
+//! edge. The bytes are described in docs/format.md.
+//! # Invariants
+//! 1. `offsets` ascend from 0 to the number of entries.
+//! 2. Every key has an entry; without an edge, `(neighbour, graph)` occurs once for a key.
+//! 3. No access panics, whatever the bytes are; the checksum of the section has been verified before.
+//! # Cost
+//! Neighbours of a key: a miss for the key set (none for a range), one for offsets, one for neighbours;
+//! those of 64 rows overlap, since all keys are located before the first entry is copied.
+//! # Source
+//! DESIGN §3; Wukong's segments (research/wukong.md §2). Different: no hash table, since the rank of a
+//! key in a bitmap costs one miss and two bits instead of 16 to 30 bytes.
+//! # Not here
+//! Changes since the segment was built. A delta will wrap this segment behind the same trait, asking it
+//! for the entries of a key and laying its own over them.
+
+use crate::encode::{Parts, flag, optional_id};
+use crate::locate::{Entry, View};
+use vervet_codec::{Codes, Damaged, KeySet, Locate, NONE, Packed, Reader, load_u64};
+use vervet_env::Bytes;
+use vervet_model::{Direction, Error, Id, Result, Tag};
+use vervet_snapshot::{
+    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, Segment, SegmentStatistics,
+};
+
+/// All entries of one `[predicate, direction]`. See the header of this file.
+#[derive(Debug)]
+pub struct BaseSegment {
+    predicate: Id,
+    direction: Direction,
+    bytes: Bytes,
+    statistics: SegmentStatistics,
+    parts: Parts,
+}
+
+impl BaseSegment {
+    /// The segment in a section whose checksum is right.
+    ///
+    /// # Errors
+    /// [`vervet_model::ErrorKind::Corrupt`] if the section contradicts itself; `name` says where.
+    pub(crate) fn open(bytes: Bytes, name: &dyn std::fmt::Display) -> Result<Self> {
+        Self::parse(bytes).map_err(|damaged| Error::corrupt(name, damaged.0))
+    }
+
+    fn parse(bytes: Bytes) -> Result<Self, Damaged> {
+        let end = bytes.len().checked_sub(8).ok_or(Damaged("section too short"))?;
+        let length = usize::try_from(load_u64(&bytes, end)).unwrap_or(usize::MAX);
+        let start = end.checked_sub(length).ok_or(Damaged("metadata longer than its section"))?;
+        let mut meta = Reader::new(&bytes[start..end]);
+        let predicate = Id::from_bits(meta.u64()?);
+        let direction = match meta.u64()? {
+            0 => Direction::Out,
+            1 => Direction::In,
+            _ => return Err(Damaged("unknown direction")),
+        };
+        let (statistics, flags) = read_statistics(&mut meta)?;
+        let section = bytes.len();
+        let keys = KeySet::read_meta(&mut meta, section)?;
+        let neighbours = Codes::read_meta(&mut meta, section)?;
+        let mut optional = || match meta.u64()? {
+            0 => Ok(None),
+            1 => Packed::read_meta(&mut meta, section).map(Some),
+            _ => Err(Damaged("unknown kind of column")),
+        };
+        let (offsets, graphs, edges) = (optional()?, optional()?, optional()?);
+        meta.finish()?;
+        let parts = Parts {
+            keys,
+            offsets,
+            neighbours,
+            graphs,
+            edges,
+            has_parallel: flags & flag::PARALLEL != 0,
+            all_edges: flags & flag::ALL_EDGES != 0,
+        };
+        let entries = parts.neighbours.len();
+        let column = |column: &Option<Packed>, has: bool| match column {
+            Some(column) => has && column.len() == entries,
+            None => !has,
+        };
+        let offsets_fit = match &parts.offsets {
+            Some(offsets) => offsets.len() == parts.keys.len() + 1,
+            None => parts.keys.len() == entries,
+        };
+        if !offsets_fit
+            || statistics.keys != parts.keys.len() as u64
+            || statistics.entries != entries as u64
+            || !column(&parts.graphs, statistics.has_named_graphs)
+            || !column(&parts.edges, statistics.has_edges)
+        {
+            return Err(Damaged("parts of a segment have different lengths"));
+        }
+        Ok(Self { predicate, direction, bytes, statistics, parts })
+    }
+
+    /// The predicate.
+    #[must_use]
+    pub fn predicate(&self) -> Id {
+        self.predicate
+    }
+
+    /// Whether keys are subjects or objects.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Names and sizes in bytes of what the section consists of.
+    #[must_use]
+    pub fn parts(&self) -> Vec<(&'static str, u64)> {
+        let packed = |part: &Option<Packed>| part.map_or(0, |part| part.size_bytes()) as u64;
+        let sizes = [
+            ("keys", self.parts.keys.size_bytes() as u64),
+            ("offsets", packed(&self.parts.offsets)),
+            ("neighbours", self.parts.neighbours.size_bytes() as u64),
+            ("graphs", packed(&self.parts.graphs)),
+            ("edges", packed(&self.parts.edges)),
+        ];
+        let body: u64 = sizes.iter().map(|(_, size)| size).sum();
+        let metadata = (self.bytes.len() as u64).saturating_sub(body);
+        let sizes = sizes.into_iter().filter(|(_, size)| *size != 0);
+        sizes.chain([("metadata", metadata)]).collect()
+    }
+
+    /// Ready for a batch of accesses.
+    pub(crate) fn view(&self) -> View<'_> {
+        View::new(&self.bytes, &self.parts)
+    }
+
+    /// Whether the entries themselves are the answer under `filter`, without a look at each.
+    fn is_plain(&self, filter: EntryFilter, want_edges: bool) -> bool {
+        let graphs = self.parts.graphs.is_none() || filter.graph == GraphFilter::Any;
+        let entries =
+            if want_edges { self.parts.all_edges } else { filter.parallel || !self.parts.has_parallel };
+        graphs && entries
+    }
+
+    /// Whether nothing can pass.
+    fn is_void(&self, filter: EntryFilter, want_edges: bool) -> bool {
+        let named = matches!(filter.graph, GraphFilter::Named(_) | GraphFilter::AnyNamed);
+        named && self.parts.graphs.is_none() || want_edges && self.parts.edges.is_none()
+    }
+}
+
+fn read_statistics(meta: &mut Reader<'_>) -> Result<(SegmentStatistics, u64), Damaged> {
+    let flags = meta.u64()?;
+    let class = |number: u64| {
+        let class = u16::try_from(number).ok().filter(|class| usize::from(*class) < ClassId::COUNT_MAX);
+        class.map(ClassId).ok_or(Damaged("class number too large"))
+    };
+    let mut statistics = SegmentStatistics {
+        keys: meta.u64()?,
+        entries: meta.u64()?,
+        neighbours: meta.u64()?,
+        degree_max: meta.u64()?,
+        has_named_graphs: flags & flag::NAMED_GRAPHS != 0,
+        has_edges: flags & flag::EDGES != 0,
+        literals_only: flags & flag::LITERALS_ONLY != 0,
+        vertices_only: flags & flag::VERTICES_ONLY != 0,
+        ..SegmentStatistics::default()
+    };
+    for _ in 0..meta.list_length()? {
+        let classes = meta.u64()?;
+        let (source, target) = (class(classes >> 16)?, class(classes & 0xFFFF)?);
+        statistics.flows.push(Flow { source, target, entries: meta.u64()? });
+    }
+    for _ in 0..meta.list_length()? {
+        statistics.keys_of_class.push((class(meta.u64()?)?, meta.u64()?));
+    }
+    Ok((statistics, flags))
+}
+
+impl Segment for BaseSegment {
+    fn statistics(&self) -> &SegmentStatistics {
+        &self.statistics
+    }
+
+    fn expand(
+        &self,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()> {
+        if self.is_void(filter, out.want_edges) {
+            *cursor = Cursor { row: keys.len(), offset: 0 };
+        } else if self.is_plain(filter, out.want_edges) {
+            crate::expand::all(&self.view(), keys, cursor, out);
+        } else {
+            crate::expand::some(&self.view(), keys, filter, cursor, out);
+        }
+        Ok(())
+    }
+
+    fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
+        out.clear();
+        if self.is_void(filter, false) {
+            out.resize(keys.len(), 0);
+            return Ok(());
+        }
+        let view = self.view();
+        let plain = self.is_plain(filter, false);
+        out.reserve(keys.len());
+        view.for_each_chunk(keys, |_, located| {
+            if plain {
+                out.extend(located.ranges().map(|range| range.len() as u64));
+            } else {
+                out.extend(located.ranges().map(|range| view.passing(range, filter, false).count() as u64));
+            }
+        });
+        Ok(())
+    }
+
+    fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
+        if self.is_void(filter, false) {
+            return Ok(());
+        }
+        // A duplicate changes nothing for a check.
+        let plain = self.is_plain(EntryFilter { parallel: true, ..filter }, false);
+        crate::check::pairs(&self.view(), keys, neighbours, (!plain).then_some(filter), out);
+        Ok(())
+    }
+
+    fn check_constant(
+        &self,
+        keys: &[Id],
+        neighbour: Id,
+        filter: EntryFilter,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        if self.is_void(filter, false) {
+            return Ok(());
+        }
+        let plain = self.is_plain(EntryFilter { parallel: true, ..filter }, false);
+        crate::check::constant(&self.view(), keys, neighbour, (!plain).then_some(filter), out);
+        Ok(())
+    }
+
+    fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
+        if self.is_void(filter, false) {
+            return Ok(());
+        }
+        let view = self.view();
+        let range = view.range_of(view.keys.position(key.bits()));
+        if self.is_plain(filter, false) && self.parts.graphs.is_none() && !self.parts.has_parallel {
+            view.copy_neighbours(range, out);
+            return Ok(());
+        }
+        let mut last = Id::UNBOUND;
+        for entry in view.passing(range, filter, false) {
+            if entry.neighbour != last {
+                last = entry.neighbour;
+                out.push(last);
+            }
+        }
+        Ok(())
+    }
+
+    fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64> {
+        Ok(self.parts.keys.list(&self.bytes, position, limit, |key| out.push(Id::from_bits(key))))
+    }
+}
+
+impl View<'_> {
+    /// The entry at a position, whole.
+    #[inline]
+    pub(crate) fn entry(&self, index: usize) -> Entry {
+        let optional = |column: &Option<vervet_codec::PackedView<'_>>, tag| match column {
+            Some(column) => optional_id(tag, column.get(index)),
+            None => Id::UNBOUND,
+        };
+        Entry {
+            index,
+            neighbour: Id::from_bits(self.neighbours.get(index)),
+            graph: optional(&self.graphs, Tag::Vertex),
+            edge: optional(&self.edges, Tag::Edge),
+        }
+    }
+
+    /// The entries of a position in the key set; empty for [`NONE`].
+    #[inline]
+    pub(crate) fn range_of(&self, position: u32) -> std::ops::Range<usize> {
+        if position == NONE {
+            return 0..0;
+        }
+        let position = position as usize;
+        match &self.offsets {
+            None => position..position + 1,
+            Some(offsets) => {
+                let offset = |at| usize::try_from(offsets.get(at)).unwrap_or(usize::MAX).min(self.count);
+                let end = offset(position + 1);
+                offset(position).min(end)..end
+            }
+        }
+    }
+}
+
+impl BaseSegment {
+    /// Fills `out` with the entries of one key that pass `filter`.
+    pub(crate) fn entries_of(&self, key: Id, filter: EntryFilter, out: &mut Vec<Entry>) {
+        let view = self.view();
+        out.clear();
+        out.extend(view.passing(view.range_of(view.keys.position(key.bits())), filter, false));
+    }
+}
+
+impl BaseSegment {
+    /// Whether the flags that decide between fast and slow ways fit the entries.
+    pub(crate) fn validate_flags(&self, entries: &[[u64; 4]], name: &str) -> Result<()> {
+        let parallel = entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]);
+        let all_edges = entries.iter().all(|entry| entry[3] != 0);
+        if parallel != self.parts.has_parallel || all_edges != self.parts.all_edges {
+            return Err(Error::corrupt(name, "its flags do not fit its entries"));
+        }
+        Ok(())
+    }
+}

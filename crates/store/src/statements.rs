@@ -1,0 +1,99 @@
+//! Every statement of a store, for export and for building a new store with more in it.
+
+use crate::locate::Entry;
+use crate::{BaseSegment, Statement, Store};
+use vervet_model::{Direction, Id, Result};
+use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
+
+/// Keys that are read ahead.
+const KEYS: usize = 1024;
+
+/// Iterator over the statements of a store: by predicate, subject, object, graph, edge.
+#[derive(Debug)]
+pub struct Statements<'a> {
+    store: &'a Store,
+    /// The next predicate.
+    next: usize,
+    predicate: Id,
+    segment: Option<&'a BaseSegment>,
+    /// Position of the next keys in the segment.
+    position: u64,
+    /// Keys that have not been read yet, last first.
+    keys: Vec<Id>,
+    subject: Id,
+    /// Entries of `subject`, last first.
+    entries: Vec<Entry>,
+    failed: bool,
+}
+
+impl Store {
+    /// All statements, each once, ascending by predicate, subject, object, graph, edge.
+    ///
+    /// An item is an error if a segment is damaged; it is then the last one.
+    #[must_use]
+    pub fn statements(&self) -> Statements<'_> {
+        Statements {
+            store: self,
+            next: 0,
+            predicate: Id::UNBOUND,
+            segment: None,
+            position: 0,
+            keys: Vec::new(),
+            subject: Id::UNBOUND,
+            entries: Vec::new(),
+            failed: false,
+        }
+    }
+}
+
+impl Statements<'_> {
+    /// Makes `entries` hold the entries of the next key; `false` at the end.
+    fn advance(&mut self) -> Result<bool> {
+        loop {
+            if let Some(subject) = self.keys.pop() {
+                if let Some(segment) = self.segment {
+                    let filter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+                    self.subject = subject;
+                    segment.entries_of(subject, filter, &mut self.entries);
+                    self.entries.reverse();
+                    return Ok(true);
+                }
+            } else if let Some(segment) =
+                self.segment.filter(|segment| self.position < segment.statistics().keys)
+            {
+                self.position = segment.keys(self.position, KEYS, &mut self.keys)?;
+                self.keys.reverse();
+            } else {
+                let Some((predicate, _)) = self.store.toc.predicates.get(self.next) else { return Ok(false) };
+                self.predicate = *predicate;
+                self.segment = self.store.base_segment(*predicate, Direction::Out)?;
+                self.position = 0;
+                self.next += 1;
+            }
+        }
+    }
+}
+
+impl Iterator for Statements<'_> {
+    type Item = Result<Statement>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(Entry { neighbour, graph, edge, .. }) = self.entries.pop() {
+                let (subject, predicate) = (self.subject, self.predicate);
+                return Some(Ok(Statement { subject, predicate, object: neighbour, graph, edge }));
+            }
+            if self.failed {
+                return None;
+            }
+            match self.advance() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.failed = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Classes of vertices, and the flows between them, counted while segments are built.
+//!
+//! # Shape
+//! A class is a set of types. While a store is built, one byte for each vertex says its class; flows are
+//! counted in a square table of classes (a small segment: in a sorted list). Afterwards only the counts
+//! are kept.
+//! # Cost
+//! One table access for each entry of one direction; the other direction is the same table, transposed.
+
+use crate::entries::{Entries, KeyRuns};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use vervet_model::{Id, Tag};
+use vervet_snapshot::{ClassId, Flow, SegmentStatistics};
+
+/// Segments with fewer entries count flows in a list.
+const TABLE_MIN: usize = 1 << 14;
+
+/// The classes of a store that is being built.
+#[derive(Debug)]
+pub(crate) struct Classes {
+    /// The class of each vertex.
+    of_vertex: Vec<u8>,
+    /// What is kept.
+    pub(crate) table: ClassTable,
+}
+
+/// Sizes of classes, and which classes a type is part of.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ClassTable {
+    /// Vertices of each class; of [`ClassId::LITERAL`]: literals of the dictionary.
+    pub(crate) sizes: Vec<u64>,
+    /// For each type (bits of its id) the classes whose vertices may have it, ascending.
+    pub(crate) of_type: FxHashMap<u64, Vec<ClassId>>,
+}
+
+impl Classes {
+    /// The classes of vertices whose types are `types` (bits of subject and type, sorted).
+    pub(crate) fn new(types: &[[u64; 2]], vertex_count: u64, literal_count: u64) -> Self {
+        let vertices = || {
+            let runs = types.chunk_by(|a, b| a[0] == b[0]);
+            runs.filter(|run| Id::from_bits(run[0][0]).is_vertex()).map(|run| {
+                let mut set: Vec<u64> = run.iter().map(|entry| entry[1]).collect();
+                set.dedup();
+                (Id::from_bits(run[0][0]).payload(), set)
+            })
+        };
+        let mut sets: FxHashMap<Vec<u64>, u64> = FxHashMap::default();
+        for (_, set) in vertices() {
+            *sets.entry(set).or_default() += 1;
+        }
+        // The largest classes first; equal ones in the order of their types, for equal files.
+        let mut ranked: Vec<(Vec<u64>, u64)> = sets.into_iter().collect();
+        ranked.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let mut class_of: FxHashMap<Vec<u64>, u8> = FxHashMap::default();
+        let mut of_type: FxHashMap<u64, BTreeSet<u16>> = FxHashMap::default();
+        let mut sizes = vec![0_u64; usize::from(ClassId::FIRST.0)];
+        for (index, (set, size)) in ranked.into_iter().enumerate() {
+            let number = index + usize::from(ClassId::FIRST.0);
+            let class = match u8::try_from(number) {
+                Ok(class) if number < ClassId::COUNT_MAX => {
+                    sizes.push(size);
+                    class
+                }
+                _ => {
+                    sizes[usize::from(ClassId::OTHER.0)] += size;
+                    OTHER
+                }
+            };
+            for type_id in &set {
+                of_type.entry(*type_id).or_default().insert(u16::from(class));
+            }
+            if class != OTHER {
+                class_of.insert(set, class);
+            }
+        }
+        let typed: u64 = sizes.iter().sum();
+        sizes[usize::from(ClassId::UNTYPED.0)] = vertex_count.saturating_sub(typed);
+        sizes[usize::from(ClassId::LITERAL.0)] = literal_count;
+        let mut of_vertex = vec![0_u8; usize::try_from(vertex_count).unwrap_or(0)];
+        for (vertex, set) in vertices() {
+            let class = class_of.get(&set).copied().unwrap_or(OTHER);
+            if let Some(slot) = usize::try_from(vertex).ok().and_then(|vertex| of_vertex.get_mut(vertex)) {
+                *slot = class;
+            }
+        }
+        let of_type = of_type
+            .into_iter()
+            .map(|(type_id, classes)| (type_id, classes.into_iter().map(ClassId).collect()))
+            .collect();
+        Self { of_vertex, table: ClassTable { sizes, of_type } }
+    }
+
+    /// The class of a key or a neighbour.
+    #[inline]
+    fn of(&self, bits: u64) -> u8 {
+        const VERTEX: u64 = Tag::Vertex as u64;
+        const EDGE: u64 = Tag::Edge as u64;
+        match bits >> Id::PAYLOAD_BITS {
+            VERTEX => {
+                let number = usize::try_from(bits & Id::PAYLOAD_MAX).unwrap_or(usize::MAX);
+                self.of_vertex.get(number).copied().unwrap_or(0)
+            }
+            EDGE => 0,
+            _ => LITERAL,
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "2")]
+const OTHER: u8 = ClassId::OTHER.0 as u8;
+#[expect(clippy::cast_possible_truncation, reason = "1")]
+const LITERAL: u8 = ClassId::LITERAL.0 as u8;
+
+/// Statistics of the segments of one predicate, out and in. `out` are the entries keyed by subject.
+pub(crate) fn collect<E: Entries + ?Sized>(
+    out: &E,
+    subjects: &KeyRuns,
+    objects: &KeyRuns,
+    classes: &Classes,
+) -> [SegmentStatistics; 2] {
+    let flows = flows(out, subjects, classes);
+    let mut reverse: Vec<Flow> = flows
+        .iter()
+        .map(|flow| Flow { source: flow.target, target: flow.source, entries: flow.entries })
+        .collect();
+    reverse.sort_unstable_by_key(|flow| (flow.source, flow.target));
+    let has = |test: &dyn Fn(usize) -> bool| E::COLUMNS && (0..out.len()).any(test);
+    let has_named_graphs = has(&|index| out.graph(index) != 0);
+    let has_edges = has(&|index| out.edge(index) != 0);
+    let of = |keys: &KeyRuns, neighbours: &KeyRuns, flows: Vec<Flow>| SegmentStatistics {
+        keys: keys.keys.len() as u64,
+        entries: out.len() as u64,
+        neighbours: neighbours.keys.len() as u64,
+        degree_max: keys.degree_max() as u64,
+        has_named_graphs,
+        has_edges,
+        // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
+        literals_only: neighbours.keys.first().is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
+        vertices_only: neighbours.keys.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),
+        flows,
+        keys_of_class: keys_of_class(&keys.keys, classes),
+    };
+    [of(subjects, objects, flows), of(objects, subjects, reverse)]
+}
+
+fn keys_of_class(keys: &[u64], classes: &Classes) -> Vec<(ClassId, u64)> {
+    let mut counts = [0_u64; ClassId::COUNT_MAX];
+    for key in keys {
+        counts[usize::from(classes.of(*key))] += 1;
+    }
+    (0..).map(ClassId).zip(counts).filter(|(_, count)| *count != 0).collect()
+}
+
+/// Entries by class of key and class of neighbour, sorted.
+fn flows<E: Entries + ?Sized>(entries: &E, runs: &KeyRuns, classes: &Classes) -> Vec<Flow> {
+    let flow = |source: u16, target: u16, entries: u64| Flow {
+        source: ClassId(source),
+        target: ClassId(target),
+        entries,
+    };
+    let starts = runs.starts.windows(2);
+    if entries.len() < TABLE_MIN {
+        let mut pairs = Vec::with_capacity(entries.len());
+        for (key, range) in runs.keys.iter().zip(starts) {
+            let source = classes.of(*key);
+            pairs.extend((range[0]..range[1]).map(|index| (source, classes.of(entries.neighbour(index)))));
+        }
+        pairs.sort_unstable();
+        let runs = pairs.chunk_by(|a, b| a == b);
+        return runs.map(|run| flow(run[0].0.into(), run[0].1.into(), run.len() as u64)).collect();
+    }
+    let width = classes.table.sizes.len();
+    let mut counts = vec![0_u64; width * width];
+    for (key, range) in runs.keys.iter().zip(starts) {
+        let row = usize::from(classes.of(*key)) * width;
+        for index in range[0]..range[1] {
+            counts[row + usize::from(classes.of(entries.neighbour(index)))] += 1;
+        }
+    }
+    let rows = (0_u16..).zip(counts.chunks(width));
+    rows.flat_map(|(source, row)| {
+        (0_u16..)
+            .zip(row)
+            .filter(|(_, count)| **count != 0)
+            .map(move |(target, count)| flow(source, target, *count))
+    })
+    .collect()
+}

@@ -1,0 +1,300 @@
+//! The store: an immutable snapshot in memory or in mapped files.
+//!
+//! # Shape
+//! A dictionary, a table of contents, and for each predicate two slots, which become segments when they
+//! are first asked for: then their checksum is verified, once.
+//! # Cost
+//! Opening reads the manifest, the dictionary's head and the table of contents; a segment is one hash
+//! lookup.
+//! # Not here
+//! Versions: a transaction layer will put a delta in front of each segment and hand out snapshots at
+//! read timestamps; this store is what they all share.
+
+use crate::edges::EdgeTable;
+use crate::files::{self, FileRecord, Manifest};
+use crate::segment::BaseSegment;
+use crate::statistics::Classes;
+use crate::toc::{SectionPlace, Toc};
+use oxrdf::TermRef;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use std::sync::OnceLock;
+use vervet_dictionary::{Dictionary, DictionaryBuilder};
+use vervet_env::{Bytes, Environment};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts};
+use vervet_snapshot::{ClassId, Segment, Snapshot};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A graph that does not change. See the header of this file.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) dictionary: Dictionary,
+    pub(crate) toc: Toc,
+    /// From the bits of a predicate to its position in the table of contents.
+    index: FxHashMap<u64, usize>,
+    slots: Vec<[Slot<BaseSegment>; 2]>,
+    pub(crate) edges: Option<Slot<EdgeTable>>,
+    /// The files with what the manifest says about them, for validation.
+    pub(crate) files: Vec<(String, FileRecord, Bytes)>,
+}
+
+/// A section that is looked at when it is first asked for.
+#[derive(Debug)]
+pub(crate) struct Slot<T> {
+    name: String,
+    bytes: Bytes,
+    /// `None`: this process has made the bytes itself and never let go of them.
+    checksum: Option<u64>,
+    content: OnceLock<Result<T>>,
+}
+
+/// Size of one part of a store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartSize {
+    /// The segment that it is part of, if it is.
+    pub segment: Option<(Id, Direction)>,
+    /// What it is.
+    pub part: &'static str,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl<T> Slot<T> {
+    fn new(name: String, bytes: Bytes, checksum: Option<u64>) -> Self {
+        Self { name, bytes, checksum, content: OnceLock::new() }
+    }
+
+    /// The content, verified.
+    fn get(&self, open: impl FnOnce(Bytes, &String) -> Result<T>) -> Result<&T> {
+        let content = self.content.get_or_init(|| {
+            if let Some(expected) = self.checksum {
+                let found = xxh3_64(&self.bytes);
+                if found != expected {
+                    let what = format!("it has checksum {found:016x}, expected {expected:016x}");
+                    return Err(Error::corrupt(&self.name, what));
+                }
+            }
+            open(self.bytes.clone(), &self.name)
+        });
+        content.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Store {
+    /// A store without statements.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn empty() -> Result<Self> {
+        let image = DictionaryBuilder::new().finish()?;
+        let dictionary = Dictionary::open(Bytes::from(image), "empty dictionary")?;
+        let classes = Classes::new(&[], 0, 0).table;
+        Self::in_memory(dictionary, Toc { classes, ..Toc::default() }, Vec::new())
+    }
+
+    /// Opens the current generation of the database in `dir`.
+    ///
+    /// # Errors
+    /// Input: there is no database. Corrupt: a file is damaged. Io: a file could not be read.
+    pub fn open(environment: &Environment, dir: &Path) -> Result<Self> {
+        let mut manifest = files::manifest_of(environment, dir)?;
+        loop {
+            match Self::open_generation(environment, dir, &manifest) {
+                Ok(store) => return Ok(store),
+                Err(error) => {
+                    // A writer may have published the next generation and removed this one meanwhile.
+                    let now = files::manifest_of(environment, dir)?;
+                    if now.generation <= manifest.generation {
+                        return Err(error);
+                    }
+                    manifest = now;
+                }
+            }
+        }
+    }
+
+    fn open_generation(environment: &Environment, dir: &Path, manifest: &Manifest) -> Result<Self> {
+        let name = |record: &FileRecord| dir.join(&record.name).display().to_string();
+        let segments_name = name(&manifest.segments);
+        let segments = files::map(environment, dir, &manifest.segments)?;
+        let toc = files::read_toc(&segments, manifest.generation);
+        let toc = toc.map_err(|damaged| Error::corrupt(&segments_name, damaged.0))?;
+        let dictionary_name = name(&manifest.dictionary);
+        let image = files::map(environment, dir, &manifest.dictionary)?;
+        let dictionary = Dictionary::open(image.clone(), &dictionary_name)?;
+        if (dictionary.vertex_count(), dictionary.literal_count()) != (toc.vertex_count, toc.literal_count) {
+            return Err(Error::corrupt(&dictionary_name, "it is not the dictionary of these segments"));
+        }
+        let section = |place: &SectionPlace| {
+            let offset = usize::try_from(place.offset).ok()?;
+            let end = offset.checked_add(usize::try_from(place.length).ok()?)?;
+            Some((segments.checked_slice(offset..end)?, Some(place.checksum)))
+        };
+        let mut store = Self::assemble(dictionary, toc, &segments_name, section)?;
+        store.files = vec![
+            (segments_name, manifest.segments.clone(), segments.clone()),
+            (dictionary_name, manifest.dictionary.clone(), image),
+        ];
+        Ok(store)
+    }
+
+    /// A store of sections that have just been made; places in `toc` count sections.
+    pub(crate) fn in_memory(dictionary: Dictionary, toc: Toc, sections: Vec<Bytes>) -> Result<Self> {
+        let section = |place: &SectionPlace| {
+            let index = usize::try_from(place.offset).ok()?;
+            Some((sections.get(index)?.clone(), None))
+        };
+        Self::assemble(dictionary, toc, "memory", section)
+    }
+
+    fn assemble(
+        dictionary: Dictionary,
+        toc: Toc,
+        file: &str,
+        section: impl Fn(&SectionPlace) -> Option<(Bytes, Option<u64>)>,
+    ) -> Result<Self> {
+        let slot = |what: String, place: &SectionPlace| match section(place) {
+            Some((bytes, checksum)) => Ok((format!("{file}, {what}"), bytes, checksum)),
+            None => Err(Error::corrupt(file, format_args!("{what} is out of place"))),
+        };
+        let mut slots = Vec::with_capacity(toc.segments.len());
+        for ((predicate, _), [out, reverse]) in toc.predicates.iter().zip(&toc.segments) {
+            let open = |direction: Direction, place| {
+                let (name, bytes, checksum) = slot(format!("segment {predicate:?} {direction:?}"), place)?;
+                Ok(Slot::new(name, bytes, checksum))
+            };
+            slots.push([open(Direction::Out, out)?, open(Direction::In, reverse)?]);
+        }
+        let edges = match &toc.edges {
+            Some(place) => {
+                let (name, bytes, checksum) = slot("edge table".to_owned(), place)?;
+                Some(Slot::new(name, bytes, checksum))
+            }
+            None => None,
+        };
+        let index = toc.predicates.iter().map(|(predicate, _)| predicate.bits()).zip(0..).collect();
+        Ok(Self { dictionary, toc, index, slots, edges, files: Vec::new() })
+    }
+
+    /// The dictionary: to look terms up by their parts, or to add terms to a copy.
+    #[must_use]
+    pub fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    /// Sizes in bytes of everything that the store consists of.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    pub fn parts(&self) -> Result<Vec<PartSize>> {
+        let mut parts = Vec::new();
+        for (predicate, _) in &self.toc.predicates {
+            for direction in Direction::BOTH {
+                if let Some(segment) = self.base_segment(*predicate, direction)? {
+                    let segment_parts = segment.parts().into_iter();
+                    parts.extend(segment_parts.map(|(part, bytes)| PartSize {
+                        segment: Some((*predicate, direction)),
+                        part,
+                        bytes,
+                    }));
+                }
+            }
+        }
+        if let Some(table) = self.edge_table()? {
+            parts.push(PartSize { segment: None, part: "edge table", bytes: table.size_bytes() });
+        }
+        let dictionary = self.dictionary.parts().into_iter();
+        parts.extend(dictionary.map(|(part, bytes)| PartSize { segment: None, part, bytes }));
+        Ok(parts)
+    }
+
+    /// The segment itself, not behind the trait.
+    pub(crate) fn base_segment(&self, predicate: Id, direction: Direction) -> Result<Option<&BaseSegment>> {
+        let Some(index) = self.index.get(&predicate.bits()) else { return Ok(None) };
+        let Some([out, reverse]) = self.slots.get(*index) else { return Ok(None) };
+        let slot = match direction {
+            Direction::Out => out,
+            Direction::In => reverse,
+        };
+        slot.get(|bytes, name| {
+            let segment = BaseSegment::open(bytes, name)?;
+            if segment.predicate() != predicate || segment.direction() != direction {
+                return Err(Error::corrupt(name, "it is another segment"));
+            }
+            Ok(segment)
+        })
+        .map(Some)
+    }
+
+    pub(crate) fn edge_table(&self) -> Result<Option<&EdgeTable>> {
+        self.edges.as_ref().map(|slot| slot.get(|bytes, name| EdgeTable::open(bytes, name))).transpose()
+    }
+}
+
+impl Snapshot for Store {
+    fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>> {
+        let id = self.dictionary.lookup(term)?;
+        if let Some(edge) = id.filter(|id| id.tag() == Tag::Edge) {
+            let exists = self.edge_table()?.is_some_and(|edges| edges.contains(edge.bits()));
+            return Ok(exists.then_some(edge));
+        }
+        Ok(id)
+    }
+
+    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        self.dictionary.read_term(id, scratch, read)
+    }
+
+    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        self.dictionary.write_terms(ids, out, ends)
+    }
+
+    fn is_blank(&self, id: Id) -> Result<bool> {
+        self.dictionary.is_blank(id)
+    }
+
+    fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
+        Ok(self.base_segment(predicate, direction)?.map(|segment| -> &dyn Segment { segment }))
+    }
+
+    fn predicates(&self) -> &[(Id, u64)] {
+        &self.toc.predicates
+    }
+
+    fn graphs(&self) -> &[(Id, u64)] {
+        &self.toc.graphs
+    }
+
+    fn type_predicate(&self) -> Option<Id> {
+        Some(self.toc.type_predicate).filter(|id| id.is_bound())
+    }
+
+    fn vertex_count(&self) -> u64 {
+        self.toc.vertex_count
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.toc.edge_count
+    }
+
+    fn literal_count(&self) -> u64 {
+        self.toc.literal_count
+    }
+
+    fn statement_count(&self) -> u64 {
+        self.toc.statement_count
+    }
+
+    fn edge(&self, edge: Id) -> Result<[Id; 4]> {
+        let row = self.edge_table()?.and_then(|table| table.row(edge));
+        row.ok_or_else(|| Error::new(ErrorKind::Input, format!("{edge:?} is not an edge of this graph")))
+    }
+
+    fn classes_of_type(&self, type_id: Id) -> &[ClassId] {
+        self.toc.classes.of_type.get(&type_id.bits()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn class_size(&self, class: ClassId) -> u64 {
+        self.toc.classes.sizes.get(usize::from(class.0)).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,159 @@
+//! Walking a whole store: does everything say the same?
+
+use crate::entries::{Entries, KeyRuns};
+use crate::locate::Entry;
+use crate::statistics::{Classes, collect};
+use crate::{BaseSegment, Store};
+use rustc_hash::FxHashMap;
+use vervet_codec::Locate;
+use vervet_model::{Direction, Error, Id, Result, Tag};
+use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
+use xxhash_rust::xxh3::xxh3_64;
+
+impl Store {
+    /// Walks everything: checksums of whole files, the dictionary, every segment in both directions
+    /// (which must have the same entries), ids, the edge table, and all counts and statistics, which
+    /// are counted again. Needs about 64 bytes for each entry of the largest predicate.
+    ///
+    /// # Errors
+    /// [`vervet_model::ErrorKind::Corrupt`] with what is wrong and where.
+    pub fn validate(&self) -> Result<()> {
+        for (name, record, bytes) in &self.files {
+            if xxh3_64(bytes) != record.checksum {
+                return Err(Error::corrupt(name, "the manifest has another checksum for it"));
+            }
+        }
+        self.dictionary.validate()?;
+        let classes = Classes::new(&self.types()?, self.toc.vertex_count, self.toc.literal_count);
+        if classes.table != self.toc.classes {
+            return Err(Error::corrupt("table of contents", "classes differ from a new count"));
+        }
+        let mut graphs: FxHashMap<u64, u64> = FxHashMap::default();
+        let mut statements = 0;
+        let mut edges = 0;
+        for (predicate, count) in &self.toc.predicates {
+            let out = self.walk(*predicate, Direction::Out)?;
+            let mut reverse = self.walk(*predicate, Direction::In)?;
+            let name = format!("segment {predicate:?}");
+            if out.len() as u64 != *count {
+                return Err(Error::corrupt(name, "it has another number of entries than the contents say"));
+            }
+            for entry in &out {
+                self.validate_entry(entry, *predicate, &name)?;
+                if entry[2] != 0 {
+                    *graphs.entry(entry[2]).or_default() += 1;
+                }
+                edges += usize::from(entry[3] != 0);
+            }
+            statements += count;
+            let objects = KeyRuns::of(reverse.as_slice());
+            let subjects = KeyRuns::of(out.as_slice());
+            let expected = collect(out.as_slice(), &subjects, &objects, &classes);
+            reverse.iter_mut().for_each(|entry| entry.swap(0, 1));
+            reverse.sort_unstable();
+            if out != reverse {
+                return Err(Error::corrupt(name, "its directions have different entries"));
+            }
+            for (direction, expected) in Direction::BOTH.into_iter().zip(expected) {
+                let segment = self.base_segment(*predicate, direction)?;
+                if segment.is_none_or(|segment| *segment.statistics() != expected) {
+                    return Err(Error::corrupt(name, "its statistics differ from a new count"));
+                }
+            }
+        }
+        let mut graphs: Vec<_> = graphs.into_iter().map(|(id, count)| (Id::from_bits(id), count)).collect();
+        graphs.sort_unstable();
+        let table = self.edge_table()?;
+        if statements != self.toc.statement_count
+            || graphs != self.toc.graphs
+            || table.map_or(0, |table| table.len()) != edges
+            || table.map_or(0, |table| table.number_end()) != self.toc.edge_count
+        {
+            return Err(Error::corrupt("table of contents", "its counts differ from a new count"));
+        }
+        Ok(())
+    }
+
+    /// Subject and type of every type statement, sorted.
+    fn types(&self) -> Result<Vec<[u64; 2]>> {
+        let entries = match self.toc.type_predicate {
+            Id::UNBOUND => Vec::new(),
+            predicate => self.walk(predicate, Direction::Out)?,
+        };
+        Ok(entries.into_iter().map(|[subject, object, ..]| [subject, object]).collect())
+    }
+
+    /// All entries of a segment (key, neighbour, graph, edge), after a look at its order.
+    fn walk(&self, predicate: Id, direction: Direction) -> Result<Vec<[u64; 4]>> {
+        let name = format!("segment {predicate:?} {direction:?}");
+        let Some(segment) = self.base_segment(predicate, direction)? else {
+            return Err(Error::corrupt(name, "it is missing"));
+        };
+        let entries = segment.all_entries(&name)?;
+        let in_order = |pair: &[[u64; 4]]| pair[0] < pair[1];
+        if !entries.windows(2).all(in_order) {
+            return Err(Error::corrupt(name, "its entries are not in order"));
+        }
+        Ok(entries)
+    }
+
+    /// Whether the ids of an entry (subject, object, graph, edge) exist, and its edge says the same.
+    fn validate_entry(&self, entry: &[u64; 4], predicate: Id, name: &str) -> Result<()> {
+        let [subject, object, graph, edge] = entry.map(Id::from_bits);
+        let table = self.edge_table()?;
+        let known = |id: Id| match id.tag() {
+            Tag::Vertex => id.payload() < self.toc.vertex_count,
+            Tag::Literal => id.payload() < self.toc.literal_count,
+            Tag::Edge => table.is_some_and(|table| table.contains(id.bits())),
+            Tag::Unbound | Tag::Computed => false,
+            _ => true,
+        };
+        let subject_fits = known(subject) && !subject.is_stored_literal();
+        let graph_fits = !graph.is_bound() || graph.is_vertex() && known(graph);
+        if !subject_fits || !graph_fits || !known(object) {
+            return Err(Error::corrupt(name, "it has an id that the dictionary does not know"));
+        }
+        let row = [subject, predicate, object, graph];
+        if edge.is_bound() && table.and_then(|table| table.row(edge)) != Some(row) {
+            return Err(Error::corrupt(
+                name,
+                format_args!("{edge:?} is another statement in the edge table"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl BaseSegment {
+    /// Every entry: key, neighbour, graph, edge. Finds each key as a query would.
+    fn all_entries(&self, name: &str) -> Result<Vec<[u64; 4]>> {
+        let view = self.view();
+        let mut keys = Vec::new();
+        self.keys(0, usize::MAX, &mut keys)?;
+        if !keys.is_sorted() || keys.len() as u64 != self.statistics().keys {
+            return Err(Error::corrupt(name, "its keys are not in order"));
+        }
+        let filter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let mut all = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        for (position, key) in keys.iter().enumerate() {
+            if view.keys.position(key.bits()) as usize != position {
+                return Err(Error::corrupt(name, "a key is not found where it is listed"));
+            }
+            self.entries_of(*key, filter, &mut entries);
+            if entries.first().is_none_or(|entry| entry.index != all.len()) {
+                return Err(Error::corrupt(name, "its offsets leave entries out"));
+            }
+            all.extend(
+                entries
+                    .iter()
+                    .map(|entry| [key.bits(), entry.neighbour.bits(), entry.graph.bits(), entry.edge.bits()]),
+            );
+        }
+        if all.len() as u64 != self.statistics().entries || Entries::len(all.as_slice()) != view.count {
+            return Err(Error::corrupt(name, "its offsets leave entries out"));
+        }
+        self.validate_flags(&all, name)?;
+        Ok(all)
+    }
+}

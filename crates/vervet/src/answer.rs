@@ -1,0 +1,142 @@
+//! Answers held in memory: solutions as typed rows and as columns, a truth value, or a graph.
+
+use crate::execute::Held;
+use oxrdf::{Term, Triple};
+use vervet_model::{Id, Result};
+
+/// What a query gives back.
+#[derive(Debug)]
+pub enum Answer {
+    /// Of `SELECT`.
+    Solutions(Solutions),
+    /// Of `ASK`.
+    Boolean(bool),
+    /// Of `CONSTRUCT` and `DESCRIBE`; each triple once.
+    Graph(Vec<Triple>),
+}
+
+impl Answer {
+    /// The solutions of a `SELECT`; none for other forms.
+    #[must_use]
+    pub fn into_solutions(self) -> Option<Solutions> {
+        match self {
+            Self::Solutions(solutions) => Some(solutions),
+            _ => None,
+        }
+    }
+}
+
+/// The solutions of a `SELECT`, as ids; terms are read from the snapshot of the query when asked for.
+///
+/// # Cost
+/// 8 bytes for each cell; the snapshot stays alive as long as this does.
+#[derive(Debug)]
+pub struct Solutions {
+    pub(crate) held: Held,
+}
+
+impl Solutions {
+    /// Names of the columns, without `?`.
+    #[must_use]
+    pub fn variables(&self) -> &[String] {
+        &self.held.names
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.held.rows
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.held.rows == 0
+    }
+
+    /// The rows, in order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
+        (0..self.held.rows).map(|row| Row { solutions: self, row })
+    }
+
+    /// A column as ids ([`Id::UNBOUND`] where there is no value); equal ids are equal terms.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&[Id]> {
+        let column = self.held.names.iter().position(|other| other == name)?;
+        Some(&self.held.columns[column])
+    }
+
+    /// The term of an id of these solutions.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn term(&self, id: Id) -> Result<Option<Term>> {
+        self.held.term(id)
+    }
+
+    /// The plan with estimated and actual rows and times, if the query ran with
+    /// [`crate::QueryOptions::profile`].
+    #[must_use]
+    pub fn profile(&self) -> Option<&str> {
+        self.held.profile.as_deref()
+    }
+}
+
+/// One solution.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    solutions: &'a Solutions,
+    row: usize,
+}
+
+impl Row<'_> {
+    /// The value of a variable; `None` if it is unbound or not a column.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn get(&self, name: &str) -> Result<Option<Term>> {
+        match self.solutions.column(name) {
+            Some(column) => self.solutions.term(column[self.row]),
+            None => Ok(None),
+        }
+    }
+
+    /// The IRI, lexical form or blank-node label of a variable.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.get(name)?.map(|term| match term {
+            Term::NamedNode(node) => node.into_string(),
+            Term::BlankNode(node) => node.into_string(),
+            Term::Literal(literal) => literal.value().to_owned(),
+            Term::Triple(triple) => triple.to_string(),
+        }))
+    }
+
+    /// The value of a variable as an integer; `None` if it is not one.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
+        Ok(self.number(name)?.and_then(|text| text.parse().ok()))
+    }
+
+    /// The value of a variable as a double; `None` if it is not a number.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn double(&self, name: &str) -> Result<Option<f64>> {
+        Ok(self.number(name)?.and_then(|text| text.parse().ok()))
+    }
+
+    /// The lexical form, if the value has a datatype that is not a string.
+    fn number(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.get(name)?.and_then(|term| match term {
+            Term::Literal(literal) if literal.datatype() != oxrdf::vocab::xsd::STRING => {
+                Some(literal.value().to_owned())
+            }
+            _ => None,
+        }))
+    }
+}

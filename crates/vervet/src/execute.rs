@@ -1,0 +1,152 @@
+//! Runs plans for the facade: parameters, limits, collected columns.
+
+use crate::QueryOptions;
+use crate::database::{Database, Version};
+use crate::prepared::parameter_values;
+use oxrdf::Term;
+use oxsdatatypes::DateTime;
+use std::sync::Arc;
+use std::time::Instant;
+use vervet_algebra::Variable;
+use vervet_expression::{ComputedTerms, Evaluator};
+use vervet_kernel::plan::{Plan, Profile};
+use vervet_kernel::{Batch, Control, Flow, Limits};
+use vervet_model::{Error, Id, Result, Tag};
+
+/// One run of a plan.
+pub(crate) struct Execution<'a> {
+    pub database: &'a Database,
+    pub version: &'a Arc<Version>,
+    pub plan: &'a Plan,
+    pub options: &'a QueryOptions,
+}
+
+impl Execution<'_> {
+    /// Runs the plan; `sink` gets every batch of results, with an evaluator that reads its ids.
+    pub(crate) fn run(
+        &self,
+        sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
+    ) -> Result<(ComputedTerms, Profile)> {
+        let control = self.control();
+        self.run_under(&control, sink)
+    }
+
+    /// The limits of this run, starting now.
+    pub(crate) fn control(&self) -> Control {
+        Control::new(Limits {
+            cancelled: self.options.cancel.as_ref().map(crate::CancelToken::flag),
+            deadline: (self.options.timeout)
+                .and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
+            memory_bytes: self.options.memory_limit_bytes,
+        })
+    }
+
+    /// [`Execution::run`] under limits that the caller keeps counting with.
+    pub(crate) fn run_under(
+        &self,
+        control: &Control,
+        sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
+    ) -> Result<(ComputedTerms, Profile)> {
+        let computed = ComputedTerms::new();
+        let store = &self.version.store;
+        let seed = self
+            .database
+            .environment()
+            .random
+            .next_u64()
+            .map_err(|error| Error::io("draw a seed", &error))?;
+        let evaluator =
+            Evaluator::new(store, &computed, self.now(), seed).with_base(self.options.base_iri.clone());
+        for (index, term) in (0_u64..).zip(&self.plan.computed) {
+            let id = evaluator.intern(term.as_ref())?;
+            if id != Id::new(Tag::Computed, index) {
+                return Err(Error::internal(format!("the plan expects {term} to be new to the graph")));
+            }
+        }
+        let mut input = Batch::unit(self.plan.variables.len());
+        for (&variable, term) in self.plan.parameters.iter().zip(parameter_values(self.plan, self.options)?) {
+            input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
+        }
+        let profile = vervet_kernel::execute(
+            self.plan,
+            store,
+            &evaluator,
+            control,
+            &mut input,
+            self.options.profile,
+            &mut |batch| sink(&evaluator, batch),
+        )?;
+        drop(evaluator);
+        Ok((computed, profile))
+    }
+
+    fn now(&self) -> DateTime {
+        let wall = self.database.environment().clock.wall();
+        let since_epoch = wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let milliseconds = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+        let text = vervet_model::Inline::DateTime(milliseconds);
+        let mut lexical = String::new();
+        text.write_lexical(&mut lexical);
+        lexical.parse().unwrap_or(DateTime::MIN)
+    }
+}
+
+/// Solutions in memory, with what it takes to read them.
+#[derive(Debug)]
+pub(crate) struct Held {
+    version: Arc<Version>,
+    computed: ComputedTerms,
+    pub names: Vec<String>,
+    pub columns: Vec<Vec<Id>>,
+    pub rows: usize,
+    pub profile: Option<String>,
+}
+
+impl Held {
+    /// Runs a plan and keeps these columns.
+    pub(crate) fn collect(
+        execution: &Execution<'_>,
+        variables: &[Variable],
+        names: Vec<String>,
+    ) -> Result<Self> {
+        let control = execution.control();
+        let mut columns: Vec<Vec<Id>> = vec![Vec::new(); variables.len()];
+        let mut rows = 0;
+        let (computed, profile) = execution.run_under(&control, &mut |_, batch| {
+            rows += batch.rows;
+            for (&variable, column) in variables.iter().zip(&mut columns) {
+                column.extend_from_slice(&batch.columns[variable.index()]);
+                // A column that no row of the batch binds is empty.
+                column.resize(rows, Id::UNBOUND);
+            }
+            control.grow((8 * batch.rows * variables.len()) as u64)?;
+            Ok(Flow::More)
+        })?;
+        let profile = match execution.options.profile {
+            true => Some(vervet_planner::explain_profile(
+                execution.plan,
+                &profile,
+                &execution.version.store,
+                &crate::prepared::prefixes(),
+            )),
+            false => None,
+        };
+        Ok(Self { version: Arc::clone(execution.version), computed, names, columns, rows, profile })
+    }
+
+    /// The term of an id.
+    pub(crate) fn term(&self, id: Id) -> Result<Option<Term>> {
+        if !id.is_bound() {
+            return Ok(None);
+        }
+        let mut term = None;
+        let mut scratch = String::new();
+        let mut read = |parts: vervet_model::TermParts<'_>| term = Some(parts.to_term());
+        if id.tag() == Tag::Computed {
+            self.computed.read(id, &mut scratch, &mut read)?;
+        } else {
+            vervet_snapshot::Snapshot::read_term(&self.version.store, id, &mut scratch, &mut read)?;
+        }
+        Ok(term)
+    }
+}

@@ -1,0 +1,102 @@
+//! The whole graph as a document.
+
+use crate::Database;
+use std::io::Write;
+use vervet_load::Format;
+use vervet_model::vocab::RDF_REIFIES;
+use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_snapshot::Snapshot;
+
+/// Bytes that are held back before they are handed on.
+const HELD_BYTES: usize = 1 << 20;
+
+impl Database {
+    /// Writes all statements as N-Triples or N-Quads, and returns their number. A statement with an
+    /// identity is followed by a statement that says so (`rdf:reifies`, RDF 1.2), since its properties
+    /// hang on that.
+    ///
+    /// N-Triples have no graph names: statements of named graphs are an error there.
+    ///
+    /// # Errors
+    /// Another format; named graphs in N-Triples; `out` fails; damaged data.
+    pub fn export(&self, format: Format, out: &mut dyn Write) -> Result<u64> {
+        let version = self.version();
+        let store = &version.store;
+        let quads = match format {
+            Format::NQuads | Format::TriG => true,
+            Format::NTriples | Format::Turtle => false,
+            _ => {
+                let message = "a graph is exported as N-Triples (also read as Turtle) or N-Quads (also TriG)";
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+        };
+        if !quads && !store.graphs().is_empty() {
+            let message = format!("{} named graphs do not fit into this format", store.graphs().len());
+            return Err(Error::new(ErrorKind::Input, message).with_hint("export as N-Quads (nq)"));
+        }
+        let mut text = Text { held: Vec::with_capacity(HELD_BYTES), ends: Vec::new() };
+        let mut count = 0;
+        for statement in store.statements() {
+            let statement = statement?;
+            text.line(
+                store,
+                &[statement.subject, statement.predicate, statement.object],
+                statement.graph,
+                quads,
+            )?;
+            if statement.edge.is_bound() {
+                text.reifier(
+                    store,
+                    statement.edge,
+                    &[statement.subject, statement.predicate, statement.object],
+                )?;
+            }
+            count += 1;
+            if text.held.len() >= HELD_BYTES {
+                text.hand_on(out)?;
+            }
+        }
+        text.hand_on(out)?;
+        out.flush().map_err(|error| Error::io("write the export", &error))?;
+        Ok(count)
+    }
+}
+
+struct Text {
+    held: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Text {
+    fn terms(&mut self, store: &dyn Snapshot, ids: &[Id]) -> Result<()> {
+        for id in ids {
+            self.ends.clear();
+            store.write_terms(std::slice::from_ref(id), &mut self.held, &mut self.ends)?;
+            self.held.push(b' ');
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, store: &dyn Snapshot, ids: &[Id], graph: Id, quads: bool) -> Result<()> {
+        self.terms(store, ids)?;
+        if quads && graph.is_bound() {
+            self.terms(store, &[graph])?;
+        }
+        self.held.extend_from_slice(b".\n");
+        Ok(())
+    }
+
+    fn reifier(&mut self, store: &dyn Snapshot, edge: Id, ids: &[Id]) -> Result<()> {
+        self.terms(store, &[edge])?;
+        self.held.extend_from_slice(format!("<{RDF_REIFIES}> <<( ").as_bytes());
+        self.terms(store, ids)?;
+        self.held.extend_from_slice(b")>> .\n");
+        Ok(())
+    }
+
+    fn hand_on(&mut self, out: &mut dyn Write) -> Result<()> {
+        let written = out.write_all(&self.held);
+        self.held.clear();
+        written.map_err(|error| Error::io("write the export", &error))
+    }
+}

@@ -1,0 +1,71 @@
+//! Vervet: one embedded graph database for RDF with SPARQL and for property graphs.
+//!
+//! A [`Database`] lives in memory or in a directory. It is loaded in bulk, and queried from any number of
+//! threads; every query sees the graph as it was when the query began.
+//!
+//! ```
+//! use vervet::{Database, Direction, Format};
+//!
+//! # fn main() -> vervet::Result<()> {
+//! let db = Database::in_memory();
+//! db.load_text(
+//!     Format::Turtle,
+//!     r#"@prefix : <http://example.org/> .
+//!        :ann a :Person ; :name "Ann" ; :knows :bob, :eve .
+//!        :bob a :Person ; :name "Bob" ; :knows :eve .
+//!        :eve a :Person ; :name "Eve" ."#,
+//! )?;
+//!
+//! // SPARQL, with the solutions as typed rows.
+//! let solutions = db.select(
+//!     "PREFIX : <http://example.org/>
+//!      SELECT ?name (COUNT(?friend) AS ?friends) WHERE {
+//!        ?person :name ?name . OPTIONAL { ?person :knows ?friend }
+//!      } GROUP BY ?name ORDER BY DESC(?friends)",
+//! )?;
+//! let first = solutions.rows().next().expect("there are three people");
+//! assert_eq!(first.text("name")?.as_deref(), Some("Ann"));
+//! assert_eq!(first.integer("friends")?, Some(2));
+//!
+//! // The same graph through the typed interface.
+//! let snapshot = db.snapshot();
+//! let graph = snapshot.graph();
+//! let person = "http://example.org/Person";
+//! let knows = "http://example.org/knows";
+//! assert_eq!(graph.vertices_with_label(person)?.len(), 3);
+//! let ann = graph.vertex("http://example.org/ann")?.expect("Ann was loaded");
+//! assert_eq!(graph.degree(ann, knows, Direction::Out)?, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Limits
+//! Queries end with an error at [`QUERY_TIMEOUT_DEFAULT`] and [`QUERY_MEMORY_DEFAULT_BYTES`] unless
+//! [`QueryOptions`] says otherwise.
+//! # Not here
+//! Single updates and transactions: the graph changes by whole loads only.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod construct;
+mod database;
+mod execute;
+mod export;
+mod loading;
+mod options;
+mod prepared;
+mod writing;
+
+pub use answer::{Answer, Row, Solutions};
+pub use database::{Database, GraphSnapshot, Part};
+pub use options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT, QueryOptions};
+pub use prepared::Prepared;
+pub use writing::{OutputFormat, Written};
+
+pub use vervet_env::Environment;
+pub use vervet_graph::{Edge, Element, Graph, Vertex};
+pub use vervet_load::{Format, LoadOptions, LoadReport, Progress, Source};
+pub use vervet_model::{Direction, Error, ErrorKind, Id, Result};
+
+/// Terms, as the `oxrdf` library has them.
+pub use oxrdf::{BlankNode, Literal, NamedNode, Term, Triple};

@@ -1,0 +1,114 @@
+//! Bulk loads: the loader writes into the builders of dictionary and store.
+
+use std::io::Write;
+use std::path::Path;
+use vervet_dictionary::DictionaryBuilder;
+use vervet_env::Environment;
+use vervet_load::{LoadOptions, LoadReport, Source, Target};
+use vervet_model::{Error, Id, LiteralKind, Result, Statement};
+use vervet_snapshot::Snapshot;
+use vervet_store::{BuildOptions, Store, StoreBuilder};
+
+/// Bytes of statements that a load holds in memory if nobody says otherwise; beyond, it sorts in files.
+const LOAD_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
+
+/// How many old statements are handed over at a time.
+const CHUNK: usize = 1 << 16;
+
+/// Where a database is and what a load may use.
+pub(crate) struct Place<'a> {
+    pub environment: &'a Environment,
+    pub directory: Option<&'a Path>,
+    pub memory_bytes: Option<u64>,
+}
+
+/// The statements of `before` and of `sources` as a new store. `before` is untouched, whatever happens.
+pub(crate) fn load(
+    before: &Store,
+    sources: Vec<Source>,
+    options: &LoadOptions<'_>,
+    place: &Place<'_>,
+    mut skipped: &mut dyn Write,
+) -> Result<(Store, LoadReport)> {
+    if let Some(directory) = place.directory {
+        place
+            .environment
+            .files
+            .create_dir_all(directory)
+            .map_err(|error| Error::io(format_args!("create {}", directory.display()), &error))?;
+    }
+    let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
+    let mut building = Building {
+        dictionary: DictionaryBuilder::from_dictionary(before.dictionary())?,
+        store: StoreBuilder::new(BuildOptions {
+            threads: options.threads.max(1),
+            memory_bytes,
+            environment: place.environment.clone(),
+            temp_dir: place.directory.map(Path::to_owned),
+        }),
+        edges: before.edge_count(),
+    };
+    building.add_all(before)?;
+    // Labels of blank nodes of this load never meet those of an earlier one.
+    let options = LoadOptions {
+        blank_scope: format!("{}{}", options.blank_scope, before.statement_count()),
+        ..options.clone()
+    };
+    let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
+    let target = match place.directory {
+        Some(directory) => vervet_store::Target::Directory(directory.to_owned()),
+        None => vervet_store::Target::Memory,
+    };
+    let store = building.store.finish(building.dictionary.finish()?, &target)?;
+    Ok((store, report))
+}
+
+/// The new version in the making.
+struct Building {
+    dictionary: DictionaryBuilder,
+    store: StoreBuilder,
+    /// The next edge number.
+    edges: u64,
+}
+
+impl Building {
+    /// Adds the statements of a store whose dictionary this one continues.
+    fn add_all(&mut self, store: &Store) -> Result<()> {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for statement in store.statements() {
+            chunk.push(statement?);
+            if chunk.len() == CHUNK {
+                self.store.add(&chunk)?;
+                chunk.clear();
+            }
+        }
+        self.store.add(&chunk)
+    }
+}
+
+impl Target for Building {
+    fn intern_iri(&mut self, iri: &str) -> Result<Id> {
+        self.dictionary.intern_iri(iri)
+    }
+
+    fn intern_blank(&mut self, label: &str) -> Result<Id> {
+        self.dictionary.intern_blank(label)
+    }
+
+    fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id> {
+        self.dictionary.intern_literal(value, kind)
+    }
+
+    fn next_edge(&mut self) -> Result<Id> {
+        self.edges += 1;
+        Ok(Id::edge(self.edges - 1))
+    }
+
+    fn add_triples(&mut self, triples: &[[Id; 3]]) -> Result<()> {
+        self.store.add_triples(triples)
+    }
+
+    fn add(&mut self, statements: &[Statement]) -> Result<()> {
+        self.store.add(statements)
+    }
+}

@@ -1,0 +1,91 @@
+//! What a caller may say about one query.
+
+use oxrdf::Term;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a query may run if nobody says otherwise. Long enough for any analysis, and not for ever.
+pub const QUERY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(3600);
+
+/// How many bytes the tables of a query may take if nobody says otherwise: a quarter of a machine of 16 GB.
+pub const QUERY_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
+
+/// Cancels queries from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that has not been used.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends every query that runs with this token, now and later, within one batch of rows.
+    pub fn cancel(&self) {
+        // Relaxed: the flag carries no data; being seen one batch later does no harm.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag, for layers below.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// Limits and parameters of one query.
+#[derive(Clone, Debug)]
+pub struct QueryOptions {
+    /// When to give up; `None`: never.
+    pub timeout: Option<Duration>,
+    /// The most bytes that tables of the query may take; `None`: no cap.
+    pub memory_limit_bytes: Option<u64>,
+    /// Lets another thread end the query.
+    pub cancel: Option<CancelToken>,
+    /// Values of variables, by name without `?`.
+    pub parameters: Vec<(String, Term)>,
+    /// What relative IRIs in the query are resolved against.
+    pub base_iri: Option<String>,
+    /// Prefixes (without the colon) and their IRIs, for those that the query does not declare itself.
+    pub prefixes: Vec<(String, String)>,
+    /// Whether to measure every step, for [`crate::Solutions::profile`].
+    pub profile: bool,
+}
+
+impl Default for QueryOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Some(QUERY_TIMEOUT_DEFAULT),
+            memory_limit_bytes: Some(QUERY_MEMORY_DEFAULT_BYTES),
+            cancel: None,
+            parameters: Vec::new(),
+            base_iri: None,
+            prefixes: Vec::new(),
+            profile: false,
+        }
+    }
+}
+
+impl QueryOptions {
+    /// The same options with a value for the variable `name` (without `?`).
+    #[must_use]
+    pub fn with_parameter(mut self, name: impl Into<String>, value: impl Into<Term>) -> Self {
+        self.parameters.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same options with another timeout.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The same options with a token that cancels.
+    #[must_use]
+    pub fn with_cancel(mut self, token: &CancelToken) -> Self {
+        self.cancel = Some(token.clone());
+        self
+    }
+}

@@ -1,0 +1,177 @@
+//! Queries parsed and planned ahead, and the cache of recurring texts.
+
+use crate::construct;
+use crate::database::{Database, Version};
+use crate::execute::{Execution, Held};
+use crate::{Answer, QueryOptions, Solutions};
+use oxrdf::Term;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use vervet_algebra::{Form, Query};
+use vervet_kernel::Flow;
+use vervet_kernel::plan::Plan;
+use vervet_model::{Error, ErrorKind, Result};
+use vervet_planner::PlanOptions;
+
+/// How many texts the plan cache holds; when it is full it starts anew.
+const PLAN_CACHE_MAX: usize = 1024;
+
+/// A text in logical form, with its plan for the version of the graph that it last ran on.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub query: Query,
+    plan: RwLock<Option<(u64, Arc<Plan>)>>,
+}
+
+impl Compiled {
+    /// The plan for a version of the graph.
+    pub(crate) fn plan(&self, version: &Version) -> Result<Arc<Plan>> {
+        if let Some((number, plan)) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
+            && *number == version.number
+        {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = Arc::new(vervet_planner::plan(&self.query, &version.store, &PlanOptions::default())?);
+        *self.plan.write().unwrap_or_else(PoisonError::into_inner) =
+            Some((version.number, Arc::clone(&plan)));
+        Ok(plan)
+    }
+}
+
+/// Parses a query.
+pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
+    let parameters: Vec<&str> = options.parameters.iter().map(|(name, _)| name.as_str()).collect();
+    let prefixes: Vec<(&str, &str)> =
+        options.prefixes.iter().map(|(prefix, iri)| (prefix.as_str(), iri.as_str())).collect();
+    let parse = vervet_sparql::ParseOptions {
+        base_iri: options.base_iri.as_deref(),
+        parameters: &parameters,
+        prefixes: &prefixes,
+    };
+    Ok(Compiled { query: vervet_sparql::parse(text, &parse)?, plan: RwLock::default() })
+}
+
+/// Compiled queries by text.
+#[derive(Debug, Default)]
+pub(crate) struct PlanCache {
+    by_text: FxHashMap<Box<str>, Arc<Compiled>>,
+}
+
+impl PlanCache {
+    pub(crate) fn find(&self, text: &str) -> Option<Arc<Compiled>> {
+        self.by_text.get(text).cloned()
+    }
+
+    pub(crate) fn insert(&mut self, text: &str, query: Arc<Compiled>) {
+        if self.by_text.len() >= PLAN_CACHE_MAX {
+            self.by_text.clear();
+        }
+        self.by_text.insert(text.into(), query);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.by_text.clear();
+    }
+}
+
+/// A query that is parsed, and planned when it first runs on a version of the graph.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    database: Database,
+    compiled: Arc<Compiled>,
+}
+
+impl Prepared {
+    pub(crate) fn new(database: Database, compiled: Arc<Compiled>) -> Self {
+        Self { database, compiled }
+    }
+
+    /// Runs the query on the current graph.
+    ///
+    /// # Errors
+    /// Limits; damaged data.
+    pub fn run(&self) -> Result<Answer> {
+        self.run_with(&QueryOptions::default())
+    }
+
+    /// Runs the query with values for the parameters that it was prepared with, in any order.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`]; a parameter without a value.
+    pub fn run_with(&self, options: &QueryOptions) -> Result<Answer> {
+        let version = self.database.version();
+        let plan = self.compiled.plan(&version)?;
+        let execution = Execution { database: &self.database, version: &version, plan: &plan, options };
+        match &self.compiled.query.form {
+            Form::Select(columns) => {
+                let names: Vec<String> = columns
+                    .iter()
+                    .map(|column| self.compiled.query.variables[column.index()].clone())
+                    .collect();
+                Ok(Answer::Solutions(Solutions { held: Held::collect(&execution, columns, names)? }))
+            }
+            Form::Ask => {
+                let mut found = false;
+                execution.run(&mut |_, batch| {
+                    found |= batch.rows > 0;
+                    Ok(if found { Flow::Done } else { Flow::More })
+                })?;
+                Ok(Answer::Boolean(found))
+            }
+            Form::Construct(template) => {
+                Ok(Answer::Graph(construct::construct(&execution, &self.compiled.query, template)?))
+            }
+            Form::Describe(resources) => Ok(Answer::Graph(construct::describe(&execution, resources)?)),
+        }
+    }
+
+    /// The plan for people: steps with estimated rows.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn explain(&self) -> Result<String> {
+        let version = self.database.version();
+        let plan = self.compiled.plan(&version)?;
+        Ok(vervet_planner::explain(&plan, &version.store, &prefixes()))
+    }
+
+    /// Whether the result is a graph (`CONSTRUCT`, `DESCRIBE`) rather than rows or a truth value.
+    #[must_use]
+    pub fn is_graph(&self) -> bool {
+        matches!(self.compiled.query.form, Form::Construct(_) | Form::Describe(_))
+    }
+
+    /// The logical form.
+    #[must_use]
+    pub fn query(&self) -> &Query {
+        &self.compiled.query
+    }
+
+    pub(crate) fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+}
+
+/// What terms are shortened with in plans.
+pub(crate) fn prefixes() -> Vec<vervet_planner::Prefix<'static>> {
+    vervet_sparql::well_known_prefixes().to_vec()
+}
+
+/// Values for the parameters of a plan, in its order.
+pub(crate) fn parameter_values<'o>(plan: &Plan, options: &'o QueryOptions) -> Result<Vec<&'o Term>> {
+    plan.parameters
+        .iter()
+        .map(|parameter| {
+            let name = &plan.variables[parameter.index()];
+            let value = options.parameters.iter().find(|(other, _)| other == name);
+            value.map(|(_, term)| term).ok_or_else(|| {
+                Error::new(ErrorKind::Query, format!("the parameter ?{name} has no value"))
+                    .with_hint(format!("give one, for example --param {name}=\"text\""))
+            })
+        })
+        .collect()
+}

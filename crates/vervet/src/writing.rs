@@ -1,0 +1,116 @@
+//! Results as bytes: a query runs, and its batches go straight to the output.
+
+use crate::execute::Execution;
+use crate::{Answer, Database, QueryOptions};
+use std::io::Write;
+use vervet_algebra::Form;
+use vervet_expression::Evaluator;
+use vervet_kernel::Flow;
+use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
+pub use vervet_results::Format as OutputFormat;
+use vervet_results::{GraphWriter, RowWriter, TermSource};
+
+/// What was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Written {
+    /// Rows of a `SELECT`, triples of a graph, 1 for `ASK`.
+    pub rows: u64,
+}
+
+/// Reads the ids of one running query.
+struct Terms<'a, 'e>(&'a Evaluator<'e>);
+
+impl TermSource for Terms<'_, '_> {
+    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        self.0.write_terms(ids, out, ends)
+    }
+
+    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        self.0.read_term(id, scratch, read)
+    }
+}
+
+impl Database {
+    /// Runs a query of any form and writes its result, batch by batch: nothing is held but what the
+    /// query itself needs.
+    ///
+    /// `SELECT` and `ASK` take [`OutputFormat::Table`], `Tsv`, `Csv`, `Json`, `Xml`; `CONSTRUCT` and
+    /// `DESCRIBE` take `NTriples` and `Turtle` (a table format writes N-Triples).
+    ///
+    /// # Errors
+    /// As [`Database::query`]; a format that does not fit the form; `out` fails.
+    pub fn write(
+        &self,
+        text: &str,
+        options: &QueryOptions,
+        format: OutputFormat,
+        out: &mut dyn Write,
+    ) -> Result<Written> {
+        let prepared = self.prepare_with(text, options)?;
+        prepared.write_with(options, format, out)
+    }
+}
+
+impl crate::Prepared {
+    /// Runs the query and writes its result; see [`Database::write`].
+    ///
+    /// # Errors
+    /// As [`Database::write`].
+    pub fn write_with(
+        &self,
+        options: &QueryOptions,
+        format: OutputFormat,
+        out: &mut dyn Write,
+    ) -> Result<Written> {
+        let Form::Select(columns) = &self.query().form else {
+            return match self.run_with(options)? {
+                Answer::Boolean(value) => {
+                    let format = if format.is_for_graphs() { OutputFormat::Tsv } else { format };
+                    vervet_results::write_boolean(format, value, out)?;
+                    Ok(Written { rows: 1 })
+                }
+                Answer::Graph(triples) => {
+                    let format = if format.is_for_graphs() { format } else { OutputFormat::NTriples };
+                    let mut writer = GraphWriter::new(format, vervet_sparql::well_known_prefixes(), out)?;
+                    for triple in &triples {
+                        writer.triple(triple.as_ref())?;
+                    }
+                    writer.finish()?;
+                    Ok(Written { rows: triples.len() as u64 })
+                }
+                Answer::Solutions(_) => Err(Error::internal("a query that is no SELECT has solutions")),
+            };
+        };
+        if format.is_for_graphs() {
+            let message = format!("the rows of a SELECT cannot be written as {format}");
+            return Err(
+                Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")
+            );
+        }
+        let version = self.database().version();
+        let plan = self.compiled().plan(&version)?;
+        let execution = Execution { database: self.database(), version: &version, plan: &plan, options };
+        let names: Vec<&str> =
+            columns.iter().map(|column| self.query().variables[column.index()].as_str()).collect();
+        let mut writer = RowWriter::new(format, &names, out)?;
+        let mut unbound = Vec::new();
+        let mut rows = 0;
+        execution.run(&mut |evaluator, batch| {
+            unbound.resize(unbound.len().max(batch.rows), Id::UNBOUND);
+            let ids: Vec<&[Id]> = columns
+                .iter()
+                .map(|column| match batch.columns[column.index()].as_slice() {
+                    // A column that no row of the batch binds is empty.
+                    [] => &unbound[..batch.rows],
+                    ids => ids,
+                })
+                .collect();
+            writer.batch(&ids, batch.rows, &Terms(evaluator))?;
+            rows += batch.rows as u64;
+            Ok(Flow::More)
+        })?;
+        writer.finish()?;
+        Ok(Written { rows })
+    }
+}

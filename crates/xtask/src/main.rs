@@ -1,0 +1,83 @@
+//! The project's own chores.
+//!
+//! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest.
+//! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found.
+//! `cargo xtask tidy` checks what no lint can say.
+#![forbid(unsafe_code)]
+
+mod tidy;
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const USAGE: &str = "usage: cargo xtask ci | tidy | conformance SUITE\n";
+
+/// A step of CI: its name, its command, and environment for it.
+struct Step {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
+const fn step(name: &'static str, arguments: &'static [&'static str]) -> Step {
+    Step { name, arguments, environment: &[] }
+}
+
+const CI: [Step; 5] = [
+    step("format", &["fmt", "--all", "--", "--check"]),
+    step("lints", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    // The README's test command.
+    step("tests", &["test"]),
+    Step {
+        name: "documentation",
+        arguments: &["doc", "--workspace", "--no-deps", "--quiet"],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+    },
+    step(
+        "benchmarks' self-checks",
+        &["run", "--release", "--quiet", "-p", "vervet-bench", "--", "self-check"],
+    ),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments.as_slice() {
+        ["ci"] => ci(),
+        ["tidy"] => tidy::tidy(),
+        ["conformance", suite @ ..] => {
+            let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--"];
+            cargo(&[&run, suite].concat(), &[])
+        }
+        _ => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn ci() -> Result<(), String> {
+    println!("== tidy");
+    tidy::tidy()?;
+    for step in &CI {
+        println!("== {}: cargo {}", step.name, step.arguments.join(" "));
+        let start = Instant::now();
+        cargo(step.arguments, step.environment)?;
+        println!("== {}: {:.0} s", step.name, start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .status()
+        .map_err(|error| format!("could not start cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("failed: cargo {}", arguments.join(" "))) }
+}

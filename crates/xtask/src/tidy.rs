@@ -1,0 +1,93 @@
+//! What no lint says: headers, the size of files, dependencies that point down.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a source file. A file that grows past it is more than one idea.
+const LINES_MAX: usize = 900;
+
+/// Crates from the ground up. A crate may depend on crates before it only.
+const LAYERS: [&str; 20] = [
+    "vervet-model",
+    "vervet-env",
+    "vervet-codec",
+    "vervet-snapshot",
+    "vervet-testkit",
+    "vervet-algebra",
+    "vervet-generate",
+    "vervet-dictionary",
+    "vervet-store",
+    "vervet-load",
+    "vervet-expression",
+    "vervet-results",
+    "vervet-kernel",
+    "vervet-planner",
+    "vervet-sparql",
+    "vervet-graph",
+    "vervet",
+    "vervet-cli",
+    "vervet-conformance",
+    "vervet-bench",
+];
+
+pub(crate) fn tidy() -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut problems = Vec::new();
+    let mut files = Vec::new();
+    collect(&root.join("crates"), &mut files)?;
+    for file in &files {
+        let text = fs::read_to_string(file)
+            .map_err(|error| format!("could not read {}: {error}", file.display()))?;
+        let name = file.strip_prefix(&root).unwrap_or(file).display().to_string();
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("rs") => source(&name, &text, &mut problems),
+            Some("toml") => manifest(&name, &text, &mut problems),
+            _ => {}
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let problem = |error| format!("could not list {}: {error}", directory.display());
+    for entry in fs::read_dir(directory).map_err(problem)? {
+        let path = entry.map_err(problem)?.path();
+        if path.is_dir() && !path.ends_with("target") {
+            collect(&path, files)?;
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn source(name: &str, text: &str, problems: &mut Vec<String>) {
+    if !text.starts_with("//!") {
+        problems.push(format!("{name}: no header (a //! comment that lets a reader predict the code)"));
+    }
+    let lines = text.lines().count();
+    if lines > LINES_MAX {
+        problems.push(format!("{name}: {lines} lines; is it still one idea?"));
+    }
+}
+
+fn manifest(name: &str, text: &str, problems: &mut Vec<String>) {
+    let Some(package) = text.lines().find_map(|line| line.strip_prefix("name = ")) else { return };
+    let package = package.trim_matches('"');
+    let Some(layer) = LAYERS.iter().position(|other| *other == package) else {
+        if package != "xtask" {
+            problems.push(format!(
+                "{name}: {package} has no place in the list of layers (crates/xtask/src/tidy.rs)"
+            ));
+        }
+        return;
+    };
+    let dependencies =
+        text.split("[dependencies]").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap_or("");
+    for line in dependencies.lines() {
+        let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
+        if LAYERS.iter().position(|other| *other == dependency).is_some_and(|other| other >= layer) {
+            problems.push(format!("{name}: {package} depends on {dependency}, which is above it"));
+        }
+    }
+}
