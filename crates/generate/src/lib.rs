@@ -14,6 +14,7 @@ mod dataset;
 mod lubm;
 mod power_law;
 mod random;
+mod small;
 
 pub use dataset::RandomDataset;
 pub use lubm::{LubmStatistics, generate_lubm};

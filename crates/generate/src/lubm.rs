@@ -24,14 +24,16 @@
 //! 1. No statement is written twice.
 //! 2. The type of a university is written where it is first named.
 //! # Cost
-//! Some 6 M statements/s on one core (2.3 GHz), bound by copying text; memory is one department and one bit
-//! for each of the 1,000 universities.
+//! Bound by copying text: 40 universities, 5.46 M statements and 940 MB, took 0.11 s into a null device and
+//! 0.53 s into a file (one thread, AMD EPYC, 2026-11-20). Memory is one department, a buffer, and one byte for each of
+//! the 1,000 universities.
 //! # Source
 //! The published data profile of the Univ-Bench Artificial data generator: Guo, Pan, Heflin, "LUBM: A
 //! Benchmark for OWL Knowledge Base Systems", J. Web Semantics 3(2-3), 2005, section 3. Written from the
 //! profile. Different: no file per department, no ontology import statements, no repetition.
 
 use crate::Random;
+use crate::small::{Digits, Distinct};
 use std::io::{self, Write};
 
 /// Degrees come from this many universities.
@@ -452,73 +454,10 @@ impl Department {
     }
 }
 
-/// Up to five different numbers below a bound.
-struct Distinct {
-    numbers: [u32; 5],
-    count: usize,
-}
-
-impl Distinct {
-    #[inline]
-    fn choose(count: std::ops::RangeInclusive<u32>, bound: u32, random: &mut Random) -> Self {
-        let wanted = random.between(count).min(bound) as usize;
-        let mut chosen = Self { numbers: [0; 5], count: 0 };
-        while chosen.count < wanted {
-            let number = random.below(bound);
-            if !chosen.numbers().contains(&number) {
-                chosen.numbers[chosen.count] = number;
-                chosen.count += 1;
-            }
-        }
-        chosen
-    }
-
-    #[inline]
-    fn numbers(&self) -> &[u32] {
-        &self.numbers[..self.count]
-    }
-}
-
-/// A number written out.
-#[derive(Clone, Copy)]
-struct Digits {
-    bytes: [u8; 10],
-    start: usize,
-}
-
-impl Digits {
-    #[inline]
-    fn new(mut number: u32) -> Self {
-        let mut digits = Self { bytes: [b'0'; 10], start: 10 };
-        loop {
-            digits.start -= 1;
-            digits.bytes[digits.start] = DIGITS[(number % 10) as usize];
-            number /= 10;
-            if number == 0 {
-                return digits;
-            }
-        }
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
-}
-
-const DIGITS: &[u8; 10] = b"0123456789";
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashSet;
-
-    #[test]
-    fn numbers_are_written_out() {
-        for number in [0, 7, 10, 99, 100, 256, 1000, 65536, u32::MAX] {
-            assert_eq!(Digits::new(number).bytes(), number.to_string().as_bytes());
-        }
-    }
 
     /// The same arguments give the same bytes, another seed others; nothing is written twice; the
     /// statistics are right.

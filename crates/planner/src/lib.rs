@@ -60,11 +60,21 @@ pub struct PlanOptions {
     pub known_counts: bool,
     /// States kept for each number of patterns; `None`: by the number of patterns.
     pub beam: Option<usize>,
+    /// Rows from which on exploration is compared with a run of its own and a hash join. Below, comparing
+    /// takes longer than either.
+    pub compare_from_rows: f64,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self { reorder: true, intersect: true, inference: true, known_counts: true, beam: None }
+        Self {
+            reorder: true,
+            intersect: true,
+            inference: true,
+            known_counts: true,
+            beam: None,
+            compare_from_rows: 64.0,
+        }
     }
 }
 

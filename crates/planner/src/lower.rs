@@ -24,8 +24,9 @@ use vervet_kernel::plan::{JoinKind, Pipeline, Step};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
-/// Rows below which alternatives are not even compared.
-const FEW_ROWS: f64 = 64.0;
+/// Alternatives that are planned in full to compare them, in one query. Each of them plans everything
+/// inside it again, so without a bound deep nesting would take exponential time.
+const ALTERNATIVES_MAX: usize = 128;
 
 /// What all parts of a query share while it is planned.
 pub(crate) struct Planner<'a> {
@@ -38,6 +39,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) computed: Vec<Term>,
     /// Statistics of predicates that have been looked at.
     pub(crate) sides: Vec<(Id, [Option<Side<'a>>; 2])>,
+    /// How many more alternatives may be compared.
+    alternatives: usize,
     /// Solutions that an order directly below a slice has to keep.
     limit: Option<usize>,
 }
@@ -56,6 +59,7 @@ impl<'a> Planner<'a> {
             parameters,
             computed: Vec::new(),
             sides: Vec::new(),
+            alternatives: ALTERNATIVES_MAX,
             limit: None,
         }
     }
@@ -96,9 +100,16 @@ impl<'a> Planner<'a> {
         let connects = || !flow.certain.clone().intersection(&possible(node)).is_empty();
         if matches!(node, Node::Patterns(_) | Node::Values { .. })
             || flow.unit
-            || flow.rows < FEW_ROWS && connects()
+            || flow.rows < self.options.compare_from_rows && connects()
         {
             return self.lower(node, flow, needed, filters);
+        }
+        if !self.may_compare(2) {
+            return if connects() {
+                self.lower(node, flow, needed, filters)
+            } else {
+                self.join_alone(node, flow, needed, filters)
+            };
         }
         // Exploration from many rows against one run of its own and a hash join.
         let mut lateral = flow.clone();
@@ -107,6 +118,15 @@ impl<'a> Planner<'a> {
         self.join_alone(node, &mut alone, needed, filters)?;
         *flow = if alone.cost < lateral.cost { alone } else { lateral };
         Ok(())
+    }
+
+    /// Whether `count` alternatives may still be planned; if so, they are counted.
+    fn may_compare(&mut self, count: usize) -> bool {
+        let may = self.alternatives >= count;
+        if may {
+            self.alternatives -= count;
+        }
+        may
     }
 
     fn is_lateral_in(&self, node: &Node, flow: &Flow) -> bool {
@@ -298,7 +318,8 @@ impl<'a> Planner<'a> {
             let at = joined.iter().take_while(|one| matches!(one, Joined::Node(Node::Values { .. }))).count();
             joined.insert(at, Joined::Patterns(&patterns));
         }
-        if joined.len() > 1 && joined.len() <= 3 && self.options.reorder {
+        let orders = [0, 0, 2, 6].get(joined.len()).copied().unwrap_or(0);
+        if orders > 0 && self.options.reorder && self.may_compare(orders) {
             let mut best: Option<(f64, Flow, Vec<Conjunct>)> = None;
             for order in permutations(joined.len()) {
                 let (mut flow, mut filters) = (flow.clone(), filters.clone());
@@ -390,7 +411,7 @@ impl<'a> Planner<'a> {
             let row = self.new_variable()?;
             let rows = inner.rows.max(flow.rows);
             outer.push(Step::Optional { inner: Pipeline { steps: inner.steps }, row }, rows);
-            if connects && flow.rows < FEW_ROWS || flow.unit {
+            if flow.unit || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2)) {
                 *flow = outer;
                 return Ok(());
             }

@@ -191,3 +191,28 @@ fn parameters_are_bound_from_the_start() {
     query.parameters = vec![s];
     check(&query, &["├─ expand ?s ─:knows→ ?o", "└─ expand ?o ─:lives→ ?c"]);
 }
+
+/// Every level could be planned as an exploration or alone: without a bound that is 2^30 plans.
+#[test]
+fn deep_nesting_is_planned_in_reasonable_time() {
+    let mut text = String::new();
+    for at in 0..3_000 {
+        text.push_str(&format!("v{at} p v{} . ", (at + 7) % 3_000));
+    }
+    let graph = graph(&text);
+    for union in [false, true] {
+        let mut names = Names::default();
+        let mut root = names.node("?a p ?b");
+        for _ in 0..30 {
+            let left = Box::new(names.node("?a p ?b"));
+            root = if union {
+                Node::Join(vec![Node::Union(vec![*left, root]), names.node("?b p ?c")])
+            } else {
+                Node::LeftJoin { left, right: Box::new(root), condition: None }
+            };
+        }
+        let start = std::time::Instant::now();
+        shape(&names.select(&["a", "b"], root), &graph);
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+}

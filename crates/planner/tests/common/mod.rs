@@ -1,6 +1,7 @@
 //! What the planner's tests share: a small notation for patterns, graphs to plan for, and two slow and
 //! obvious evaluators, one for the algebra and one for plans, that must agree.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "the example that measures planning uses it as well")]
 
 pub mod algebra;
 pub mod run;
