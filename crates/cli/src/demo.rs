@@ -188,7 +188,7 @@ fn typed(graph: &Graph<'_>, paint: &Paint, first: usize, out: &mut Output) -> Ou
     let elapsed = started.elapsed();
     let mut table = Table::new(&[">flights", ">airports", "for example"]);
     for (flights, (airports, example)) in (1..).zip(rounds) {
-        table.row([flights.to_string(), airports.to_string(), city(graph, example)?]);
+        table.row([flights.to_string(), output::count(airports as u64), city(graph, example)?]);
     }
     table.write("", out)?;
     writeln!(out, "{}", paint.time(elapsed))?;
