@@ -56,7 +56,9 @@ fn stages<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
 fn grouped_after(step: &Step, first: bool, before: Option<Variable>) -> Option<Variable> {
     match step {
         Step::Scan { key, .. } if first => Some(*key),
-        Step::Expand { key: Operand::Constant(_), access, neighbour } if first && !access.parallel => *neighbour,
+        Step::Expand { key: Operand::Constant(_), access, neighbour } if first && !access.parallel => {
+            *neighbour
+        }
         // These make of each row rows that follow each other, and keep the order of the rows.
         Step::Scan { .. }
         | Step::Expand { .. }
@@ -274,21 +276,10 @@ fn intersect_kernel<'a>(
     let mut at_work = Vec::with_capacity(legs.len());
     for leg in legs {
         let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(Nothing)) };
-        at_work.push(intersect::IntersectLeg::new(segment, filter, leg.key));
+        let reverse = run.snapshot.segment(leg.access.predicate, leg.access.direction.reverse())?;
+        at_work.push(intersect::IntersectLeg::new(segment, reverse, filter, leg.key));
     }
-    Ok(Box::new(intersect::Intersect {
-        target,
-        legs: at_work,
-        count_only,
-        keep,
-        marks: intersect::Marks::default(),
-        rows: Vec::new(),
-        found: Vec::new(),
-        common: Vec::new(),
-        counts: Vec::new(),
-        selection: Vec::new(),
-        out: Batch::new(run.variables),
-    }))
+    Ok(Box::new(intersect::Intersect::new(target, at_work, count_only, keep, run.variables)))
 }
 
 fn accumulators<'a>(aggregate: &Aggregate, carried: &[Variable], run: &Run<'a>) -> Result<Accumulators<'a>> {

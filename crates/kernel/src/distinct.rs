@@ -119,7 +119,8 @@ impl GroupedDistinct {
         }
         let id = batch.value(self.other, row);
         if id.is_vertex()
-            && let Some(seen) = usize::try_from(id.payload()).ok().and_then(|number| self.stamps.get_mut(number))
+            && let Some(seen) =
+                usize::try_from(id.payload()).ok().and_then(|number| self.stamps.get_mut(number))
         {
             let new = *seen != self.stamp;
             *seen = self.stamp;

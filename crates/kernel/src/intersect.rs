@@ -1,15 +1,18 @@
 //! Intersect: the vertices that are neighbours in every leg, for each row.
 //!
 //! One variable at a time over sorted adjacencies makes cyclic patterns worst-case optimal: the work for a
-//! row is bounded by its adjacencies, never by the product of two.
+//! row is bounded by its shortest adjacency, never by the product of two.
 //! # Shape
-//! Rows come grouped by the variables bound first, so the keys of a leg come in runs. The leg with the
-//! fewest runs is *marked*: its adjacency is a set of bits, made once for each run, also across batches.
-//! The other legs are expanded a block of rows at a time, in one call, so that their cache misses overlap;
-//! their lists are intersected pairwise, shortest first, and what is left is looked up in the bits.
+//! Rows come grouped by the variables bound first, so the keys of a leg come in runs. The leg with the most
+//! runs is the *last*; the intersection of the others, the *prefix*, is kept as long as their keys stay, also
+//! across batches. For each batch the cheaper of two ways is taken:
+//! * *probe*: each vertex of the prefix is checked in the last leg, in its cheaper direction, a thousand
+//!   pairs in one call;
+//! * *list*: the last leg is expanded, a block of rows in one call, and its entries are looked up in the prefix
+//!   as a set of bits (where the prefix stays for some rows) or merged with it.
 //! # Cost
-//! For a row of a triangle: the entries of the unmarked leg, some 1.5 ns each. Memory: `vertices / 8` bytes,
-//! and [`BLOCK_ENTRIES`] entries or the longest adjacency for each leg.
+//! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns. Memory:
+//! `vertices / 8` bytes, [`BLOCK_ENTRIES`] entries or the longest adjacency for each leg.
 //! # Source
 //! H. Ngo, E. Porat, C. Ré, A. Rudra, "Worst-case optimal join algorithms", JACM 2018; T. Veldhuizen,
 //! "Leapfrog Triejoin", ICDT 2014. Different: candidates are intersected whole for each row, not leapt
@@ -20,108 +23,106 @@ use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::Operand;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
-/// Entries of a leg that are expanded at a time, unless one row has more: 512 KiB.
-const BLOCK_ENTRIES: u64 = 1 << 16;
+/// Entries of a leg that are expanded at a time, unless one row has more: 128 KiB.
+const BLOCK_ENTRIES: u64 = 1 << 14;
 
-/// Rows for each run from which on a leg is worth marking.
-const RUN_ROWS_MIN: usize = 3;
+/// Rows for each run of the prefix from which on it is worth marking.
+const MARK_ROWS_MIN: usize = 3;
+
+/// What an entry costs that is listed, in ns; see the header.
+const LIST_ENTRY_NS: f64 = 3.0;
+/// What a check costs: so much, and so much more for each halving of its list.
+const PROBE_NS: f64 = 8.0;
+const PROBE_HALVING_NS: f64 = 3.0;
 
 pub(crate) struct IntersectLeg<'a> {
     pub segment: &'a dyn Segment,
+    /// The same entries by their other end.
+    pub reverse: Option<&'a dyn Segment>,
     pub filter: EntryFilter,
     pub key: Operand,
-    /// The keys of a batch without immediate repetition.
-    runs: Vec<Id>,
-    /// For each row its position in `runs`.
-    run_of_row: Vec<u32>,
-    /// For each run its degree.
+    /// For each row its key.
+    keys: Vec<Id>,
+    /// How often the key changes.
+    runs: usize,
+    /// For each row its degree.
     degrees: Vec<u64>,
-    /// The adjacencies of the runs of a block, one after the other, and where each ends.
-    entries: Expansion,
-    ends: Vec<usize>,
-    /// The run that `ends[0]` belongs to.
-    first_run: usize,
 }
 
 impl<'a> IntersectLeg<'a> {
-    pub(crate) fn new(segment: &'a dyn Segment, filter: EntryFilter, key: Operand) -> Self {
-        Self {
-            segment,
-            filter,
-            key,
-            runs: Vec::new(),
-            run_of_row: Vec::new(),
-            degrees: Vec::new(),
-            entries: Expansion::default(),
-            ends: Vec::new(),
-            first_run: 0,
-        }
+    pub(crate) fn new(
+        segment: &'a dyn Segment,
+        reverse: Option<&'a dyn Segment>,
+        filter: EntryFilter,
+        key: Operand,
+    ) -> Self {
+        Self { segment, reverse, filter, key, keys: Vec::new(), runs: 0, degrees: Vec::new() }
     }
 
-    /// Works out the runs of a batch and their degrees.
     fn start(&mut self, batch: &Batch) -> Result<()> {
-        self.runs.clear();
-        self.run_of_row.clear();
-        for row in 0..batch.rows {
-            let key = match self.key {
-                Operand::Constant(id) => id,
-                Operand::Variable(variable) => batch.value(variable, row),
-            };
-            if self.runs.last() != Some(&key) {
-                self.runs.push(key);
-            }
-            self.run_of_row.push(u32::try_from(self.runs.len() - 1).unwrap_or(u32::MAX));
+        self.keys.clear();
+        match self.key {
+            Operand::Constant(id) => self.keys.resize(batch.rows, id),
+            Operand::Variable(variable) => self.keys.extend_from_slice(&batch.columns[variable.index()]),
         }
-        self.segment.degrees(&self.runs, self.filter, &mut self.degrees)
+        self.runs = self.keys.chunk_by(|a, b| a == b).count();
+        self.segment.degrees(&self.keys, self.filter, &mut self.degrees)
     }
 
-    fn degree(&self, row: usize) -> u64 {
-        self.degrees[self.run_of_row[row] as usize]
+    /// Whether a check in the other direction is cheaper, and what a check costs in ns.
+    fn probe(&self) -> (bool, f64) {
+        let cost = |segment: &dyn Segment| {
+            let statistics = segment.statistics();
+            let degree = statistics.entries as f64 / statistics.keys.max(1) as f64;
+            PROBE_NS + PROBE_HALVING_NS * degree.max(1.0).log2()
+        };
+        let forward = cost(self.segment);
+        match self.reverse.map(cost) {
+            Some(reverse) if reverse < forward => (true, reverse),
+            _ => (false, forward),
+        }
     }
+}
 
-    /// Expands the runs of the rows `first..end`.
-    fn load(&mut self, first: usize, end: usize) -> Result<()> {
-        let (from, to) = (self.run_of_row[first] as usize, self.run_of_row[end - 1] as usize + 1);
-        let total: u64 = self.degrees[from..to].iter().sum();
-        self.entries.clear();
-        self.entries.capacity = usize::try_from(total).unwrap_or(usize::MAX);
-        let mut cursor = Cursor::default();
-        self.segment.expand(&self.runs[from..to], self.filter, &mut cursor, &mut self.entries)?;
-        self.first_run = from;
-        self.ends.clear();
-        // What `expand` lists is what `degrees` counts, key by key.
-        let mut end = 0;
-        self.ends.extend(self.degrees[from..to].iter().map(|&degree| {
-            end += usize::try_from(degree).unwrap_or(usize::MAX);
-            end
-        }));
+/// The intersection of all legs but the last, for as long as their keys stay.
+#[derive(Default)]
+pub(crate) struct Prefix {
+    /// Leg and key of each.
+    of: Vec<(usize, Id)>,
+    list: Vec<Id>,
+    scratch: Vec<Id>,
+    /// `list` as bits over vertex numbers, if marked.
+    words: Vec<u64>,
+    is_marked: bool,
+}
+
+impl Prefix {
+    fn load(&mut self, legs: &[IntersectLeg<'_>], order: &[usize], row: usize) -> Result<()> {
+        let same = self.of.len() == order.len()
+            && order.iter().zip(&self.of).all(|(&leg, &of)| of == (leg, legs[leg].keys[row]));
+        if same {
+            return Ok(());
+        }
+        self.unmark();
+        self.of.clear();
+        self.list.clear();
+        for (at, &leg) in order.iter().enumerate() {
+            let leg_at_work = &legs[leg];
+            let target = if at == 0 { &mut self.list } else { &mut self.scratch };
+            target.clear();
+            leg_at_work.segment.neighbours(leg_at_work.keys[row], leg_at_work.filter, target)?;
+            if at > 0 {
+                retain_common(&mut self.list, &self.scratch);
+            }
+        }
+        self.of.extend(order.iter().map(|&leg| (leg, legs[leg].keys[row])));
         Ok(())
     }
 
-    /// The loaded adjacency of a row.
-    fn neighbours(&self, row: usize) -> &[Id] {
-        let run = self.run_of_row[row] as usize - self.first_run;
-        let start = if run == 0 { 0 } else { self.ends[run - 1] };
-        self.entries.neighbours.get(start..self.ends[run]).unwrap_or_default()
-    }
-}
-
-/// The adjacency of one key as bits over vertex numbers.
-#[derive(Default)]
-pub(crate) struct Marks {
-    words: Vec<u64>,
-    /// Of which leg and key.
-    of: Option<(usize, Id)>,
-    /// What is marked, to unmark it.
-    list: Vec<Id>,
-}
-
-impl Marks {
-    fn mark(&mut self, leg: usize, legs: &[IntersectLeg<'_>], row: usize, run: &Run<'_>) -> Result<()> {
-        let key = legs[leg].runs[legs[leg].run_of_row[row] as usize];
-        if self.of == Some((leg, key)) {
+    fn mark(&mut self, run: &Run<'_>) -> Result<()> {
+        if self.is_marked {
             return Ok(());
         }
         if self.words.is_empty() {
@@ -129,31 +130,44 @@ impl Marks {
             run.control.grow(8 * words)?;
             self.words.resize(usize::try_from(words).unwrap_or(0), 0);
         }
-        for id in &self.list {
-            if let Some(word) = word_of(*id).and_then(|word| self.words.get_mut(word)) {
-                *word = 0;
-            }
-        }
-        self.of = None;
-        self.list.clear();
-        legs[leg].segment.neighbours(key, legs[leg].filter, &mut self.list)?;
-        for id in &self.list {
-            if let Some(word) = word_of(*id).and_then(|word| self.words.get_mut(word)) {
+        for &id in &self.list {
+            if let Some(word) = self.words.get_mut(word_of(id)) {
                 *word |= 1 << (id.payload() % 64);
             }
         }
-        self.of = Some((leg, key));
+        self.is_marked = true;
         Ok(())
     }
 
-    fn contains(&self, id: Id) -> bool {
-        let word = word_of(id).and_then(|word| self.words.get(word)).copied().unwrap_or(0);
+    fn unmark(&mut self) {
+        if self.is_marked {
+            for &id in &self.list {
+                if let Some(word) = self.words.get_mut(word_of(id)) {
+                    *word = 0;
+                }
+            }
+            self.is_marked = false;
+        }
+    }
+
+    fn has_mark(&self, id: Id) -> bool {
+        let word = self.words.get(word_of(id)).copied().unwrap_or(0);
         word >> (id.payload() % 64) & 1 == 1
     }
 }
 
-fn word_of(vertex: Id) -> Option<usize> {
-    usize::try_from(vertex.payload() / 64).ok().filter(|_| vertex.is_vertex())
+/// Of a vertex; only legs without other neighbours are marked.
+fn word_of(vertex: Id) -> usize {
+    usize::try_from(vertex.payload() / 64).unwrap_or(usize::MAX)
+}
+
+/// Pairs to be checked in the last leg.
+#[derive(Default)]
+pub(crate) struct Pairs {
+    rows: Vec<u32>,
+    candidates: Vec<Id>,
+    keys: Vec<Id>,
+    hits: Vec<u32>,
 }
 
 pub(crate) struct Intersect<'a> {
@@ -161,7 +175,9 @@ pub(crate) struct Intersect<'a> {
     pub legs: Vec<IntersectLeg<'a>>,
     pub count_only: bool,
     pub keep: Keep,
-    pub marks: Marks,
+    pub prefix: Prefix,
+    pub pairs: Pairs,
+    pub entries: Expansion,
     pub rows: Vec<u32>,
     pub found: Vec<Id>,
     pub common: Vec<Id>,
@@ -171,65 +187,28 @@ pub(crate) struct Intersect<'a> {
 }
 
 impl<'a> Intersect<'a> {
-    /// The leg to mark, if one is worth it: vertices only, and long runs.
-    fn leg_to_mark(&self, rows: usize) -> Option<usize> {
-        (0..self.legs.len())
-            .filter(|&leg| self.legs[leg].segment.statistics().vertices_only)
-            .min_by_key(|&leg| self.legs[leg].runs.len())
-            .filter(|&leg| self.legs[leg].runs.len() * RUN_ROWS_MIN <= rows)
-    }
-
-    /// The end of a block of rows that starts with `first`: as many rows as have few enough entries.
-    fn block_end(&self, first: usize, rows: usize, marked: Option<usize>) -> usize {
-        let mut totals = vec![0_u64; self.legs.len()];
-        for row in first..rows {
-            for (leg, total) in totals.iter_mut().enumerate() {
-                let runs = &self.legs[leg].run_of_row;
-                if Some(leg) != marked && (row == first || runs[row] != runs[row - 1]) {
-                    *total += self.legs[leg].degree(row);
-                }
-            }
-            if row > first && totals.iter().any(|&total| total > BLOCK_ENTRIES) {
-                return row;
-            }
+    pub(crate) fn new(
+        target: Variable,
+        legs: Vec<IntersectLeg<'a>>,
+        count_only: bool,
+        keep: Keep,
+        variables: usize,
+    ) -> Self {
+        Self {
+            target,
+            legs,
+            count_only,
+            keep,
+            prefix: Prefix::default(),
+            pairs: Pairs::default(),
+            entries: Expansion::default(),
+            rows: Vec::new(),
+            found: Vec::new(),
+            common: Vec::new(),
+            counts: Vec::new(),
+            selection: Vec::new(),
+            out: Batch::new(variables),
         }
-        rows
-    }
-
-    /// Fills `common` with the intersection for a row whose legs are loaded.
-    fn intersect(&mut self, row: usize, marked: Option<usize>) {
-        self.common.clear();
-        let mut shortest: Option<usize> = None;
-        for leg in (0..self.legs.len()).filter(|&leg| Some(leg) != marked) {
-            if shortest.is_none_or(|other| self.legs[leg].degree(row) < self.legs[other].degree(row)) {
-                shortest = Some(leg);
-            }
-        }
-        let Some(shortest) = shortest else { return };
-        let neighbours = self.legs[shortest].neighbours(row);
-        if marked.is_some() {
-            let marks = &self.marks;
-            self.common.extend(neighbours.iter().copied().filter(|&id| marks.contains(id)));
-        } else {
-            self.common.extend_from_slice(neighbours);
-        }
-        for leg in 0..self.legs.len() {
-            if leg != shortest && Some(leg) != marked {
-                retain_common(&mut self.common, self.legs[leg].neighbours(row));
-            }
-        }
-        // Statements of several graphs repeat a neighbour.
-        if self.legs[shortest].filter.graph == GraphFilter::Any
-            || self.legs[shortest].filter.graph == GraphFilter::AnyNamed
-        {
-            self.common.dedup();
-        }
-    }
-
-    /// How many there are for a row of two legs of which one is marked.
-    fn count_marked(&self, row: usize, marked: usize) -> u64 {
-        let neighbours = self.legs[1 - marked].neighbours(row);
-        neighbours.iter().map(|&id| u64::from(self.marks.contains(id))).sum()
     }
 
     fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
@@ -240,16 +219,143 @@ impl<'a> Intersect<'a> {
         next.push(&mut self.out)
     }
 
-    /// Takes `common` over into the rows found.
-    fn take_common(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        let mut done = 0;
-        while done < self.common.len() {
-            let take = (BATCH_ROWS - self.rows.len()).min(self.common.len() - done);
-            let row = u32::try_from(row).unwrap_or(u32::MAX);
-            self.rows.resize(self.rows.len() + take, row);
-            self.found.extend_from_slice(&self.common[done..done + take]);
-            done += take;
-            if self.rows.len() == BATCH_ROWS && self.flush(batch, next)? == Flow::Done {
+    /// Takes one row and vertex over into the rows found.
+    fn add(&mut self, batch: &Batch, row: u32, id: Id, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.rows.push(row);
+        self.found.push(id);
+        if self.rows.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
+    }
+
+    /// Whether a row has an empty adjacency.
+    fn is_barren(&self, row: usize) -> bool {
+        self.legs.iter().any(|leg| leg.degrees[row] == 0)
+    }
+
+    fn by_probing(
+        &mut self,
+        batch: &Batch,
+        order: &[usize],
+        last: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        for row in 0..batch.rows {
+            if self.is_barren(row) {
+                continue;
+            }
+            self.prefix.load(&self.legs, order, row)?;
+            let mut done = 0;
+            while done < self.prefix.list.len() {
+                let take = (BATCH_ROWS - self.pairs.rows.len()).min(self.prefix.list.len() - done);
+                let number = u32::try_from(row).unwrap_or(u32::MAX);
+                self.pairs.rows.resize(self.pairs.rows.len() + take, number);
+                self.pairs.candidates.extend_from_slice(&self.prefix.list[done..done + take]);
+                done += take;
+                if self.pairs.rows.len() == BATCH_ROWS && self.probe(batch, last, next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        self.probe(batch, last, next)
+    }
+
+    /// Checks the pairs at hand in the last leg.
+    fn probe(&mut self, batch: &Batch, last: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        next.run().control.check()?;
+        let leg = &self.legs[last];
+        let pairs = &mut self.pairs;
+        pairs.keys.clear();
+        pairs.keys.extend(pairs.rows.iter().map(|&row| leg.keys[row as usize]));
+        pairs.hits.clear();
+        match leg.reverse {
+            Some(reverse) if leg.probe().0 => {
+                reverse.check(&pairs.candidates, &pairs.keys, leg.filter, &mut pairs.hits)?;
+            }
+            _ => leg.segment.check(&pairs.keys, &pairs.candidates, leg.filter, &mut pairs.hits)?,
+        }
+        for at in 0..self.pairs.hits.len() {
+            let hit = self.pairs.hits[at] as usize;
+            let (row, id) = (self.pairs.rows[hit], self.pairs.candidates[hit]);
+            if self.count_only {
+                self.counts[row as usize] += 1;
+            } else if self.add(batch, row, id, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        self.pairs.rows.clear();
+        self.pairs.candidates.clear();
+        Ok(Flow::More)
+    }
+
+    fn by_listing(
+        &mut self,
+        batch: &Batch,
+        order: &[usize],
+        last: usize,
+        marks: bool,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut first = 0;
+        while first < batch.rows {
+            next.run().control.check()?;
+            let leg = &self.legs[last];
+            let mut total = leg.degrees[first];
+            let mut end = first + 1;
+            while end < batch.rows && total + leg.degrees[end] <= BLOCK_ENTRIES {
+                total += leg.degrees[end];
+                end += 1;
+            }
+            self.entries.clear();
+            self.entries.capacity = usize::try_from(total).unwrap_or(usize::MAX);
+            let mut cursor = Cursor::default();
+            leg.segment.expand(&leg.keys[first..end], leg.filter, &mut cursor, &mut self.entries)?;
+            let mut at = 0;
+            for row in first..end {
+                let start = at;
+                let offset = u32::try_from(row - first).unwrap_or(u32::MAX);
+                at += self.entries.rows[at..].partition_point(|&other| other == offset);
+                if start < at
+                    && !self.is_barren(row)
+                    && self.list(batch, order, (row, start..at), marks, next)? == Flow::Done
+                {
+                    return Ok(Flow::Done);
+                }
+            }
+            first = end;
+        }
+        Ok(Flow::More)
+    }
+
+    /// Intersects the prefix of a row with its listed entries.
+    fn list(
+        &mut self,
+        batch: &Batch,
+        order: &[usize],
+        (row, entries): (usize, std::ops::Range<usize>),
+        marks: bool,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        self.prefix.load(&self.legs, order, row)?;
+        let entries = &self.entries.neighbours[entries];
+        if marks {
+            self.prefix.mark(next.run())?;
+            let prefix = &self.prefix;
+            if self.count_only {
+                self.counts[row] = entries.iter().map(|&id| u64::from(prefix.has_mark(id))).sum();
+                return Ok(Flow::More);
+            }
+            self.common.clear();
+            self.common.extend(entries.iter().copied().filter(|&id| prefix.has_mark(id)));
+        } else {
+            self.common.clone_from(&self.prefix.list);
+            retain_common(&mut self.common, entries);
+            if self.count_only {
+                self.counts[row] = self.common.len() as u64;
+                return Ok(Flow::More);
+            }
+        }
+        let number = u32::try_from(row).unwrap_or(u32::MAX);
+        for at in 0..self.common.len() {
+            if self.add(batch, number, self.common[at], next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
         }
@@ -264,42 +370,27 @@ impl<'a> Kernel<'a> for Intersect<'a> {
         }
         self.rows.clear();
         self.found.clear();
+        self.pairs.rows.clear();
+        self.pairs.candidates.clear();
         self.counts.clear();
-        let marked = self.leg_to_mark(batch.rows);
-        let plain = self.legs.iter().all(|leg| {
-            matches!(leg.filter.graph, GraphFilter::Default | GraphFilter::Named(_)) && !leg.filter.parallel
-        });
-        let mut first = 0;
-        while first < batch.rows {
-            next.run().control.check()?;
-            let end = self.block_end(first, batch.rows, marked);
-            for (leg, at) in self.legs.iter_mut().zip(0..) {
-                if Some(at) != marked {
-                    leg.load(first, end)?;
-                }
-            }
-            for row in first..end {
-                if self.legs.iter().any(|leg| leg.degree(row) == 0) {
-                    self.counts.push(0);
-                    continue;
-                }
-                if let Some(leg) = marked {
-                    self.marks.mark(leg, &self.legs, row, next.run())?;
-                }
-                match marked {
-                    Some(marked) if self.count_only && plain && self.legs.len() == 2 => {
-                        self.counts.push(self.count_marked(row, marked));
-                    }
-                    _ => {
-                        self.intersect(row, marked);
-                        self.counts.push(self.common.len() as u64);
-                        if !self.count_only && self.take_common(batch, row, next)? == Flow::Done {
-                            return Ok(Flow::Done);
-                        }
-                    }
-                }
-            }
-            first = end;
+        self.counts.resize(batch.rows, 0);
+        let mut order: Vec<usize> = (0..self.legs.len()).collect();
+        order.sort_by_key(|&leg| self.legs[leg].runs);
+        let Some(last) = order.pop() else { return Ok(Flow::More) };
+        let prefix_runs: usize = order.iter().map(|&leg| self.legs[leg].runs).max().unwrap_or(1);
+        let prefix_of = |row: usize| order.iter().map(|&leg| self.legs[leg].degrees[row]).min().unwrap_or(0);
+        let probed: u64 = (0..batch.rows).map(prefix_of).sum();
+        let listed: u64 = self.legs[last].degrees.iter().sum();
+        let flow = if probed as f64 * self.legs[last].probe().1 < listed as f64 * LIST_ENTRY_NS {
+            self.by_probing(batch, &order, last, next)?
+        } else {
+            let vertices = |leg: &usize| self.legs[*leg].segment.statistics().vertices_only;
+            let marks =
+                prefix_runs * MARK_ROWS_MIN <= batch.rows && order.iter().all(vertices) && vertices(&last);
+            self.by_listing(batch, &order, last, marks, next)?
+        };
+        if flow == Flow::Done {
+            return Ok(Flow::Done);
         }
         if self.count_only {
             batch.multiply(&self.counts, &mut self.selection, &self.keep);

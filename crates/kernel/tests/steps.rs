@@ -306,12 +306,14 @@ fn distinct_pairs_that_come_in_groups() {
         let (left, right) = (&sample.entries[0], &sample.entries[1]);
         let mut expected: Vec<Vec<u64>> = Vec::new();
         for &(a, b) in left {
-            expected.extend(right.iter().filter(|entry| entry.0 == b).map(|&(_, c)| vec![a.bits(), c.bits()]));
+            expected
+                .extend(right.iter().filter(|entry| entry.0 == b).map(|&(_, c)| vec![a.bits(), c.bits()]));
         }
         expected.sort();
         expected.dedup();
         let distinct = || Step::Distinct { variables: vec![A, C] };
-        let grouped = vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, Some(C)), distinct()];
+        let grouped =
+            vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, Some(C)), distinct()];
         assert_eq!(sample.run(grouped, &[A, C]), expected, "grouped, seed {seed}");
         let backwards = vec![
             Step::Scan { access: sample.access(1, Direction::In), key: C, neighbour: Some(B) },

@@ -3,8 +3,8 @@
 //! The consumer owns this trait (the loader asks for what it needs) and storage implements it in a few
 //! lines, so the loader knows no storage.
 
-use vervet_model::{Id, LiteralKind, Result};
 pub use vervet_model::Statement;
+use vervet_model::{Id, LiteralKind, Result};
 
 /// A term in borrowed pieces, checked and unescaped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
