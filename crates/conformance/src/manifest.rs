@@ -64,7 +64,8 @@ impl File {
 
     /// The statements of a file of this format, read by the library and not by our loader.
     pub(crate) fn quads(&self, format: RdfFormat) -> Result<Vec<oxrdf::Quad>, String> {
-        let parser = RdfParser::from_format(format).with_base_iri(&self.iri).map_err(|error| error.to_string())?;
+        let parser =
+            RdfParser::from_format(format).with_base_iri(&self.iri).map_err(|error| error.to_string())?;
         let quads: Result<_, _> = parser.for_slice(&self.read()?).collect();
         quads.map_err(|error| format!("could not read {}: {error}", self.path.display()))
     }

@@ -12,6 +12,9 @@ use oxrdfio::{RdfFormat, RdfParser};
 use std::path::Path;
 use vervet::{Database, ErrorKind, Format, LoadOptions, Source};
 
+/// The loader takes another way with more than one thread.
+const THREADS: [usize; 2] = [1, 3];
+
 /// Runs the suite below `root` (the folder that holds `rdf`).
 ///
 /// # Errors
@@ -26,44 +29,46 @@ pub fn run(root: &Path, report: &mut Report) -> Result<(), String> {
 fn outcome(test: &Test) -> Outcome {
     // Kinds are named as in TestTurtleNegativeSyntax.
     let kind = test.kind.as_str();
-    let result = if kind.ends_with("NegativeSyntax") || kind.ends_with("NegativeEval") {
-        guarded(|| refused(test))
+    let check = if kind.ends_with("NegativeSyntax") || kind.ends_with("NegativeEval") {
+        refused
     } else if kind.ends_with("PositiveSyntax") {
-        guarded(|| load(test).map(drop))
+        |test: &Test, threads| load(test, threads).map(drop)
     } else if kind.starts_with("Test") && kind.ends_with("Eval") {
-        guarded(|| evaluated(test))
+        evaluated
     } else {
         return Outcome::NotRun;
     };
-    match result {
-        Ok(()) => Outcome::Passed,
-        Err(reason) => Outcome::Failed(reason),
+    for threads in THREADS {
+        if let Err(reason) = guarded(|| check(test, threads)) {
+            return Outcome::Failed(format!("with {threads} threads: {reason}"));
+        }
     }
+    Outcome::Passed
 }
 
 /// The database, or the loader's error.
-fn loaded(test: &Test) -> Result<Result<Database, vervet::Error>, String> {
+fn loaded(test: &Test, threads: usize) -> Result<Result<Database, vervet::Error>, String> {
     let file = test.action.as_ref().ok_or("the test has no document")?;
     let database = Database::in_memory();
-    let options = LoadOptions { base_iri: Some(file.iri.clone()), threads: 1, ..LoadOptions::default() };
+    let options = LoadOptions { base_iri: Some(file.iri.clone()), threads, ..LoadOptions::default() };
     let loaded = database.load(vec![Source::path(&file.path)], &options);
     Ok(loaded.map(|_| database))
 }
 
-fn load(test: &Test) -> Result<Database, String> {
-    loaded(test)?.map_err(|error| error.to_string())
+fn load(test: &Test, threads: usize) -> Result<Database, String> {
+    loaded(test, threads)?.map_err(|error| error.to_string())
 }
 
-fn refused(test: &Test) -> Result<(), String> {
-    match loaded(test)? {
+fn refused(test: &Test, threads: usize) -> Result<(), String> {
+    match loaded(test, threads)? {
         Ok(_) => Err("the document is accepted".to_owned()),
         Err(error) if error.kind() == ErrorKind::Input => Ok(()),
         Err(error) => Err(format!("refused for another reason: {error}")),
     }
 }
 
-fn evaluated(test: &Test) -> Result<(), String> {
-    let database = load(test)?;
+fn evaluated(test: &Test, threads: usize) -> Result<(), String> {
+    let database = load(test, threads)?;
     let mut exported = Vec::new();
     database.export(Format::NQuads, &mut exported).map_err(|error| error.to_string())?;
     let found: Result<Dataset, _> = RdfParser::from_format(RdfFormat::NQuads).for_slice(&exported).collect();
