@@ -4,6 +4,7 @@
 //! | module | |
 //! | --- | --- |
 //! | [`engine`] | what a comparison asks of an engine |
+//! | [`ours`] | Vervet behind that interface |
 //! | [`peer`] | Oxigraph behind that interface |
 //! | [`loops`] | the same questions as loops over plain arrays: what the machine allows |
 //! | [`measure`], [`compare`] | times and memory; one query in every engine |
@@ -18,14 +19,15 @@ pub mod engine;
 pub mod loops;
 pub mod lubm;
 pub mod measure;
+pub mod ours;
 pub mod patterns;
 pub mod peer;
 pub mod report;
 pub mod self_check;
 pub mod table;
 
-/// Our engine. None yet: until the facade exists, peers and loops are measured without it.
+/// Our engine.
 #[must_use]
-pub fn ours() -> Option<Box<dyn engine::Engine>> {
-    None
+pub fn ours(threads: usize) -> Option<Box<dyn engine::Engine>> {
+    Some(Box::new(ours::Vervet::new(threads)))
 }

@@ -136,7 +136,7 @@ impl ContestArguments {
             None => None,
         };
         let budget = Budget { time: seconds(self.seconds)?, ..Budget::default() };
-        let mut contest = Contest { ours: vervet_bench::ours(), peer, budget };
+        let mut contest = Contest { ours: vervet_bench::ours(self.threads.unwrap_or(2)), peer, budget };
         contest.set_time_limit(self.limit.map(seconds).transpose()?);
         Ok(contest)
     }

@@ -107,8 +107,14 @@ impl Facts {
 
         writeln!(out)?;
         let mut table = Table::new(&["part", ">bytes", ">bytes/statement"]);
-        for (kind, size) in self.kinds() {
-            table.row([kind, output::count(size), self.per_statement(size)]);
+        let kinds = self.kinds();
+        let groups = sums(kinds.iter().map(|(name, size)| (group(name).to_owned(), *size)));
+        for (name, size) in groups {
+            table.row([name.clone(), output::count(size), self.per_statement(size)]);
+            for (kind, size) in kinds.iter().filter(|(kind, _)| group(kind) == name && *kind != name) {
+                let part = kind.trim_start_matches(&name).trim_start_matches(": ");
+                table.row([format!("  {part}"), output::count(*size), self.per_statement(*size)]);
+            }
         }
         let size = self.size_bytes();
         table.row(["in all".to_owned(), output::count(size), self.per_statement(size)]);
@@ -179,6 +185,11 @@ fn kind(part: &Part) -> String {
         None if part.name == "edge table" => part.name.to_owned(),
         None => format!("dictionary: {}", part.name),
     }
+}
+
+/// What a kind is a part of: `dictionary` of `dictionary: templates`.
+fn group(kind: &str) -> &str {
+    kind.split(": ").next().unwrap_or(kind)
 }
 
 fn direction_name(direction: Direction) -> &'static str {

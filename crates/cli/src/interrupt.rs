@@ -37,15 +37,20 @@ pub(crate) fn install() {
     });
 }
 
+/// Forgets an earlier Ctrl-C: in the shell, life goes on.
+pub(crate) fn forget() {
+    REQUESTED.store(false, Ordering::Relaxed);
+}
+
 /// From now on Ctrl-C cancels the token and sets [`requested`].
 pub(crate) fn start() -> Running {
-    REQUESTED.store(false, Ordering::Relaxed);
+    forget();
     let token = CancelToken::new();
     *work() = Some(token.clone());
     Running { token }
 }
 
-/// Whether Ctrl-C came since the last [`start`]. Relaxed everywhere: the flag carries no other data.
+/// Whether Ctrl-C came since the last [`start`] or [`forget`]. Relaxed everywhere: the flag carries no other data.
 pub(crate) fn requested() -> &'static AtomicBool {
     &REQUESTED
 }

@@ -89,7 +89,7 @@ impl Bar {
             false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(style("{spinner} {bytes} read  {msg}"));
+        bar.set_style(style("{spinner} {decimal_bytes} read, {msg}"));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar }
     }
@@ -101,7 +101,9 @@ impl Progress for Bar {
             && self.bar.length().is_none()
         {
             self.bar.set_length(total);
-            self.bar.set_style(style("{bar:32} {percent:>3} %  {bytes} of {total_bytes}  {msg}, {eta} left"));
+            self.bar.set_style(style(
+                "{bar:24} {percent:>3} %  {decimal_bytes} of {decimal_total_bytes}, {msg}, {eta} left",
+            ));
         }
         self.bar.set_position(bytes_read);
         let rate = output::rate(statements, self.bar.elapsed());

@@ -159,14 +159,14 @@ pub(crate) fn run_on(
     options: &QueryOptions,
     format: Option<OutputFormat>,
     out: &mut Output,
-) -> Outcome<u64> {
+) -> Outcome {
     let prepared = database.prepare_with(text, options)?;
     let graph = prepared.is_graph();
     let format = match format {
         Some(format) if format.is_for_graphs() == graph => format,
         _ => default_format(&prepared, true),
     };
-    let written = prepared.write_with(options, format, out)?;
+    prepared.write_with(options, format, out)?;
     out.flush().map_err(Failure::from)?;
-    Ok(written.rows)
+    Ok(())
 }

@@ -111,6 +111,7 @@ impl Session {
     }
 
     fn run_input(&mut self, input: &str) -> Outcome<Next> {
+        interrupt::forget();
         let text = input.trim();
         if text.is_empty() {
             return Ok(Next::More);
@@ -126,11 +127,11 @@ impl Session {
         let running = interrupt::start();
         let mut out = Output::standard();
         let started = Instant::now();
-        let rows = query::run_on(&self.database, text, &self.options(&running), self.format, &mut out)?;
+        query::run_on(&self.database, text, &self.options(&running), self.format, &mut out)?;
         let elapsed = started.elapsed();
         drop(running);
         if self.timing {
-            writeln!(io::stderr(), "{} rows in {}", output::count(rows), output::time(elapsed))?;
+            writeln!(io::stderr(), "in {}", output::time(elapsed))?;
         }
         out.finish()
     }

@@ -9,11 +9,14 @@ use common::{Place, people};
 const NAMES: &str = "PREFIX : <http://example.org/>
 SELECT ?p ?name ?age { ?p :name ?name OPTIONAL { ?p :age ?age } } ORDER BY ?p";
 
+/// What a count of three looks like.
+const COUNTED: &str = "?n\n\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>\n";
+
 #[test]
 fn tsv_to_the_letter() {
     let expected = "?p\t?name\t?age\n\
-        <http://example.org/ann>\t\"Ann\"\t31\n\
-        <http://example.org/bob>\t\"Bob\"@en\t27\n\
+        <http://example.org/ann>\t\"Ann\"\t\"31\"^^<http://www.w3.org/2001/XMLSchema#integer>\n\
+        <http://example.org/bob>\t\"Bob\"@en\t\"27\"^^<http://www.w3.org/2001/XMLSchema#integer>\n\
         <http://example.org/eve>\t\"Eve, \\\"the\\\" <3rd>\\tline\\nbreak\"\t\n";
     let place = people();
     assert_eq!(place.ok(&["query", "db", NAMES, "--format", "tsv"]), expected);
@@ -96,7 +99,8 @@ fn graphs_come_as_triples() {
     assert_eq!(lines, [line("ann", "bob"), line("ann", "eve"), line("bob", "eve")]);
     let turtle = place.ok(&["query", "db", construct, "--format", "turtle"]);
     place.file("again.ttl", &turtle);
-    assert_eq!(place.ok(&["query", "--data", "again.ttl", "--file", "-"]).lines().count(), 0);
+    assert_eq!(place.ok(&["query", "--data", "again.ttl", "SELECT * { ?s ?p ?o }"]).lines().count(), 4);
+    place.fails(&["query", "db", NAMES, "--format", "turtle"], 1, &["turtle", "hint:"]);
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn queries_come_from_arguments_files_and_pipes() {
         &["query", "--data", "people.ttl", "--file", "count.rq"],
         &["query", "--data", "people.ttl", count],
     ] {
-        assert_eq!(place.ok(arguments), "?n\n3\n", "{arguments:?}");
+        assert_eq!(place.ok(arguments), COUNTED, "{arguments:?}");
     }
     for arguments in [
         &["query", "db"][..],
@@ -120,7 +124,7 @@ fn queries_come_from_arguments_files_and_pipes() {
         &["query", "--data", "people.ttl"],
     ] {
         let done = place.run_with_input(arguments, count);
-        assert_eq!((done.code, done.out.as_str()), (0, "?n\n3\n"), "{arguments:?}: {}", done.err);
+        assert_eq!((done.code, done.out.as_str()), (0, COUNTED), "{arguments:?}: {}", done.err);
     }
 }
 

@@ -20,8 +20,28 @@ impl<'a> Kernel<'a> for Nothing {
     }
 }
 
-/// The kernels of a pipeline.
-pub(crate) fn stages<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
+/// The kernels of a pipeline that starts from one row.
+pub(crate) fn stages_from_one_row<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
+    let mut stages = Vec::with_capacity(pipeline.steps.len());
+    let mut carried: &[Variable] = &[];
+    let mut grouped = None;
+    for (at, step) in pipeline.steps.iter().enumerate() {
+        let kernel = match (&step.step, grouped) {
+            (Step::Distinct { variables }, Some(group)) => grouped_distinct(variables, group, step, run),
+            _ => None,
+        };
+        stages.push(Stage::new(match kernel {
+            Some(kernel) => kernel,
+            None => self::kernel(step, carried, run)?,
+        }));
+        carried = &step.keep;
+        grouped = grouped_after(&step.step, at == 0, grouped).filter(|group| carried.contains(group));
+    }
+    Ok(stages)
+}
+
+/// The kernels of a pipeline that starts from the rows of another.
+fn stages<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
     let mut stages = Vec::with_capacity(pipeline.steps.len());
     let mut carried: &[Variable] = &[];
     for step in &pipeline.steps {
@@ -29,6 +49,54 @@ pub(crate) fn stages<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage
         carried = &step.keep;
     }
     Ok(stages)
+}
+
+/// The variable whose equal values come one after the other behind this step, each value in one run, if
+/// there is one. `first`: the step receives one row.
+fn grouped_after(step: &Step, first: bool, before: Option<Variable>) -> Option<Variable> {
+    match step {
+        Step::Scan { key, .. } if first => Some(*key),
+        Step::Expand { key: Operand::Constant(_), access, neighbour } if first && !access.parallel => *neighbour,
+        // These make of each row rows that follow each other, and keep the order of the rows.
+        Step::Scan { .. }
+        | Step::Expand { .. }
+        | Step::Check { .. }
+        | Step::Intersect { .. }
+        | Step::Filter(_)
+        | Step::Extend { .. }
+        | Step::Distinct { .. }
+        | Step::Slice { .. } => before,
+        _ => None,
+    }
+}
+
+fn grouped_distinct<'a>(
+    variables: &[Variable],
+    group: Variable,
+    step: &PlanStep,
+    run: &Run<'a>,
+) -> Option<Box<dyn Kernel<'a> + 'a>> {
+    let other = match variables {
+        [a, b] if *a == group => *b,
+        [a, b] if *b == group => *a,
+        _ => return None,
+    };
+    let keep = || Keep::new(&step.keep, run.variables);
+    Some(Box::new(distinct::GroupedDistinct {
+        group,
+        other,
+        keep: keep(),
+        current: None,
+        stamp: 0,
+        stamps: Vec::new(),
+        rest: distinct::Distinct {
+            seen: distinct::RowTable::new(variables.to_vec()),
+            keep: keep(),
+            counted_bytes: 0,
+            selection: Vec::new(),
+        },
+        selection: Vec::new(),
+    }))
 }
 
 fn segment<'a>(access: &Access, run: &Run<'a>) -> Result<Option<(&'a dyn Segment, EntryFilter)>> {
@@ -115,7 +183,7 @@ fn kernel<'a>(step: &PlanStep, carried: &[Variable], run: &Run<'a>) -> Result<Bo
                 adds: adds.clone(),
                 keep,
                 pair_keep: Keep::new(&needed, run.variables),
-                right: stages(right, run)?,
+                right: stages_from_one_row(right, run)?,
                 right_keep,
                 table: None,
                 groups: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Run, Stage};
-use crate::compile::{repeat_rows, stages};
+use crate::compile::{repeat_rows, stages_from_one_row};
 use crate::control::Control;
 use crate::plan::{Plan, Profile, StepProfile};
 use vervet_expression::Evaluator;
@@ -28,7 +28,7 @@ pub fn execute(
     sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
 ) -> Result<Profile> {
     let run = Run { snapshot, evaluator, control, variables: plan.variables.len(), profile };
-    let mut stages = stages(&plan.pipeline, &run)?;
+    let mut stages = stages_from_one_row(&plan.pipeline, &run)?;
     let keep = Keep::new(&plan.result, run.variables);
     let mut out = Batch::new(run.variables);
     let mut last = |batch: &mut Batch, _: &Run<'_>| {

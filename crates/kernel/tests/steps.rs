@@ -300,6 +300,35 @@ fn union_distinct_group_order_and_slice() {
 }
 
 #[test]
+fn distinct_pairs_that_come_in_groups() {
+    for seed in 0..20 {
+        let sample = sample(seed, seed % 4 == 0);
+        let (left, right) = (&sample.entries[0], &sample.entries[1]);
+        let mut expected: Vec<Vec<u64>> = Vec::new();
+        for &(a, b) in left {
+            expected.extend(right.iter().filter(|entry| entry.0 == b).map(|&(_, c)| vec![a.bits(), c.bits()]));
+        }
+        expected.sort();
+        expected.dedup();
+        let distinct = || Step::Distinct { variables: vec![A, C] };
+        let grouped = vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, Some(C)), distinct()];
+        assert_eq!(sample.run(grouped, &[A, C]), expected, "grouped, seed {seed}");
+        let backwards = vec![
+            Step::Scan { access: sample.access(1, Direction::In), key: C, neighbour: Some(B) },
+            sample.expand(B, 0, Direction::In, Some(A)),
+            distinct(),
+        ];
+        assert_eq!(sample.run(backwards, &[A, C]), expected, "grouped by the other, seed {seed}");
+        let mixed = vec![
+            Step::Scan { access: sample.access(0, Direction::In), key: B, neighbour: Some(A) },
+            sample.expand(B, 1, Direction::Out, Some(C)),
+            distinct(),
+        ];
+        assert_eq!(sample.run(mixed, &[A, C]), expected, "not grouped, seed {seed}");
+    }
+}
+
+#[test]
 fn limits_stop_a_query_with_their_reason() {
     let sample = sample(1, true);
     let product = || {

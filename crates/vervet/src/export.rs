@@ -11,9 +11,9 @@ use vervet_snapshot::Snapshot;
 const HELD_BYTES: usize = 1 << 20;
 
 impl Database {
-    /// Writes all statements as N-Triples or N-Quads, and returns their number. A statement with an
-    /// identity is followed by a statement that says so (`rdf:reifies`, RDF 1.2), since its properties
-    /// hang on that.
+    /// Writes all statements as N-Triples (also read as Turtle), N-Quads or TriG, and returns their number.
+    /// A statement with an identity is followed by a statement that says so (`rdf:reifies`, RDF 1.2), since
+    /// its properties hang on that.
     ///
     /// N-Triples have no graph names: statements of named graphs are an error there.
     ///
@@ -22,15 +22,16 @@ impl Database {
     pub fn export(&self, format: Format, out: &mut dyn Write) -> Result<u64> {
         let version = self.version();
         let store = &version.store;
-        let quads = match format {
-            Format::NQuads | Format::TriG => true,
-            Format::NTriples | Format::Turtle => false,
+        let graphs = match format {
+            Format::NQuads => Graphs::Behind,
+            Format::TriG => Graphs::Around,
+            Format::NTriples | Format::Turtle => Graphs::None,
             _ => {
-                let message = "a graph is exported as N-Triples (also read as Turtle) or N-Quads (also TriG)";
+                let message = "a graph is exported as N-Triples (also read as Turtle) or N-Quads or TriG";
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
         };
-        if !quads && !store.graphs().is_empty() {
+        if graphs == Graphs::None && !store.graphs().is_empty() {
             let message = format!("{} named graphs do not fit into this format", store.graphs().len());
             return Err(Error::new(ErrorKind::Input, message).with_hint("export as N-Quads (nq)"));
         }
@@ -42,7 +43,7 @@ impl Database {
                 store,
                 &[statement.subject, statement.predicate, statement.object],
                 statement.graph,
-                quads,
+                graphs,
             )?;
             if statement.edge.is_bound() {
                 text.reifier(
@@ -62,6 +63,16 @@ impl Database {
     }
 }
 
+/// Where a format writes the name of a graph.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Graphs {
+    None,
+    /// `subject predicate object graph .`
+    Behind,
+    /// `graph { subject predicate object }`
+    Around,
+}
+
 struct Text {
     held: Vec<u8>,
     ends: Vec<usize>,
@@ -77,12 +88,17 @@ impl Text {
         Ok(())
     }
 
-    fn line(&mut self, store: &dyn Snapshot, ids: &[Id], graph: Id, quads: bool) -> Result<()> {
+    fn line(&mut self, store: &dyn Snapshot, ids: &[Id], graph: Id, graphs: Graphs) -> Result<()> {
+        let graphs = if graph.is_bound() { graphs } else { Graphs::None };
+        if graphs == Graphs::Around {
+            self.terms(store, &[graph])?;
+            self.held.extend_from_slice(b"{ ");
+        }
         self.terms(store, ids)?;
-        if quads && graph.is_bound() {
+        if graphs == Graphs::Behind {
             self.terms(store, &[graph])?;
         }
-        self.held.extend_from_slice(b".\n");
+        self.held.extend_from_slice(if graphs == Graphs::Around { b"}\n" } else { b".\n" });
         Ok(())
     }
 

@@ -56,6 +56,11 @@ mod options;
 mod prepared;
 mod writing;
 
+/// The example of the README is a test too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub use answer::{Answer, Row, Solutions};
 pub use database::{Database, GraphSnapshot, Part};
 pub use options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT, QueryOptions};

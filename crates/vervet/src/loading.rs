@@ -2,9 +2,9 @@
 
 use std::io::Write;
 use std::path::Path;
-use vervet_dictionary::DictionaryBuilder;
+use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
 use vervet_env::Environment;
-use vervet_load::{LoadOptions, LoadReport, Source, Target};
+use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
 use vervet_model::{Error, Id, LiteralKind, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, Store, StoreBuilder};
@@ -97,6 +97,32 @@ impl Target for Building {
 
     fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id> {
         self.dictionary.intern_literal(value, kind)
+    }
+
+    /// Hashes a few terms and prefetches their places before it looks them up, so that cache misses
+    /// overlap.
+    fn intern_all(&mut self, terms: &[TermRef<'_>], ids: &mut Vec<Id>) -> Result<()> {
+        let mut hashes = [0; 16];
+        for terms in terms.chunks(hashes.len()) {
+            for (hash, term) in hashes.iter_mut().zip(terms) {
+                *hash = match *term {
+                    TermRef::Iri(iri) => hash_iri(iri),
+                    TermRef::Blank(label) => hash_blank(label),
+                    TermRef::Literal { value, kind } => hash_literal(value, kind.into()),
+                };
+            }
+            self.dictionary.prefetch(&hashes[..terms.len()]);
+            for (&hash, term) in hashes.iter().zip(terms) {
+                ids.push(match *term {
+                    TermRef::Iri(iri) => self.dictionary.intern_iri_hashed(iri, hash)?,
+                    TermRef::Blank(label) => self.dictionary.intern_blank_hashed(label, hash)?,
+                    TermRef::Literal { value, kind } => {
+                        self.dictionary.intern_literal_hashed(value, kind.into(), hash)?
+                    }
+                });
+            }
+        }
+        Ok(())
     }
 
     fn next_edge(&mut self) -> Result<Id> {
