@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 use vervet::Database;
-use vervet_conformance::{Report, lubm, random, rdf, sparql, test_data, w3c_suites};
+use vervet_conformance::{Report, known, lubm, random, rdf, sparql, test_data, w3c_suites};
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]]";
 
@@ -13,7 +13,8 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(report) => {
             println!("{report}");
-            if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            // Failures that are listed as known are shown and counted, but are no news.
+            if known::news(&report, &[]).is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(message) => {
             eprintln!("error: {message}");
