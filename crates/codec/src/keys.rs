@@ -2,26 +2,27 @@
 //!
 //! # Shape
 //! Keys with equal high 4 bits (their tag) form a *part*; positions count through the parts in ascending
-//! order. A part is a range (every key present), a bitmap with counts (dense), or a sorted array (see
-//! `sparse`). Bitmap: one block of 12 bytes for 64 keys: their bits, and the number of keys before.
+//! order. A part is a range (every key present), a bitmap (see `bitmap`), a bitmap without its empty
+//! blocks (see `tiered`), or a sorted array (see `sparse`).
 //! # Invariants
 //! 1. Positions are below 2^32 - 1, which means "not there".
 //! 2. Keys ascend with their positions.
 //! # Cost
-//! Position: range 0 cache misses, bitmap 1, sparse 2 to 3. Space: 0, 1.5 bits for each number between
-//! the first and the last key, or 1 to 8 bytes for each key. The counts lie beside the bits because two
-//! misses cost more than the 30 % of space that counts for larger blocks would save.
+//! Position: range 0 cache misses, bitmap 1, tiered 1 to 2, sparse 2 to 3. Space: 0; 1.5 bits for each
+//! number between the first and the last key; up to 12 bytes for each key; 1 to 8 bytes for each key.
 
-use crate::bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
+use crate::bitmap::{BLOCK_BYTES, Bitmap, BitmapView};
+use crate::bytes::{Damaged, Reader, write_u64};
 use crate::sparse::{Sparse, SparseView};
+use crate::tiered::{Tiered, TieredView};
 
 /// No position: the key is not in the set.
 pub const NONE: u32 = u32::MAX;
 
-/// Bytes of a bitmap block: 64 bits and a count.
-const BLOCK_BYTES: usize = 12;
-/// How much larger than sorted numbers a bitmap may be.
-const BITMAP_FACTOR: u64 = 4;
+/// How much larger than sorted numbers a bitmap of either form may be.
+const BITMAP_FACTOR: u64 = 5;
+/// A bitmap of so many bytes may always be: there are few segments, and it stays in a cache.
+const BITMAP_BYTES: u64 = 1 << 16;
 /// Keys that share a tag have these bits equal.
 const PART_SHIFT: u32 = 60;
 
@@ -29,15 +30,6 @@ const PART_SHIFT: u32 = 60;
 pub trait Locate {
     /// The position of `key`, or [`NONE`].
     fn position(&self, key: u64) -> u32;
-}
-
-/// A dense set: where its blocks lie in the section.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bitmap {
-    offset: usize,
-    blocks: usize,
-    first: u64,
-    count: u64,
 }
 
 /// The keys with one tag.
@@ -52,6 +44,8 @@ pub enum KeyPart {
     },
     /// Bits.
     Bitmap(Bitmap),
+    /// Bits without empty blocks.
+    Tiered(Tiered),
     /// Sorted numbers.
     Sparse(Sparse),
 }
@@ -92,14 +86,16 @@ impl KeySet {
                     }
                 }
                 KeyPart::Bitmap(bitmap) => {
-                    for number in [1, bitmap.offset as u64, bitmap.blocks as u64, bitmap.first, bitmap.count]
-                    {
-                        write_u64(number, meta);
-                    }
+                    write_u64(1, meta);
+                    bitmap.write_meta(meta);
                 }
                 KeyPart::Sparse(sparse) => {
                     write_u64(2, meta);
                     sparse.write_meta(meta);
+                }
+                KeyPart::Tiered(tiered) => {
+                    write_u64(3, meta);
+                    tiered.write_meta(meta);
                 }
             }
         }
@@ -118,6 +114,7 @@ impl KeySet {
                 0 => KeyPart::Range { first: meta.u64()?, count: meta.u64()? },
                 1 => KeyPart::Bitmap(Bitmap::read_meta(meta, section_bytes)?),
                 2 => KeyPart::Sparse(Sparse::read_meta(meta, section_bytes)?),
+                3 => KeyPart::Tiered(Tiered::read_meta(meta, section_bytes)?),
                 _ => return Err(Damaged("unknown kind of key set")),
             };
             total = total.checked_add(part.len()).ok_or(Damaged("too many keys"))?;
@@ -145,7 +142,8 @@ impl KeySet {
     pub fn size_bytes(&self) -> usize {
         let size = |part: &KeyPart| match part {
             KeyPart::Range { .. } => 0,
-            KeyPart::Bitmap(bitmap) => bitmap.blocks * BLOCK_BYTES,
+            KeyPart::Bitmap(bitmap) => bitmap.size_bytes(),
+            KeyPart::Tiered(tiered) => tiered.size_bytes(),
             KeyPart::Sparse(sparse) => sparse.size_bytes(),
         };
         self.parts.iter().map(|(_, part)| size(part)).sum()
@@ -160,6 +158,7 @@ impl KeySet {
                 KeySetView::Range(RangeView { first: *first, count: *count })
             }
             [(_, KeyPart::Bitmap(bitmap))] => KeySetView::Bitmap(bitmap.view(section)),
+            [(_, KeyPart::Tiered(tiered))] => KeySetView::Tiered(tiered.view(section)),
             [(_, KeyPart::Sparse(sparse))] => KeySetView::Sparse(sparse.view(section)),
             parts => KeySetView::Parts(PartsView { parts, section }),
         }
@@ -189,14 +188,22 @@ fn write_part(keys: &[u64], body: &mut Vec<u8>) -> KeyPart {
     if span + 1 == count {
         return KeyPart::Range { first, count };
     }
-    // A bitmap is two to four times as fast (6 ns against 16 to 26 for a row, LUBM-40, 2026-11-20), so it
-    // may be larger than the sorted numbers: about 12 bytes a key at most.
+    // Bitmaps are three to five times as fast (5 ns against 15 to 27 for a row, LUBM-40, 2026-11-20), so
+    // they may be larger than the sorted numbers. The plain one saves a miss, so it may be somewhat larger
+    // than the tiered one.
     let sorted_bytes = count * crate::Packed::width_of(span) as u64;
-    let bitmap_bytes = (span / 64 + 1).saturating_mul(BLOCK_BYTES as u64);
-    if bitmap_bytes > sorted_bytes.saturating_mul(BITMAP_FACTOR) {
-        return KeyPart::Sparse(Sparse::write(keys, body));
+    let limit = sorted_bytes.saturating_mul(BITMAP_FACTOR).max(BITMAP_BYTES);
+    let blocks_bytes = |blocks: u64| blocks.saturating_mul(BLOCK_BYTES as u64);
+    let bitmap_bytes = blocks_bytes(span / 64 + 1);
+    let full = keys.chunk_by(|a, b| a >> 6 == b >> 6).count() as u64;
+    let tiered_bytes = blocks_bytes(full).saturating_add(blocks_bytes(span / (64 * 64) + 1));
+    if bitmap_bytes <= limit && bitmap_bytes / 2 <= tiered_bytes {
+        KeyPart::Bitmap(Bitmap::write(keys, body))
+    } else if tiered_bytes <= limit {
+        KeyPart::Tiered(Tiered::write(keys, body))
+    } else {
+        KeyPart::Sparse(Sparse::write(keys, body))
     }
-    KeyPart::Bitmap(Bitmap::write(keys, body))
 }
 
 impl KeyPart {
@@ -204,6 +211,7 @@ impl KeyPart {
         match self {
             Self::Range { count, .. } => *count,
             Self::Bitmap(bitmap) => bitmap.count,
+            Self::Tiered(tiered) => tiered.count,
             Self::Sparse(sparse) => sparse.len() as u64,
         }
     }
@@ -212,6 +220,7 @@ impl KeyPart {
         match self {
             Self::Range { first, .. } => (start..end).for_each(|position| out(first.wrapping_add(position))),
             Self::Bitmap(bitmap) => bitmap.view(section).list(start, end, out),
+            Self::Tiered(tiered) => tiered.view(section).list(start, end, out),
             Self::Sparse(sparse) => {
                 let view = sparse.view(section);
                 for position in start..end {
@@ -225,50 +234,8 @@ impl KeyPart {
         match self {
             Self::Range { first, count } => RangeView { first: *first, count: *count }.position(key),
             Self::Bitmap(bitmap) => bitmap.view(section).position(key),
+            Self::Tiered(tiered) => tiered.view(section).position(key),
             Self::Sparse(sparse) => sparse.view(section).position(key),
-        }
-    }
-}
-
-impl Bitmap {
-    fn write(keys: &[u64], body: &mut Vec<u8>) -> Self {
-        // Blocks begin at multiples of 64, so that the bit number is that of the key.
-        let first = keys.first().copied().unwrap_or(0) & !63;
-        let offset = body.len();
-        let mut blocks = 0;
-        let mut at = 0;
-        while at < keys.len() {
-            let base = first + 64 * blocks as u64;
-            let mut bits = 0_u64;
-            let before = u32::try_from(at).unwrap_or(NONE);
-            while let Some(key) = keys.get(at).filter(|key| **key - base < 64) {
-                bits |= 1 << (key - base);
-                at += 1;
-            }
-            body.extend_from_slice(&bits.to_le_bytes());
-            body.extend_from_slice(&before.to_le_bytes());
-            blocks += 1;
-        }
-        Self { offset, blocks, first, count: keys.len() as u64 }
-    }
-
-    fn read_meta(meta: &mut Reader<'_>, section_bytes: usize) -> Result<Self, Damaged> {
-        let bitmap =
-            Self { offset: meta.length()?, blocks: meta.length()?, first: meta.u64()?, count: meta.u64()? };
-        let end = bitmap.blocks.checked_mul(BLOCK_BYTES).and_then(|bytes| bytes.checked_add(bitmap.offset));
-        match end.and_then(|end| end.checked_add(PADDING)) {
-            Some(end) if end <= section_bytes && bitmap.count <= 64 * bitmap.blocks as u64 => Ok(bitmap),
-            _ => Err(Damaged("bitmap reaches past its section")),
-        }
-    }
-
-    #[inline]
-    fn view<'a>(&self, section: &'a [u8]) -> BitmapView<'a> {
-        let end = self.offset + self.blocks * BLOCK_BYTES + PADDING;
-        BitmapView {
-            bytes: section.get(self.offset..end).unwrap_or_default(),
-            blocks: self.blocks,
-            first: self.first,
         }
     }
 }
@@ -280,6 +247,8 @@ pub enum KeySetView<'a> {
     Range(RangeView),
     /// One part: a bitmap.
     Bitmap(BitmapView<'a>),
+    /// One part: a bitmap without empty blocks.
+    Tiered(TieredView<'a>),
     /// One part: sorted numbers.
     Sparse(SparseView<'a>),
     /// No part, or several.
@@ -287,10 +256,12 @@ pub enum KeySetView<'a> {
 }
 
 impl Locate for KeySetView<'_> {
+    #[inline(always)]
     fn position(&self, key: u64) -> u32 {
         match self {
             Self::Range(view) => view.position(key),
             Self::Bitmap(view) => view.position(key),
+            Self::Tiered(view) => view.position(key),
             Self::Sparse(view) => view.position(key),
             Self::Parts(view) => view.position(key),
         }
@@ -312,65 +283,6 @@ impl Locate for RangeView {
     }
 }
 
-/// Bits with counts.
-#[derive(Clone, Copy, Debug)]
-pub struct BitmapView<'a> {
-    bytes: &'a [u8],
-    blocks: usize,
-    first: u64,
-}
-
-impl BitmapView<'_> {
-    #[inline(always)]
-    fn bits(&self, block: usize) -> u64 {
-        load_u64(self.bytes, block.wrapping_mul(BLOCK_BYTES))
-    }
-
-    #[inline(always)]
-    fn before(&self, block: usize) -> u64 {
-        load_u64(self.bytes, block.wrapping_mul(BLOCK_BYTES).wrapping_add(8)) & u64::from(u32::MAX)
-    }
-
-    /// Gives the keys at positions `start..end` to `out`.
-    fn list(&self, start: u64, end: u64, out: &mut impl FnMut(u64)) {
-        // The last block that has at most `start` keys before it.
-        let (mut low, mut high) = (0, self.blocks);
-        while low + 1 < high {
-            let middle = low.midpoint(high);
-            if self.before(middle) <= start { low = middle } else { high = middle }
-        }
-        let mut position = self.before(low);
-        for block in low..self.blocks {
-            let mut bits = self.bits(block);
-            while bits != 0 {
-                if position >= end {
-                    return;
-                }
-                if position >= start {
-                    out(self.first.wrapping_add(64 * block as u64 + u64::from(bits.trailing_zeros())));
-                }
-                position += 1;
-                bits &= bits - 1;
-            }
-        }
-    }
-}
-
-impl Locate for BitmapView<'_> {
-    #[inline(always)]
-    fn position(&self, key: u64) -> u32 {
-        let distance = key.wrapping_sub(self.first);
-        if distance >> 6 >= self.blocks as u64 {
-            return NONE;
-        }
-        let Ok(block) = usize::try_from(distance >> 6) else { return NONE };
-        let bits = self.bits(block);
-        let below = bits & ((1 << (distance & 63)) - 1);
-        let position = u32::try_from(self.before(block)).unwrap_or(NONE).wrapping_add(below.count_ones());
-        if bits >> (distance & 63) & 1 == 1 { position } else { NONE }
-    }
-}
-
 /// Several parts.
 #[derive(Clone, Copy, Debug)]
 pub struct PartsView<'a> {
@@ -383,7 +295,9 @@ impl Locate for PartsView<'_> {
     fn position(&self, key: u64) -> u32 {
         for (base, part) in self.parts {
             let first = match part {
-                KeyPart::Range { first, .. } | KeyPart::Bitmap(Bitmap { first, .. }) => *first,
+                KeyPart::Range { first, .. }
+                | KeyPart::Bitmap(Bitmap { first, .. })
+                | KeyPart::Tiered(Tiered { first, .. }) => *first,
                 KeyPart::Sparse(sparse) => sparse.view(self.section).key(0),
             };
             if first >> PART_SHIFT == key >> PART_SHIFT {

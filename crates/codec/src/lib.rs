@@ -14,14 +14,18 @@
 //! Ids, files, checksums. Bit-packed and Elias-Fano codes for a cold tier.
 #![forbid(unsafe_code)]
 
+mod bitmap;
 mod bytes;
 mod codes;
 mod keys;
 mod packed;
 mod sparse;
+mod tiered;
 
+pub use bitmap::{Bitmap, BitmapView};
 pub use bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 pub use codes::{Codes, CodesView};
-pub use keys::{Bitmap, BitmapView, KeyPart, KeySet, KeySetView, Locate, NONE, PartsView, RangeView};
+pub use keys::{KeyPart, KeySet, KeySetView, Locate, NONE, PartsView, RangeView};
 pub use packed::{Packed, PackedView};
 pub use sparse::{Sparse, SparseView};
+pub use tiered::{Tiered, TieredView};

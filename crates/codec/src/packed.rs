@@ -194,6 +194,23 @@ impl<'a> PackedView<'a> {
         load_u64(self.bytes, index.wrapping_mul(WIDTH)) & const { mask_of(WIDTH) }
     }
 
+    /// The 8 bytes from element `index` on, as a little-endian number: that element less the minimum in
+    /// the lowest `WIDTH` bytes, those behind it above.
+    #[inline(always)]
+    #[must_use]
+    pub fn window<const WIDTH: usize>(&self, index: usize) -> u64 {
+        load_u64(self.bytes, index.wrapping_mul(WIDTH))
+    }
+
+    /// Elements `index` and `index + 1` less the minimum; `WIDTH` is the width, at most 4.
+    #[inline(always)]
+    #[must_use]
+    pub fn raw_pair<const WIDTH: usize>(&self, index: usize) -> (u64, u64) {
+        let window = self.window::<WIDTH>(index);
+        let mask = const { mask_of(WIDTH) };
+        (window & mask, window >> (8 * WIDTH) & mask)
+    }
+
     /// `value` less the minimum, if it could be an element; for comparisons with [`Self::get_raw`].
     #[inline]
     #[must_use]
@@ -261,6 +278,17 @@ mod tests {
             assert_eq!(Packed::read_meta(&mut Reader::new(&meta), body.len()), Ok(packed));
             assert!(Packed::read_meta(&mut Reader::new(&meta), body.len() - 1).is_err());
             let view = packed.view(&body);
+            for index in 0..values.len() - 1 {
+                let pair = match view.width() {
+                    1 => view.raw_pair::<1>(index),
+                    2 => view.raw_pair::<2>(index),
+                    3 => view.raw_pair::<3>(index),
+                    4 => view.raw_pair::<4>(index),
+                    _ => break,
+                };
+                let (first, second) = pair;
+                assert_eq!([first + view.minimum(), second + view.minimum()], values[index..index + 2]);
+            }
             assert!(view.iter().eq(values.iter().copied()), "bits {bits}");
             for value in values.iter().flat_map(|v| [v.saturating_sub(1), *v, v.saturating_add(1)]) {
                 let expected = values.partition_point(|v| *v < value);

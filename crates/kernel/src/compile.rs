@@ -274,19 +274,14 @@ fn intersect_kernel<'a>(
     let mut at_work = Vec::with_capacity(legs.len());
     for leg in legs {
         let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(Nothing)) };
-        at_work.push(intersect::IntersectLeg {
-            segment,
-            filter,
-            key: leg.key,
-            loaded: None,
-            neighbours: Vec::new(),
-        });
+        at_work.push(intersect::IntersectLeg::new(segment, filter, leg.key));
     }
     Ok(Box::new(intersect::Intersect {
         target,
         legs: at_work,
         count_only,
         keep,
+        marks: intersect::Marks::default(),
         rows: Vec::new(),
         found: Vec::new(),
         common: Vec::new(),

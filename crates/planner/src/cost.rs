@@ -12,17 +12,17 @@ pub(crate) const DEGREE_ROW: f64 = 9.0;
 pub(crate) const OUTPUT_ROW: f64 = 2.0;
 /// A key of a scan; keys and their offsets come in order.
 pub(crate) const SCAN_KEY: f64 = 3.0;
-/// A row that is checked.
-pub(crate) const CHECK_ROW: f64 = 8.0;
+/// A row that is checked. Measured 2026-11-20: 10 ns with one neighbour (LUBM-40 Q1), 35 ns in lists of some
+/// 160 (triangles of a power-law graph).
+pub(crate) const CHECK_ROW: f64 = 9.0;
 /// Each halving of a list of neighbours in a check.
-pub(crate) const CHECK_HALVING: f64 = 0.9;
-/// A row whose type is checked: one bit of a bit map.
-pub(crate) const CHECK_TYPE: f64 = 4.0;
-/// A leg of an intersection of one row: a call and, as a rule, a cache miss of its own. Measured 2026-11-20:
-/// 200 ns for a row of two legs with some 20 neighbours (LUBM-40 Q7), 3.4 ns for a neighbour (Q1).
-pub(crate) const LEG_ROW: f64 = 60.0;
-/// A neighbour that an intersection reads.
-pub(crate) const LEG_ENTRY: f64 = 3.4;
+pub(crate) const CHECK_HALVING: f64 = 3.0;
+/// A row whose type is checked.
+pub(crate) const CHECK_TYPE: f64 = 9.0;
+/// A leg of an intersection of one row; cache misses of a block of rows overlap.
+pub(crate) const LEG_ROW: f64 = 30.0;
+/// A neighbour that an intersection reads: it is decoded, and looked up in the bits of the other leg.
+pub(crate) const LEG_ENTRY: f64 = 2.5;
 /// A row that a general match looks at: it visits all predicates where that is a variable.
 pub(crate) const MATCH_ROW: f64 = 150.0;
 /// A row that a filter looks at: terms may have to be decoded.

@@ -478,14 +478,14 @@ impl Search<'_, '_> {
                 (degree, degree.min(1.0))
             }
             Operand::Variable(key) => match classes_of(&state.classes, key) {
-                None => (side.average_degree(), 1.0),
+                None => (side.average_degree() * side.skew(), 1.0),
                 Some(classes) => {
                     let (mut degree, mut keys) = (0.0, 0.0);
                     merge(classes, &side.fans, |weight, fan| {
                         degree += weight * fan.degree;
                         keys += weight * fan.keys;
                     });
-                    (degree, keys)
+                    (degree * if state.done == 0 { 1.0 } else { side.skew() }, keys)
                 }
             },
         }

@@ -161,8 +161,45 @@ fn measure(
     }
     let [a, b, c, d] = best.map(|time| if time == f64::MAX { f64::NAN } else { time });
     println!(
-        "{name:>30} {direction:?}: {count} keys, {entries} entries; expand ns/entry: in order {a:.2} (plain {b:.2}), jumping {c:.2} (plain {d:.2})"
+        "{name:>24} {direction:?}: {count} keys, {entries} entries; expand ns/entry: in order {a:.2} (plain {b:.2}), jumping {c:.2} (plain {d:.2})"
     );
+    if entries > count {
+        measure_pairs(&keys, segment)?;
+    }
+    Ok(())
+}
+
+/// Checks of pairs of which half exist, in no order, and listing of the neighbours of one key at a time.
+fn measure_pairs(keys: &[Id], segment: &dyn Segment) -> Result<(), Box<dyn Error>> {
+    let count = keys.len();
+    let (mut sources, mut targets, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    for index in 0..count.max(10_000) {
+        let source = keys[index * 7919 % count];
+        found.clear();
+        let other = if index % 2 == 0 { source } else { keys[index * 104_729 % count] };
+        segment.neighbours(other, EntryFilter::default(), &mut found)?;
+        sources.push(source);
+        targets.push(found[index % found.len()]);
+    }
+    let mut best = [f64::MAX; 2];
+    for _ in 0..5 {
+        let mut rows = Vec::new();
+        let start = Instant::now();
+        for (sources, targets) in sources.chunks(1024).zip(targets.chunks(1024)) {
+            rows.clear();
+            segment.check(sources, targets, EntryFilter::default(), &mut rows)?;
+            black_box(&rows);
+        }
+        best[0] = best[0].min(nanoseconds(start, sources.len()));
+        let start = Instant::now();
+        for source in &sources {
+            found.clear();
+            segment.neighbours(*source, EntryFilter::default(), &mut found)?;
+            black_box(&found);
+        }
+        best[1] = best[1].min(nanoseconds(start, sources.len()));
+    }
+    println!("{:>28} check of pairs {:.2} ns/row, neighbours {:.2} ns/key", "", best[0], best[1]);
     Ok(())
 }
 

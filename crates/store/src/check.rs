@@ -1,8 +1,8 @@
 //! Membership: whether a key has a neighbour.
 //!
 //! # Cost
-//! Behind locating the key: one comparison where keys have one entry; up to [`LINEAR_MAX`] comparisons of
-//! one or two cache lines for small degrees; a binary search above. Neighbours are compared as stored, so
+//! Behind locating the key: one comparison where keys have one entry; [`AHEAD`] comparisons at once where
+//! they have no more than that; a binary search above. Neighbours are compared as stored, so
 //! a constant is coded once for the whole batch.
 
 use crate::locate::{CHUNK, Located, View};
@@ -10,8 +10,8 @@ use vervet_codec::PackedView;
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
-/// Largest degree that is searched front to back.
-const LINEAR_MAX: usize = 16;
+/// So many entries are compared without a look at the degree.
+const AHEAD: usize = 4;
 
 /// Appends the rows whose key has the neighbour of the row; with a `filter`, in an entry that passes.
 pub(crate) fn pairs(
@@ -90,11 +90,11 @@ fn chunk(
                 test(row, !range.is_empty() & (target(row) == Some(raw)));
             }
         }
-        (None, 0) => rows.for_each(|(row, range)| test(row, contains::<0>(elements, range, target(row)))),
-        (None, 1) => rows.for_each(|(row, range)| test(row, contains::<1>(elements, range, target(row)))),
-        (None, 2) => rows.for_each(|(row, range)| test(row, contains::<2>(elements, range, target(row)))),
-        (None, 3) => rows.for_each(|(row, range)| test(row, contains::<3>(elements, range, target(row)))),
-        (None, 4) => rows.for_each(|(row, range)| test(row, contains::<4>(elements, range, target(row)))),
+        (None, 0) => few::<0>(elements, located, target, test),
+        (None, 1) => few::<1>(elements, located, target, test),
+        (None, 2) => few::<2>(elements, located, target, test),
+        (None, 3) => few::<3>(elements, located, target, test),
+        (None, 4) => few::<4>(elements, located, target, test),
         (None, _) => rows.for_each(|(row, range)| {
             let wanted = target(row).map(|target| elements.minimum().wrapping_add(target));
             let hit = wanted.is_some_and(|wanted| {
@@ -107,23 +107,93 @@ fn chunk(
     out.extend_from_slice(&hits[..count]);
 }
 
-/// Whether the raw element `target` is in the ascending `range`.
+/// Tests all rows where degrees may be small.
+#[inline(always)]
+fn few<const WIDTH: usize>(
+    elements: &PackedView<'_>,
+    located: &Located,
+    target: impl Fn(usize) -> Option<u64>,
+    mut test: impl FnMut(usize, bool),
+) {
+    // A loop without a branch first, so that the misses of all rows overlap.
+    let mut windows = [0; CHUNK];
+    for (range, window) in located.ranges().zip(&mut windows) {
+        *window = elements.window::<WIDTH>(range.start);
+    }
+    for (row, (range, window)) in located.ranges().zip(windows).enumerate() {
+        // No element takes all 8 bytes here.
+        test(row, contains::<WIDTH>(elements, range, window, target(row).unwrap_or(u64::MAX)));
+    }
+}
+
+/// Whether the raw element `target` is in the ascending `range`, whose first bytes are `window`.
 #[inline(always)]
 fn contains<const WIDTH: usize>(
     elements: &PackedView<'_>,
     range: std::ops::Range<usize>,
-    target: Option<u64>,
+    window: u64,
+    target: u64,
 ) -> bool {
-    let Some(target) = target else { return false };
-    if range.len() <= LINEAR_MAX {
-        return range.fold(false, |found, index| found | (elements.get_raw::<WIDTH>(index) == target));
+    let length = range.len();
+    if length <= AHEAD {
+        // As many comparisons for every row: no branch to mispredict.
+        return match WIDTH {
+            1 => has_lane::<8>(window, length, target),
+            2 => has_lane::<16>(window, length, target),
+            _ => (0..AHEAD).fold(false, |found, index| {
+                found | ((elements.get_raw::<WIDTH>(range.start + index) == target) & (index < length))
+            }),
+        };
     }
     let mut base = range.start;
-    let mut length = range.len();
+    let mut length = length;
     while length > 1 {
         let half = length / 2;
         base = if elements.get_raw::<WIDTH>(base + half) <= target { base + half } else { base };
         length -= half;
     }
     elements.get_raw::<WIDTH>(base) == target
+}
+
+/// Whether one of the lowest `length` (at most [`AHEAD`]) lanes of `BITS` bits is `target`.
+#[inline(always)]
+fn has_lane<const BITS: usize>(lanes: u64, length: usize, target: u64) -> bool {
+    let ones = u64::MAX / ((1 << BITS) - 1);
+    let fits = target >> BITS == 0;
+    // A lane that is equal becomes 0; those behind the range do not.
+    let difference =
+        (lanes ^ target.wrapping_mul(ones)) | u64::MAX.checked_shl(lane_bits(length, BITS)).unwrap_or(0);
+    fits & (difference.wrapping_sub(ones) & !difference & (ones << (BITS - 1)) != 0)
+}
+
+/// Bits of so many lanes.
+#[inline(always)]
+fn lane_bits(length: usize, bits: usize) -> u32 {
+    u32::try_from(length * bits).unwrap_or(u64::BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes() {
+        let lanes = u64::from_le_bytes([5, 0, 255, 5, 7, 0, 1, 2]);
+        for (length, target, expected) in [
+            (0, 5, false),
+            (1, 5, true),
+            (1, 0, false),
+            (2, 0, true),
+            (2, 255, false),
+            (3, 255, true),
+            (4, 7, false),
+        ] {
+            assert_eq!(has_lane::<8>(lanes, length, target), expected, "{length} {target}");
+        }
+        for (length, target, expected) in
+            [(0, 5, false), (1, 5, true), (2, 1535, true), (3, 7, true), (4, 513, true), (3, 513, false)]
+        {
+            assert_eq!(has_lane::<16>(lanes, length, target), expected, "{length} {target}");
+        }
+    }
 }

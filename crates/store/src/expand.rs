@@ -7,6 +7,9 @@ use vervet_codec::PackedView;
 use vervet_model::{Id, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
+/// So many entries of a row are written whether it has them or not.
+const AHEAD: usize = 4;
+
 /// Appends every entry of `keys` from `cursor` on, as many as fit.
 pub(crate) fn all(view: &View<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut Expansion) {
     let mut located = Located::new();
@@ -42,12 +45,14 @@ fn cut(located: &mut Located, room: usize, cursor: &mut Cursor) -> usize {
 /// Appends all located entries, `total` in number.
 fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, out: &mut Expansion) {
     let length = out.rows.len();
-    out.rows.resize(length + total, 0);
-    out.neighbours.resize(length + total, Id::UNBOUND);
+    out.rows.resize(length + total + AHEAD, 0);
+    out.neighbours.resize(length + total + AHEAD, Id::UNBOUND);
     let (rows, neighbours) = (&mut out.rows[length..], &mut out.neighbours[length..]);
     // Row numbers are 32 bits wide by contract; a batch has about a thousand rows.
     let first_row = u32::try_from(first_row).unwrap_or(u32::MAX);
     append_ranges(view, located, first_row, rows, neighbours);
+    out.rows.truncate(length + total);
+    out.neighbours.truncate(length + total);
     let column = |column: &Option<PackedView<'_>>, tag, out: &mut Vec<Id>| match column {
         Some(column) => {
             let indexes = located.ranges().flatten();
@@ -63,8 +68,7 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     }
 }
 
-/// [`append`] where keys have any number of entries; `rows` and `out` have exactly the length of all
-/// ranges.
+/// [`append`] for rows and neighbours; `rows` and `out` have the length of all ranges and [`AHEAD`] more.
 fn append_ranges(view: &View<'_>, located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id]) {
     match view.neighbours.elements.width() {
         0 => append_width::<0>(view, located, first_row, rows, out),
@@ -86,49 +90,125 @@ fn append_width<const WIDTH: usize>(
     rows: &mut [u32],
     out: &mut [Id],
 ) {
-    let elements = &view.neighbours.elements;
-    let minimum = elements.minimum();
-    let single = view.offsets.is_none();
-    match &view.neighbours.table {
-        // Codes are stored as they are: the minimum of a table's codes is 0.
-        Some(table) => append_values(single, located, first_row, rows, out, |index| {
-            table.get(usize::try_from(elements.get_raw::<WIDTH>(index)).unwrap_or(usize::MAX))
-        }),
-        None => append_values(single, located, first_row, rows, out, |index| {
-            minimum.wrapping_add(elements.get_raw::<WIDTH>(index))
-        }),
+    let elements = view.neighbours.elements;
+    let degrees = Degrees::of(view);
+    match view.neighbours.table {
+        Some(table) => {
+            append_values(degrees, located, first_row, rows, out, &Coded::<WIDTH> { elements, table });
+        }
+        None => append_values(degrees, located, first_row, rows, out, &Plain::<WIDTH>(elements)),
     }
 }
 
-/// Writes row and value of each entry in one loop: degrees are small and vary, so every further loop
-/// would be one more mispredicted end for each row.
+/// A column of neighbours of a known width. A trait, since a closure would not always be inlined.
+trait Column {
+    fn get(&self, index: usize) -> u64;
+}
+
+struct Plain<'a, const WIDTH: usize>(PackedView<'a>);
+
+impl<const WIDTH: usize> Column for Plain<'_, WIDTH> {
+    #[inline(always)]
+    fn get(&self, index: usize) -> u64 {
+        self.0.minimum().wrapping_add(self.0.get_raw::<WIDTH>(index))
+    }
+}
+
+/// Codes, which are stored as they are: their minimum is 0.
+struct Coded<'a, const WIDTH: usize> {
+    elements: PackedView<'a>,
+    table: PackedView<'a>,
+}
+
+impl<const WIDTH: usize> Column for Coded<'_, WIDTH> {
+    #[inline(always)]
+    fn get(&self, index: usize) -> u64 {
+        self.table.get(usize::try_from(self.elements.get_raw::<WIDTH>(index)).unwrap_or(usize::MAX))
+    }
+}
+
+/// What the loop that writes expects of degrees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Degrees {
+    /// 0 or 1.
+    One,
+    /// Mostly 0 to 2.
+    Two,
+    /// Mostly 0 to [`AHEAD`].
+    Few,
+    Many,
+}
+
+impl Degrees {
+    fn of(view: &View<'_>) -> Self {
+        let keys = view.key_count.max(1);
+        match view.count {
+            _ if view.offsets.is_none() => Self::One,
+            entries if entries <= keys + keys / 2 => Self::Two,
+            entries if entries <= keys * AHEAD => Self::Few,
+            _ => Self::Many,
+        }
+    }
+}
+
+/// Writes row and value of each entry. Small degrees vary, so a loop over them would end mispredicted for
+/// each row; instead a fixed number of entries is written, and the next row overwrites what is too much.
 #[inline(always)]
 fn append_values(
-    single: bool,
+    degrees: Degrees,
     located: &Located,
     first_row: u32,
     rows: &mut [u32],
     out: &mut [Id],
-    value: impl Fn(usize) -> u64,
+    column: &impl Column,
 ) {
-    if single {
-        // Written for every row, and overwritten by the next one if the key is missing: no branch.
-        let mut at = 0;
-        for (row, range) in (first_row..).zip(located.ranges()) {
-            if let (Some(row_slot), Some(slot)) = (rows.get_mut(at), out.get_mut(at)) {
-                *row_slot = row;
-                *slot = Id::from_bits(value(range.start));
-            }
-            at += range.len();
-        }
-        return;
+    match degrees {
+        Degrees::One => append_ahead::<1>(located, first_row, rows, out, column),
+        Degrees::Two => append_ahead::<2>(located, first_row, rows, out, column),
+        Degrees::Few => append_ahead::<AHEAD>(located, first_row, rows, out, column),
+        Degrees::Many => append_loop(located, first_row, rows, out, column),
     }
+}
+
+#[inline(always)]
+fn append_ahead<const COUNT: usize>(
+    located: &Located,
+    first_row: u32,
+    rows: &mut [u32],
+    out: &mut [Id],
+    column: &impl Column,
+) {
+    let mut at = 0;
+    for (row, range) in (first_row..).zip(located.ranges()) {
+        let row_slots = rows.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<COUNT>());
+        let slots = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<COUNT>());
+        let (Some(row_slots), Some(slots)) = (row_slots, slots) else { return };
+        *row_slots = [row; COUNT];
+        for (index, slot) in (range.start..).zip(slots) {
+            *slot = Id::from_bits(column.get(index));
+        }
+        if COUNT > 1 && range.len() > COUNT {
+            let (from, to) = (at + COUNT, at + range.len());
+            let (Some(row_slots), Some(slots)) = (rows.get_mut(from..to), out.get_mut(from..to)) else {
+                return;
+            };
+            row_slots.fill(row);
+            for (index, slot) in (range.start + COUNT..).zip(slots) {
+                *slot = Id::from_bits(column.get(index));
+            }
+        }
+        at += range.len();
+    }
+}
+
+#[inline(always)]
+fn append_loop(located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id], column: &impl Column) {
     let mut slots = rows.iter_mut().zip(out);
     for (row, range) in (first_row..).zip(located.ranges()) {
         for index in range {
             let Some((row_slot, slot)) = slots.next() else { return };
             *row_slot = row;
-            *slot = Id::from_bits(value(index));
+            *slot = Id::from_bits(column.get(index));
         }
     }
 }

@@ -4,11 +4,11 @@
 //! First the positions of all keys of a chunk, then their offsets: each loop has no branch that depends
 //! on a load, so the processor has the misses of many rows in flight at once.
 
-#![expect(unsafe_code, reason = "one call of a function for processors with a certain instruction")]
+#![expect(unsafe_code, reason = "calls of functions for processors with a certain instruction")]
 
 use crate::encode::Parts;
 use std::ops::Range;
-use vervet_codec::{BitmapView, CodesView, KeySetView, Locate, NONE, PackedView};
+use vervet_codec::{CodesView, KeySetView, Locate, NONE, PackedView};
 use vervet_model::Id;
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
@@ -25,6 +25,8 @@ pub(crate) struct View<'a> {
     pub(crate) edges: Option<PackedView<'a>>,
     /// Number of entries.
     pub(crate) count: usize,
+    /// Number of keys.
+    pub(crate) key_count: usize,
 }
 
 /// One entry of a key.
@@ -65,6 +67,7 @@ impl<'a> View<'a> {
             graphs: parts.graphs.map(|part| part.view(bytes)),
             edges: parts.edges.map(|part| part.view(bytes)),
             count: parts.neighbours.len(),
+            key_count: parts.keys.len(),
         }
     }
 
@@ -73,27 +76,46 @@ impl<'a> View<'a> {
     pub(crate) fn locate(&self, keys: &[Id], located: &mut Located) {
         match self.keys {
             KeySetView::Range(view) => self.locate_with::<_, false>(&view, keys, located),
-            KeySetView::Bitmap(view) => self.locate_bitmap(&view, keys, located),
+            KeySetView::Bitmap(view) => self.locate_counting::<_, false>(&view, keys, located),
+            KeySetView::Tiered(view) => self.locate_counting::<_, false>(&view, keys, located),
             KeySetView::Sparse(view) => self.locate_with::<_, true>(&view, keys, located),
-            KeySetView::Parts(view) => self.locate_with::<_, true>(&view, keys, located),
+            KeySetView::Parts(view) => self.locate_counting::<_, true>(&view, keys, located),
         }
     }
 
-    fn locate_bitmap(&self, bitmap: &BitmapView<'_>, keys: &[Id], located: &mut Located) {
+    /// [`Self::locate_with`] for key sets that count bits.
+    fn locate_counting<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("popcnt") {
             // SAFETY: the only feature that the function asks for has just been found.
-            return unsafe { self.locate_popcnt(bitmap, keys, located) };
+            return unsafe { self.locate_popcnt::<L, MEMO>(locator, keys, located) };
         }
-        self.locate_with::<_, false>(bitmap, keys, located);
+        self.locate_with::<L, MEMO>(locator, keys, located);
     }
 
     /// Counting bits takes a dozen instructions on the oldest x86-64, for which we compile, and one on
     /// any since 2008.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt")]
-    fn locate_popcnt(&self, bitmap: &BitmapView<'_>, keys: &[Id], located: &mut Located) {
-        self.locate_with::<_, false>(bitmap, keys, located);
+    fn locate_popcnt<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
+        self.locate_with::<L, MEMO>(locator, keys, located);
+    }
+
+    /// The position of one key, or [`NONE`].
+    #[inline]
+    pub(crate) fn position(&self, key: Id) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("popcnt") {
+            // SAFETY: the only feature that the function asks for has just been found.
+            return unsafe { self.position_popcnt(key) };
+        }
+        self.keys.position(key.bits())
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt")]
+    fn position_popcnt(&self, key: Id) -> u32 {
+        self.keys.position(key.bits())
     }
 
     /// `MEMO`: whether remembering the previous row's key is cheaper than looking it up again.
@@ -122,11 +144,32 @@ impl<'a> View<'a> {
             }
             return;
         };
-        for (position, (start, end)) in positions.zip(ranges) {
-            let at = *position as usize;
-            let offset = |at| usize::try_from(offsets.get(at)).unwrap_or(usize::MAX);
-            *end = if *position == NONE { 0 } else { offset(at + 1).min(self.count) };
-            *start = offset(at).min(*end);
+        let minimum = offsets.minimum();
+        let wide =
+            |at: usize| (offsets.get(at).wrapping_sub(minimum), offsets.get(at + 1).wrapping_sub(minimum));
+        let rows = positions.zip(ranges);
+        match offsets.width() {
+            1 => self.ranges_with(rows, minimum, |at| offsets.raw_pair::<1>(at)),
+            2 => self.ranges_with(rows, minimum, |at| offsets.raw_pair::<2>(at)),
+            3 => self.ranges_with(rows, minimum, |at| offsets.raw_pair::<3>(at)),
+            4 => self.ranges_with(rows, minimum, |at| offsets.raw_pair::<4>(at)),
+            _ => self.ranges_with(rows, minimum, wide),
+        }
+    }
+
+    /// Turns positions into ranges; `pair` gives an offset and the next one.
+    #[inline(always)]
+    fn ranges_with<'b>(
+        &self,
+        rows: impl Iterator<Item = (&'b u32, (&'b mut usize, &'b mut usize))>,
+        minimum: u64,
+        pair: impl Fn(usize) -> (u64, u64),
+    ) {
+        let index = |raw: u64| usize::try_from(minimum.wrapping_add(raw)).unwrap_or(usize::MAX);
+        for (position, (start, end)) in rows {
+            let (from, to) = pair(*position as usize);
+            *end = if *position == NONE { 0 } else { index(to).min(self.count) };
+            *start = index(from).min(*end);
         }
     }
 

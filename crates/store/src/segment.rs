@@ -21,7 +21,7 @@
 
 use crate::encode::{Parts, flag, optional_id};
 use crate::locate::{Entry, View};
-use vervet_codec::{Codes, Damaged, KeySet, Locate, NONE, Packed, Reader, load_u64};
+use vervet_codec::{Codes, Damaged, KeySet, NONE, Packed, Reader, load_u64};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, Id, Result, Tag};
 use vervet_snapshot::{
@@ -246,7 +246,7 @@ impl Segment for BaseSegment {
             return Ok(());
         }
         let view = self.view();
-        let range = view.range_of(view.keys.position(key.bits()));
+        let range = view.range_of(view.position(key));
         if self.is_plain(filter, false) && self.parts.graphs.is_none() && !self.parts.has_parallel {
             view.copy_neighbours(range, out);
             return Ok(());
@@ -305,7 +305,7 @@ impl BaseSegment {
     pub(crate) fn entries_of(&self, key: Id, filter: EntryFilter, out: &mut Vec<Entry>) {
         let view = self.view();
         out.clear();
-        out.extend(view.passing(view.range_of(view.keys.position(key.bits())), filter, false));
+        out.extend(view.passing(view.range_of(view.position(key)), filter, false));
     }
 }
 
