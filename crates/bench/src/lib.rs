@@ -1,4 +1,3 @@
-#![forbid(unsafe_code)]
 //! Vervet, its peers and hand-written loops on the same data and the same queries, in one process.
 //!
 //! | module | |
@@ -12,6 +11,7 @@
 //! | [`report`], [`table`], [`data`] | what goes out and what comes in |
 //!
 //! A comparison always checks values before it measures times.
+#![forbid(unsafe_code)]
 
 pub mod compare;
 pub mod data;

@@ -1,5 +1,5 @@
-#![forbid(unsafe_code)]
 //! `vervet-bench`: compare engines, or make data.
+#![forbid(unsafe_code)]
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::fs::File;

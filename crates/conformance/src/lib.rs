@@ -3,12 +3,18 @@
 //! Each suite gives a [`Report`]: counts by category and every failure with its reason.
 #![forbid(unsafe_code)]
 
+mod compare;
+pub mod known;
 pub mod lubm;
+mod manifest;
 pub mod random;
+pub mod rdf;
 mod report;
+pub mod sparql;
 
-pub use report::Report;
+pub use report::{Outcome, Report};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// Where outside data is: `VERVET_TEST_DATA`, or `../shared` beside the repository; `None` if neither is
@@ -18,4 +24,16 @@ pub fn test_data() -> Option<PathBuf> {
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
     let place = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from);
     place.join("data").is_dir().then_some(place)
+}
+
+/// The W3C's suites below [`test_data`], if they are there.
+#[must_use]
+pub fn w3c_suites() -> Option<PathBuf> {
+    let place = test_data()?.join("conformance/w3c-sparql");
+    place.is_dir().then_some(place)
+}
+
+/// Runs one case; a panic in it is its failure and not the end of the suite.
+fn guarded<E: From<String>>(case: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|_| Err("the engine panicked".to_owned().into()))
 }

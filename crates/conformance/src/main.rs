@@ -4,16 +4,17 @@
 
 use std::process::ExitCode;
 use vervet::Database;
-use vervet_conformance::{Report, lubm, random, test_data};
+use vervet_conformance::{Report, known, lubm, random, rdf, sparql, test_data, w3c_suites};
 
-const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | random [CASES [FIRST-SEED]]";
+const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
         Ok(report) => {
             println!("{report}");
-            if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            // Failures that are listed as known are shown and counted, but are no news.
+            if known::news(&report, &[]).is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(message) => {
             eprintln!("error: {message}");
@@ -33,6 +34,11 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                 let scale = u32::try_from(number(scale)?).map_err(|error| error.to_string())?;
                 lubm::run(&data, scale, &Database::in_memory(), &mut report)?;
             }
+        }
+        Some((suite, [])) if suite == "sparql" || suite == "rdf" => {
+            let root = w3c_suites().ok_or("the W3C's suites are not there: set VERVET_TEST_DATA")?;
+            let run = if suite == "rdf" { rdf::run } else { sparql::run };
+            run(&root, &mut report)?;
         }
         Some((suite, rest)) if suite == "random" => {
             let cases = rest.first().map_or(Ok(20_000), number)?;

@@ -7,7 +7,7 @@
 //! A row with multiplicity `m` is `m` equal solutions. `COUNT` and `SAMPLE` pass over errors of their
 //! expression; one error makes every other aggregate an error (unbound). `SUM` of nothing and `AVG` of
 //! nothing are 0, `GROUP_CONCAT` of nothing is the empty text, `MIN`, `MAX` and `SAMPLE` of nothing are errors.
-//! `GROUP_CONCAT` keeps a language tag that all its texts have.
+//! `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7).
 //! # Not here
 //! The grouping itself.
 
@@ -73,8 +73,8 @@ enum Concat {
     #[default]
     Empty,
     Failed,
-    /// The text so far, and the language tag that all parts have.
-    Text(String, Option<Box<str>>),
+    /// The text so far.
+    Text(String),
 }
 
 impl<'a> Accumulators<'a> {
@@ -193,10 +193,7 @@ impl<'a> Accumulators<'a> {
             States::Concat { states, .. } => match &states[group] {
                 Concat::Failed => None,
                 Concat::Empty => Some(Value::String(Cow::Borrowed(""))),
-                Concat::Text(text, None) => Some(Value::String(Cow::Borrowed(text))),
-                Concat::Text(text, Some(tag)) => {
-                    Some(Value::Language(Cow::Borrowed(text), Cow::Borrowed(tag)))
-                }
+                Concat::Text(text) => Some(Value::String(Cow::Borrowed(text))),
             },
         };
         value.map_or(Ok(Id::UNBOUND), |value| value.intern(self.evaluator, &mut String::new()))
@@ -386,20 +383,17 @@ impl Concat {
         if matches!(self, Self::Failed) {
             return Ok(());
         }
-        let Some((text, tag)) = context.text(operand)? else {
+        let Some((text, _)) = context.text(operand)? else {
             *self = Self::Failed;
             return Ok(());
         };
         let mut times = times;
         if matches!(self, Self::Empty) {
             *heap_bytes += text.len();
-            *self = Self::Text(text.as_ref().to_owned(), tag.as_deref().map(Box::from));
+            *self = Self::Text(text.as_ref().to_owned());
             times -= 1;
         }
-        if let Self::Text(all, common) = self {
-            if common.as_deref() != tag.as_deref() {
-                *common = None;
-            }
+        if let Self::Text(all) = self {
             for _ in 0..times {
                 if all.len() + separator.len() + text.len() > MAX_TEXT_BYTES {
                     return Err(text_too_long());

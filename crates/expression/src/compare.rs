@@ -3,10 +3,14 @@
 //! Where both are literals, not the same term, and the type of one is unknown (or its form invalid), the
 //! answer is an error: they may or may not be the same value. Values of two known types that are not
 //! both numbers are unequal.
+//!
+//! Two dates or times of which one has no time zone and which lie within 14 hours of each other may be the
+//! same or not (XML Schema 1.1 part 2, §3.3.7): that is an error too, for `=`, `!=` and `<` alike.
 
 use crate::arithmetic::{Pair, promote};
 use crate::value::{Gregorian, Span, Value};
 use std::cmp::Ordering;
+use std::mem::discriminant;
 use vervet_algebra::Comparator;
 
 /// `a = b`; `None` is a type error.
@@ -27,11 +31,16 @@ pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
         | (Value::String(a), Value::String(b)) => a == b,
         (Value::Language(a, a_tag), Value::Language(b, b_tag)) => a == b && a_tag == b_tag,
         (Value::Boolean(a), Value::Boolean(b)) => a == b,
-        (Value::DateTime(a), Value::DateTime(b)) => a == b,
-        (Value::Date(a), Value::Date(b)) => a == b,
-        (Value::Time(a), Value::Time(b)) => a == b,
+        (Value::DateTime(_), Value::DateTime(_))
+        | (Value::Date(_), Value::Date(_))
+        | (Value::Time(_), Value::Time(_)) => return literal_order(a, b).map(Ordering::is_eq),
         (Value::Duration(a), Value::Duration(b)) => a.duration() == b.duration(),
-        (Value::Gregorian(a), Value::Gregorian(b)) => a == b,
+        (Value::Gregorian(of_a), Value::Gregorian(of_b)) => {
+            if discriminant(of_a) != discriminant(of_b) {
+                return Some(false);
+            }
+            return literal_order(a, b).map(Ordering::is_eq);
+        }
         _ => false,
     })
 }

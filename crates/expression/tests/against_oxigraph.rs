@@ -9,6 +9,9 @@
 //!   value counts, and answers are compared as values.
 //! * A comparison with NaN is an error there, and false here (XPath); likewise booleans have an order only
 //!   here; and the effective boolean value of an invalid number is an error there, false here (§17.2.2).
+//! * A time or date with a zone and one without are never equal there, and neither equal nor unequal here
+//!   while they are less than 14 hours apart. These few cases are left out, not kept away from.
+//! * `GROUP_CONCAT` keeps a common language tag there; it is a simple literal here (§18.5.1.7).
 //! * A date plus a duration is an error there (and a date minus a duration is not).
 //! * `BNODE("x")` is one blank node for the whole query there, one for each solution here.
 //! * `$1x` in `REPLACE` names a group `1x` there, and is group 1 and an `x` here (XPath).
@@ -385,13 +388,19 @@ fn constants_to_columns(text: &str) -> (String, Vec<Term>) {
     (out, terms)
 }
 
+/// Whether equality of times or dates may play a part.
+fn compares_times(text: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    has(&[" = ", " != ", " IN ("]) && has(&["xsd:time", "xsd:date", "xsd:g"])
+}
+
 #[test]
 fn random_expressions_have_the_same_value() {
     let (seed, cases) = seed_and_cases(20_000);
     let mut r = Random(seed);
     let store = Store::new().unwrap();
     let empty = Terms::default();
-    let (mut values, mut wrong) = (0, 0);
+    let (mut values, mut wrong, mut zones) = (0, 0, 0);
     for case in 0..cases {
         let depth = 1 + r.below(4);
         let text = any(&mut r, depth);
@@ -409,7 +418,12 @@ fn random_expressions_have_the_same_value() {
             ("stored", evaluate(&stored, &with_columns, &columns, 2)),
         ] {
             for found in found {
-                if found.clone().map(normal) != expected && wrong < 40 {
+                if found.clone().map(normal) == expected {
+                    continue;
+                }
+                if compares_times(&text) {
+                    zones += 1;
+                } else if wrong < 40 {
                     wrong += 1;
                     println!("case {case}, {way}: {text}\n  expected {expected:?}\n  found    {found:?}");
                 }
@@ -418,6 +432,7 @@ fn random_expressions_have_the_same_value() {
     }
     println!("{values} of {cases} have a value");
     assert_eq!(wrong, 0);
+    assert!(zones * 500 <= cases, "{zones} cases differ, perhaps by time zones");
     assert!(values * 3 > cases, "too many expressions are errors");
 }
 
@@ -457,7 +472,12 @@ fn random_aggregates_have_the_same_value() {
             listed.join(" ")
         );
         let expected = oxigraph(&store, &query).unwrap_or_else(|error| panic!("{query}: {error}"));
-        let expected = expected.into_iter().next().flatten().map(normal);
+        let mut expected = expected.into_iter().next().flatten().map(normal);
+        if name == "GROUP_CONCAT"
+            && let Some(Term::Literal(literal)) = &expected
+        {
+            expected = Some(Literal::from(literal.value()).into());
+        }
         let aggregate = Aggregate {
             kind: match name {
                 "COUNT" => AggregateKind::Count,

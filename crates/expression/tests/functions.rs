@@ -66,6 +66,16 @@ fn equality_is_that_of_values() {
         ("'2024-01-01T00:00:00Z'^^xsd:dateTime", "'2024-01-01T01:00:00+01:00'^^xsd:dateTime", "true"),
         ("'2024-01-01'^^xsd:date", "'2024-01-02'^^xsd:date", "false"),
         ("'P1Y'^^xsd:duration", "'P12M'^^xsd:yearMonthDuration", "true"),
+        // Without a time zone, they may be the same or not, unless they are more than 14 hours apart.
+        ("'2006-08-23'^^xsd:date", "'2006-08-23Z'^^xsd:date", "error"),
+        ("'2006-08-23'^^xsd:date", "'2006-08-23+00:00'^^xsd:date", "error"),
+        ("'2006-08-23'^^xsd:date", "'2001-01-01Z'^^xsd:date", "false"),
+        ("'2024-01-01T00:00:00Z'^^xsd:dateTime", "'2024-01-01T00:00:00'^^xsd:dateTime", "error"),
+        ("'2024-01-01T00:00:00Z'^^xsd:dateTime", "'2024-01-01T15:00:00'^^xsd:dateTime", "false"),
+        ("'10:00:00'^^xsd:time", "'10:00:00Z'^^xsd:time", "error"),
+        ("'2024'^^xsd:gYear", "'2024Z'^^xsd:gYear", "error"),
+        ("'2024'^^xsd:gYear", "'2024-01'^^xsd:gYearMonth", "false"),
+        ("'2024-01'^^xsd:gYearMonth", "'2024-01'^^xsd:gYearMonth", "true"),
     ];
     check_columns("?v0 = ?v1", &rows);
     let swapped = rows.map(|(a, b, expected)| (b, a, expected));

@@ -1,4 +1,3 @@
-#![forbid(unsafe_code)]
 //! Made data for benchmarks, tests and a first try: the same seed gives the same bytes, everywhere.
 //!
 //! | | |
@@ -9,6 +8,7 @@
 //!
 //! # Not here
 //! Files, compression, threads: everything writes to an `io::Write` that the caller owns.
+#![forbid(unsafe_code)]
 
 mod dataset;
 mod lubm;

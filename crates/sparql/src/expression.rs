@@ -60,8 +60,10 @@ impl Parser<'_, '_> {
     fn relation(&mut self) -> Result<Expression, QueryError> {
         let left = self.sum()?;
         if self.ahead.token == Token::Iri {
-            // `?a<?b && ?c>?d`: after a value, this is no IRI.
-            self.ahead = self.lexer.operator_at(self.ahead.start);
+            // `?a<?b&&?c>?d`: the longest token counts, and that is an IRI (SPARQL 1.1 §19.8).
+            return Err(self
+                .expected("an operator or the end of the expression")
+                .with_hint("put a blank behind <"));
         }
         let compare =
             |comparator, left, right| Expression::Compare(comparator, Box::new(left), Box::new(right));

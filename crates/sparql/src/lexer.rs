@@ -97,13 +97,6 @@ impl<'a> Lexer<'a> {
         Ok(Lexeme { token, start, end: self.at, extra })
     }
 
-    /// Goes back to `<` at `start` and takes it for an operator, not for the start of an IRI.
-    pub(crate) fn operator_at(&mut self, start: usize) -> Lexeme {
-        let (token, length) = less(&self.text.as_bytes()[start..]);
-        self.at = start + length;
-        Lexeme { token, start, end: self.at, extra: 0 }
-    }
-
     fn skip_blanks(&mut self) {
         let bytes = self.text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {

@@ -97,7 +97,7 @@ impl<'a> Parser<'a, '_> {
         match self.ahead.token {
             Token::Text | Token::Integer | Token::Decimal | Token::Double => true,
             Token::Plus | Token::Minus => self.signed_number(),
-            Token::Word => matches!(self.spelled(self.ahead), "true" | "false"),
+            Token::Word => self.at_keyword("true") || self.at_keyword("false"),
             _ => false,
         }
     }
@@ -118,7 +118,10 @@ impl<'a> Parser<'a, '_> {
             Token::Integer => Ok(typed(first, xsd::INTEGER)),
             Token::Decimal => Ok(typed(first, xsd::DECIMAL)),
             Token::Double => Ok(typed(first, xsd::DOUBLE)),
-            Token::Word => Ok(typed(first, xsd::BOOLEAN)),
+            // Keywords have no case; booleans do.
+            Token::Word => {
+                Ok(Literal::new_typed_literal(self.spelled(first).to_ascii_lowercase(), xsd::BOOLEAN))
+            }
             Token::Plus | Token::Minus => {
                 let number = self.advance()?;
                 let datatype = match number.token {

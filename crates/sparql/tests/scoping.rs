@@ -357,6 +357,10 @@ fn graphs() {
         "SELECT * { GRAPH :g { ?x :p ?y { ?y :q ?z } } }",
         "select [x0 y1 z2] {x0 <p> y1 in <g>, y1 <q> z2 in <g>}",
     );
+    check(
+        "SELECT * { GRAPH ?g { ?x :p True } }",
+        "select [g0 x1] {x1 <p> \"true\"^^<http://www.w3.org/2001/XMLSchema#boolean> in g0}",
+    );
     check("SELECT * { GRAPH ?g { ?x :p ?y } ?y :q ?g }", "select [g0 x1 y2] {x1 <p> y2 in g0, y2 <q> g0}");
     check("SELECT * { GRAPH ?g {} }", "select [g0] (distinct (project {_1 _2 _3 in g0} [g0]))");
     check("SELECT * { GRAPH :g {} }", "select [] (slice (project {_0 _1 _2 in <g>} []) 0 Some(1))");
@@ -458,6 +462,7 @@ fn mistakes_are_pointed_at() {
         ("SELECT * FROM <http://g> {}", (1, 10), "FROM and FROM NAMED", "GRAPH"),
         ("SELECT * { <x> :p 1 }", (1, 12), "not a valid IRI", "BASE"),
         ("INSERT DATA { :a :b :c }", (1, 1), "updates are not supported yet", ""),
+        ("SELECT * { ?x :p ?y FILTER(?x<?y&&?y>?x) }", (1, 30), "but found <?y&&?y>", "blank behind <"),
         ("SELECT * { ?x :p 1 } LIMIT -1", (1, 28), "expected a whole number", ""),
     ] {
         let error = parse(text, &options()).expect_err(text);

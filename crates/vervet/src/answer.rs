@@ -32,7 +32,8 @@ impl Answer {
 /// 8 bytes for each cell; the snapshot stays alive as long as this does.
 #[derive(Debug)]
 pub struct Solutions {
-    pub(crate) held: Held,
+    /// Behind a pointer, so that the other kinds of answers stay small.
+    pub(crate) held: Box<Held>,
 }
 
 impl Solutions {

@@ -108,7 +108,9 @@ impl Prepared {
                     .iter()
                     .map(|column| self.compiled.query.variables[column.index()].clone())
                     .collect();
-                Ok(Answer::Solutions(Solutions { held: Held::collect(&execution, columns, names)? }))
+                Ok(Answer::Solutions(Solutions {
+                    held: Box::new(Held::collect(&execution, columns, names)?),
+                }))
             }
             Form::Ask => {
                 let mut found = false;

@@ -36,14 +36,16 @@ pub(crate) fn tidy() -> Result<(), String> {
     let mut files = Vec::new();
     collect(&root.join("crates"), &mut files)?;
     for file in &files {
+        let check = match file.extension().and_then(|extension| extension.to_str()) {
+            Some("rs") => source,
+            Some("toml") => manifest,
+            // Data, which need not be text.
+            _ => continue,
+        };
         let text = fs::read_to_string(file)
             .map_err(|error| format!("could not read {}: {error}", file.display()))?;
         let name = file.strip_prefix(&root).unwrap_or(file).display().to_string();
-        match file.extension().and_then(|extension| extension.to_str()) {
-            Some("rs") => source(&name, &text, &mut problems),
-            Some("toml") => manifest(&name, &text, &mut problems),
-            _ => {}
-        }
+        check(&name, &text, &mut problems);
     }
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }

@@ -1,0 +1,204 @@
+//! Manifests of the W3C suites: Turtle files that list tests, or further manifests.
+//!
+//! # Not here
+//! What a test of some kind means: see `sparql` and `rdf`.
+
+use oxrdf::vocab::{rdf, rdfs};
+use oxrdf::{Graph, NamedNodeRef, NamedOrBlankNodeRef, TermRef};
+use oxrdfio::{RdfFormat, RdfParser};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the suites are published; IRIs of tests and files begin with it.
+const BASE: &str = "https://w3c.github.io/rdf-tests/";
+
+const ENTRIES: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#entries");
+const INCLUDE: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#include");
+const ACTION: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#action");
+const RESULT: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#result");
+const CARDINALITY: NamedNodeRef<'_> =
+    mf("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#resultCardinality");
+const QUERY: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#query");
+const DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#data");
+const GRAPH_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#graphData");
+const GRAPH: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#graph");
+/// Both vocabularies that say who has agreed to a test, and with which word.
+const APPROVALS: [[NamedNodeRef<'_>; 2]; 2] = [
+    [
+        mf("http://www.w3.org/2001/sw/DataAccess/tests/test-dawg#approval"),
+        mf("http://www.w3.org/2001/sw/DataAccess/tests/test-dawg#Approved"),
+    ],
+    [mf("http://www.w3.org/ns/rdftest#approval"), mf("http://www.w3.org/ns/rdftest#Approved")],
+];
+
+const fn mf(iri: &str) -> NamedNodeRef<'_> {
+    NamedNodeRef::new_unchecked(iri)
+}
+
+/// A file of a suite: where it is here, and by which IRI it is known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct File {
+    pub path: PathBuf,
+    pub iri: String,
+}
+
+impl File {
+    fn new(root: &Path, iri: &str) -> Option<Self> {
+        let name = iri.strip_prefix(BASE)?.split('#').next()?;
+        Some(Self { path: root.join(name), iri: iri.to_owned() })
+    }
+
+    /// The end of the name behind the last dot.
+    pub(crate) fn extension(&self) -> &str {
+        self.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+    }
+
+    pub(crate) fn read(&self) -> Result<Vec<u8>, String> {
+        fs::read(&self.path).map_err(|error| format!("could not read {}: {error}", self.path.display()))
+    }
+
+    /// As text.
+    pub(crate) fn read_text(&self) -> Result<String, String> {
+        String::from_utf8(self.read()?).map_err(|error| format!("{}: {error}", self.path.display()))
+    }
+
+    /// The statements of a file of this format, read by the library and not by our loader.
+    pub(crate) fn quads(&self, format: RdfFormat) -> Result<Vec<oxrdf::Quad>, String> {
+        let parser =
+            RdfParser::from_format(format).with_base_iri(&self.iri).map_err(|error| error.to_string())?;
+        let quads: Result<_, _> = parser.for_slice(&self.read()?).collect();
+        quads.map_err(|error| format!("could not read {}: {error}", self.path.display()))
+    }
+
+    /// The triples of a Turtle or RDF/XML file.
+    pub(crate) fn graph(&self) -> Result<Graph, String> {
+        let format = if self.extension() == "rdf" { RdfFormat::RdfXml } else { RdfFormat::Turtle };
+        Ok(self.quads(format)?.into_iter().map(oxrdf::Triple::from).collect())
+    }
+}
+
+/// One test.
+#[derive(Clone, Debug)]
+pub(crate) struct Test {
+    /// The end of its IRI.
+    pub name: String,
+    /// The end of the IRI of its type, such as `QueryEvaluationTest`.
+    pub kind: String,
+    /// Its folder, such as `sparql11/aggregates`.
+    pub folder: String,
+    /// Whether a working group has agreed to it.
+    pub approved: bool,
+    /// What is run: the query or the document.
+    pub action: Option<File>,
+    /// What it runs on: files of the default graph.
+    pub data: Vec<File>,
+    /// And files of named graphs, with the names.
+    pub graph_data: Vec<(File, String)>,
+    /// What comes out.
+    pub result: Option<File>,
+    /// Whether rows may come more or less often than expected (`REDUCED`).
+    pub lax: bool,
+}
+
+impl Test {
+    /// Where the test is counted: its folder; tests that nobody approved are apart.
+    pub(crate) fn category(&self) -> String {
+        if self.approved { self.folder.clone() } else { format!("unapproved {}", self.folder) }
+    }
+}
+
+/// All tests of the manifest `name` below `root`, and of those that it includes.
+///
+/// # Errors
+/// Manifests that are not there or not well-formed.
+pub(crate) fn tests(root: &Path, name: &str) -> Result<Vec<Test>, String> {
+    let mut tests = Vec::new();
+    let mut ahead = vec![format!("{BASE}{name}")];
+    while let Some(iri) = ahead.pop() {
+        let file = File::new(root, &iri).ok_or_else(|| format!("{iri} is not in this suite"))?;
+        let graph = file.graph()?;
+        for included in listed(&graph, INCLUDE) {
+            if let TermRef::NamedNode(node) = included {
+                ahead.push(node.as_str().to_owned());
+            }
+        }
+        let folder = iri.strip_prefix(BASE).unwrap_or(&iri).trim_end_matches("/manifest.ttl");
+        let folder = folder.split_once('/').map_or(folder, |(_, rest)| rest);
+        for entry in listed(&graph, ENTRIES) {
+            if let TermRef::NamedNode(node) = entry {
+                tests.push(test(root, &graph, folder, node));
+            }
+        }
+    }
+    Ok(tests)
+}
+
+/// The members of all lists that `predicate` leads to.
+fn listed<'a>(graph: &'a Graph, predicate: NamedNodeRef<'_>) -> Vec<TermRef<'a>> {
+    let mut members = Vec::new();
+    for triple in graph.triples_for_predicate(predicate) {
+        let mut rest = Some(triple.object);
+        while let Some(list) = rest.and_then(subject) {
+            members.extend(graph.object_for_subject_predicate(list, rdf::FIRST));
+            rest = graph.object_for_subject_predicate(list, rdf::REST);
+        }
+    }
+    members
+}
+
+fn subject(term: TermRef<'_>) -> Option<NamedOrBlankNodeRef<'_>> {
+    match term {
+        TermRef::NamedNode(node) => Some(node.into()),
+        TermRef::BlankNode(node) => Some(node.into()),
+        _ => None,
+    }
+}
+
+fn test(root: &Path, graph: &Graph, folder: &str, id: NamedNodeRef<'_>) -> Test {
+    let object = |predicate| graph.object_for_subject_predicate(id, predicate);
+    let file = |term: TermRef<'_>| match term {
+        TermRef::NamedNode(node) => File::new(root, node.as_str()),
+        _ => None,
+    };
+    let mut test = Test {
+        name: tail(id.as_str()).to_owned(),
+        kind: String::new(),
+        folder: folder.to_owned(),
+        approved: APPROVALS.iter().any(|[says, yes]| object(*says) == Some(TermRef::NamedNode(*yes))),
+        action: None,
+        data: Vec::new(),
+        graph_data: Vec::new(),
+        result: object(RESULT).and_then(file),
+        lax: object(CARDINALITY).is_some(),
+    };
+    if let Some(TermRef::NamedNode(kind)) = object(rdf::TYPE) {
+        tail(kind.as_str()).clone_into(&mut test.kind);
+    }
+    match object(ACTION) {
+        Some(TermRef::BlankNode(action)) => {
+            test.action = graph.object_for_subject_predicate(action, QUERY).and_then(file);
+            test.data = graph.objects_for_subject_predicate(action, DATA).filter_map(file).collect();
+            test.graph_data = graph
+                .objects_for_subject_predicate(action, GRAPH_DATA)
+                .filter_map(|term| {
+                    if let Some(file) = file(term) {
+                        return Some((file.clone(), file.iri));
+                    }
+                    let named = subject(term)?;
+                    let file = graph.object_for_subject_predicate(named, GRAPH).and_then(file)?;
+                    match graph.object_for_subject_predicate(named, rdfs::LABEL) {
+                        Some(TermRef::Literal(label)) => Some((file, label.value().to_owned())),
+                        _ => Some((file.clone(), file.iri)),
+                    }
+                })
+                .collect();
+        }
+        Some(action) => test.action = file(action),
+        None => {}
+    }
+    test
+}
+
+fn tail(iri: &str) -> &str {
+    iri.rsplit(['#', '/']).next().unwrap_or(iri)
+}

@@ -1,0 +1,457 @@
+//! The W3C's tests of queries in SPARQL 1.0, 1.1 and 1.2 (drafts, which nobody has approved yet): syntax, and answers in every result format.
+//!
+//! Answers go through our result writers, in the format of the expected file, and are read back by another
+//! library; so a test covers the writer too. `SELECT` is compared as a bag (in order where the query has
+//! `ORDER BY` or the expected rows are numbered), with one renaming of blank nodes over the whole result,
+//! and graphs up to isomorphism. Terms must be equal to the letter, lexical forms included; but where a query
+//! computes (or the expected file is TSV, which leaves the form of numbers open), decimals, floats and
+//! doubles may be written in another way: the files differ among themselves on `2`, `2.0` and `2.0E0`.
+//!
+//! # Not here
+//! Updates, federation, entailment, protocols: counted as not run.
+
+use crate::compare::{Row, isomorphic, same_rows};
+use crate::manifest::{File, Test, tests};
+use crate::report::Outcome;
+use crate::{Report, guarded};
+use oxrdf::vocab::{rdf, xsd};
+use oxrdf::{
+    Dataset, Graph, GraphName, Literal, NamedNode, NamedNodeRef, NamedOrBlankNodeRef, Term, TermRef, Triple,
+};
+use oxsdatatypes::{Decimal, Double};
+use sparesults::{QueryResultsFormat, QueryResultsParser, ReaderQueryResultsParserOutput};
+use std::collections::BTreeSet;
+use std::path::Path;
+use vervet::{
+    Answer, Database, Environment, Error, ErrorKind, LoadOptions, OutputFormat, QueryOptions, Source,
+};
+use vervet_algebra::Node;
+
+const MANIFESTS: [&str; 3] =
+    ["sparql/sparql10/manifest.ttl", "sparql/sparql11/manifest-all.ttl", "sparql/sparql12/manifest.ttl"];
+
+/// Folders about other specifications than that of queries.
+const LATER: [&str; 3] = ["sparql11/entailment", "sparql11/service", "sparql11/syntax-fed"];
+
+/// Where databases are, in an outside world of their own.
+const DIRECTORY: &str = "/database";
+
+const RESULT_SET: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#ResultSet");
+const RESULT_VARIABLE: NamedNodeRef<'_> =
+    rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#resultVariable");
+const SOLUTION: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#solution");
+const BINDING: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#binding");
+const VARIABLE: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#variable");
+const VALUE: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#value");
+const INDEX: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#index");
+const BOOLEAN: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#boolean");
+
+const fn rs(iri: &str) -> NamedNodeRef<'_> {
+    NamedNodeRef::new_unchecked(iri)
+}
+
+/// Runs the suite below `root` (the folder that holds `sparql`).
+///
+/// # Errors
+/// Manifests that are not there or not well-formed.
+pub fn run(root: &Path, report: &mut Report) -> Result<(), String> {
+    for manifest in MANIFESTS {
+        for test in tests(root, manifest)? {
+            report.add_outcome(&test.category(), &test.name, outcome(&test));
+        }
+    }
+    Ok(())
+}
+
+fn outcome(test: &Test) -> Outcome {
+    if LATER.contains(&test.folder.as_str()) {
+        return Outcome::NotRun;
+    }
+    let result = guarded(|| match test.kind.as_str() {
+        "PositiveSyntaxTest" | "PositiveSyntaxTest11" => positive(test),
+        "NegativeSyntaxTest" | "NegativeSyntaxTest11" => negative(test),
+        "QueryEvaluationTest" | "CSVResultFormatTest" => evaluation(test),
+        _ => Err(Trouble::NotRun),
+    });
+    match result {
+        Ok(()) => Outcome::Passed,
+        // A suite of updates calls its negative tests as those of queries are called.
+        Err(_) if test.action.as_ref().is_some_and(|file| file.extension() == "ru") => Outcome::NotRun,
+        Err(Trouble::NotRun) => Outcome::NotRun,
+        Err(Trouble::Unsupported(reason)) => Outcome::Unsupported(reason),
+        Err(Trouble::Failed(reason)) => Outcome::Failed(reason),
+    }
+}
+
+/// Why a test did not pass.
+enum Trouble {
+    NotRun,
+    Unsupported(String),
+    Failed(String),
+}
+
+impl From<String> for Trouble {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        if error.kind() == ErrorKind::Unsupported {
+            // The message begins or ends with a place in this one file, and may name an IRI of it.
+            let reason = error.message().rsplit(": ").next().unwrap_or_default();
+            let reason = reason.lines().next().unwrap_or_default();
+            let reason = reason.split(" (line ").next().and_then(|reason| reason.split(" <").next());
+            return Self::Unsupported(reason.unwrap_or_default().to_owned());
+        }
+        Self::Failed(error.to_string())
+    }
+}
+
+fn action(test: &Test) -> Result<(&File, String), Trouble> {
+    let file = test.action.as_ref().ok_or_else(|| "the test has no query".to_owned())?;
+    Ok((file, file.read_text()?))
+}
+
+fn options(file: &File) -> QueryOptions {
+    QueryOptions { base_iri: Some(file.iri.clone()), ..QueryOptions::default() }
+}
+
+fn positive(test: &Test) -> Result<(), Trouble> {
+    let (file, text) = action(test)?;
+    Database::in_memory().prepare_with(&text, &options(file))?;
+    Ok(())
+}
+
+fn negative(test: &Test) -> Result<(), Trouble> {
+    let (file, text) = action(test)?;
+    match Database::in_memory().prepare_with(&text, &options(file)) {
+        Ok(_) => Err(Trouble::Failed(format!("the query is accepted:\n{text}"))),
+        Err(error) if error.kind() == ErrorKind::Query => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The same on a database in memory, and on one that was opened from the files that loads have written.
+fn evaluation(test: &Test) -> Result<(), Trouble> {
+    answer(test, &loaded(test, Database::in_memory())?)?;
+    let environment = Environment::simulated(1);
+    loaded(test, Database::open_or_create_in(environment.clone(), DIRECTORY)?)?;
+    let reopened = match Database::open_in(environment, DIRECTORY) {
+        Err(error)
+            if error.kind() == ErrorKind::Input && test.data.is_empty() && test.graph_data.is_empty() =>
+        {
+            // Nothing was loaded, so nothing was written.
+            return Ok(());
+        }
+        reopened => reopened?,
+    };
+    answer(test, &reopened).map_err(|trouble| match trouble {
+        Trouble::Failed(reason) => Trouble::Failed(format!("only after opening it again: {reason}")),
+        other => other,
+    })
+}
+
+/// The database with the data of a test.
+fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
+    for data in &test.data {
+        load(&database, data, None)?;
+    }
+    for (data, name) in &test.graph_data {
+        load(&database, data, Some(name))?;
+    }
+    Ok(database)
+}
+
+/// Runs the query of a test and compares its answer.
+fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
+    let (file, text) = action(test)?;
+    let expected_file = test.result.as_ref().ok_or_else(|| "the test has no result".to_owned())?;
+    let options = options(file);
+    // First, so that what is not supported shows as that.
+    let prepared = database.prepare_with(&text, &options)?;
+    let describe = |what: String| Trouble::Failed(format!("{what}\n{}", text.trim()));
+    if expected_file.extension() == "csv" {
+        let mut csv = Vec::new();
+        prepared.write_with(&options, OutputFormat::Csv, &mut csv)?;
+        let (ours, theirs) = (csv_rows(&csv)?, csv_rows(&expected_file.read()?)?);
+        return match same_rows(&ours, &theirs, false)? {
+            true => Ok(()),
+            false => Err(describe(format!("the CSV is\n{}", String::from_utf8_lossy(&csv)))),
+        };
+    }
+    let (format, expected) = expected(expected_file)?;
+    let actual = if prepared.is_graph() {
+        match prepared.run_with(&options)? {
+            Answer::Graph(triples) => Results::Graph(triples),
+            _ => return Err(Trouble::Failed("the answer of this query is no graph".to_owned())),
+        }
+    } else {
+        let mut written = Vec::new();
+        let ours = match format {
+            QueryResultsFormat::Xml => OutputFormat::Xml,
+            QueryResultsFormat::Tsv => OutputFormat::Tsv,
+            _ => OutputFormat::Json,
+        };
+        prepared.write_with(&options, ours, &mut written)?;
+        read(&written, format).map_err(|error| {
+            format!("what was written cannot be read: {error}\n{}", String::from_utf8_lossy(&written))
+        })?
+    };
+    let root = &prepared.query().root;
+    let ways = Ways {
+        ordered: is_ordered(root),
+        lax: test.lax,
+        by_value: computes(root) || format == QueryResultsFormat::Tsv,
+    };
+    if same(&expected, &actual, &ways)? {
+        return Ok(());
+    }
+    Err(describe(format!("expected {}\nfound    {}", expected.show(), actual.show())))
+}
+
+/// Loads a file into the default graph, or into the graph of this name.
+fn load(database: &Database, file: &File, graph: Option<&str>) -> Result<(), Trouble> {
+    let graph = match graph {
+        Some(name) => Some(NamedNode::new(name).map_err(|error| format!("{name}: {error}"))?),
+        None => None,
+    };
+    let options =
+        LoadOptions { graph, base_iri: Some(file.iri.clone()), threads: 1, ..LoadOptions::default() };
+    database.load(vec![Source::path(&file.path)], &options)?;
+    Ok(())
+}
+
+/// What a query gives.
+#[derive(Debug)]
+enum Results {
+    Boolean(bool),
+    Rows {
+        /// In alphabetical order, as the cells.
+        variables: Vec<String>,
+        rows: Vec<Row>,
+        /// Whether the rows say themselves that their order counts.
+        ordered: bool,
+    },
+    Graph(Vec<Triple>),
+}
+
+impl Results {
+    /// For people.
+    fn show(&self) -> String {
+        match self {
+            Self::Boolean(value) => value.to_string(),
+            Self::Rows { variables, rows, .. } => {
+                let mut text = format!("{} rows: {}", rows.len(), variables.join(" "));
+                for row in rows {
+                    let cells: Vec<_> = row
+                        .iter()
+                        .map(|cell| cell.as_ref().map_or("-".to_owned(), ToString::to_string))
+                        .collect();
+                    text.push_str("\n    ");
+                    text.push_str(&cells.join(" "));
+                }
+                text
+            }
+            Self::Graph(triples) => {
+                let lines: Vec<_> = triples.iter().map(|triple| format!("\n    {triple} .")).collect();
+                format!("{} triples:{}", triples.len(), lines.concat())
+            }
+        }
+    }
+}
+
+/// How results are compared.
+struct Ways {
+    /// The query says in which order rows come.
+    ordered: bool,
+    /// The query leaves open how often a row comes.
+    lax: bool,
+    /// Numbers need not be written in the same way.
+    by_value: bool,
+}
+
+/// Whether the rows come in an order.
+fn is_ordered(node: &Node) -> bool {
+    match node {
+        Node::OrderBy { .. } => true,
+        Node::Project { input, .. }
+        | Node::Slice { input, .. }
+        | Node::Distinct(input)
+        | Node::Reduced(input) => is_ordered(input),
+        _ => false,
+    }
+}
+
+/// Whether the query makes values, rather than finding them.
+fn computes(node: &Node) -> bool {
+    match node {
+        Node::Extend { .. } | Node::Group { .. } => true,
+        Node::Patterns(_) | Node::Values { .. } => false,
+        Node::Join(nodes) | Node::Union(nodes) => nodes.iter().any(computes),
+        Node::LeftJoin { left, right, .. } | Node::Minus { left, right } => computes(left) || computes(right),
+        Node::Filter { input, .. }
+        | Node::Project { input, .. }
+        | Node::OrderBy { input, .. }
+        | Node::Slice { input, .. }
+        | Node::Distinct(input)
+        | Node::Reduced(input) => computes(input),
+    }
+}
+
+/// The same rows with decimals, floats and doubles written in one way.
+fn respelled(rows: &[Row]) -> Vec<Row> {
+    let respell = |term: &Term| match term {
+        Term::Literal(literal) => {
+            let (text, datatype) = (literal.value(), literal.datatype());
+            let text = if datatype == xsd::DECIMAL {
+                text.parse::<Decimal>().map(|value| value.to_string()).ok()
+            } else if datatype == xsd::DOUBLE || datatype == xsd::FLOAT {
+                text.parse::<Double>().map(|value| value.to_string()).ok()
+            } else {
+                None
+            };
+            match text {
+                Some(text) => Literal::new_typed_literal(text, datatype).into(),
+                None => term.clone(),
+            }
+        }
+        _ => term.clone(),
+    };
+    rows.iter().map(|row| row.iter().map(|cell| cell.as_ref().map(respell)).collect()).collect()
+}
+
+fn same(expected: &Results, actual: &Results, ways: &Ways) -> Result<bool, String> {
+    Ok(match (expected, actual) {
+        (Results::Boolean(expected), Results::Boolean(actual)) => expected == actual,
+        (
+            Results::Rows { variables: expected_names, rows: expected, ordered },
+            Results::Rows { variables, rows, .. },
+        ) => {
+            if expected_names != variables {
+                return Ok(false);
+            }
+            if ways.lax {
+                // Each solution at least once; the file does not tell how often it may come.
+                return same_rows(&distinct(expected), &distinct(rows), false);
+            }
+            let ordered = ways.ordered || *ordered;
+            same_rows(expected, rows, ordered)?
+                || (ways.by_value && same_rows(&respelled(expected), &respelled(rows), ordered)?)
+        }
+        (Results::Graph(expected), Results::Graph(actual)) => {
+            let dataset = |triples: &[Triple]| -> Dataset {
+                triples.iter().map(|triple| triple.clone().in_graph(GraphName::DefaultGraph)).collect()
+            };
+            isomorphic(dataset(expected), dataset(actual))
+        }
+        _ => false,
+    })
+}
+
+fn distinct(rows: &[Row]) -> Vec<Row> {
+    let mut list: Vec<Row> = Vec::new();
+    for row in rows {
+        if !list.contains(row) {
+            list.push(row.clone());
+        }
+    }
+    list
+}
+
+/// The expected result, and the format in which ours is to be written.
+fn expected(file: &File) -> Result<(QueryResultsFormat, Results), String> {
+    let format = match file.extension() {
+        "srx" => QueryResultsFormat::Xml,
+        "srj" => QueryResultsFormat::Json,
+        "tsv" => QueryResultsFormat::Tsv,
+        _ => return Ok((QueryResultsFormat::Json, of_graph(&file.graph()?)?)),
+    };
+    Ok((format, read(&file.read()?, format)?))
+}
+
+fn read(bytes: &[u8], format: QueryResultsFormat) -> Result<Results, String> {
+    let parsed =
+        QueryResultsParser::from_format(format).for_reader(bytes).map_err(|error| error.to_string())?;
+    let solutions = match parsed {
+        ReaderQueryResultsParserOutput::Boolean(value) => return Ok(Results::Boolean(value)),
+        ReaderQueryResultsParserOutput::Solutions(solutions) => solutions,
+    };
+    let names: BTreeSet<String> =
+        solutions.variables().iter().map(|variable| variable.as_str().to_owned()).collect();
+    let variables: Vec<String> = names.into_iter().collect();
+    let mut rows = Vec::new();
+    for solution in solutions {
+        let solution = solution.map_err(|error| error.to_string())?;
+        rows.push(variables.iter().map(|name| solution.get(name.as_str()).cloned()).collect());
+    }
+    Ok(Results::Rows { variables, rows, ordered: false })
+}
+
+/// A result in the vocabulary `rs:`, or a graph that is the result itself.
+fn of_graph(graph: &Graph) -> Result<Results, String> {
+    let Some(set) = graph.subject_for_predicate_object(rdf::TYPE, RESULT_SET) else {
+        return Ok(Results::Graph(graph.iter().map(Triple::from).collect()));
+    };
+    if let Some(TermRef::Literal(value)) = graph.object_for_subject_predicate(set, BOOLEAN) {
+        return Ok(Results::Boolean(value.value() == "true"));
+    }
+    let names: BTreeSet<String> = graph
+        .objects_for_subject_predicate(set, RESULT_VARIABLE)
+        .filter_map(|term| match term {
+            TermRef::Literal(name) => Some(name.value().to_owned()),
+            _ => None,
+        })
+        .collect();
+    let variables: Vec<String> = names.into_iter().collect();
+    let mut numbered: Vec<(i64, Row)> = Vec::new();
+    let mut ordered = false;
+    for solution in graph.objects_for_subject_predicate(set, SOLUTION) {
+        let solution = subject(solution)?;
+        let mut row = vec![None; variables.len()];
+        for binding in graph.objects_for_subject_predicate(solution, BINDING) {
+            let binding = subject(binding)?;
+            let variable = graph.object_for_subject_predicate(binding, VARIABLE);
+            let value = graph.object_for_subject_predicate(binding, VALUE);
+            let (Some(TermRef::Literal(variable)), Some(value)) = (variable, value) else {
+                return Err("a binding of the expected result is not whole".to_owned());
+            };
+            let column = variables.iter().position(|name| name == variable.value());
+            row[column.ok_or("a binding of the expected result has an unknown variable")?] =
+                Some(value.into_owned());
+        }
+        let index = match graph.object_for_subject_predicate(solution, INDEX) {
+            Some(TermRef::Literal(index)) if index.datatype() == xsd::INTEGER => index.value().parse().ok(),
+            _ => None,
+        };
+        ordered |= index.is_some();
+        numbered.push((index.unwrap_or(0), row));
+    }
+    numbered.sort_by_key(|(index, _)| *index);
+    Ok(Results::Rows { variables, rows: numbered.into_iter().map(|(_, row)| row).collect(), ordered })
+}
+
+fn subject(term: TermRef<'_>) -> Result<NamedOrBlankNodeRef<'_>, String> {
+    match term {
+        TermRef::NamedNode(node) => Ok(node.into()),
+        TermRef::BlankNode(node) => Ok(node.into()),
+        other => Err(format!("{other} has no properties")),
+    }
+}
+
+/// The lines of a CSV file, the header among them. CSV has lost what its cells were, so only cells that
+/// look like blank nodes may be renamed.
+fn csv_rows(bytes: &[u8]) -> Result<Vec<Row>, String> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);
+    let cell = |text: &str| match text.strip_prefix("_:") {
+        Some(label) => oxrdf::BlankNode::new_unchecked(label).into(),
+        None => Literal::from(text).into(),
+    };
+    (reader.records())
+        .map(|record| {
+            let record = record.map_err(|error| error.to_string())?;
+            Ok(record.iter().map(|text| Some(cell(text))).collect())
+        })
+        .collect()
+}
