@@ -1,6 +1,6 @@
 //! Sizes and speeds of the dictionary of an N-Triples file.
 //!
-//! `cargo run --release -p vervet-dictionary --example measure -- FILE.nt`. The file is read as lines of
+//! `cargo run --release -p vervet-dictionary --example measure -- FILE.nt [THREADS]`. The file is read as lines of
 //! three terms; it has to be N-Triples as programs write it (one space between terms, no comments).
 
 use std::time::{Duration, Instant};
@@ -140,8 +140,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     report("intern, all known", start, tokens.len());
     println!("memory of the builder: {} MB", builder.memory_bytes() >> 20);
+    let threads = std::env::args().nth(2).map_or(Ok(1), |threads| threads.parse())?;
     let start = Instant::now();
-    let image = builder.finish()?;
+    let image = builder.finish_with(threads)?;
     let dictionary = Dictionary::open(Bytes::from(image.clone()), "measured")?;
     let terms = usize::try_from(dictionary.vertex_count() + dictionary.literal_count())?;
     report("finish", start, terms);

@@ -17,6 +17,7 @@ use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, with_lit
 use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, TermParts};
 
 const OFFSET_BITS: u32 = 40;
@@ -49,6 +50,13 @@ pub struct DictionaryBuilder {
 pub(crate) struct OwnKind {
     pub(crate) is_language: bool,
     pub(crate) detail: String,
+}
+
+/// Some terms that follow each other.
+pub(crate) struct Piece {
+    arena: Range<usize>,
+    /// Counted over all terms.
+    pub(crate) terms: Range<usize>,
 }
 
 /// A term in the arena.
@@ -238,17 +246,53 @@ impl DictionaryBuilder {
     /// # Errors
     /// None so far; reserved for images that outgrow the format.
     pub fn finish(self) -> Result<Vec<u8>> {
-        Ok(encode::encode(&self))
+        self.finish_with(1)
+    }
+
+    /// As [`DictionaryBuilder::finish`] on so many threads; the image is the same for any number.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::finish`].
+    pub fn finish_with(self, threads: usize) -> Result<Vec<u8>> {
+        Ok(encode::encode(&self, threads))
     }
 
     /// All terms in order of first sight.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        let mut at = 0;
+        self.records_in(0..self.arena.len())
+    }
+
+    /// The terms whose records begin in this part of the arena, which begins with one.
+    fn records_in(&self, arena: Range<usize>) -> impl Iterator<Item = Record<'_>> {
+        let mut at = arena.start;
         std::iter::from_fn(move || {
-            let record = self.record(at)?;
+            let record = self.record(at).filter(|_| at < arena.end)?;
             at += RECORD_HEADER_BYTES + record.text.len();
             Some(record)
         })
+    }
+
+    /// The terms of a piece.
+    pub(crate) fn records_of(&self, piece: &Piece) -> impl Iterator<Item = Record<'_>> {
+        self.records_in(piece.arena.clone())
+    }
+
+    /// All terms cut into about `count` pieces of equal size.
+    pub(crate) fn pieces(&self, count: usize) -> Vec<Piece> {
+        let size = (self.arena.len() / count.max(1)).max(1);
+        let mut pieces = Vec::new();
+        let (mut at, mut term) = (0, 0);
+        let mut piece = Piece { arena: 0..0, terms: 0..0 };
+        for record in self.records() {
+            if at - piece.arena.start >= size {
+                pieces.push(Piece { arena: piece.arena.start..at, terms: piece.terms.start..term });
+                piece = Piece { arena: at..at, terms: term..term };
+            }
+            at += RECORD_HEADER_BYTES + record.text.len();
+            term += 1;
+        }
+        pieces.push(Piece { arena: piece.arena.start..at, terms: piece.terms.start..term });
+        pieces
     }
 
     /// The language tag or datatype behind a kind number.

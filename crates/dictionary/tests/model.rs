@@ -154,6 +154,11 @@ fn the_dictionary_is_a_map() {
             let image = Bytes::from(builder.finish().expect("finish"));
             let dictionary = Dictionary::open(image, &format!("round {round}")).expect("open");
             check(&dictionary, &known, seed);
+            let again = |threads| {
+                let builder = DictionaryBuilder::from_dictionary(&dictionary).expect("whole");
+                builder.finish_with(threads).expect("finish")
+            };
+            assert!(again(1) == again(3), "seed {seed}: threads give other bytes");
             for _ in 0..300 {
                 let term = term(&random);
                 let found = dictionary.lookup(term.as_ref()).expect("lookup");

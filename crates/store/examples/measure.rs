@@ -2,11 +2,14 @@
 //! time to build, bytes for each triple, and what expanding and checking cost beside plain arrays.
 //!
 //! `zstd -dc lubm-40.nt.zst | cargo run --release -p vervet-store --example measure`
+//! With a number behind it, only builds into a directory with so many MiB for statements (0: any number).
 #![expect(clippy::print_stdout, clippy::cast_possible_truncation, reason = "a program for the terminal")]
 
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{BufRead, stdin};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use vervet_dictionary::DictionaryBuilder;
 use vervet_env::Environment;
@@ -19,6 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} triples", triples.len());
     let options =
         BuildOptions { threads: 1, memory_bytes: u64::MAX, environment: Environment::real(), temp_dir: None };
+    if let Some(mebibytes) = std::env::args().nth(1) {
+        return build_within(&triples, image, mebibytes.parse()?);
+    }
     let mut best = f64::MAX;
     let mut store = Store::empty()?;
     for _ in 0..3 {
@@ -52,6 +58,59 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         measure_types(&store, types)?;
     }
+    Ok(())
+}
+
+/// Builds into a directory with so much memory for statements (0: any amount), and says what the process
+/// held at most; the input is in its memory too.
+fn build_within(triples: &[[Id; 3]], image: Vec<u8>, mebibytes: u64) -> Result<(), Box<dyn Error>> {
+    let dir = std::env::temp_dir().join(format!("vervet-measure-{}", std::process::id()));
+    let memory_bytes = if mebibytes == 0 { u64::MAX } else { mebibytes << 20 };
+    let environment = Environment::real();
+    let options = BuildOptions { threads: 1, memory_bytes, environment, temp_dir: Some(dir.clone()) };
+    let status = |what: &str| -> Result<String, Box<dyn Error>> {
+        let text = std::fs::read_to_string("/proc/self/status")?;
+        let find =
+            |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        Ok(format!("{what}: {}; {}", find("VmHWM"), find("RssAnon")).replace('\t', " "))
+    };
+    // Forgets the peak of reading the input.
+    std::fs::write("/proc/self/clear_refs", "5")?;
+    println!("{}", status("before")?);
+    // Mapped pages of temporary files count as memory held, too; what is held besides is sampled.
+    let (done, peak) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+                let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+                let kilobytes = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
+                peak.fetch_max(kilobytes.unwrap_or(0), Ordering::Relaxed);
+                std::thread::sleep(std::time::Duration::from_micros(500));
+            }
+        });
+        let built = build_measured(triples, image, options, &dir);
+        done.store(true, Ordering::Relaxed);
+        built
+    })?;
+    println!("{}; RssAnon at most {} kB", status("after")?, peak.into_inner());
+    std::fs::remove_dir_all(&dir)?;
+    Ok(())
+}
+
+fn build_measured(
+    triples: &[[Id; 3]],
+    image: Vec<u8>,
+    options: BuildOptions,
+    dir: &Path,
+) -> Result<(), vervet_model::Error> {
+    let start = Instant::now();
+    let mut builder = StoreBuilder::new(options);
+    for chunk in triples.chunks(10_000) {
+        builder.add_triples(chunk)?;
+    }
+    builder.finish(image, &Target::Directory(dir.to_owned()))?;
+    println!("built in {:?}", start.elapsed());
     Ok(())
 }
 

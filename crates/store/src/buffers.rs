@@ -2,12 +2,13 @@
 //!
 //! # Shape
 //! For each predicate: lists of narrow entries (one for each pair of tags, payloads below 2^32), pairs
-//! and quads (see `entries`), and blocks of the same that have been spilled to files.
+//! and quads (see `entries`), and runs of the same that have been spilled to files.
 //! # Cost
 //! A triple costs one hash lookup and 8 bytes.
 
 use crate::Statement;
-use crate::spill::{Block, Kind, Spill};
+use crate::spill::{Kind, Run, Spill};
+use crate::{merge, sort};
 use rustc_hash::FxHashMap;
 use vervet_model::{Id, Result};
 
@@ -29,7 +30,9 @@ pub(crate) struct PredicateBuffer {
     narrow: Vec<(u8, Vec<u64>)>,
     pairs: Vec<[u64; 2]>,
     quads: Vec<[u64; 4]>,
-    spilled: Vec<Block>,
+    runs: Vec<Run>,
+    /// Entries that have been added, repeated ones too.
+    count: usize,
 }
 
 /// All entries of one predicate, keyed by subject, not sorted, in the narrowest form that holds them.
@@ -69,33 +72,46 @@ impl Buffers {
             return;
         }
         let Statement { subject, object, graph, edge, .. } = *statement;
-        self.buffer(statement.predicate).quads.push([
-            subject.bits(),
-            object.bits(),
-            graph.bits(),
-            edge.bits(),
-        ]);
+        let buffer = self.buffer(statement.predicate);
+        buffer.quads.push([subject.bits(), object.bits(), graph.bits(), edge.bits()]);
+        buffer.count += 1;
         self.held_bytes += 32;
     }
 
-    /// Moves everything in memory to a file of `spill`.
-    pub(crate) fn spill(&mut self, spill: &mut Spill) -> Result<()> {
-        let mut file = spill.begin()?;
-        for buffer in &mut self.predicates {
-            for (tags, entries) in std::mem::take(&mut buffer.narrow) {
-                let numbers = entries.iter().copied();
-                buffer.spilled.push(file.write(Kind::Narrow(tags), entries.len(), numbers)?);
-            }
-            let pairs = std::mem::take(&mut buffer.pairs);
-            if !pairs.is_empty() {
-                buffer.spilled.push(file.write(Kind::Pairs, pairs.len(), pairs.iter().flatten().copied())?);
-            }
-            let quads = std::mem::take(&mut buffer.quads);
-            if !quads.is_empty() {
-                buffer.spilled.push(file.write(Kind::Quads, quads.len(), quads.iter().flatten().copied())?);
-            }
+    /// Moves everything in memory to a file of `spill`, sorted.
+    pub(crate) fn spill(&mut self, spill: &Spill) -> Result<()> {
+        if self.held_bytes == 0 {
+            return Ok(());
         }
-        file.finish()?;
+        let mut file = spill.begin()?;
+        let (mut written, mut owners) = (Vec::new(), Vec::new());
+        let mut scratch = Vec::new();
+        for (number, buffer) in self.predicates.iter_mut().enumerate() {
+            for (tags, mut entries) in std::mem::take(&mut buffer.narrow) {
+                sort::sort(&mut entries, u64::MAX, &mut scratch);
+                entries.dedup();
+                let rows = entries.iter().map(|entry| Ok([entry >> 32, entry & NARROW_MAX, 0, 0]));
+                written.push(file.write(Kind::Narrow(tags), rows)?);
+            }
+            let mut pairs = std::mem::take(&mut buffer.pairs);
+            if !pairs.is_empty() {
+                pairs.sort_unstable();
+                pairs.dedup();
+                let rows = pairs.iter().map(|[subject, object]| Ok([*subject, *object, 0, 0]));
+                written.push(file.write(Kind::Pairs, rows)?);
+            }
+            let mut quads = std::mem::take(&mut buffer.quads);
+            if !quads.is_empty() {
+                quads.sort_unstable();
+                // An edge with two statements has to stay one: it is a mistake of the input.
+                quads.dedup_by(|a, b| a == b && a[3] == 0);
+                written.push(file.write(Kind::Quads, quads.iter().copied().map(Ok))?);
+            }
+            owners.resize(written.len(), number);
+        }
+        for (owner, run) in owners.into_iter().zip(file.finish(&written)?) {
+            self.predicates[owner].runs.push(run);
+        }
         self.held_bytes = 0;
         Ok(())
     }
@@ -103,7 +119,7 @@ impl Buffers {
     /// The buffers, largest first (equal ones by predicate): the order in which they become segments.
     pub(crate) fn into_ranked(self) -> Vec<PredicateBuffer> {
         let mut buffers = self.predicates;
-        buffers.sort_by_cached_key(|buffer| (std::cmp::Reverse(buffer.count()), buffer.predicate));
+        buffers.sort_by_cached_key(|buffer| (std::cmp::Reverse(buffer.count), buffer.predicate));
         buffers
     }
 }
@@ -112,6 +128,7 @@ impl PredicateBuffer {
     /// Adds a plain entry and returns the bytes that it takes.
     #[inline]
     fn add(&mut self, subject: Id, object: Id) -> u64 {
+        self.count += 1;
         if subject.payload() > NARROW_MAX || object.payload() > NARROW_MAX {
             self.pairs.push([subject.bits(), object.bits()]);
             return 16;
@@ -126,42 +143,33 @@ impl PredicateBuffer {
         8
     }
 
-    /// Number of entries, duplicates counted.
-    fn count(&self) -> usize {
-        let narrow: usize = self.narrow.iter().map(|(_, entries)| entries.len()).sum();
-        let spilled: usize = self.spilled.iter().map(Block::count).sum();
-        narrow + self.pairs.len() + self.quads.len() + spilled
+    /// Gives every quad to `each`.
+    pub(crate) fn for_each_quad(&self, mut each: impl FnMut(&[u64; 4])) {
+        self.quads.iter().for_each(&mut each);
+        for run in self.runs.iter().filter(|run| run.kind() == Kind::Quads) {
+            (0..run.len()).for_each(|index| each(&run.row(index)));
+        }
     }
 
-    /// Gives every quad to `each`.
-    pub(crate) fn for_each_quad(&self, spill: Option<&Spill>, mut each: impl FnMut(&[u64; 4])) -> Result<()> {
-        self.quads.iter().for_each(&mut each);
-        for block in self.spilled.iter().filter(|block| block.kind() == Kind::Quads) {
-            if let Some(spill) = spill {
-                spill.read(block)?.as_chunks::<4>().0.iter().for_each(&mut each);
-            }
+    /// Merges the runs into one, if there are any; nothing is in memory then.
+    pub(crate) fn merge(&mut self, spill: &Spill) -> Result<()> {
+        if self.runs.len() > 1 {
+            self.runs = vec![merge::merge(&self.runs, spill)?];
         }
         Ok(())
     }
 
-    /// All entries. Only the type predicate is gathered twice.
-    pub(crate) fn gather(mut self, spill: Option<&Spill>) -> Result<Gathered> {
-        for block in std::mem::take(&mut self.spilled) {
-            let Some(spill) = spill else { continue };
-            let numbers = spill.read(&block)?;
-            match block.kind() {
-                Kind::Narrow(tags) => match self.narrow.iter_mut().find(|(other, _)| *other == tags) {
-                    Some((_, entries)) => entries.extend(numbers),
-                    None => self.narrow.push((tags, numbers)),
-                },
-                Kind::Pairs => self.pairs.extend(numbers.as_chunks::<2>().0),
-                Kind::Quads => self.quads.extend(numbers.as_chunks::<4>().0),
-            }
-        }
+    /// The one run of a buffer that has been merged; `None`: everything is in memory.
+    pub(crate) fn run(&self) -> Option<&Run> {
+        self.runs.first()
+    }
+
+    /// All entries, if they are in memory.
+    pub(crate) fn gather(mut self) -> Gathered {
         let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
         if self.pairs.is_empty() && self.quads.is_empty() && self.narrow.len() == 1 {
             let (tags, entries) = self.narrow.remove(0);
-            return Ok(Gathered::Narrow { key_tag: tag(tags >> 4), neighbour_tag: tag(tags), entries });
+            return Gathered::Narrow { key_tag: tag(tags >> 4), neighbour_tag: tag(tags), entries };
         }
         let widened = self.narrow.iter().flat_map(|(tags, entries)| {
             let (key_tag, neighbour_tag) = (tag(tags >> 4), tag(*tags));
@@ -170,23 +178,22 @@ impl PredicateBuffer {
         let mut pairs = self.pairs;
         if self.quads.is_empty() {
             pairs.extend(widened);
-            return Ok(Gathered::Pairs(pairs));
+            return Gathered::Pairs(pairs);
         }
         let mut quads = self.quads;
         quads.extend(widened.chain(pairs).map(|[subject, object]| [subject, object, 0, 0]));
-        Ok(Gathered::Quads(quads))
+        Gathered::Quads(quads)
     }
 
-    /// Subject and object of every entry, sorted, without using the buffer up.
-    pub(crate) fn sorted_pairs(&self, spill: Option<&Spill>) -> Result<Vec<[u64; 2]>> {
+    /// Subject and object of every entry in memory, sorted, without using the buffer up.
+    pub(crate) fn sorted_pairs(&self) -> Vec<[u64; 2]> {
         let copy = Self {
-            predicate: self.predicate,
             narrow: self.narrow.clone(),
             pairs: self.pairs.clone(),
             quads: self.quads.clone(),
-            spilled: self.spilled.clone(),
+            ..Self::default()
         };
-        let mut pairs = match copy.gather(spill)? {
+        let mut pairs: Vec<[u64; 2]> = match copy.gather() {
             Gathered::Narrow { key_tag, neighbour_tag, entries } => {
                 let widen = |entry: u64| [key_tag | entry >> 32, neighbour_tag | entry & NARROW_MAX];
                 entries.into_iter().map(widen).collect()
@@ -199,6 +206,6 @@ impl PredicateBuffer {
         if !pairs.is_sorted() {
             pairs.sort_unstable();
         }
-        Ok(pairs)
+        pairs
     }
 }

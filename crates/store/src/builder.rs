@@ -1,12 +1,14 @@
 //! From statements to a store.
 //!
 //! # Shape
-//! Statements are grouped by predicate as they come (`buffers`; in files when memory is short, `spill`).
+//! Statements are grouped by predicate as they come (`buffers`; in sorted runs in files when memory is
+//! short, `spill`, which are then merged, `merge`).
 //! At the end the type predicate gives every vertex its class, quads give the edge table, and then each
 //! predicate becomes two sections, on several threads, the largest predicates first. Sections leave in
 //! that same order, whatever thread made them, so equal input gives equal files.
 //! # Cost
-//! A triple takes 8 bytes while it waits, 24 while its predicate is sorted, and about 10 in the store.
+//! A triple takes 8 bytes while it waits, 24 while its predicate is sorted (none of these if it waits in a
+//! file), 16 for each of its keys while its segment is encoded, and about 10 in the store.
 //! # Not here
 //! Ids (see `vervet_dictionary`), and adding to a store in place: [`crate::Store::statements`] feeds a
 //! builder with what is there.
@@ -16,7 +18,8 @@ use crate::edges::{self, EdgeTable};
 use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
 use crate::files::{self, HashedFile, Manifest, SegmentFile};
-use crate::spill::Spill;
+use crate::merge::{self, Merged};
+use crate::spill::{Kind, Spill};
 use crate::statistics::{Classes, collect};
 use crate::toc::{SectionPlace, Toc};
 use crate::{Statement, Store, sort};
@@ -34,7 +37,8 @@ use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, vocab::RDF_TYPE
 pub struct BuildOptions {
     /// Threads that make segments; at least 1.
     pub threads: usize,
-    /// Statements that wait take no more memory than this, if there is a `temp_dir`.
+    /// Statements that wait or are being sorted take no more memory than this, if there is a
+    /// `temp_dir`; segments that are being made come on top (see `merge`).
     pub memory_bytes: u64,
     /// Files and randomness.
     pub environment: Environment,
@@ -73,6 +77,8 @@ struct Context<'a> {
     classes: &'a Classes,
     edges: Option<&'a EdgeTable>,
     spill: Option<&'a Spill>,
+    /// Memory for sorting what is in files.
+    run_bytes: u64,
     vertex_count: u64,
     literal_count: u64,
 }
@@ -114,7 +120,7 @@ impl StoreBuilder {
         if self.spill.is_none() {
             self.spill = Some(Spill::new(&self.options.environment, parent)?);
         }
-        match &mut self.spill {
+        match &self.spill {
             Some(spill) => self.buffers.spill(spill),
             None => Ok(()),
         }
@@ -147,19 +153,24 @@ impl StoreBuilder {
                 let created = environment.files.create_dir_all(dir);
                 created.map_err(|e| Error::io(format_args!("create the directory {}", dir.display()), &e))?;
                 let before = Manifest::read(&environment, dir)?;
-                files::remove_leftovers(&environment, dir, before.as_ref());
+                files::remove_leftovers(
+                    &environment,
+                    dir,
+                    before.as_ref(),
+                    self.spill.as_ref().map(Spill::dir),
+                );
                 let manifest = match self.write_files(&dictionary, &image, dir, before.as_ref()) {
                     Ok(manifest) => manifest,
                     Err(error) => {
                         // If the manifest is the old one, nobody will name the new files. If it is not,
                         // it may still become the old one again (its name was not synced): all stay.
                         if Manifest::read(&environment, dir).ok() == Some(before.clone()) {
-                            files::remove_leftovers(&environment, dir, before.as_ref());
+                            files::remove_leftovers(&environment, dir, before.as_ref(), None);
                         }
                         return Err(error);
                     }
                 };
-                files::remove_leftovers(&environment, dir, Some(&manifest));
+                files::remove_leftovers(&environment, dir, Some(&manifest), None);
                 drop((dictionary, image));
                 Store::open(&environment, dir)
             }
@@ -198,28 +209,38 @@ impl StoreBuilder {
         dictionary: &Dictionary,
         sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionPlace> + Send),
     ) -> Result<Toc> {
-        let Self { options, buffers, spill } = self;
+        let Self { options, mut buffers, spill } = self;
         let spill = spill.as_ref();
-        let buffers = buffers.into_ranked();
+        if let Some(spill) = spill {
+            buffers.spill(spill)?;
+        }
+        let mut buffers = buffers.into_ranked();
         let type_id = dictionary.lookup_iri(RDF_TYPE)?.unwrap_or(Id::UNBOUND);
-        let types = match buffers.iter().find(|buffer| buffer.predicate == type_id.bits()) {
-            Some(buffer) => buffer.sorted_pairs(spill)?,
-            None => Vec::new(),
-        };
         let (vertex_count, literal_count) = (dictionary.vertex_count(), dictionary.literal_count());
-        let classes = Classes::new(&types, vertex_count, literal_count);
+        let types = buffers.iter_mut().find(|buffer| buffer.predicate == type_id.bits());
+        let has_types = types.is_some();
+        let classes = match (types, spill) {
+            (Some(types), Some(spill)) => {
+                types.merge(spill)?;
+                let run = types.run().ok_or_else(|| Error::internal("a predicate without entries"))?;
+                Classes::new(&Merged::<true>(run), vertex_count, literal_count)
+            }
+            (Some(types), None) => Classes::new(types.sorted_pairs().as_slice(), vertex_count, literal_count),
+            (None, _) => Classes::new::<[[u64; 2]]>(&[], vertex_count, literal_count),
+        };
         let mut toc = Toc { vertex_count, literal_count, classes: classes.table.clone(), ..Toc::default() };
-        if !types.is_empty() {
+        if has_types {
             toc.type_predicate = type_id;
         }
-        drop(types);
-        let edges = edge_table(&buffers, spill)?;
+        let edges = edge_table(&buffers)?;
         if let Some((bytes, table)) = &edges {
             toc.edge_count = table.number_end();
             toc.edges = Some(sink(bytes.clone())?);
         }
         let edges = edges.as_ref().map(|(_, table)| table);
-        let context = Context { classes: &classes, edges, spill, vertex_count, literal_count };
+        let threads = u64::try_from(options.threads.max(1)).unwrap_or(u64::MAX);
+        let run_bytes = options.memory_bytes / threads;
+        let context = Context { classes: &classes, edges, spill, run_bytes, vertex_count, literal_count };
         let mut graphs: BTreeMap<u64, u64> = BTreeMap::new();
         let mut rows = Vec::new();
         let mut accept = |built: Built| {
@@ -241,14 +262,14 @@ impl StoreBuilder {
 }
 
 /// The edge table of all quads, and its section.
-fn edge_table(buffers: &[PredicateBuffer], spill: Option<&Spill>) -> Result<Option<(Vec<u8>, EdgeTable)>> {
+fn edge_table(buffers: &[PredicateBuffer]) -> Result<Option<(Vec<u8>, EdgeTable)>> {
     let mut rows = Vec::new();
     for buffer in buffers {
-        buffer.for_each_quad(spill, |[subject, object, graph, edge]| {
+        buffer.for_each_quad(|[subject, object, graph, edge]| {
             if *edge != 0 {
                 rows.push([*edge, *subject, buffer.predicate, *object, *graph]);
             }
-        })?;
+        });
     }
     let Some(bytes) = edges::encode(&mut rows)? else { return Ok(None) };
     let table = EdgeTable::open(Bytes::from(bytes.clone()), &"the new edge table")?;
@@ -314,12 +335,23 @@ fn in_order<T: Send, R: Send>(
 }
 
 /// Both sections of one predicate.
-fn build_predicate(buffer: PredicateBuffer, context: &Context<'_>) -> Result<Built> {
+fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result<Built> {
     let predicate = Id::from_bits(buffer.predicate);
     if !predicate.is_vertex() || predicate.payload() >= context.vertex_count {
         return Err(foreign(predicate, "predicate"));
     }
-    match buffer.gather(context.spill)? {
+    if let Some(spill) = context.spill {
+        buffer.merge(spill)?;
+        if let Some(out) = buffer.run() {
+            let reverse = merge::reverse(out, context.run_bytes, spill)?;
+            return if out.kind() == Kind::Quads {
+                build_quads(predicate, &Merged::<true>(out), &Merged::<true>(&reverse), context)
+            } else {
+                build_sections(predicate, &Merged::<false>(out), &Merged::<false>(&reverse), context)
+            };
+        }
+    }
+    match buffer.gather() {
         Gathered::Narrow { key_tag, neighbour_tag, mut entries } => {
             let mut scratch = Vec::new();
             sort::sort(&mut entries, u64::MAX, &mut scratch);
@@ -344,22 +376,32 @@ fn build_predicate(buffer: PredicateBuffer, context: &Context<'_>) -> Result<Bui
             entries.dedup();
             let mut reverse: Vec<[u64; 4]> = entries.iter().map(|[s, o, g, e]| [*o, *s, *g, *e]).collect();
             reverse.sort_unstable();
-            let mut built = build_sections(predicate, entries.as_slice(), reverse.as_slice(), context)?;
-            for [_, _, graph, edge] in &entries {
-                let graph = Id::from_bits(*graph);
-                if graph.is_bound() {
-                    if !graph.is_vertex() || graph.payload() >= context.vertex_count {
-                        return Err(foreign(graph, "graph"));
-                    }
-                    *built.graphs.entry(graph.bits()).or_default() += 1;
-                }
-                if *edge != 0 && Id::from_bits(*edge).tag() != Tag::Edge {
-                    return Err(foreign(Id::from_bits(*edge), "edge"));
-                }
-            }
-            Ok(built)
+            build_quads(predicate, entries.as_slice(), reverse.as_slice(), context)
         }
     }
+}
+
+/// [`build_sections`] for entries that may have graphs and edges.
+fn build_quads<E: Entries + ?Sized>(
+    predicate: Id,
+    out: &E,
+    reverse: &E,
+    context: &Context<'_>,
+) -> Result<Built> {
+    let mut built = build_sections(predicate, out, reverse, context)?;
+    for index in 0..out.len() {
+        let (graph, edge) = (Id::from_bits(out.graph(index)), Id::from_bits(out.edge(index)));
+        if graph.is_bound() {
+            if !graph.is_vertex() || graph.payload() >= context.vertex_count {
+                return Err(foreign(graph, "graph"));
+            }
+            *built.graphs.entry(graph.bits()).or_default() += 1;
+        }
+        if edge.is_bound() && edge.tag() != Tag::Edge {
+            return Err(foreign(edge, "edge"));
+        }
+    }
+    Ok(built)
 }
 
 fn build_sections<E: Entries + ?Sized>(

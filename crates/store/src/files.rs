@@ -135,7 +135,13 @@ pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
 
 /// Removes what is not part of `current`: older generations, and what a load that ended early has left.
 /// Only names that this crate gives are touched. A file that does not go away is left to the next time.
-pub(crate) fn remove_leftovers(environment: &Environment, dir: &Path, current: Option<&Manifest>) {
+/// `own`: a directory of temporary files that this load still needs.
+pub(crate) fn remove_leftovers(
+    environment: &Environment,
+    dir: &Path,
+    current: Option<&Manifest>,
+    own: Option<&Path>,
+) {
     let keep = current.map(Manifest::names).unwrap_or_default();
     for path in environment.files.list(dir).unwrap_or_default() {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
@@ -147,7 +153,7 @@ pub(crate) fn remove_leftovers(environment: &Environment, dir: &Path, current: O
             generation("segments-", ".vvs") || generation("dictionary-", ".vvd") || name == MANIFEST_NEW;
         if ours && !keep.contains(&name) {
             let _ = environment.files.remove_file(&path);
-        } else if name.starts_with("build-") && name.ends_with(".tmp") {
+        } else if name.starts_with("build-") && name.ends_with(".tmp") && own != Some(path.as_path()) {
             let _ = environment.files.remove_dir_all(&path);
         }
     }

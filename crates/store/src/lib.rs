@@ -44,6 +44,7 @@ mod entries;
 mod expand;
 mod files;
 mod locate;
+mod merge;
 mod segment;
 mod sort;
 mod spill;

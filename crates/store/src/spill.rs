@@ -1,22 +1,26 @@
 //! Entries that did not fit in memory, in temporary files.
 //!
 //! # Shape
-//! A directory of its own below the one that the caller names; one file for each time that memory was
-//! full; in it one block of numbers for each predicate and kind. Blocks are found by what is kept in
-//! memory, which also holds their checksums: nobody reads these files after the process has ended.
+//! A directory of its own below the one that the caller names. Each time that memory is full, one file
+//! with a *run* for each predicate and kind: its entries, sorted, without repetitions. When a segment is
+//! built, the runs of its predicate are merged into one more file, and those entries, turned around and
+//! sorted in runs again, into another (see `merge`). Runs are found by what is kept in memory, which also
+//! holds their checksums: nobody reads these files after the process has ended.
 //! # Invariants
 //! 1. The directory is removed when this is dropped, on success, error and panic alike.
-//! # Not here
-//! Merging of sorted runs: a predicate is sorted in memory when its segment is built, so the largest
-//! predicate must fit (24 bytes an entry for plain triples of one kind).
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use vervet_codec::load_u64;
 use vervet_env::{Bytes, Environment, WriteFile};
-use vervet_model::{Error, Result};
+use vervet_model::{Error, Id, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// What the numbers of a block are.
+/// Bytes that are written at once.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// What the numbers of a run are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Narrow entries with these tags, one number each.
@@ -27,15 +31,19 @@ pub(crate) enum Kind {
     Quads,
 }
 
-/// Entries of one predicate and kind in a file.
+/// Sorted entries of one predicate and kind in a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Block {
-    file: usize,
+pub(crate) struct Run {
     kind: Kind,
-    /// Number of entries.
-    count: usize,
-    /// Bytes before it in its file.
+    bytes: Bytes,
+}
+
+/// A run of a file that is not yet readable.
+#[derive(Debug)]
+pub(crate) struct Written {
+    kind: Kind,
     offset: usize,
+    length: usize,
     checksum: u64,
 }
 
@@ -44,39 +52,69 @@ pub(crate) struct Block {
 pub(crate) struct Spill {
     environment: Environment,
     dir: PathBuf,
-    files: Vec<Bytes>,
+    files: AtomicU64,
 }
 
 /// A temporary file that is being written.
 pub(crate) struct SpillFile<'a> {
-    spill: &'a mut Spill,
+    spill: &'a Spill,
     path: PathBuf,
     file: Box<dyn WriteFile>,
     offset: usize,
 }
 
-impl Block {
+impl Run {
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
     /// Number of entries.
-    pub(crate) fn count(&self) -> usize {
-        self.count
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() / (8 * self.kind.numbers())
     }
 
-    fn size_bytes(&self) -> usize {
-        self.count * 8 * self.kind.numbers()
+    /// Subject, object, graph and edge (or object and subject) of an entry, as bits.
+    #[inline]
+    pub(crate) fn row(&self, index: usize) -> [u64; 4] {
+        let numbers = self.kind.numbers();
+        let number = |at: usize| load_u64(&self.bytes, (index * numbers + at) * 8);
+        match self.kind {
+            Kind::Narrow(tags) => {
+                let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
+                let entry = number(0);
+                [tag(tags >> 4) | entry >> 32, tag(tags) | entry & u64::from(u32::MAX), 0, 0]
+            }
+            Kind::Pairs => [number(0), number(1), 0, 0],
+            Kind::Quads => [number(0), number(1), number(2), number(3)],
+        }
     }
 }
 
 impl Kind {
     /// Numbers of one entry.
-    fn numbers(self) -> usize {
+    pub(crate) fn numbers(self) -> usize {
         match self {
             Self::Narrow(_) => 1,
             Self::Pairs => 2,
             Self::Quads => 4,
+        }
+    }
+
+    /// The kind of the same entries turned around.
+    pub(crate) fn reversed(self) -> Self {
+        match self {
+            Self::Narrow(tags) => Self::Narrow(tags.rotate_left(4)),
+            kind => kind,
+        }
+    }
+
+    /// Gives the numbers of an entry, which this kind can hold, to `out`.
+    fn write(self, row: [u64; 4], out: &mut Vec<u8>) {
+        let mut put = |number: u64| out.extend_from_slice(&number.to_le_bytes());
+        match self {
+            Self::Narrow(_) => put(row[0] << 32 | row[1] & u64::from(u32::MAX)),
+            Self::Pairs => row[..2].iter().copied().for_each(put),
+            Self::Quads => row.into_iter().for_each(put),
         }
     }
 }
@@ -88,70 +126,73 @@ impl Spill {
         let dir = parent.join(format!("build-{number:016x}.tmp"));
         let made = environment.files.create_dir_all(&dir);
         made.map_err(|e| Error::io(format_args!("create the directory {}", dir.display()), &e))?;
-        Ok(Self { environment: environment.clone(), dir, files: Vec::new() })
+        Ok(Self { environment: environment.clone(), dir, files: AtomicU64::new(0) })
+    }
+
+    /// The directory.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Begins a file.
-    pub(crate) fn begin(&mut self) -> Result<SpillFile<'_>> {
-        let path = self.dir.join(format!("spill-{}", self.files.len()));
+    pub(crate) fn begin(&self) -> Result<SpillFile<'_>> {
+        // Relaxed: the number itself is all that is shared through it.
+        let path = self.dir.join(format!("spill-{}", self.files.fetch_add(1, Ordering::Relaxed)));
         let file = self.environment.files.create(&path);
         let file = file.map_err(|e| Error::io(format_args!("create {}", path.display()), &e))?;
         Ok(SpillFile { spill: self, path, file, offset: 0 })
     }
-
-    /// The numbers of a block.
-    pub(crate) fn read(&self, block: &Block) -> Result<Vec<u64>> {
-        let file = self.files.get(block.file).map(|bytes| &**bytes).unwrap_or_default();
-        let bytes = file.get(block.offset..block.offset + block.size_bytes());
-        match bytes.filter(|bytes| xxh3_64(bytes) == block.checksum) {
-            Some(bytes) => {
-                Ok(bytes.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect())
-            }
-            None => Err(Error::corrupt(self.dir.display(), "a temporary file has changed")
-                .with_hint("check the disk, then load again")),
-        }
-    }
 }
 
 impl SpillFile<'_> {
-    /// Writes the numbers of `count` entries.
+    /// Writes entries that are sorted and distinct.
     pub(crate) fn write(
         &mut self,
         kind: Kind,
-        count: usize,
-        mut numbers: impl Iterator<Item = u64>,
-    ) -> Result<Block> {
+        rows: impl Iterator<Item = Result<[u64; 4]>>,
+    ) -> Result<Written> {
         let mut hasher = Xxh3::new();
-        let mut buffer = Vec::with_capacity(1 << 16);
-        loop {
-            buffer.clear();
-            numbers.by_ref().take(1 << 13).for_each(|number| buffer.extend_from_slice(&number.to_le_bytes()));
-            if buffer.is_empty() {
-                break;
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES + 32);
+        let offset = self.offset;
+        for row in rows {
+            kind.write(row?, &mut buffer);
+            if buffer.len() >= BUFFER_BYTES {
+                self.flush(&mut buffer, &mut hasher)?;
             }
-            hasher.update(&buffer);
-            let written = self.file.write_all(&buffer);
-            written.map_err(|e| Error::io(format_args!("write {}", self.path.display()), &e))?;
         }
-        let file = self.spill.files.len();
-        let block = Block { file, kind, count, offset: self.offset, checksum: hasher.digest() };
-        self.offset += block.size_bytes();
-        Ok(block)
+        self.flush(&mut buffer, &mut hasher)?;
+        Ok(Written { kind, offset, length: self.offset - offset, checksum: hasher.digest() })
     }
 
-    /// Makes the file readable.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    fn flush(&mut self, buffer: &mut Vec<u8>, hasher: &mut Xxh3) -> Result<()> {
+        hasher.update(buffer);
+        let written = self.file.write_all(buffer);
+        written.map_err(|e| Error::io(format_args!("write {}", self.path.display()), &e))?;
+        self.offset += buffer.len();
+        buffer.clear();
+        Ok(())
+    }
+
+    /// Makes the file readable; the runs that were written to it.
+    pub(crate) fn finish(mut self, written: &[Written]) -> Result<Vec<Run>> {
         let error = |e| Error::io(format_args!("write {}", self.path.display()), &e);
         self.file.flush().map_err(error)?;
         drop(self.file);
-        self.spill.files.push(self.spill.environment.files.map(&self.path).map_err(error)?);
-        Ok(())
+        let bytes = self.spill.environment.files.map(&self.path).map_err(error)?;
+        let run = |written: &Written| {
+            let run = bytes.checked_slice(written.offset..written.offset + written.length);
+            match run.filter(|run| xxh3_64(run) == written.checksum) {
+                Some(bytes) => Ok(Run { kind: written.kind, bytes }),
+                None => Err(Error::corrupt(self.path.display(), "a temporary file has changed")
+                    .with_hint("check the disk, then load again")),
+            }
+        };
+        written.iter().map(run).collect()
     }
 }
 
 impl Drop for Spill {
     fn drop(&mut self) {
-        self.files.clear();
         // Nothing depends on it: what stays behind is removed by hand.
         let _ = self.environment.files.remove_dir_all(&self.dir);
     }

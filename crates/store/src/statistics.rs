@@ -35,14 +35,24 @@ pub(crate) struct ClassTable {
 }
 
 impl Classes {
-    /// The classes of vertices whose types are `types` (bits of subject and type, sorted).
-    pub(crate) fn new(types: &[[u64; 2]], vertex_count: u64, literal_count: u64) -> Self {
+    /// The classes of vertices with `types`: entries from subjects to types.
+    pub(crate) fn new<E: Entries + ?Sized>(types: &E, vertex_count: u64, literal_count: u64) -> Self {
         let vertices = || {
-            let runs = types.chunk_by(|a, b| a[0] == b[0]);
-            runs.filter(|run| Id::from_bits(run[0][0]).is_vertex()).map(|run| {
-                let mut set: Vec<u64> = run.iter().map(|entry| entry[1]).collect();
-                set.dedup();
-                (Id::from_bits(run[0][0]).payload(), set)
+            let mut at = 0;
+            std::iter::from_fn(move || {
+                while at < types.len() {
+                    let key = types.key(at);
+                    let mut set: Vec<u64> = Vec::new();
+                    while at < types.len() && types.key(at) == key {
+                        set.push(types.neighbour(at));
+                        at += 1;
+                    }
+                    if Id::from_bits(key).is_vertex() {
+                        set.dedup();
+                        return Some((Id::from_bits(key).payload(), set));
+                    }
+                }
+                None
             })
         };
         let mut sets: FxHashMap<Vec<u64>, u64> = FxHashMap::default();

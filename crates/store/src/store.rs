@@ -88,7 +88,7 @@ impl Store {
     pub fn empty() -> Result<Self> {
         let image = DictionaryBuilder::new().finish()?;
         let dictionary = Dictionary::open(Bytes::from(image), "empty dictionary")?;
-        let classes = Classes::new(&[], 0, 0).table;
+        let classes = Classes::new::<[[u64; 2]]>(&[], 0, 0).table;
         Self::in_memory(dictionary, Toc { classes, ..Toc::default() }, Vec::new())
     }
 

@@ -24,7 +24,7 @@ impl Store {
             }
         }
         self.dictionary.validate()?;
-        let classes = Classes::new(&self.types()?, self.toc.vertex_count, self.toc.literal_count);
+        let classes = Classes::new(self.types()?.as_slice(), self.toc.vertex_count, self.toc.literal_count);
         if classes.table != self.toc.classes {
             return Err(Error::corrupt("table of contents", "classes differ from a new count"));
         }

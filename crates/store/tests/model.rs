@@ -36,6 +36,10 @@ fn random_graphs() {
         let names: Vec<PathBuf> = environment.files.list(&dir).expect("it is there");
         assert_eq!(names.len(), 3, "{context}: {names:?}");
         assert_eq!(memory.parts().ok(), mapped.parts().ok(), "{context}");
+        let plain = PathBuf::from("/plain");
+        graph.build(options(&environment), &Target::Directory(plain.clone()));
+        let bytes = |dir: &PathBuf| environment.files.read(&dir.join("segments-1.vvs")).expect("it is there");
+        assert!(bytes(&dir) == bytes(&plain), "{context}: sorting in files gives other bytes");
     }
 }
 

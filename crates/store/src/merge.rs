@@ -1,0 +1,127 @@
+//! Sorting more entries than fit in memory: runs are merged as they are read.
+//!
+//! # Shape
+//! A heap with the next entry of each run. What comes out goes to a file of its own, because a segment is
+//! encoded in several passes over its entries, and because the other direction is made from it.
+//! # Cost
+//! Some 50 to 100 ns an entry for each of the two directions. Memory: what the caller allows for runs of
+//! the other direction, and 40 bytes for each run; mapped pages can be dropped by the system at any time.
+
+use crate::entries::Entries;
+use crate::spill::{Kind, Run, Spill};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use vervet_model::Result;
+
+/// Entries of a run, as the encoder wants them. `COLUMNS`: whether some may have a graph or an edge.
+pub(crate) struct Merged<'a, const COLUMNS: bool>(pub(crate) &'a Run);
+
+impl<const COLUMNS: bool> Entries for Merged<'_, COLUMNS> {
+    const COLUMNS: bool = COLUMNS;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn key(&self, index: usize) -> u64 {
+        self.0.row(index)[0]
+    }
+
+    #[inline]
+    fn neighbour(&self, index: usize) -> u64 {
+        self.0.row(index)[1]
+    }
+
+    #[inline]
+    fn graph(&self, index: usize) -> u64 {
+        self.0.row(index)[2]
+    }
+
+    #[inline]
+    fn edge(&self, index: usize) -> u64 {
+        self.0.row(index)[3]
+    }
+}
+
+/// The narrowest kind that holds the entries of all `runs`.
+fn kind_of(runs: &[Run]) -> Kind {
+    let mut kinds = runs.iter().map(Run::kind);
+    let first = kinds.next().unwrap_or(Kind::Pairs);
+    kinds.fold(first, |kind, other| match (kind, other) {
+        _ if kind == other => kind,
+        (Kind::Quads, _) | (_, Kind::Quads) => Kind::Quads,
+        _ => Kind::Pairs,
+    })
+}
+
+/// All entries of `runs` in one run; those without an edge once.
+pub(crate) fn merge(runs: &[Run], spill: &Spill) -> Result<Run> {
+    if let [run] = runs {
+        return Ok(run.clone());
+    }
+    let mut heap: BinaryHeap<_> = (0..)
+        .zip(runs)
+        .filter(|(_, run)| run.len() > 0)
+        .map(|(number, run)| Reverse((run.row(0), number, 0_usize)))
+        .collect();
+    let mut last = None;
+    let mut next = || {
+        let mut top = heap.peek_mut()?;
+        let (row, number, index) = top.0;
+        let number: usize = number;
+        if index + 1 < runs[number].len() {
+            *top = Reverse((runs[number].row(index + 1), number, index + 1));
+        } else {
+            std::collections::binary_heap::PeekMut::pop(top);
+        }
+        Some(row)
+    };
+    let rows = std::iter::from_fn(|| {
+        loop {
+            let row = next()?;
+            // An edge is kept as often as it is there, as everywhere (see `Buffers::spill`).
+            if last != Some(row) || row[3] != 0 {
+                last = Some(row);
+                return Some(Ok(row));
+            }
+        }
+    });
+    one_run(kind_of(runs), rows, spill)
+}
+
+/// The entries of `run` with subject and object exchanged, sorted; runs of about `memory_bytes` wait for
+/// each other.
+pub(crate) fn reverse(run: &Run, memory_bytes: u64, spill: &Spill) -> Result<Run> {
+    let kind = run.kind().reversed();
+    let rows_max = usize::try_from(memory_bytes / 32).unwrap_or(usize::MAX).max(ROWS_MIN);
+    let mut runs = Vec::new();
+    let mut start = 0;
+    let mut rows = Vec::with_capacity(rows_max.min(run.len()));
+    while start < run.len() {
+        let end = run.len().min(start.saturating_add(rows_max));
+        rows.clear();
+        rows.extend((start..end).map(|index| {
+            let [subject, object, graph, edge] = run.row(index);
+            [object, subject, graph, edge]
+        }));
+        rows.sort_unstable();
+        runs.push(one_run(kind, rows.iter().copied().map(Ok), spill)?);
+        start = end;
+    }
+    drop(rows);
+    merge(&runs, spill)
+}
+
+/// Runs with fewer rows would be too many.
+const ROWS_MIN: usize = 1 << 10;
+
+/// A file with these rows, sorted and distinct.
+fn one_run(kind: Kind, rows: impl Iterator<Item = Result<[u64; 4]>>, spill: &Spill) -> Result<Run> {
+    let mut file = spill.begin()?;
+    let written = [file.write(kind, rows)?];
+    let [run] = <[Run; 1]>::try_from(file.finish(&written)?).map_err(|_| {
+        vervet_model::Error::internal("a temporary file has another number of runs than were written")
+    })?;
+    Ok(run)
+}
