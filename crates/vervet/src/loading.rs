@@ -37,11 +37,12 @@ pub(crate) fn load(
             .create_dir_all(directory)
             .map_err(|error| Error::io(format_args!("create {}", directory.display()), &error))?;
     }
+    let threads = options.threads.max(1);
     let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
     let mut building = Building {
         dictionary: DictionaryBuilder::from_dictionary(before.dictionary())?,
         store: StoreBuilder::new(BuildOptions {
-            threads: options.threads.max(1),
+            threads,
             memory_bytes,
             environment: place.environment.clone(),
             temp_dir: place.directory.map(Path::to_owned),
@@ -59,7 +60,7 @@ pub(crate) fn load(
         Some(directory) => vervet_store::Target::Directory(directory.to_owned()),
         None => vervet_store::Target::Memory,
     };
-    let store = building.store.finish(building.dictionary.finish()?, &target)?;
+    let store = building.store.finish(building.dictionary.finish_with(threads)?, &target)?;
     Ok((store, report))
 }
 
