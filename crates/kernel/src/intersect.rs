@@ -12,6 +12,7 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};
+use crate::control::Control;
 use crate::plan::Operand;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -41,7 +42,7 @@ pub(crate) struct Intersect<'a> {
 
 impl<'a> Intersect<'a> {
     /// Fills `common` with the intersection for a row.
-    fn intersect(&mut self, batch: &Batch, row: usize) -> Result<()> {
+    fn intersect(&mut self, batch: &Batch, row: usize, control: &Control) -> Result<()> {
         self.common.clear();
         for leg in &mut self.legs {
             let key = match leg.key {
@@ -51,8 +52,11 @@ impl<'a> Intersect<'a> {
             if leg.loaded != Some(key) {
                 leg.loaded = None;
                 leg.neighbours.clear();
+                let room = leg.neighbours.capacity();
                 leg.segment.neighbours(key, leg.filter, &mut leg.neighbours)?;
                 leg.loaded = Some(key);
+                control.grow(8 * (leg.neighbours.capacity() - room) as u64)?;
+                control.work(leg.neighbours.len())?;
             }
             if leg.neighbours.is_empty() {
                 return Ok(());
@@ -61,7 +65,10 @@ impl<'a> Intersect<'a> {
         let Some(shortest) = (0..self.legs.len()).min_by_key(|&leg| self.legs[leg].neighbours.len()) else {
             return Ok(());
         };
+        let room = self.common.capacity();
         self.common.extend_from_slice(&self.legs[shortest].neighbours);
+        control.grow(8 * (self.common.capacity() - room) as u64)?;
+        control.work(self.common.len())?;
         for (leg, other) in self.legs.iter().enumerate() {
             if leg != shortest {
                 retain_common(&mut self.common, &other.neighbours);
@@ -81,10 +88,11 @@ impl<'a> Intersect<'a> {
 
 impl<'a> Kernel<'a> for Intersect<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let control = next.run().control;
         if self.count_only {
             self.counts.clear();
             for row in 0..batch.rows {
-                self.intersect(batch, row)?;
+                self.intersect(batch, row, control)?;
                 self.counts.push(self.common.len() as u64);
             }
             batch.multiply(&self.counts, &mut self.selection, &self.keep);
@@ -93,7 +101,7 @@ impl<'a> Kernel<'a> for Intersect<'a> {
         self.rows.clear();
         self.found.clear();
         for row in 0..batch.rows {
-            self.intersect(batch, row)?;
+            self.intersect(batch, row, control)?;
             let mut done = 0;
             while done < self.common.len() {
                 let take = (BATCH_ROWS - self.rows.len()).min(self.common.len() - done);
