@@ -61,9 +61,9 @@ fn check(database: &Database, query: &str, expected: &Value) -> Result<(), Strin
     if Some(hash.as_str()) == expected["sha256"].as_str() {
         return Ok(());
     }
-    let first = expected["tsv"].as_array().and_then(|expected| {
-        rows.iter().zip(expected).find(|(row, other)| Some(**row) != other.as_str())
-    });
+    let first = expected["tsv"]
+        .as_array()
+        .and_then(|expected| rows.iter().zip(expected).find(|(row, other)| Some(**row) != other.as_str()));
     Err(match first {
         Some((row, other)) => format!("a row is {row:?}, expected {other}"),
         None => "the rows have another SHA-256".to_owned(),

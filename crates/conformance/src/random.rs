@@ -103,8 +103,7 @@ fn variable(random: &mut Random) -> &'static str {
 fn pattern(random: &mut Random) -> String {
     let predicate = if random.chance(8) { variable(random).to_owned() } else { predicate(random) };
     let subject = if random.chance(85) { variable(random).to_owned() } else { vertex(random) };
-    let object =
-        if random.chance(75) { variable(random).to_owned() } else { object(random, &predicate) };
+    let object = if random.chance(75) { variable(random).to_owned() } else { object(random, &predicate) };
     format!("{subject} {predicate} {object} .")
 }
 
@@ -124,7 +123,12 @@ fn expression(random: &mut Random, depth: usize) -> String {
             2 => format!("isLiteral({})", variable(random)),
             3 => format!("{} IN ({}, {})", atom(random), atom(random), atom(random)),
             4 => format!("sameTerm({}, {})", atom(random), atom(random)),
-            _ => format!("{} {} {}", atom(random), random.pick(&["=", "!=", "<", "<=", ">", ">="]), atom(random)),
+            _ => format!(
+                "{} {} {}",
+                atom(random),
+                random.pick(&["=", "!=", "<", "<=", ">", ">="]),
+                atom(random)
+            ),
         };
     }
     match random.below(6) {
@@ -164,7 +168,9 @@ fn group(random: &mut Random, depth: usize, fresh: &mut usize) -> String {
                 format!("BIND({} AS ?x{fresh})", value_expression(random))
             }
             2 => match random.chance(50) {
-                true => format!("VALUES {} {{ {} {} }}", variable(random), vertex(random), random.pick(&LITERALS)),
+                true => {
+                    format!("VALUES {} {{ {} {} }}", variable(random), vertex(random), random.pick(&LITERALS))
+                }
                 false => format!(
                     "VALUES ({} {}) {{ ({} UNDEF) (UNDEF {}) ({} {}) }}",
                     "?a",
@@ -229,7 +235,10 @@ fn query(random: &mut Random) -> (String, bool) {
             return (format!("SELECT ({aggregate} AS ?r) WHERE {{ {inner} }}"), false);
         }
         let having = if random.chance(30) { " HAVING (COUNT(*) > 1)" } else { "" };
-        return (format!("SELECT {key} ({aggregate} AS ?r) WHERE {{ {inner} }} GROUP BY {key}{having}"), false);
+        return (
+            format!("SELECT {key} ({aggregate} AS ?r) WHERE {{ {inner} }} GROUP BY {key}{having}"),
+            false,
+        );
     }
     if random.chance(8) {
         return (format!("ASK {{ {inner} }}"), false);
@@ -309,7 +318,9 @@ fn theirs(store: &Store, text: &str) -> Outcome {
             for solution in solutions {
                 match solution {
                     Ok(solution) => {
-                        rows.push(row(solution.iter().map(|(name, term)| (name.as_str(), Some(term.clone())))));
+                        rows.push(row(solution
+                            .iter()
+                            .map(|(name, term)| (name.as_str(), Some(term.clone())))));
                     }
                     Err(error) => return Outcome::Refused(error.to_string()),
                 }
@@ -345,7 +356,8 @@ pub fn case(seed: u64) -> Result<bool, String> {
     if agree {
         return Ok(true);
     }
-    let plan = database.explain(&text, &vervet::QueryOptions::default()).unwrap_or_else(|error| error.to_string());
+    let plan =
+        database.explain(&text, &vervet::QueryOptions::default()).unwrap_or_else(|error| error.to_string());
     Err(format!("seed {seed}\n{trig}\n{text}\n{}\n{plan}", difference(&ours, &theirs)))
 }
 
@@ -389,7 +401,9 @@ mod tests {
             let mut random = Random(seed);
             let trig = graph(&mut random);
             let quads: Result<Vec<_>, _> =
-                oxigraph::io::RdfParser::from_format(oxigraph::io::RdfFormat::TriG).for_slice(trig.as_bytes()).collect();
+                oxigraph::io::RdfParser::from_format(oxigraph::io::RdfFormat::TriG)
+                    .for_slice(trig.as_bytes())
+                    .collect();
             assert!(quads.is_ok(), "seed {seed}: {trig}");
             texts.insert(query(&mut random).0);
         }

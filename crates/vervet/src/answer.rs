@@ -32,7 +32,8 @@ impl Answer {
 /// 8 bytes for each cell; the snapshot stays alive as long as this does.
 #[derive(Debug)]
 pub struct Solutions {
-    pub(crate) held: Held,
+    /// In a box, since an [`Answer`] is mostly something smaller.
+    pub(crate) held: Box<Held>,
 }
 
 impl Solutions {
