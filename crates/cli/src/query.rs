@@ -7,7 +7,7 @@ use clap::{CommandFactory, error::ErrorKind};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use vervet::{CancelToken, Database, Error, LoadOptions, OutputFormat, Prepared, QueryOptions, Source};
+use vervet::{CancelToken, Database, LoadOptions, OutputFormat, Prepared, QueryOptions, Source};
 
 pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     let request = Request::new(arguments);
@@ -19,7 +19,8 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     if arguments.explain {
         write_text(&mut out, &database.explain(&text, &options)?)?;
     } else if arguments.profile {
-        write_text(&mut out, &profile(&database, &text, &options)?)?;
+        let prepared = database.prepare_with(&text, &options)?;
+        write_text(&mut out, &prepared.profile_with(&options)?)?;
     } else {
         let prepared = database.prepare_with(&text, &options)?;
         let format =
@@ -27,19 +28,6 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
         prepared.write_with(&options, format, &mut out)?;
     }
     out.finish()
-}
-
-/// Runs a query; its plan with measured rows and times.
-fn profile(database: &Database, text: &str, options: &QueryOptions) -> Outcome<String> {
-    let options = QueryOptions { profile: true, ..options.clone() };
-    let answer = database.query_with(text, &options)?;
-    let solutions = answer.into_solutions();
-    match solutions.as_ref().and_then(vervet::Solutions::profile) {
-        Some(profile) => Ok(profile.to_owned()),
-        None => Err(Error::new(vervet::ErrorKind::Unsupported, "only a SELECT can be profiled")
-            .with_hint("write its pattern behind SELECT *, or use --explain")
-            .into()),
-    }
 }
 
 /// A table for people and what loads again for programs.

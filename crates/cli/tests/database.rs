@@ -14,6 +14,22 @@ fn sorted(text: &str) -> Vec<String> {
     lines
 }
 
+/// While another process loads, a load says which one it is and changes nothing; queries go on.
+#[test]
+fn one_process_loads_at_a_time() {
+    let place = people();
+    std::fs::write(place.path("db/LOCK"), "4711").unwrap();
+    let lock = std::fs::File::open(place.path("db/LOCK")).unwrap();
+    lock.lock().unwrap();
+    place.file("more.nt", "<urn:a> <urn:b> <urn:c> .\n");
+    place.fails(&["load", "db", "more.nt"], 1, &["error: could not load into db", "process 4711", "hint:"]);
+    let ask = "ASK { <urn:a> <urn:b> <urn:c> }";
+    assert!(place.ok(&["query", "db", ask]).contains("false"));
+    drop(lock);
+    place.ok(&["load", "db", "more.nt"]);
+    assert!(place.ok(&["query", "db", ask]).contains("true"));
+}
+
 #[test]
 fn a_load_says_what_it_did() {
     let place = Place::new();

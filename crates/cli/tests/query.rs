@@ -153,6 +153,11 @@ fn plans_are_shown() {
     assert!(!explain.contains("Ann"), "{explain}");
     let profile = place.ok(&["query", "db", NAMES, "--profile"]);
     assert!(profile.lines().count() > 1 && profile.contains("name"), "{profile}");
+    let pattern = "{ ?p <http://example.org/name> ?n }";
+    for form in ["ASK", "CONSTRUCT { ?p <urn:named> ?n }", "DESCRIBE ?p"] {
+        let profile = place.ok(&["query", "db", &format!("{form} {pattern}"), "--profile"]);
+        assert!(profile.contains("name"), "{profile}");
+    }
 }
 
 #[test]

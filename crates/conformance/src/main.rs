@@ -43,8 +43,9 @@ fn run(arguments: &[String]) -> Result<Report, String> {
         Some((suite, rest)) if suite == "random" => {
             let cases = rest.first().map_or(Ok(20_000), number)?;
             let first = rest.get(1).map_or(Ok(1), number)?;
-            println!("cases with seeds {first} to {}", first + cases - 1);
-            for seed in first..first + cases {
+            let end = first.saturating_add(cases);
+            println!("cases with seeds {first} to {}", end.saturating_sub(1));
+            for seed in first..end {
                 match random::case(seed) {
                     Ok(true) => report.add("compared", "", Ok(())),
                     Ok(false) => report.add("refused by both", "", Ok(())),

@@ -49,6 +49,7 @@ struct Inner {
     extras: Vec<Box<str>>,
     extra_numbers: FxHashMap<Box<str>, u32>,
     extra_bytes: usize,
+    limit_bytes: Option<usize>,
 }
 
 impl ComputedTerms {
@@ -56,6 +57,12 @@ impl ComputedTerms {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty table whose texts may take so many bytes.
+    #[must_use]
+    pub fn with_limit(limit_bytes: usize) -> Self {
+        Self { inner: Mutex::new(Inner { limit_bytes: Some(limit_bytes), ..Inner::default() }) }
     }
 
     /// The id of a term in this table, new or not. The caller has made sure that the term does not fit
@@ -160,6 +167,11 @@ impl Inner {
             return Err(text_too_long());
         }
         let length = u32::try_from(text.len()).map_err(|_| text_too_long())?;
+        if let Some(limit) = self.limit_bytes.filter(|limit| self.text.len() + text.len() > *limit) {
+            let message = format!("the query makes more text than its memory cap of {limit} bytes");
+            return Err(Error::new(ErrorKind::MemoryLimit, message)
+                .with_hint("raise the memory cap, or ask for less (more constants, LIMIT)"));
+        }
         let number = u32::try_from(self.entries.len()).map_err(|_| too_many())?;
         self.entries.push(Entry { start: self.text.len(), length, extra, kind });
         self.text.push_str(text);

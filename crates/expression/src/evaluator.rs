@@ -69,7 +69,9 @@ impl<'a> Evaluator<'a> {
         self.base.as_deref()
     }
 
-    pub(crate) fn solution(&self) -> Option<Variable> {
+    /// The column of [`Evaluator::with_solution`].
+    #[must_use]
+    pub fn solution(&self) -> Option<Variable> {
         self.solution
     }
 

@@ -14,8 +14,9 @@
 
 mod reach;
 
-use oxrdf::{NamedNodeRef, Term, TermRef};
+use oxrdf::{BlankNodeRef, NamedNodeRef, Term, TermRef};
 use std::borrow::Cow;
+use std::collections::HashMap;
 pub use vervet_model::Direction;
 use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, VERTEX_NAMESPACE, iri_name, name_iri};
 use vervet_model::{Id, Result, Tag};
@@ -72,7 +73,7 @@ impl<'a> Graph<'a> {
         Self { snapshot }
     }
 
-    /// The vertex with this external id.
+    /// The vertex with this external id, as [`Graph::external_id`] gives it.
     ///
     /// # Errors
     /// Damaged data, as for every call here.
@@ -169,21 +170,15 @@ impl<'a> Graph<'a> {
             }
         };
         // Edges with an id first, then those that are plain statements.
-        let mut with_id: Vec<Id> = Vec::new();
+        let mut with_id: HashMap<Id, usize> = HashMap::new();
         for_each_entry(segment, vertex.0, true, &mut |neighbour, id| {
-            with_id.push(neighbour);
+            *with_id.entry(neighbour).or_default() += 1;
             add(neighbour, id);
         })?;
-        let mut plain = Vec::new();
-        for_each_entry(segment, vertex.0, false, &mut |neighbour, _| plain.push(neighbour))?;
-        for neighbour in plain {
-            match with_id.iter().position(|other| *other == neighbour) {
-                Some(at) => {
-                    with_id.swap_remove(at);
-                }
-                None => add(neighbour, Id::UNBOUND),
-            }
-        }
+        for_each_entry(segment, vertex.0, false, &mut |neighbour, _| match with_id.get_mut(&neighbour) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => add(neighbour, Id::UNBOUND),
+        })?;
         Ok(edges)
     }
 
@@ -275,6 +270,9 @@ impl<'a> Graph<'a> {
     }
 
     fn lookup(&self, namespace: &str, name: &str) -> Result<Option<Id>> {
+        if let Some(label) = name.strip_prefix("_:").filter(|_| namespace == VERTEX_NAMESPACE) {
+            return self.snapshot.lookup(BlankNodeRef::new_unchecked(label).into());
+        }
         let iri = if name.contains("://") || name.starts_with("urn:") {
             Cow::Borrowed(name)
         } else {
@@ -379,6 +377,28 @@ mod tests {
         assert_eq!(contains.len(), 1);
         assert_eq!(graph.properties(contains[0])?, []);
         assert_eq!(graph.properties(vienna)?.len(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn external_ids_lead_back() -> Result<()> {
+        let mut snapshot = sample();
+        let knows = iri(&mut snapshot, KEY_NAMESPACE, "knows");
+        let blank = snapshot.intern(&oxrdf::BlankNode::new_unchecked("b7").into());
+        let named = snapshot.intern(&NamedNode::new_unchecked("http://example.org/x").into());
+        for (subject, object) in [(blank, named), (named, blank)] {
+            let statement =
+                Statement { subject, predicate: knows, object, graph: Id::UNBOUND, edge: Id::UNBOUND };
+            snapshot.add(statement);
+        }
+        let snapshot = snapshot.finish();
+        let graph = Graph::new(&snapshot);
+        for id in [blank, named] {
+            let external_id = graph.external_id(Vertex(id))?;
+            assert_eq!(graph.vertex(&external_id)?, Some(Vertex(id)), "{external_id}");
+            // One edge each way, of which none has an id.
+            assert_eq!(graph.edges(Vertex(id), "knows", Direction::Out)?.len(), 1);
+        }
         Ok(())
     }
 

@@ -3,10 +3,12 @@
 //! A kernel pushes its output into a [`Chain`], which is the rest of the pipeline. Nothing is queued, so
 //! what is in flight is at most one batch for each step.
 
-use crate::batch::{Batch, Keep};
+use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::control::Control;
 use crate::plan::Operand;
+use std::cell::Cell;
 use std::time::Instant;
+use vervet_algebra::Variable;
 use vervet_expression::Evaluator;
 use vervet_model::{Id, Result};
 use vervet_snapshot::Snapshot;
@@ -21,6 +23,25 @@ pub(crate) struct Run<'a> {
     pub variables: usize,
     /// Whether to take times.
     pub profile: bool,
+    /// The column that numbers solutions, behind those of the plan, if an expression needs it.
+    pub solution: Option<Variable>,
+    /// The last number given to a solution.
+    pub solutions: &'a Cell<u64>,
+}
+
+impl Run<'_> {
+    /// The columns that a step passes on: `keep`, and what numbers solutions.
+    pub(crate) fn keep(&self, keep: &[Variable]) -> Keep {
+        match self.solution {
+            Some(solution) => Keep::new(&[keep, &[solution]].concat(), self.variables),
+            None => Keep::new(keep, self.variables),
+        }
+    }
+
+    /// Counts the terms that expressions have made.
+    pub(crate) fn count_computed(&self) -> Result<()> {
+        self.control.count_computed(self.evaluator.computed().size_bytes() as u64)
+    }
 }
 
 /// Whether more rows are wanted.
@@ -89,6 +110,8 @@ impl<'c, 'a> Chain<'c, 'a> {
     /// Runs a batch through the rest.
     pub(crate) fn push(&mut self, batch: &mut Batch) -> Result<Flow> {
         if batch.rows == 0 {
+            // A step that finds nothing for long is stopped here.
+            self.run.control.work(BATCH_ROWS)?;
             return Ok(Flow::More);
         }
         self.rows += batch.rows as u64;
@@ -116,7 +139,9 @@ impl<'c, 'a> Chain<'c, 'a> {
 
     fn step(&mut self, batch: Option<&mut Batch>) -> Result<Flow> {
         let Some((first, rest)) = self.stages.split_first_mut() else {
-            return batch.map_or(Ok(Flow::More), |batch| (self.sink)(batch, self.run));
+            let Some(batch) = batch else { return Ok(Flow::More) };
+            self.run.control.work(batch.rows)?;
+            return (self.sink)(batch, self.run);
         };
         self.run.control.check()?;
         let start = self.run.profile.then(Instant::now);
@@ -191,9 +216,9 @@ impl Table {
 
     /// Counts the bytes that came since the last time.
     pub(crate) fn recount(&mut self, control: &Control) -> Result<()> {
-        let bytes = self.batch.size_bytes();
-        control.shrink(self.counted_bytes);
-        self.counted_bytes = bytes;
-        control.grow(bytes)
+        // Room counts, used or not.
+        let cells: usize = self.batch.columns.iter().map(Vec::capacity).sum();
+        let bytes = 8 * (cells + self.batch.multiplicity.capacity()) as u64;
+        control.recount(&mut self.counted_bytes, bytes)
     }
 }

@@ -4,7 +4,7 @@ use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use crate::{
-    check, distinct, expand, filter, group, intersect, join, matching, optional, order, scan, values,
+    check, distinct, expand, filter, group, intersect, join, matching, once, optional, order, scan, values,
 };
 use vervet_algebra::{Aggregate, Expression, Variable};
 use vervet_expression::{Accumulators, CompiledExpression};
@@ -20,6 +20,7 @@ impl<'a> Kernel<'a> for Nothing {
     }
 }
 
+<<<<<<< HEAD
 /// The kernels of a pipeline that starts from one row.
 pub(crate) fn stages_from_one_row<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
     let mut stages = Vec::with_capacity(pipeline.steps.len());
@@ -42,10 +43,18 @@ pub(crate) fn stages_from_one_row<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Res
 
 /// The kernels of a pipeline that starts from the rows of another.
 fn stages<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
+=======
+/// The kernels of a pipeline.
+pub(crate) fn stages<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
+>>>>>>> review
     let mut stages = Vec::with_capacity(pipeline.steps.len());
     let mut carried: &[Variable] = &[];
     for step in &pipeline.steps {
-        stages.push(Stage::new(kernel(step, carried, run)?));
+        let mut kernel = kernel(step, carried, run)?;
+        if once::calls(&step.step, &once::is_volatile) {
+            kernel = Box::new(once::Once { kernel, all: all(run), out: Batch::new(run.variables) });
+        }
+        stages.push(Stage::new(kernel));
         carried = &step.keep;
     }
     Ok(stages)
@@ -110,9 +119,12 @@ fn compile(expression: &Expression, run: &Run<'_>) -> Result<CompiledExpression>
     CompiledExpression::new(expression, run.evaluator)
 }
 
-fn kernel<'a>(step: &PlanStep, carried: &[Variable], run: &Run<'a>) -> Result<Box<dyn Kernel<'a> + 'a>> {
-    let keep = Keep::new(&step.keep, run.variables);
-    let all = || Keep { columns: (0..run.variables).collect(), dropped: Vec::new() };
+fn all(run: &Run<'_>) -> Keep {
+    Keep { columns: (0..run.variables).collect(), dropped: Vec::new() }
+}
+
+fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result<Box<dyn Kernel<'a> + 'a>> {
+    let keep = run.keep(&step.keep);
     let out = || Batch::new(run.variables);
     Ok(match &step.step {
         Step::Empty => Box::new(Nothing),
@@ -152,9 +164,10 @@ fn kernel<'a>(step: &PlanStep, carried: &[Variable], run: &Run<'a>) -> Result<Bo
             values: Vec::new(),
         }),
         Step::Values { variables, rows } => Box::new(values::Values {
-            variables: variables.clone(),
-            table: rows.clone(),
+            variables,
+            table: rows,
             keep,
+            by_value: vec![None; variables.len()],
             pairs: Vec::new(),
             rows: Vec::new(),
             out: out(),
@@ -184,23 +197,29 @@ fn kernel<'a>(step: &PlanStep, carried: &[Variable], run: &Run<'a>) -> Result<Bo
                 compatible: compatible.clone(),
                 adds: adds.clone(),
                 keep,
+<<<<<<< HEAD
                 pair_keep: Keep::new(&needed, run.variables),
                 right: stages_from_one_row(right, run)?,
+=======
+                pair_keep: run.keep(&needed),
+                right: stages(right, run)?,
+>>>>>>> review
                 right_keep,
                 table: None,
                 groups: Vec::new(),
-                indexes: rustc_hash::FxHashMap::default(),
+                indexes: Vec::new(),
+                index_of: rustc_hash::FxHashMap::default(),
                 pairs: Vec::new(),
                 out: out(),
             })
         }
         Step::Optional { inner, row } => {
             let inner = stages(inner, run)?;
-            Box::new(optional::Optional { inner, row: *row, keep, all: all(), input: out() })
+            Box::new(optional::Optional { inner, row: *row, keep, all: all(run), input: out() })
         }
         Step::Union { branches } => {
             let branches = branches.iter().map(|branch| stages(branch, run)).collect::<Result<_>>()?;
-            Box::new(optional::Union { branches, keep, all: all(), input: out() })
+            Box::new(optional::Union { branches, keep, all: all(run), input: out() })
         }
         Step::Group { keys, aggregates } => Box::new(group::Group {
             keys: distinct::RowTable::new(keys.clone()),

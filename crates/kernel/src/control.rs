@@ -17,18 +17,26 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
 }
 
-/// Limits, and what counts against them. Checked once for each batch and each step.
+/// How many rows are looked at between two looks at the clock, where no batch passes a step.
+const WORK_ROWS: usize = 1 << 16;
+
+/// Limits, and what counts against them. Checked once for each batch and each step, and by
+/// [`Control::work`] where rows are looked at without any going on.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
     limits: Limits,
     memory_bytes: Cell<u64>,
+    /// Bytes of computed terms that are part of `memory_bytes`.
+    computed_bytes: Cell<u64>,
+    /// Rows looked at since the last look at the clock.
+    work: Cell<usize>,
 }
 
 impl Control {
     /// Nothing counted yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, memory_bytes: Cell::new(0) }
+        Self { limits, ..Self::default() }
     }
 
     /// Whether to go on.
@@ -48,6 +56,21 @@ impl Control {
                 .with_hint("raise the timeout, or ask for less (more constants, LIMIT)"));
         }
         Ok(())
+    }
+
+    /// Whether to go on, asked so often that most calls only count: `rows` more have been looked at.
+    ///
+    /// # Errors
+    /// As [`Control::check`].
+    #[inline]
+    pub fn work(&self, rows: usize) -> Result<()> {
+        let work = self.work.get().saturating_add(rows);
+        if work < WORK_ROWS {
+            self.work.set(work);
+            return Ok(());
+        }
+        self.work.set(0);
+        self.check()
     }
 
     /// Counts bytes that a table of the query has grown by.
@@ -70,6 +93,29 @@ impl Control {
     /// Counts bytes that were freed.
     pub fn shrink(&self, bytes: u64) {
         self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
+    }
+
+    /// Counts a table that took `counted` bytes at the last call and takes `bytes` now.
+    ///
+    /// # Errors
+    /// As [`Control::grow`].
+    #[inline]
+    pub fn recount(&self, counted: &mut u64, bytes: u64) -> Result<()> {
+        if *counted == bytes {
+            return Ok(());
+        }
+        self.shrink(std::mem::replace(counted, bytes));
+        self.grow(bytes)
+    }
+
+    /// Counts the terms that the query has made: `bytes` in all.
+    ///
+    /// # Errors
+    /// As [`Control::grow`].
+    pub fn count_computed(&self, bytes: u64) -> Result<()> {
+        let mut counted = self.computed_bytes.get();
+        self.computed_bytes.set(bytes);
+        self.recount(&mut counted, bytes)
     }
 
     /// Bytes counted now.

@@ -4,7 +4,10 @@ use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Run, Stage};
 use crate::compile::{repeat_rows, stages_from_one_row};
 use crate::control::Control;
+use crate::once::needs_solution;
 use crate::plan::{Plan, Profile, StepProfile};
+use std::cell::Cell;
+use vervet_algebra::Variable;
 use vervet_expression::Evaluator;
 use vervet_model::Result;
 use vervet_snapshot::Snapshot;
@@ -27,8 +30,17 @@ pub fn execute(
     profile: bool,
     sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
 ) -> Result<Profile> {
+<<<<<<< HEAD
     let run = Run { snapshot, evaluator, control, variables: plan.variables.len(), profile };
     let mut stages = stages_from_one_row(&plan.pipeline, &run)?;
+=======
+    let solution = evaluator.solution().filter(|column| column.index() == plan.variables.len());
+    let variables = plan.variables.len() + usize::from(solution.is_some());
+    let solutions = &Cell::new(0);
+    let run = Run { snapshot, evaluator, control, variables, profile, solution, solutions };
+    input.columns.resize(variables, Vec::new());
+    let mut stages = stages(&plan.pipeline, &run)?;
+>>>>>>> review
     let keep = Keep::new(&plan.result, run.variables);
     let mut out = Batch::new(run.variables);
     let mut last = |batch: &mut Batch, _: &Run<'_>| {
@@ -53,6 +65,14 @@ pub fn execute(
         stages.iter().for_each(|stage| collect(stage, &mut figures));
     }
     Ok(figures)
+}
+
+/// The column, behind those of the plan, that numbers solutions, if the plan calls `BNODE` with a text: for
+/// [`Evaluator::with_solution`].
+#[must_use]
+pub fn solution_column(plan: &Plan) -> Option<Variable> {
+    let column = u16::try_from(plan.variables.len()).ok()?;
+    needs_solution(&plan.pipeline).then_some(Variable(column))
 }
 
 /// Depth first, as [`crate::plan::Pipeline::number_steps`] numbers steps.

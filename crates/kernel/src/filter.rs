@@ -16,7 +16,9 @@ pub(crate) struct Filter {
 impl<'a> Kernel<'a> for Filter {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.selection.clear();
-        self.condition.filter(next.run().evaluator, &batch.columns, batch.rows, &mut self.selection)?;
+        let run = next.run();
+        self.condition.filter(run.evaluator, &batch.columns, batch.rows, &mut self.selection)?;
+        run.count_computed()?;
         batch.select(&self.selection, &self.keep);
         next.push(batch)
     }
@@ -33,7 +35,9 @@ pub(crate) struct Extend {
 impl<'a> Kernel<'a> for Extend {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.values.clear();
-        self.expression.evaluate(next.run().evaluator, &batch.columns, batch.rows, &mut self.values)?;
+        let run = next.run();
+        self.expression.evaluate(run.evaluator, &batch.columns, batch.rows, &mut self.values)?;
+        run.count_computed()?;
         std::mem::swap(&mut batch.columns[self.variable.index()], &mut self.values);
         batch.drop_all_but(&self.keep);
         next.push(batch)

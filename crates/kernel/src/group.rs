@@ -25,9 +25,8 @@ impl<'a> Group<'a> {
         let accumulators: usize =
             self.aggregates.iter().map(|(_, accumulators)| accumulators.size_bytes()).sum();
         let bytes = self.keys.size_bytes() + accumulators as u64;
-        run.control.shrink(self.counted_bytes);
-        self.counted_bytes = bytes;
-        run.control.grow(bytes)
+        run.control.recount(&mut self.counted_bytes, bytes)?;
+        run.count_computed()
     }
 }
 
@@ -71,6 +70,7 @@ impl<'a> Kernel<'a> for Group<'a> {
                     column.push(accumulators.finish(group)?);
                 }
             }
+            next.run().count_computed()?;
             self.out.drop_all_but(&self.keep);
             if next.push(&mut self.out)? == Flow::Done {
                 break;

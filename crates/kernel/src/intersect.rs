@@ -19,7 +19,12 @@
 //! over lazily, since rows come in batches and adjacencies are contiguous.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
+<<<<<<< HEAD
 use crate::chain::{Chain, Flow, Kernel, Run};
+=======
+use crate::chain::{Chain, Flow, Kernel};
+use crate::control::Control;
+>>>>>>> review
 use crate::plan::Operand;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -187,6 +192,7 @@ pub(crate) struct Intersect<'a> {
 }
 
 impl<'a> Intersect<'a> {
+<<<<<<< HEAD
     pub(crate) fn new(
         target: Variable,
         legs: Vec<IntersectLeg<'a>>,
@@ -209,6 +215,42 @@ impl<'a> Intersect<'a> {
             selection: Vec::new(),
             out: Batch::new(variables),
         }
+=======
+    /// Fills `common` with the intersection for a row.
+    fn intersect(&mut self, batch: &Batch, row: usize, control: &Control) -> Result<()> {
+        self.common.clear();
+        for leg in &mut self.legs {
+            let key = match leg.key {
+                Operand::Constant(id) => id,
+                Operand::Variable(variable) => batch.value(variable, row),
+            };
+            if leg.loaded != Some(key) {
+                leg.loaded = None;
+                leg.neighbours.clear();
+                let room = leg.neighbours.capacity();
+                leg.segment.neighbours(key, leg.filter, &mut leg.neighbours)?;
+                leg.loaded = Some(key);
+                control.grow(8 * (leg.neighbours.capacity() - room) as u64)?;
+                control.work(leg.neighbours.len())?;
+            }
+            if leg.neighbours.is_empty() {
+                return Ok(());
+            }
+        }
+        let Some(shortest) = (0..self.legs.len()).min_by_key(|&leg| self.legs[leg].neighbours.len()) else {
+            return Ok(());
+        };
+        let room = self.common.capacity();
+        self.common.extend_from_slice(&self.legs[shortest].neighbours);
+        control.grow(8 * (self.common.capacity() - room) as u64)?;
+        control.work(self.common.len())?;
+        for (leg, other) in self.legs.iter().enumerate() {
+            if leg != shortest {
+                retain_common(&mut self.common, &other.neighbours);
+            }
+        }
+        Ok(())
+>>>>>>> review
     }
 
     fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
@@ -365,6 +407,7 @@ impl<'a> Intersect<'a> {
 
 impl<'a> Kernel<'a> for Intersect<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+<<<<<<< HEAD
         for leg in &mut self.legs {
             leg.start(batch)?;
         }
@@ -395,6 +438,33 @@ impl<'a> Kernel<'a> for Intersect<'a> {
         if self.count_only {
             batch.multiply(&self.counts, &mut self.selection, &self.keep);
             return next.push(batch);
+=======
+        let control = next.run().control;
+        if self.count_only {
+            self.counts.clear();
+            for row in 0..batch.rows {
+                self.intersect(batch, row, control)?;
+                self.counts.push(self.common.len() as u64);
+            }
+            batch.multiply(&self.counts, &mut self.selection, &self.keep);
+            return next.push(batch);
+        }
+        self.rows.clear();
+        self.found.clear();
+        for row in 0..batch.rows {
+            self.intersect(batch, row, control)?;
+            let mut done = 0;
+            while done < self.common.len() {
+                let take = (BATCH_ROWS - self.rows.len()).min(self.common.len() - done);
+                let row = u32::try_from(row).unwrap_or(u32::MAX);
+                self.rows.resize(self.rows.len() + take, row);
+                self.found.extend_from_slice(&self.common[done..done + take]);
+                done += take;
+                if self.rows.len() == BATCH_ROWS && self.flush(batch, next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+>>>>>>> review
         }
         self.flush(batch, next)
     }

@@ -6,7 +6,8 @@
 //! too there is one hash index, made when first needed. So a probe is always one look-up, also where
 //! variables are unbound in some rows.
 //! # Cost
-//! Memory: the right table, plus 16 bytes for each row and index; both count against the cap.
+//! Memory: the right table, 4 bytes for each row, and for each index 4 bytes for each row and 14 to 27 for
+//! each distinct key; all count against the cap. Time: one look-up for each left row and group.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
@@ -31,6 +32,17 @@ type Mask = u64;
 /// The most `compatible` variables of a join.
 pub(crate) const COMPATIBLE_MAX: usize = 64;
 
+/// The rows of one group by the hash of some columns. Rows are positions in the group; those with one hash
+/// are a chain, ascending.
+#[derive(Default)]
+pub(crate) struct Index {
+    first: FxHashMap<u64, u32>,
+    /// By row; [`END`] ends a chain.
+    next: Vec<u32>,
+}
+
+const END: u32 = u32::MAX;
+
 pub(crate) struct Join<'a> {
     pub kind: Kind,
     pub on: Vec<Variable>,
@@ -44,7 +56,9 @@ pub(crate) struct Join<'a> {
     pub table: Option<Table>,
     /// Right rows by the mask of what they bind.
     pub groups: Vec<(Mask, Vec<u32>)>,
-    pub indexes: FxHashMap<(usize, Mask), FxHashMap<u64, Vec<u32>>>,
+    pub indexes: Vec<Index>,
+    /// Positions in `indexes` by group and mask.
+    pub index_of: FxHashMap<(usize, Mask), usize>,
     pub pairs: Vec<(u32, u32)>,
     pub out: Batch,
 }
@@ -63,36 +77,41 @@ impl<'a> Join<'a> {
         let mut groups: FxHashMap<Mask, Vec<u32>> = FxHashMap::default();
         for row in 0..table.batch.rows {
             let mask = mask(&self.compatible, &table.batch, row);
-            groups.entry(mask).or_default().push(u32::try_from(row).map_err(|_| too_many_rows())?);
+            let row = u32::try_from(row).ok().filter(|row| *row != END).ok_or_else(too_many_rows)?;
+            groups.entry(mask).or_default().push(row);
+            run.control.work(1)?;
         }
+        run.control.grow(groups.values().map(|rows| 4 * rows.capacity() as u64).sum())?;
         self.groups = groups.into_iter().collect();
         self.groups.sort_unstable_by_key(|group| group.0);
         self.table = Some(table);
         Ok(())
     }
 
-    /// Calls `visit` with each right row that is compatible with a left row, and with whether they share
-    /// a bound variable; stops when `visit` says so.
+    /// Calls `visit` with each right row that is compatible with a left row, and, where `must_share`, shares
+    /// a bound variable with it; stops when `visit` says so.
     fn probe(
         &mut self,
         batch: &Batch,
         row: usize,
         run: &Run<'a>,
-        visit: &mut dyn FnMut(&mut Self, u32, bool) -> Result<bool>,
+        must_share: bool,
+        visit: &mut dyn FnMut(&mut Self, u32) -> Result<bool>,
     ) -> Result<()> {
         let left_mask = mask(&self.compatible, batch, row);
         for group in 0..self.groups.len() {
             let shared = left_mask & self.groups[group].0;
-            if !self.indexes.contains_key(&(group, shared)) {
-                let index = self.index(group, shared);
-                run.control.grow(16 * self.groups[group].1.len() as u64)?;
-                self.indexes.insert((group, shared), index);
+            if must_share && self.on.is_empty() && shared == 0 {
+                continue;
             }
+            let index = self.index(group, shared, run)?;
             let hash = hash(&self.on, &self.compatible, shared, batch, row);
+            let mut at = self.indexes[index].first.get(&hash).copied().unwrap_or(END);
             // Positions, not references: `visit` needs `self`.
-            let count = self.indexes[&(group, shared)].get(&hash).map_or(0, Vec::len);
-            for at in 0..count {
-                let right = self.indexes[&(group, shared)][&hash][at];
+            while at != END {
+                let right = self.groups[group].1[at as usize];
+                at = self.indexes[index].next[at as usize];
+                run.control.work(1)?;
                 let table = &self.table.as_ref().expect("built before the first probe").batch;
                 let equal = |variable: &Variable| {
                     batch.value(*variable, row) == table.value(*variable, right as usize)
@@ -101,8 +120,7 @@ impl<'a> Join<'a> {
                     && (0..self.compatible.len())
                         .filter(|bit| shared >> bit & 1 == 1)
                         .all(|bit| equal(&self.compatible[bit]));
-                let shares = !self.on.is_empty() || shared != 0;
-                if agrees && !visit(self, right, shares)? {
+                if agrees && !visit(self, right)? {
                     return Ok(());
                 }
             }
@@ -110,14 +128,29 @@ impl<'a> Join<'a> {
         Ok(())
     }
 
-    fn index(&self, group: usize, shared: Mask) -> FxHashMap<u64, Vec<u32>> {
-        let table = &self.table.as_ref().expect("built before the first probe").batch;
-        let mut index: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-        for &right in &self.groups[group].1 {
-            let hash = hash(&self.on, &self.compatible, shared, table, right as usize);
-            index.entry(hash).or_default().push(right);
+    /// The position of the index of a group for a mask, made if it is not there.
+    fn index(&mut self, group: usize, shared: Mask, run: &Run<'a>) -> Result<usize> {
+        if let Some(&position) = self.index_of.get(&(group, shared)) {
+            return Ok(position);
         }
-        index
+        let table = &self.table.as_ref().expect("built before the first probe").batch;
+        let rows = &self.groups[group].1;
+        run.control.grow(4 * rows.len() as u64)?;
+        let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
+        let mut counted = 0;
+        // From the last to the first, so that each chain ascends.
+        for (at, &right) in rows.iter().enumerate().rev() {
+            let hash = hash(&self.on, &self.compatible, shared, table, right as usize);
+            let at = u32::try_from(at).map_err(|_| too_many_rows())?;
+            if let Some(following) = index.first.insert(hash, at) {
+                index.next[at as usize] = following;
+            }
+            run.control.work(1)?;
+            run.control.recount(&mut counted, 17 * index.first.capacity() as u64)?;
+        }
+        self.indexes.push(index);
+        self.index_of.insert((group, shared), self.indexes.len() - 1);
+        Ok(self.indexes.len() - 1)
     }
 
     /// Makes joined rows of `pairs` in `out`, applies the condition, and marks left rows that matched.
@@ -142,6 +175,7 @@ impl<'a> Join<'a> {
         if let Kind::Left(Some(condition)) = &self.kind {
             let mut selection = Vec::new();
             condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
+            run.count_computed()?;
             selection.iter().for_each(|&pair| matched[rows[pair as usize] as usize] = true);
             self.out.select(&selection, &self.pair_keep);
         } else {
@@ -159,7 +193,7 @@ impl<'a> Join<'a> {
         self.pairs.clear();
         for row in 0..batch.rows {
             let left = u32::try_from(row).unwrap_or(u32::MAX);
-            self.probe(batch, row, &run, &mut |join, right, _| {
+            self.probe(batch, row, &run, false, &mut |join, right| {
                 join.pairs.push((left, right));
                 if join.pairs.len() < BATCH_ROWS {
                     return Ok(true);
@@ -195,9 +229,9 @@ impl<'a> Join<'a> {
         let mut selection = Vec::new();
         for row in 0..batch.rows {
             let mut found = false;
-            self.probe(batch, row, &run, &mut |_, _, shares| {
-                found = shares || !must_share;
-                Ok(!found)
+            self.probe(batch, row, &run, must_share, &mut |_, _| {
+                found = true;
+                Ok(false)
             })?;
             if found == keep_found {
                 selection.push(u32::try_from(row).unwrap_or(u32::MAX));

@@ -2,9 +2,13 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Table};
+use crate::control::Control;
 use std::cmp::Ordering;
 use vervet_expression::{CompiledExpression, SortKey};
-use vervet_model::{Id, Result};
+use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// Rows that are sorted at one go.
+const RUN_ROWS: usize = 1 << 16;
 
 /// Barrier: sorts all rows, or keeps the first `limit` of them.
 ///
@@ -24,65 +28,106 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    fn sorted_rows(&self) -> Vec<u32> {
+    /// Positions of the rows in `table`, sorted. Stable: equal rows keep their order.
+    ///
+    /// Runs are sorted and then merged two by two, so that limits are seen to in between.
+    fn sorted_rows(&self, control: &Control) -> Result<Vec<u32>> {
         let mut rows: Vec<u32> = (0_u32..).take(self.table.batch.rows).collect();
-        // Stable: equal rows keep their order.
-        rows.sort_by(|&a, &b| {
-            for (column, (_, descending)) in self.sort_keys.iter().zip(&self.keys) {
-                let order = column[a as usize].cmp(&column[b as usize]);
-                let order = if *descending { order.reverse() } else { order };
-                if order != Ordering::Equal {
-                    return order;
+        for run in rows.chunks_mut(RUN_ROWS) {
+            control.check()?;
+            run.sort_by(|&a, &b| self.compare(a, b));
+        }
+        if rows.len() <= RUN_ROWS {
+            return Ok(rows);
+        }
+        let mut merged: Vec<u32> = Vec::with_capacity(rows.len());
+        let mut run = RUN_ROWS;
+        while run < rows.len() {
+            merged.clear();
+            for pair in rows.chunks(2 * run) {
+                let (mut left, mut right) = pair.split_at(run.min(pair.len()));
+                while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
+                    control.work(1)?;
+                    if self.compare(*b, *a) == Ordering::Less {
+                        merged.push(*b);
+                        right = right_rest;
+                    } else {
+                        merged.push(*a);
+                        left = left_rest;
+                    }
                 }
+                merged.extend_from_slice(left);
+                merged.extend_from_slice(right);
             }
-            Ordering::Equal
-        });
-        rows
+            std::mem::swap(&mut rows, &mut merged);
+            run *= 2;
+        }
+        Ok(rows)
+    }
+
+    fn compare(&self, a: u32, b: u32) -> Ordering {
+        for (column, (_, descending)) in self.sort_keys.iter().zip(&self.keys) {
+            let order = column[a as usize].cmp(&column[b as usize]);
+            let order = if *descending { order.reverse() } else { order };
+            if order != Ordering::Equal {
+                return order;
+            }
+        }
+        Ordering::Equal
     }
 
     /// Keeps the first `limit` rows only.
     fn prune(&mut self, limit: usize, run: &Run<'_>) -> Result<()> {
-        let mut rows = self.sorted_rows();
+        let mut rows = self.sorted_rows(run.control)?;
         rows.truncate(limit);
         let mut kept = Batch::new(run.variables);
         kept.gather(&self.table.batch, &rows, &self.keep);
         self.table.batch = kept;
         self.table.recount(run.control)?;
+        let mut bytes = 0;
         for column in &mut self.sort_keys {
             *column = rows.iter().map(|&row| column[row as usize].clone()).collect();
+            bytes += column.iter().map(key_bytes).sum::<u64>();
         }
-        Ok(())
+        run.control.recount(&mut self.counted_bytes, bytes)
     }
+}
+
+/// What a key takes, and the two positions that sorting needs.
+fn key_bytes(key: &SortKey) -> u64 {
+    (size_of::<SortKey>() + key.heap_bytes() + 2 * size_of::<u32>()) as u64
 }
 
 impl<'a> Kernel<'a> for Order {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let run = next.run();
-        let mut bytes = 0;
+        let mut bytes = self.counted_bytes;
         for ((expression, _), column) in self.keys.iter().zip(&mut self.sort_keys) {
             self.values.clear();
             expression.evaluate(run.evaluator, &batch.columns, batch.rows, &mut self.values)?;
             for &value in &self.values {
                 let key = SortKey::new(run.evaluator, value)?;
-                bytes += (size_of::<SortKey>() + key.heap_bytes()) as u64;
+                bytes += key_bytes(&key);
                 column.push(key);
             }
         }
-        run.control.grow(bytes)?;
-        self.counted_bytes += bytes;
+        run.count_computed()?;
+        run.control.recount(&mut self.counted_bytes, bytes)?;
         self.table.append(batch, &self.keep, run.control)?;
+        if u32::try_from(self.table.batch.rows).is_err() {
+            let message = "more than 4,294,967,295 rows to sort";
+            return Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("ask for less (LIMIT)"));
+        }
         if let Some(limit) = self.limit
-            && self.table.batch.rows > 2 * limit + BATCH_ROWS
+            && self.table.batch.rows > limit.saturating_mul(2).saturating_add(BATCH_ROWS)
         {
             self.prune(limit, run)?;
-            run.control.shrink(self.counted_bytes);
-            self.counted_bytes = 0;
         }
         Ok(Flow::More)
     }
 
     fn finish(&mut self, next: &mut Chain<'_, 'a>) -> Result<()> {
-        let mut rows = self.sorted_rows();
+        let mut rows = self.sorted_rows(next.run().control)?;
         if let Some(limit) = self.limit {
             rows.truncate(limit);
         }

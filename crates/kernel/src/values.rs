@@ -1,21 +1,32 @@
 //! Values: every compatible pair of an incoming row and a row of an inline table.
+//!
+//! # Cost
+//! A row that binds a variable of the table looks its rows up by that variable; the look-up table is made
+//! when it is first needed. A row that binds none meets all rows.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};
+use rustc_hash::FxHashMap;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 
-pub(crate) struct Values {
-    pub variables: Vec<Variable>,
-    pub table: Vec<Vec<Id>>,
+/// Tables up to this many rows are gone through faster than they are looked up.
+const SCAN_ROWS_MAX: usize = 16;
+
+pub(crate) struct Values<'a> {
+    pub variables: &'a [Variable],
+    pub table: &'a [Vec<Id>],
     pub keep: Keep,
+    /// By position of the variable: rows of the table by value (those without one under
+    /// [`Id::UNBOUND`]), ascending.
+    pub by_value: Vec<Option<FxHashMap<Id, Vec<usize>>>>,
     /// Pairs of an incoming row and a row of the table.
     pub pairs: Vec<(u32, usize)>,
     pub rows: Vec<u32>,
     pub out: Batch,
 }
 
-impl Values {
+impl<'a> Values<'a> {
     fn compatible(&self, batch: &Batch, row: usize, values: &[Id]) -> bool {
         self.variables.iter().zip(values).all(|(&variable, &value)| {
             let bound = batch.value(variable, row);
@@ -23,7 +34,33 @@ impl Values {
         })
     }
 
-    fn flush<'a>(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    /// Which column of the table to look up for a row, and the value there.
+    fn look_up_by(&self, batch: &Batch, row: usize) -> Option<(usize, Id)> {
+        if self.table.len() <= SCAN_ROWS_MAX {
+            return None;
+        }
+        let values = self.variables.iter().map(|&variable| batch.value(variable, row)).enumerate();
+        values.into_iter().find(|(_, id)| id.is_bound())
+    }
+
+    fn rows_by_value(&self, position: usize) -> FxHashMap<Id, Vec<usize>> {
+        let mut rows: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
+        for (index, values) in self.table.iter().enumerate() {
+            rows.entry(values[position]).or_default().push(index);
+        }
+        rows
+    }
+
+    fn add(&mut self, batch: &Batch, row: usize, index: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        next.run().control.work(1)?;
+        if !self.compatible(batch, row, &self.table[index]) {
+            return Ok(Flow::More);
+        }
+        self.pairs.push((u32::try_from(row).unwrap_or(u32::MAX), index));
+        if self.pairs.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
+    }
+
+    fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.rows.clear();
         self.rows.extend(self.pairs.iter().map(|pair| pair.0));
         self.out.gather(batch, &self.rows, &self.keep);
@@ -42,17 +79,36 @@ impl Values {
     }
 }
 
-impl<'a> Kernel<'a> for Values {
+impl<'a> Kernel<'a> for Values<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.pairs.clear();
         for row in 0..batch.rows {
-            for index in 0..self.table.len() {
-                if self.compatible(batch, row, &self.table[index]) {
-                    self.pairs.push((u32::try_from(row).unwrap_or(u32::MAX), index));
-                    if self.pairs.len() == BATCH_ROWS && self.flush(batch, next)? == Flow::Done {
+            let Some((position, value)) = self.look_up_by(batch, row) else {
+                for index in 0..self.table.len() {
+                    if self.add(batch, row, index, next)? == Flow::Done {
                         return Ok(Flow::Done);
                     }
                 }
+                continue;
+            };
+            let by_value = match self.by_value[position].take() {
+                Some(by_value) => by_value,
+                None => {
+                    next.run().control.grow(64 * self.table.len() as u64)?;
+                    self.rows_by_value(position)
+                }
+            };
+            let found = [Id::UNBOUND, value].map(|id| by_value.get(&id).map_or(&[][..], Vec::as_slice));
+            let mut flow = Flow::More;
+            for &index in found.into_iter().flatten() {
+                flow = self.add(batch, row, index, next)?;
+                if flow == Flow::Done {
+                    break;
+                }
+            }
+            self.by_value[position] = Some(by_value);
+            if flow == Flow::Done {
+                return Ok(Flow::Done);
             }
         }
         self.flush(batch, next)

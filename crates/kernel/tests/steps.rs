@@ -6,7 +6,7 @@
 use oxrdf::NamedNode;
 use oxsdatatypes::DateTime;
 use std::collections::BTreeMap;
-use vervet_algebra::{Aggregate, AggregateKind, Expression, OrderKey, Variable};
+use vervet_algebra::{Aggregate, AggregateKind, Expression, Function, OrderKey, Variable};
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{
     Access, GraphOperand, JoinKind, Leg, Match, Operand, Pipeline, Plan, PlanStep, Step,
@@ -352,4 +352,180 @@ fn limits_stop_a_query_with_their_reason() {
         Control::new(Limits { deadline: Some((past, std::time::Duration::ZERO)), ..Limits::default() });
     let error = sample.try_run(product(), &[A], &control).expect_err("late");
     assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
+}
+
+/// An inline table with `count` rows for one variable.
+fn table(variable: Variable, count: i64) -> Step {
+    let row = |number| vec![Inline::Integer(number).to_id().expect("fits")];
+    Step::Values { variables: vec![variable], rows: (0..count).map(row).collect() }
+}
+
+fn late() -> Control {
+    let past = std::time::Instant::now();
+    Control::new(Limits { deadline: Some((past, std::time::Duration::ZERO)), ..Limits::default() })
+}
+
+fn text(text: &str) -> Expression {
+    Expression::Constant(oxrdf::Literal::from(text).into())
+}
+
+#[test]
+fn values_look_up_what_they_would_find_by_going_through() {
+    let sample = sample(3, false);
+    for (left, right) in [(5, 10), (5, 3000), (3000, 5), (3000, 3000)] {
+        let both = vec![table(A, left), table(A, right)];
+        assert_eq!(sample.run(both, &[A]).len(), usize::try_from(left.min(right)).expect("small"));
+        let product = vec![table(A, left), table(B, 20), table(B, 17)];
+        assert_eq!(sample.run(product, &[A, B]).len(), usize::try_from(left * 17).expect("small"));
+    }
+    let wild = Step::Values {
+        variables: vec![A, B],
+        rows: (0..40)
+            .map(|i| {
+                let id = |number| Inline::Integer(number).to_id().expect("fits");
+                vec![if i % 2 == 0 { Id::UNBOUND } else { id(i) }, id(i)]
+            })
+            .collect(),
+    };
+    // Each of 40 rows meets the 20 without A, and every second one meets its own.
+    assert_eq!(sample.run(vec![table(A, 40), wild], &[A, B]).len(), 40 * 20 + 20);
+}
+
+#[test]
+fn steps_that_find_nothing_see_the_deadline() {
+    let sample = sample(3, false);
+    // No pair is compatible, and nothing ever passes a step.
+    let unlike = |count| {
+        let row = |number: i64| vec![Inline::Integer(-1 - number).to_id().expect("fits"), Id::UNBOUND];
+        Step::Values { variables: vec![A, B], rows: (0..count).map(row).collect() }
+    };
+    let minus = Step::Join {
+        right: pipeline(vec![unlike(2000)]),
+        kind: JoinKind::Inner,
+        on: vec![],
+        compatible: vec![A],
+        adds: vec![B],
+    };
+    for step in [unlike(15), minus] {
+        let steps = vec![table(A, 100_000), step];
+        let error = sample.try_run(pipeline(steps), &[A], &late()).expect_err("late");
+        assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
+    }
+    // A single step that goes straight to the sink.
+    let error = sample.try_run(pipeline(vec![table(A, 200_000)]), &[A], &late()).expect_err("late");
+    assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
+}
+
+#[test]
+fn tables_and_computed_terms_count_as_memory() {
+    let sample = sample(3, false);
+    let cap = |bytes| Control::new(Limits { memory_bytes: Some(bytes), ..Limits::default() });
+    let number = |variable| Expression::Call(Function::Str, vec![Expression::Variable(variable)]);
+    let long = |variable| Expression::Call(Function::Concat, vec![text(&"x".repeat(1000)), number(variable)]);
+    let extend = Step::Extend { variable: B, expression: long(A) };
+    let nothing = Step::Filter(Expression::Equal(Box::new(long(A)), Box::new(text("no"))));
+    let order = |limit| Step::Order { keys: vec![OrderKey { expression: long(A), descending: true }], limit };
+    let join = |kind| Step::Join {
+        right: pipeline(vec![table(A, 20_000)]),
+        kind,
+        on: vec![A],
+        compatible: vec![],
+        adds: vec![],
+    };
+    for (step, bytes) in [
+        (extend, 10_000_000),
+        (order(None), 10_000_000),
+        (order(Some(15_000)), 10_000_000),
+        // Rows 8 bytes, places in their group 4, links 4, keys 17 for each place of the table.
+        (join(JoinKind::Inner), 600_000),
+        (join(JoinKind::Semi), 600_000),
+    ] {
+        let steps = || pipeline(vec![table(A, 20_000), step.clone(), Step::Filter(text(""))]);
+        let error = sample.try_run(steps(), &[A], &cap(bytes)).expect_err("too little");
+        assert_eq!(error.kind(), vervet_model::ErrorKind::MemoryLimit, "{step:?}");
+        assert!(sample.try_run(steps(), &[A], &cap(60_000_000)).is_ok(), "{step:?}");
+    }
+    // What is only looked at takes no memory.
+    assert!(sample.try_run(pipeline(vec![table(A, 20_000), nothing]), &[A], &cap(1_000_000)).is_ok());
+}
+
+#[test]
+fn sorts_of_many_runs_are_stable() {
+    let sample = sample(3, false);
+    let half = Expression::Divide(
+        Box::new(Expression::Variable(A)),
+        Box::new(Expression::Constant(oxrdf::Literal::from(2).into())),
+    );
+    let key = Expression::Call(Function::Floor, vec![half]);
+    for (limit, expected) in [(None, 150_000), (Some(usize::MAX), 150_000), (Some(70_000), 70_000)] {
+        let order = Step::Order { keys: vec![OrderKey { expression: key.clone(), descending: true }], limit };
+        let mut rows = Vec::new();
+        let plan = Plan {
+            pipeline: pipeline(vec![table(A, 150_000), order]),
+            variables: vec![String::new(); VARIABLES],
+            result: vec![A],
+            parameters: Vec::new(),
+            computed: Vec::new(),
+        };
+        let computed = ComputedTerms::new();
+        let evaluator = Evaluator::new(&sample.snapshot, &computed, DateTime::MIN, 0);
+        let mut input = Batch::unit(VARIABLES);
+        let control = Control::default();
+        execute(&plan, &sample.snapshot, &evaluator, &control, &mut input, false, &mut |batch| {
+            rows.extend_from_slice(&batch.columns[A.index()]);
+            Ok(Flow::More)
+        })
+        .expect("nothing stops this query");
+        let sorted = (0..75_000).rev().flat_map(|pair| [2 * pair, 2 * pair + 1]);
+        let sorted: Vec<Id> = sorted.map(|i| Inline::Integer(i).to_id().expect("fits")).collect();
+        assert!(rows[..] == sorted[..expected], "limit {limit:?}");
+    }
+}
+
+#[test]
+fn solutions_in_one_row_are_told_apart_where_it_matters() {
+    let sample = sample(3, true);
+    let call = |function, arguments: Vec<Expression>| Expression::Call(function, arguments);
+    let paths = sample.run(vec![sample.pattern(A, 0, B), sample.pattern(B, 1, C)], &[A]).len();
+    for expression in [
+        call(Function::Uuid, vec![]),
+        call(Function::BNode, vec![]),
+        call(Function::BNode, vec![text("x")]),
+        call(Function::Rand, vec![]),
+    ] {
+        let steps = vec![
+            sample.scan(0, A, Some(B)),
+            sample.expand(B, 1, Direction::Out, None),
+            Step::Extend { variable: C, expression: expression.clone() },
+            Step::Extend { variable: D, expression: expression.clone() },
+        ];
+        let mut pipeline = pipeline(steps);
+        // Nothing of what tells solutions apart is carried.
+        pipeline.steps[1].keep = vec![];
+        let plan = Plan {
+            pipeline,
+            variables: vec![String::new(); VARIABLES],
+            result: vec![C, D],
+            parameters: Vec::new(),
+            computed: Vec::new(),
+        };
+        let computed = ComputedTerms::new();
+        let evaluator = Evaluator::new(&sample.snapshot, &computed, DateTime::MIN, 0)
+            .with_solution(vervet_kernel::solution_column(&plan));
+        let (mut seen, mut rows, mut same) = (std::collections::BTreeSet::new(), 0, 0);
+        let mut input = Batch::unit(VARIABLES);
+        let control = Control::default();
+        execute(&plan, &sample.snapshot, &evaluator, &control, &mut input, false, &mut |batch| {
+            for row in 0..batch.rows {
+                rows += 1;
+                seen.insert(batch.value(C, row));
+                same += usize::from(batch.value(C, row) == batch.value(D, row));
+            }
+            Ok(Flow::More)
+        })
+        .expect("nothing stops this query");
+        assert_eq!((rows, seen.len()), (paths, paths), "{expression:?}");
+        let labelled = matches!(&expression, Expression::Call(Function::BNode, of) if !of.is_empty());
+        assert_eq!(same, if labelled { paths } else { 0 }, "{expression:?}");
+    }
 }

@@ -1,23 +1,34 @@
 //! `CONSTRUCT` and `DESCRIBE`: triples from solutions.
+//!
+//! # Cost
+//! All triples are held, and count against the memory cap of the query as texts. `DESCRIBE` asks each
+//! segment once for a batch of resources.
 
 use crate::execute::Execution;
-use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
+use oxrdf::{BlankNode, NamedOrBlankNode, Term, TermRef, Triple};
+use rustc_hash::FxHashSet;
 use std::collections::HashSet;
 use vervet_algebra::{Pattern, Query, Slot, Variable};
 use vervet_expression::Evaluator;
-use vervet_kernel::{Batch, Flow};
+use vervet_kernel::plan::Profile;
+use vervet_kernel::{Batch, Control, Flow};
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
+
+/// Resources that are described at a time, and entries that are read at a time.
+const CHUNK: usize = 1024;
 
 /// The triples of a template, each once, in order of first sight.
 pub(crate) fn construct(
     execution: &Execution<'_>,
     query: &Query,
     template: &[Pattern],
-) -> Result<Vec<Triple>> {
-    let mut triples = Collected::default();
+) -> Result<(Vec<Triple>, Profile)> {
+    let control = execution.control();
+    let mut list = Vec::new();
+    let mut seen: HashSet<Triple> = HashSet::new();
     let mut solution = 0_u64;
-    execution.run(&mut |evaluator, batch| {
+    let (_, profile) = execution.run_under(&control, &mut |evaluator, batch| {
         for row in 0..batch.rows {
             solution += 1;
             for pattern in template {
@@ -26,13 +37,19 @@ pub(crate) fn construct(
                     (term(&pattern.subject)?, term(&pattern.predicate)?, term(&pattern.object)?)
                     && let Some(subject) = subject_of(subject)
                 {
-                    triples.add(Triple { subject, predicate, object });
+                    let triple = Triple { subject, predicate, object };
+                    if !seen.contains(&triple) {
+                        // Once in the list and once in the set.
+                        control.grow(2 * size_bytes(&triple))?;
+                        seen.insert(triple.clone());
+                        list.push(triple);
+                    }
                 }
             }
         }
         Ok(Flow::More)
     })?;
-    Ok(triples.list)
+    Ok((list, profile))
 }
 
 /// The value of a position of a template; a variable without a name is a blank node of the template, new
@@ -49,71 +66,108 @@ fn slot_term(
         Slot::Constant(term) => Some(term.clone()),
         Slot::Variable(variable) => match batch.value(*variable, row) {
             id if id.is_bound() => evaluator.term(id)?,
-            _ if query.variables[variable.index()].is_empty() => Some(template_blank(*variable, solution)),
+            _ if query.variables[variable.index()].is_empty() => {
+                Some(template_blank(*variable, solution, evaluator.snapshot())?)
+            }
             _ => None,
         },
     })
 }
 
-fn template_blank(variable: Variable, solution: u64) -> Term {
-    BlankNode::new_unchecked(format!("c{solution}_{}", variable.0)).into()
+/// A blank node that the graph does not have.
+fn template_blank(variable: Variable, solution: u64, snapshot: &dyn Snapshot) -> Result<Term> {
+    let mut label = format!("c{solution}_{}", variable.0);
+    loop {
+        let node = BlankNode::new_unchecked(label);
+        if snapshot.lookup(TermRef::BlankNode(node.as_ref()))?.is_none() {
+            return Ok(node.into());
+        }
+        label = node.into_string() + "_";
+    }
 }
 
 /// What is stated about each resource: its outgoing statements in all graphs, and those of blank nodes
 /// that they lead to.
-pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<Vec<Triple>> {
+pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<(Vec<Triple>, Profile)> {
+    let control = execution.control();
     let snapshot: &dyn Snapshot = &execution.version.store;
-    let mut wanted: Vec<Id> = Vec::new();
-    let mut seen: HashSet<Id> = HashSet::new();
-    let mut want = |id: Id| {
-        if matches!(id.tag(), Tag::Vertex | Tag::Edge) && seen.insert(id) {
-            wanted.push(id);
-        }
-    };
+    let mut wanted = Wanted { list: Vec::new(), seen: FxHashSet::default(), control: &control };
     for resource in resources {
         if let Slot::Constant(term) = resource
             && let Some(id) = snapshot.lookup(term.as_ref())?
         {
-            want(id);
+            wanted.add(id)?;
         }
     }
-    execution.run(&mut |_, batch| {
+    let (_, profile) = execution.run_under(&control, &mut |_, batch| {
         for resource in resources {
             if let Slot::Variable(variable) = resource {
-                (0..batch.rows).for_each(|row| want(batch.value(*variable, row)));
+                (0..batch.rows).try_for_each(|row| wanted.add(batch.value(*variable, row)))?;
             }
         }
         Ok(Flow::More)
     })?;
-    let mut triples = Collected::default();
-    while let Some(subject) = wanted.pop() {
-        for [predicate, object] in statements_of(snapshot, subject)? {
-            if object.is_vertex() && snapshot.is_blank(object)? && seen.insert(object) {
-                wanted.push(object);
+    let mut triples = Vec::new();
+    let mut from = 0;
+    while from < wanted.list.len() {
+        let subjects = wanted.list[from..].iter().take(CHUNK).copied().collect::<Vec<Id>>();
+        from += subjects.len();
+        for (row, predicate, object) in statements_of(snapshot, &subjects, &control)? {
+            if object.is_vertex() && snapshot.is_blank(object)? {
+                wanted.add(object)?;
             }
             if let (Some(subject), Term::NamedNode(predicate)) =
-                (subject_of(term(snapshot, subject)?), term(snapshot, predicate)?)
+                (subject_of(term(snapshot, subjects[row as usize])?), term(snapshot, predicate)?)
             {
-                triples.add(Triple { subject, predicate, object: term(snapshot, object)? });
+                let triple = Triple { subject, predicate, object: term(snapshot, object)? };
+                control.grow(size_bytes(&triple))?;
+                triples.push(triple);
             }
         }
     }
-    Ok(triples.list)
+    Ok((triples, profile))
 }
 
-fn statements_of(snapshot: &dyn Snapshot, subject: Id) -> Result<Vec<[Id; 2]>> {
+/// Resources to describe, each once.
+struct Wanted<'a> {
+    list: Vec<Id>,
+    seen: FxHashSet<Id>,
+    control: &'a Control,
+}
+
+impl Wanted<'_> {
+    fn add(&mut self, id: Id) -> Result<()> {
+        if matches!(id.tag(), Tag::Vertex | Tag::Edge) && self.seen.insert(id) {
+            self.list.push(id);
+            self.control.grow(4 * size_of::<Id>() as u64)?;
+        }
+        Ok(())
+    }
+}
+
+/// Position of the subject, predicate and object of all statements about `subjects`, each once and
+/// subject by subject.
+fn statements_of(snapshot: &dyn Snapshot, subjects: &[Id], control: &Control) -> Result<Vec<(u32, Id, Id)>> {
     let filter = EntryFilter { graph: GraphFilter::Any, parallel: false };
     let mut statements = Vec::new();
+    let mut expansion = Expansion::new(CHUNK);
+    let mut counted = 0;
     for &(predicate, _) in snapshot.predicates() {
         let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
-        let mut expansion = Expansion::new(1024);
         let mut cursor = Cursor::default();
-        while cursor.row < 1 {
+        while cursor.row < subjects.len() {
+            control.check()?;
             expansion.clear();
-            segment.expand(&[subject], filter, &mut cursor, &mut expansion)?;
-            statements.extend(expansion.neighbours.iter().map(|&object| [predicate, object]));
+            segment.expand(subjects, filter, &mut cursor, &mut expansion)?;
+            let entries = expansion.rows.iter().zip(&expansion.neighbours);
+            statements.extend(entries.map(|(&row, &object)| (row, predicate, object)));
+            control.recount(&mut counted, (statements.capacity() * size_of::<(u32, Id, Id)>()) as u64)?;
         }
     }
+    statements.sort_unstable();
+    // The same statement in several graphs.
+    statements.dedup();
+    control.recount(&mut counted, 0)?;
     Ok(statements)
 }
 
@@ -131,17 +185,17 @@ fn subject_of(term: Term) -> Option<NamedOrBlankNode> {
     }
 }
 
-/// Triples without repetition.
-#[derive(Default)]
-struct Collected {
-    list: Vec<Triple>,
-    seen: HashSet<Triple>,
-}
-
-impl Collected {
-    fn add(&mut self, triple: Triple) {
-        if self.seen.insert(triple.clone()) {
-            self.list.push(triple);
-        }
-    }
+/// About what a triple takes.
+fn size_bytes(triple: &Triple) -> u64 {
+    let subject = match &triple.subject {
+        NamedOrBlankNode::NamedNode(node) => node.as_str().len(),
+        NamedOrBlankNode::BlankNode(node) => node.as_str().len(),
+    };
+    let object = match &triple.object {
+        Term::NamedNode(node) => node.as_str().len(),
+        Term::BlankNode(node) => node.as_str().len(),
+        Term::Literal(literal) => literal.value().len() + literal.datatype().as_str().len(),
+        Term::Triple(_) => 0,
+    };
+    (size_of::<Triple>() + subject + triple.predicate.as_str().len() + object) as u64
 }

@@ -146,7 +146,8 @@ impl Database {
         self.load(vec![Source::bytes("text", text.as_bytes())], &options)
     }
 
-    /// Loads `sources` and adds their statements to those that are there. Either all of them are there
+    /// Loads `sources` and adds their statements to those that are there, also to those that another
+    /// process has loaded into the directory since it was opened here. Either all of them are there
     /// afterwards, or none: also if the process dies or the disk is full.
     ///
     /// # Cost
@@ -154,7 +155,8 @@ impl Database {
     ///
     /// # Errors
     /// [`ErrorKind::Input`] with file, line and column of a malformed statement; [`ErrorKind::Io`];
-    /// [`ErrorKind::Unavailable`] if another process is loading into the same directory.
+    /// [`ErrorKind::Unavailable`] if another process (the message says which) or another handle of this
+    /// one is loading into the same directory.
     pub fn load(&self, sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<LoadReport> {
         self.load_with_report(sources, options, None, &mut std::io::sink())
     }
@@ -174,15 +176,22 @@ impl Database {
     ) -> Result<LoadReport> {
         let _one_at_a_time = lock(&self.inner.loading);
         let before = self.version();
+        let owned = match &self.inner.directory {
+            Some(directory) => Some(loading::own(&self.inner.environment, directory)?),
+            None => None,
+        };
+        // Another process may have published a newer graph: this load adds to that.
+        let newest = owned.as_ref().and_then(|owned| owned.store.as_ref()).unwrap_or(&before.store);
         let place = loading::Place {
             environment: &self.inner.environment,
             directory: self.inner.directory.as_deref(),
             memory_bytes,
         };
-        let (store, report) = loading::load(&before.store, sources, options, &place, skipped)?;
+        let (store, report) = loading::load(newest, sources, options, &place, skipped)?;
         let version = Arc::new(Version { number: before.number + 1, store });
         *self.inner.current.write().unwrap_or_else(PoisonError::into_inner) = version;
         lock(&self.inner.plans).clear();
+        drop(owned);
         Ok(report)
     }
 

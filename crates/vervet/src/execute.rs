@@ -47,7 +47,10 @@ impl Execution<'_> {
         control: &Control,
         sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
     ) -> Result<(ComputedTerms, Profile)> {
-        let computed = ComputedTerms::new();
+        let computed = match self.options.memory_limit_bytes {
+            Some(limit) => ComputedTerms::with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
+            None => ComputedTerms::new(),
+        };
         let store = &self.version.store;
         let seed = self
             .database
@@ -55,8 +58,9 @@ impl Execution<'_> {
             .random
             .next_u64()
             .map_err(|error| Error::io("draw a seed", &error))?;
-        let evaluator =
-            Evaluator::new(store, &computed, self.now(), seed).with_base(self.options.base_iri.clone());
+        let evaluator = Evaluator::new(store, &computed, self.now(), seed)
+            .with_base(self.options.base_iri.clone())
+            .with_solution(vervet_kernel::solution_column(self.plan));
         for (index, term) in (0_u64..).zip(&self.plan.computed) {
             let id = evaluator.intern(term.as_ref())?;
             if id != Id::new(Tag::Computed, index) {
@@ -78,6 +82,12 @@ impl Execution<'_> {
         )?;
         drop(evaluator);
         Ok((computed, profile))
+    }
+
+    /// The plan with what its steps did, for people.
+    pub(crate) fn explain_profile(&self, profile: &Profile) -> String {
+        let prefixes = crate::prepared::prefixes();
+        vervet_planner::explain_profile(self.plan, profile, &self.version.store, &prefixes)
     }
 
     fn now(&self) -> DateTime {
@@ -111,7 +121,7 @@ impl Held {
     ) -> Result<Self> {
         let control = execution.control();
         let mut columns: Vec<Vec<Id>> = vec![Vec::new(); variables.len()];
-        let mut rows = 0;
+        let (mut rows, mut counted) = (0, 0);
         let (computed, profile) = execution.run_under(&control, &mut |_, batch| {
             rows += batch.rows;
             for (&variable, column) in variables.iter().zip(&mut columns) {
@@ -119,18 +129,12 @@ impl Held {
                 // A column that no row of the batch binds is empty.
                 column.resize(rows, Id::UNBOUND);
             }
-            control.grow((8 * batch.rows * variables.len()) as u64)?;
+            // Room counts, used or not.
+            let cells: usize = columns.iter().map(Vec::capacity).sum();
+            control.recount(&mut counted, 8 * cells as u64)?;
             Ok(Flow::More)
         })?;
-        let profile = match execution.options.profile {
-            true => Some(vervet_planner::explain_profile(
-                execution.plan,
-                &profile,
-                &execution.version.store,
-                &crate::prepared::prefixes(),
-            )),
-            false => None,
-        };
+        let profile = execution.options.profile.then(|| execution.explain_profile(&profile));
         Ok(Self { version: Arc::clone(execution.version), computed, names, columns, rows, profile })
     }
 

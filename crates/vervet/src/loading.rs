@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
-use vervet_env::Environment;
+use vervet_env::{Environment, LockGuard};
 use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
-use vervet_model::{Error, Id, LiteralKind, Result, Statement};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, Store, StoreBuilder};
 
@@ -22,6 +22,37 @@ pub(crate) struct Place<'a> {
     pub memory_bytes: Option<u64>,
 }
 
+/// Name of the file whose lock a loader holds.
+const LOCK: &str = "LOCK";
+
+/// A directory that nobody else writes to while this lives, and what is in it.
+pub(crate) struct Owned {
+    /// The graph that was last published there; `None`: nothing yet.
+    pub store: Option<Store>,
+    /// Dropped last.
+    _lock: Box<dyn LockGuard>,
+}
+
+/// Makes a directory ours, for writing.
+pub(crate) fn own(environment: &Environment, directory: &Path) -> Result<Owned> {
+    let files = &environment.files;
+    files
+        .create_dir_all(directory)
+        .map_err(|error| Error::io(format_args!("create {}", directory.display()), &error))?;
+    let lock = files.lock(&directory.join(LOCK)).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            let message = format!("could not load into {}: {error}", directory.display());
+            Error::new(ErrorKind::Unavailable, message).with_hint("try again when its load is done")
+        }
+        _ => Error::io(format_args!("lock {}", directory.join(LOCK).display()), &error),
+    })?;
+    let store = match Store::open(environment, directory) {
+        Err(error) if error.kind() == ErrorKind::Input => None,
+        store => Some(store?),
+    };
+    Ok(Owned { store, _lock: lock })
+}
+
 /// The statements of `before` and of `sources` as a new store. `before` is untouched, whatever happens.
 pub(crate) fn load(
     before: &Store,
@@ -30,6 +61,7 @@ pub(crate) fn load(
     place: &Place<'_>,
     mut skipped: &mut dyn Write,
 ) -> Result<(Store, LoadReport)> {
+<<<<<<< HEAD
     if let Some(directory) = place.directory {
         place
             .environment
@@ -38,6 +70,8 @@ pub(crate) fn load(
             .map_err(|error| Error::io(format_args!("create {}", directory.display()), &error))?;
     }
     let threads = options.threads.max(1);
+=======
+>>>>>>> review
     let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
     let mut building = Building {
         dictionary: DictionaryBuilder::from_dictionary(before.dictionary())?,
@@ -52,7 +86,8 @@ pub(crate) fn load(
     building.add_all(before)?;
     // Labels of blank nodes of this load never meet those of an earlier one.
     let options = LoadOptions {
-        blank_scope: format!("{}{}", options.blank_scope, before.statement_count()),
+        // Both numbers end visibly: the loader appends that of the file.
+        blank_scope: format!("{}{}_", options.blank_scope, before.statement_count()),
         ..options.clone()
     };
     let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;

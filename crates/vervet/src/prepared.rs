@@ -16,6 +16,9 @@ use vervet_planner::PlanOptions;
 /// How many texts the plan cache holds; when it is full it starts anew.
 const PLAN_CACHE_MAX: usize = 1024;
 
+/// The longest text that the plan cache holds, in bytes: longer ones (inline data, mostly) hardly recur.
+const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
+
 /// A text in logical form, with its plan for the version of the graph that it last ran on.
 #[derive(Debug)]
 pub(crate) struct Compiled {
@@ -63,6 +66,9 @@ impl PlanCache {
     }
 
     pub(crate) fn insert(&mut self, text: &str, query: Arc<Compiled>) {
+        if text.len() > PLAN_CACHE_TEXT_MAX {
+            return;
+        }
         if self.by_text.len() >= PLAN_CACHE_MAX {
             self.by_text.clear();
         }
@@ -99,32 +105,62 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`]; a parameter without a value.
     pub fn run_with(&self, options: &QueryOptions) -> Result<Answer> {
+        Ok(self.answer(options)?.0)
+    }
+
+    /// Runs the query, of any form, and gives its plan with estimated and actual rows and times instead of
+    /// the answer.
+    ///
+    /// # Errors
+    /// As [`Prepared::run_with`].
+    pub fn profile_with(&self, options: &QueryOptions) -> Result<String> {
+        let options = QueryOptions { profile: true, ..options.clone() };
+        let (answer, profile) = self.answer(&options)?;
+        match (answer, profile) {
+            (Answer::Solutions(solutions), _) => solutions.held.profile,
+            (_, profile) => profile,
+        }
+        .ok_or_else(|| Error::internal("a query that was to be measured was not"))
+    }
+
+    /// The answer, and for other forms than `SELECT` (whose solutions hold it) the profile, if asked for.
+    fn answer(&self, options: &QueryOptions) -> Result<(Answer, Option<String>)> {
         let version = self.database.version();
         let plan = self.compiled.plan(&version)?;
         let execution = Execution { database: &self.database, version: &version, plan: &plan, options };
-        match &self.compiled.query.form {
+        let (answer, profile) = match &self.compiled.query.form {
             Form::Select(columns) => {
                 let names: Vec<String> = columns
                     .iter()
                     .map(|column| self.compiled.query.variables[column.index()].clone())
                     .collect();
+<<<<<<< HEAD
                 Ok(Answer::Solutions(Solutions {
                     held: Box::new(Held::collect(&execution, columns, names)?),
                 }))
+=======
+                let held = Box::new(Held::collect(&execution, columns, names)?);
+                return Ok((Answer::Solutions(Solutions { held }), None));
+>>>>>>> review
             }
             Form::Ask => {
                 let mut found = false;
-                execution.run(&mut |_, batch| {
+                let (_, profile) = execution.run(&mut |_, batch| {
                     found |= batch.rows > 0;
                     Ok(if found { Flow::Done } else { Flow::More })
                 })?;
-                Ok(Answer::Boolean(found))
+                (Answer::Boolean(found), profile)
             }
             Form::Construct(template) => {
-                Ok(Answer::Graph(construct::construct(&execution, &self.compiled.query, template)?))
+                let (graph, profile) = construct::construct(&execution, &self.compiled.query, template)?;
+                (Answer::Graph(graph), profile)
             }
-            Form::Describe(resources) => Ok(Answer::Graph(construct::describe(&execution, resources)?)),
-        }
+            Form::Describe(resources) => {
+                let (graph, profile) = construct::describe(&execution, resources)?;
+                (Answer::Graph(graph), profile)
+            }
+        };
+        Ok((answer, options.profile.then(|| execution.explain_profile(&profile))))
     }
 
     /// The plan for people: steps with estimated rows.

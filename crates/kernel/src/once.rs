@@ -1,0 +1,98 @@
+//! Once: before a step whose expressions may differ from one evaluation to the next (`RAND`, `UUID`,
+//! `BNODE`), each solution gets a row of its own, and a number where one is asked for.
+//!
+//! # Shape
+//! Numbers stand in one more column behind those of the plan, which every step keeps. They are given by
+//! the first such step that a row meets, so two steps in a row see the same solution under the same
+//! number.
+
+use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, Stage};
+use crate::compile::repeat_rows;
+use crate::plan::{JoinKind, Pipeline, Step};
+use vervet_algebra::{Expression, Function, Variable};
+use vervet_model::{Id, Result};
+
+pub(crate) struct Once<'a> {
+    pub kernel: Box<dyn Kernel<'a> + 'a>,
+    /// All columns.
+    pub all: Keep,
+    pub out: Batch,
+}
+
+impl<'a> Kernel<'a> for Once<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let run = *next.run();
+        if batch.multiplicity.is_empty() {
+            number(batch, run.solution, run.solutions);
+            return self.kernel.push(batch, next);
+        }
+        let mut from = (0, 0);
+        while from.0 < batch.rows {
+            run.control.check()?;
+            repeat_rows(batch, &mut self.out, &self.all, &mut from, BATCH_ROWS);
+            number(&mut self.out, run.solution, run.solutions);
+            if self.kernel.push(&mut self.out, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    fn finish(&mut self, next: &mut Chain<'_, 'a>) -> Result<()> {
+        self.kernel.finish(next)
+    }
+
+    fn inner(&self) -> Vec<&Stage<'a>> {
+        self.kernel.inner()
+    }
+}
+
+/// Numbers the rows that have no number yet.
+fn number(batch: &mut Batch, solution: Option<Variable>, last: &std::cell::Cell<u64>) {
+    let Some(solution) = solution else { return };
+    let column = &mut batch.columns[solution.index()];
+    column.resize(batch.rows, Id::UNBOUND);
+    for id in column.iter_mut().filter(|id| !id.is_bound()) {
+        last.set(last.get() + 1);
+        *id = Id::vertex(last.get());
+    }
+}
+
+/// Whether an expression of this step, not of the pipelines inside it, calls one of these functions.
+pub(crate) fn calls(step: &Step, is_one: &dyn Fn(&Expression) -> bool) -> bool {
+    let any = |expression: &Expression| contains(expression, is_one);
+    match step {
+        Step::Filter(expression)
+        | Step::Extend { expression, .. }
+        | Step::Join { kind: JoinKind::Left(Some(expression)), .. } => any(expression),
+        Step::Order { keys, .. } => keys.iter().any(|key| any(&key.expression)),
+        Step::Group { aggregates, .. } => {
+            aggregates.iter().any(|(_, aggregate)| aggregate.expression.as_ref().is_some_and(any))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the value of the expression may differ between two evaluations for equal rows.
+pub(crate) fn is_volatile(expression: &Expression) -> bool {
+    matches!(
+        expression,
+        Expression::Call(Function::Rand | Function::BNode | Function::Uuid | Function::StrUuid, _)
+    )
+}
+
+/// Whether some expression of these steps needs to know which solution it is evaluated for.
+pub(crate) fn needs_solution(pipeline: &Pipeline) -> bool {
+    let is_one = |expression: &Expression| matches!(expression, Expression::Call(Function::BNode, arguments) if !arguments.is_empty());
+    pipeline
+        .steps
+        .iter()
+        .any(|step| calls(&step.step, &is_one) || step.step.nested().iter().any(needs_solution))
+}
+
+fn contains(expression: &Expression, is_one: &dyn Fn(&Expression) -> bool) -> bool {
+    let mut found = is_one(expression);
+    expression.for_each_child(&mut |child| found = found || contains(child, is_one));
+    found
+}

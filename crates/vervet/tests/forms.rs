@@ -1,0 +1,215 @@
+//! Forms of queries, parameters, bases, and what is made anew for each solution.
+
+use std::collections::BTreeSet;
+use vervet::{Answer, Database, ErrorKind, Format, Literal, NamedNode, OutputFormat, QueryOptions, Triple};
+
+fn sample() -> Database {
+    let database = Database::in_memory();
+    database
+        .load_text(
+            Format::TriG,
+            r#"@prefix : <http://example.org/> .
+               :ann :name "Ann" ; :knows :bob, :eve ; :address [ :city "Graz" ; :country [ :code "AT" ] ] .
+               :bob :name "Bob" ; :knows :eve .
+               :eve :name "Eve" ; :age 30 .
+               :work { :ann :knows :bob ; :title "Dr" }"#,
+        )
+        .expect("it loads");
+    database
+}
+
+fn graph(database: &Database, query: &str) -> Vec<Triple> {
+    match database.query(query).expect("it runs") {
+        Answer::Graph(triples) => triples,
+        other => panic!("no graph: {other:?}"),
+    }
+}
+
+const PREFIX: &str = "PREFIX : <http://example.org/>\n";
+
+#[test]
+fn written_results_are_those_that_are_held() {
+    let database = sample();
+    for query in [
+        "SELECT * { ?s :knows ?o }",
+        "SELECT ?s ?none { ?s :name ?n }",
+        "SELECT ?n (STRLEN(?n) * 1.5 AS ?l) { ?s :name ?n } ORDER BY ?n",
+        "SELECT ?s { ?s :knows ?o }",
+        "SELECT ?s { ?s ?p ?o } OFFSET 2 LIMIT 3",
+        "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }",
+        "SELECT * { }",
+    ] {
+        let query = PREFIX.to_owned() + query;
+        let solutions = database.select(&query).expect("it runs");
+        let mut held = String::new();
+        for row in solutions.rows() {
+            let term = |name: &String| row.get(name).expect("readable").map(|term| term.to_string());
+            let terms: Vec<String> =
+                solutions.variables().iter().map(|name| term(name).unwrap_or_default()).collect();
+            held += &(terms.join("\t") + "\n");
+        }
+        let mut bytes = Vec::new();
+        let written = database.write(&query, &QueryOptions::default(), OutputFormat::Tsv, &mut bytes);
+        assert_eq!(written.expect("it runs").rows, solutions.len() as u64, "{query}");
+        let tsv = String::from_utf8(bytes).expect("TSV is UTF-8");
+        let (header, rows) = tsv.split_once('\n').expect("there is a header");
+        let names: Vec<String> = solutions.variables().iter().map(|name| format!("?{name}")).collect();
+        assert_eq!(header, names.join("\t"), "{query}");
+        assert_eq!(rows, held, "{query}");
+    }
+}
+
+#[test]
+fn templates_make_blank_nodes_for_each_solution() {
+    let database = sample();
+    let query = PREFIX.to_owned() + "CONSTRUCT { ?s :met _:m . _:m :whom ?o ; :again _:m } { ?s :knows ?o }";
+    let triples = graph(&database, &query);
+    let meetings: BTreeSet<String> = triples
+        .iter()
+        .filter(|triple| triple.predicate.as_str().ends_with("whom"))
+        .map(|triple| triple.subject.to_string())
+        .collect();
+    assert_eq!((triples.len(), meetings.len()), (9, 3));
+    // Solutions that carry nothing are told apart too.
+    let query = PREFIX.to_owned() + "CONSTRUCT { [] :is :met } { ?s :knows ?o }";
+    assert_eq!(graph(&database, &query).len(), 3);
+    // Literals are no subjects, unbound variables make no triples.
+    let query = PREFIX.to_owned() + "CONSTRUCT { ?n :of ?s . ?s :has ?none, ?n } { ?s :name ?n }";
+    assert_eq!(graph(&database, &query).len(), 3);
+}
+
+#[test]
+fn descriptions_follow_blank_nodes_and_say_nothing_twice() {
+    let database = sample();
+    let about = |query: &str| graph(&database, &(PREFIX.to_owned() + query));
+    // Three of Ann in the default graph with her address, one in another; the address and its country.
+    let triples = about("DESCRIBE :ann");
+    let distinct: BTreeSet<String> = triples.iter().map(ToString::to_string).collect();
+    assert_eq!((triples.len(), distinct.len()), (8, 8), "{triples:?}");
+    assert_eq!(about("DESCRIBE ?s :ann :nobody { ?s :name ?n }").len(), 12);
+    assert_eq!(about("DESCRIBE ?n { ?s :name ?n }"), []);
+    assert_eq!(about("DESCRIBE * { ?s :age ?a }").len(), 2);
+}
+
+#[test]
+fn asking_is_about_one_solution() {
+    let database = sample();
+    let ask = |text: &str| match database.query(&(PREFIX.to_owned() + text)).expect("it runs") {
+        Answer::Boolean(value) => value,
+        other => panic!("no truth value: {other:?}"),
+    };
+    assert!(ask("ASK {}"));
+    assert!(ask("ASK { :ann :knows ?x }"));
+    assert!(!ask("ASK { :eve :knows ?x }"));
+    assert!(!ask("ASK { ?x :knows ?y } LIMIT 0"));
+    assert!(ask("ASK { SELECT (COUNT(*) AS ?n) { ?x :nothing ?y } }"));
+    let error = database.select("ASK {}").expect_err("it is no SELECT");
+    assert_eq!(error.kind(), ErrorKind::Query);
+}
+
+#[test]
+fn parameters_are_bound_again_and_again() {
+    let database = sample();
+    let name = |text: &str| QueryOptions::default().with_parameter("n", Literal::from(text));
+    let text = PREFIX.to_owned() + "SELECT ?s ?n { ?s :name ?n }";
+    let prepared = database.prepare_with(&text, &name("Ann")).expect("it is a query");
+    let count = |options: &QueryOptions| match prepared.run_with(options).expect("it runs") {
+        Answer::Solutions(solutions) => solutions.len(),
+        other => panic!("no solutions: {other:?}"),
+    };
+    for _ in 0..2 {
+        assert_eq!(count(&name("Ann")), 1);
+        assert_eq!(count(&name("Bob")), 1);
+        // A term that the graph does not have, one that is no name, and one that cannot be looked for.
+        assert_eq!(count(&name("Zoe, of whom nothing is known")), 0);
+        let other = |term: vervet::Term| QueryOptions::default().with_parameter("n", term);
+        assert_eq!(count(&other(NamedNode::new_unchecked("http://example.org/ann").into())), 0);
+        assert_eq!(count(&other(NamedNode::new_unchecked("http://example.org/nobody").into())), 0);
+        assert_eq!(count(&other(Literal::from(7).into())), 0);
+    }
+    let error = prepared.run().expect_err("it has no value");
+    assert_eq!(error.kind(), ErrorKind::Query);
+    // As subject, predicate and object, and in expressions; new terms are values like others.
+    let all = "SELECT ?p (CONCAT(?t, \"!\") AS ?u) ?t { { ?s ?p ?o } UNION { BIND(?t AS ?o) } }";
+    let options = QueryOptions::default()
+        .with_parameter("t", Literal::from("a text that is new to the graph"))
+        .with_parameter("s", NamedNode::new_unchecked("http://example.org/nobody"))
+        .with_parameter("p", NamedNode::new_unchecked("http://example.org/unheard"));
+    let Answer::Solutions(solutions) = database.query_with(all, &options).expect("it runs") else {
+        panic!("a SELECT")
+    };
+    assert_eq!(solutions.len(), 1);
+    let row = solutions.rows().next().expect("one row");
+    assert_eq!(row.text("t").expect("readable").as_deref(), Some("a text that is new to the graph"));
+    assert_eq!(row.text("u").expect("readable").as_deref(), Some("a text that is new to the graph!"));
+    assert_eq!(row.text("p").expect("readable").as_deref(), Some("http://example.org/unheard"));
+    // The graph learns the term later: plans are those of a version.
+    database
+        .load_text(Format::NTriples, "<urn:z> <http://example.org/name> \"Zoe, of whom nothing is known\" .")
+        .expect("loads");
+    assert_eq!(count(&name("Zoe, of whom nothing is known")), 1);
+}
+
+#[test]
+fn relative_names_are_resolved_against_the_base() {
+    let database = sample();
+    let with_base = QueryOptions { base_iri: Some("http://example.org/".into()), ..QueryOptions::default() };
+    for (query, options) in [
+        ("SELECT (IRI(\"bob\") AS ?b) { <ann> <knows> <bob> }", &with_base),
+        ("BASE <http://example.org/> SELECT (IRI(\"bob\") AS ?b) { <ann> <knows> <bob> }", &with_base),
+        (
+            "BASE <http://example.org/> SELECT (IRI(\"bob\") AS ?b) { <ann> <knows> <bob> }",
+            &QueryOptions::default(),
+        ),
+    ] {
+        let Answer::Solutions(solutions) = database.query_with(query, options).expect("it runs") else {
+            panic!("a SELECT")
+        };
+        let row = solutions.rows().next().expect("one row");
+        assert_eq!(row.text("b").expect("readable").as_deref(), Some("http://example.org/bob"), "{query}");
+    }
+}
+
+#[test]
+fn what_is_made_anew_is_made_for_each_solution() {
+    let database = sample();
+    // Three solutions; none of their variables is asked for.
+    for call in ["UUID()", "STRUUID()", "RAND()", "BNODE()", "BNODE(\"x\")"] {
+        for query in [
+            format!("SELECT ({call} AS ?v) {{ ?s :knows ?o }}"),
+            format!("SELECT ?v {{ ?s :knows ?o BIND({call} AS ?v) }}"),
+            format!("SELECT ?v {{ {{ SELECT ?s {{ ?s :knows ?o }} }} BIND({call} AS ?v) }}"),
+            format!("SELECT DISTINCT ({call} AS ?v) {{ ?s :knows ?o }}"),
+        ] {
+            let solutions = database.select(&(PREFIX.to_owned() + &query)).expect("it runs");
+            let distinct: BTreeSet<_> = solutions.column("v").expect("a column").iter().collect();
+            assert_eq!((solutions.len(), distinct.len()), (3, 3), "{query}");
+        }
+    }
+    // In one solution, one text stands for one blank node.
+    let query = "SELECT (BNODE(\"x\") AS ?v) (BNODE(\"x\") AS ?w) (BNODE(\"y\") AS ?z) { ?s :knows ?o }";
+    let solutions = database.select(&(PREFIX.to_owned() + query)).expect("it runs");
+    assert_eq!(solutions.column("v"), solutions.column("w"));
+    let nodes = ["v", "z"].map(|name| solutions.column(name).expect("a column").to_vec()).concat();
+    assert_eq!(nodes.into_iter().collect::<BTreeSet<_>>().len(), 6);
+}
+
+#[test]
+fn every_form_can_be_profiled() {
+    let database = sample();
+    for query in [
+        "SELECT * { ?s :knows ?o }",
+        "ASK { ?s :knows ?o }",
+        "CONSTRUCT { ?s :met ?o } { ?s :knows ?o }",
+        "DESCRIBE ?o { ?s :knows ?o }",
+    ] {
+        let prepared = database.prepare(&(PREFIX.to_owned() + query)).expect("it is a query");
+        let plan = prepared.explain().expect("it has a plan");
+        let profile = prepared.profile_with(&QueryOptions::default()).expect("it runs");
+        assert!(profile.lines().count() >= plan.lines().count() && profile != plan, "{profile}");
+        // Measuring is of that run alone.
+        if let Answer::Solutions(solutions) = prepared.run().expect("it runs") {
+            assert_eq!(solutions.profile(), None);
+        }
+    }
+}
