@@ -100,6 +100,11 @@ impl Buffers {
         Ok(())
     }
 
+    /// The buffers in no particular order.
+    pub(crate) fn into_predicates(self) -> Vec<PredicateBuffer> {
+        self.predicates
+    }
+
     /// The buffers, largest first (equal ones by predicate): the order in which they become segments.
     pub(crate) fn into_ranked(self) -> Vec<PredicateBuffer> {
         let mut buffers = self.predicates;
@@ -139,6 +144,35 @@ impl PredicateBuffer {
         for block in self.spilled.iter().filter(|block| block.kind() == Kind::Quads) {
             if let Some(spill) = spill {
                 spill.read(block)?.as_chunks::<4>().0.iter().for_each(&mut each);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives subject, object, graph and edge of every entry to `each`, a spilled block at a time.
+    pub(crate) fn for_each(
+        self,
+        spill: Option<&Spill>,
+        each: &mut dyn FnMut([u64; 4]) -> Result<()>,
+    ) -> Result<()> {
+        let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
+        let widen =
+            |tags: u8, entry: u64| [tag(tags >> 4) | entry >> 32, tag(tags) | entry & NARROW_MAX, 0, 0];
+        for (tags, entries) in self.narrow {
+            entries.into_iter().try_for_each(|entry| each(widen(tags, entry)))?;
+        }
+        self.pairs.into_iter().try_for_each(|[subject, object]| each([subject, object, 0, 0]))?;
+        self.quads.into_iter().try_for_each(&mut *each)?;
+        for block in &self.spilled {
+            let Some(spill) = spill else { continue };
+            let numbers = spill.read(block)?;
+            match block.kind() {
+                Kind::Narrow(tags) => numbers.into_iter().try_for_each(|entry| each(widen(tags, entry)))?,
+                Kind::Pairs => {
+                    let pairs = numbers.as_chunks::<2>().0.iter();
+                    pairs.copied().try_for_each(|[subject, object]| each([subject, object, 0, 0]))?;
+                }
+                Kind::Quads => numbers.as_chunks::<4>().0.iter().copied().try_for_each(&mut *each)?,
             }
         }
         Ok(())
