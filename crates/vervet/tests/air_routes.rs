@@ -7,7 +7,8 @@ use vervet::{Database, Direction, Format, LoadOptions, Source, Term};
 fn data() -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let folder = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from);
-    let found = ["data/air-routes", "air-routes"].iter().map(|name| folder.join(name)).find(|path| path.is_dir());
+    let found =
+        ["data/air-routes", "air-routes"].iter().map(|name| folder.join(name)).find(|path| path.is_dir());
     if found.is_none() {
         eprintln!("skipped: no air routes at ../shared nor in VERVET_TEST_DATA");
     }
@@ -45,7 +46,8 @@ fn distance(db: &Database) -> String {
     let airport = |code: &str| {
         let code = Term::Literal(vervet::Literal::new_simple_literal(code));
         let found = graph.vertices_with_property("code", &code).expect("whole");
-        let of_airport = |v: &vervet::Vertex| graph.labels(*v).expect("whole").contains(&"airport".to_owned());
+        let of_airport =
+            |v: &vervet::Vertex| graph.labels(*v).expect("whole").contains(&"airport".to_owned());
         found.into_iter().find(of_airport).expect("an airport")
     };
     let (austin, london) = (airport("AUS"), airport("LHR"));
@@ -115,7 +117,11 @@ fn same_edges(one: &Database, two: &Database) {
         for airport in graph.vertices_with_label("airport").expect("whole") {
             for edge in graph.edges(airport, "route", Direction::Out).expect("whole") {
                 let ends = [edge.source, edge.target].map(|vertex| graph.external_id(vertex).expect("whole"));
-                rows.push((ends, graph.properties(edge).expect("whole"), graph.property_values(edge, "urn:vervet:id").expect("whole")));
+                rows.push((
+                    ends,
+                    graph.properties(edge).expect("whole"),
+                    graph.property_values(edge, "urn:vervet:id").expect("whole"),
+                ));
             }
         }
         rows.sort_by_cached_key(|row| format!("{row:?}"));

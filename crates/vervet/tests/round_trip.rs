@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use vervet::{Database, Direction, ErrorKind, Format, LoadOptions, OutputFormat, Source};
+use vervet::{Database, Direction, ErrorKind, Format, LoadOptions, OutputFormat, QueryOptions, Source};
 
 fn export(db: &Database, format: Format) -> String {
     let mut text = Vec::new();
@@ -19,7 +19,7 @@ fn reload(format: Format, text: &str) -> Database {
 
 fn table(db: &Database, query: &str) -> Vec<String> {
     let mut text = Vec::new();
-    db.query(query).expect("runs").write(OutputFormat::Tsv, &mut text).expect("written");
+    db.write(query, &QueryOptions::default(), OutputFormat::Tsv, &mut text).expect("runs");
     let mut lines: Vec<String> = String::from_utf8(text).expect("text").lines().map(str::to_owned).collect();
     lines.sort();
     lines
@@ -155,7 +155,9 @@ fn parallel_edges_count_once_in_sparql_and_twice_in_the_typed_interface() {
     let since = |name: &str, year: i32| {
         let found = table(&db, query);
         assert!(
-            found.iter().any(|row| row.starts_with(&format!("<http://a/{name}>\t")) && row.contains(&year.to_string())),
+            found.iter().any(
+                |row| row.starts_with(&format!("<http://a/{name}>\t")) && row.contains(&year.to_string())
+            ),
             "{found:?}"
         );
     };
@@ -166,7 +168,8 @@ fn parallel_edges_count_once_in_sparql_and_twice_in_the_typed_interface() {
 #[test]
 fn edges_that_nobody_declares_are_errors_of_the_input() {
     let db = Database::in_memory();
-    db.load_text(Format::Turtle, "<http://a/s> <http://a/p> <http://a/o> {| <http://a/q> 1 |} .").expect("valid");
+    db.load_text(Format::Turtle, "<http://a/s> <http://a/p> <http://a/o> {| <http://a/q> 1 |} .")
+        .expect("valid");
     for (format, text) in [
         (Format::NTriples, "<urn:vervet:edge:0> <http://a/p> <http://a/o> .\n"),
         (Format::NTriples, "<http://a/s> <http://a/p> <urn:vervet:edge:5> .\n"),
@@ -174,7 +177,10 @@ fn edges_that_nobody_declares_are_errors_of_the_input() {
         (Format::NQuads, "<http://a/s> <http://a/p> <http://a/o> <urn:vervet:edge:0> .\n"),
         (Format::Turtle, "<http://a/s> a <urn:vervet:edge:12> ."),
         (Format::TriG, "<urn:vervet:edge:0> { <http://a/s> a <http://a/o> }"),
-        (Format::NTriples, "_:n <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( <http://a/s> <http://a/p> <http://a/x> )>> .\n"),
+        (
+            Format::NTriples,
+            "_:n <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( <http://a/s> <http://a/p> <http://a/x> )>> .\n",
+        ),
     ] {
         let before = db.snapshot().statement_count();
         let error = db.load_text(format, text).expect_err("undeclared");
