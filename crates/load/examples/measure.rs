@@ -139,6 +139,10 @@ impl Target for Builders {
         ));
         self.store.add(&self.statements)
     }
+
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
+        self.store.rewrite(each)
+    }
 }
 
 fn print(what: &str, statements: u64, time: Duration) {
@@ -189,5 +193,9 @@ impl<T: Target> Target for Timed<T> {
 
     fn add(&mut self, statements: &[Statement]) -> Result<()> {
         self.time(|target| target.add(statements))
+    }
+
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
+        self.time(|target| target.rewrite(each))
     }
 }

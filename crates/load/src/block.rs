@@ -48,6 +48,28 @@ pub(crate) struct Token {
     kind: TokenKind,
 }
 
+/// A place in an input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum At {
+    /// A line, from 0: of the block, or of the file if the block counts no lines.
+    Line(u64),
+    /// A statement of a document, from 0.
+    Statement(u64),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// `reifier rdf:reifies <<( triple )>>`, in token numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reifier {
+    /// Number of rows of the block before it.
+    pub(crate) row: usize,
+    pub(crate) reifier: u32,
+    pub(crate) triple: [u32; 3],
+    pub(crate) graph: u32,
+    pub(crate) at: At,
+}
+
 /// A malformed statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Malformed {
@@ -67,7 +89,12 @@ pub(crate) struct Block {
     pub(crate) triples: Vec<[u32; 3]>,
     /// Empty if all statements are in the default graph, else one for each.
     pub(crate) graphs: Vec<u32>,
+    pub(crate) reifiers: Vec<Reifier>,
     pub(crate) malformed: Vec<Malformed>,
+    /// Bytes of `text` that are the raw input.
+    pub(crate) raw_bytes: usize,
+    /// The number of the first statement in its document, if the block is a part of one.
+    pub(crate) first_statement: Option<u64>,
     /// Lines of input in this block.
     pub(crate) line_count: u64,
 }
@@ -79,7 +106,10 @@ impl Block {
         self.tokens.clear();
         self.triples.clear();
         self.graphs.clear();
+        self.reifiers.clear();
         self.malformed.clear();
+        self.raw_bytes = 0;
+        self.first_statement = None;
         self.line_count = 0;
     }
 
@@ -96,6 +126,28 @@ impl Block {
             self.graphs.push(graph);
         }
         self.triples.push(triple);
+    }
+
+    /// Whether the token with this number is an IRI.
+    pub(crate) fn is_iri(&self, number: u32) -> bool {
+        self.tokens.get(wide(number)).is_some_and(|token| token.kind == TokenKind::Iri)
+    }
+
+    /// Where row `row` is, or an earlier one with the same terms; for errors.
+    pub(crate) fn place_of(&self, row: usize) -> At {
+        if let Some(first) = self.first_statement {
+            let reifiers = self.reifiers.iter().filter(|reifier| reifier.row <= row).count();
+            return At::Statement(first + (row + reifiers) as u64);
+        }
+        let graph = self.graphs.get(row).copied().unwrap_or(DEFAULT_GRAPH);
+        let numbers = self.triples[row].into_iter().chain([graph]);
+        let starts =
+            numbers.filter_map(|number| self.tokens.get(wide(number))).map(|token| wide(token.start));
+        // The token that was seen last is in this row if any is.
+        match starts.filter(|&start| start < self.raw_bytes).max() {
+            Some(start) => At::Line(memchr::memchr_iter(b'\n', &self.text[..start]).count() as u64),
+            None => At::Unknown,
+        }
     }
 
     /// The term of a token; the label of a blank node as it stands in the input.

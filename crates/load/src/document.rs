@@ -5,9 +5,9 @@
 //! statement may depend on it, and the recovery of the Turtle parser can take the rest of a malformed
 //! statement for a statement. So an error ends the load also where errors are to be skipped.
 
-use crate::block::{Block, Builder, Malformed};
+use crate::block::{At, Block, Builder, Malformed};
 use crate::merge::Merger;
-use crate::source::read_error;
+use crate::source::{Source, read_error};
 use crate::target::Target;
 use crate::terms::{InventedLabels, push_quad};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
@@ -36,10 +36,31 @@ pub(crate) fn library_format(format: crate::Format) -> Option<RdfFormat> {
     })
 }
 
-/// Parses all of `input` and merges it.
+/// The line, from 0, of the statement with this number, from 0, in a document: for errors, since the
+/// parsers do not tell. Reads the document once more; at most one too far.
+pub(crate) fn line_of(
+    source: &mut Source,
+    format: crate::Format,
+    base_iri: Option<&str>,
+    statement: u64,
+) -> Option<u64> {
+    let mut parser = RdfParser::from_format(library_format(format)?);
+    if let Some(base) = base_iri {
+        parser = parser.with_base_iri(base).ok()?;
+    }
+    let input = source.open(&Arc::default()).ok()?;
+    let lines = Arc::new(AtomicU64::new(0));
+    let input = ByLine::new(input, &lines);
+    let index = usize::try_from(statement).ok()?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| parser.for_reader(input).nth(index)));
+    matches!(outcome, Ok(Some(Ok(_)))).then(|| lines.load(Ordering::Relaxed).saturating_sub(1))
+}
+
+/// Parses all of `input` and merges it. `again`: the same once more, to look for lines.
 pub(crate) fn load_document<T: Target + ?Sized>(
     name: &str,
     input: Box<dyn Read + Send>,
+    again: Option<Source>,
     format: RdfFormat,
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
@@ -50,18 +71,20 @@ pub(crate) fn load_document<T: Target + ?Sized>(
         })?;
     }
     let lines = Arc::new(AtomicU64::new(0));
-    // Only where the library does not tell positions are the bytes handed out line by line.
-    let by_line = matches!(format, RdfFormat::RdfXml | RdfFormat::JsonLd { .. });
-    let input: Box<dyn Read + Send> = if by_line {
-        Box::new(ByLine { input: io::BufReader::with_capacity(1 << 16, input), lines: Arc::clone(&lines) })
-    } else {
-        input
-    };
+    // Only where the library does not tell positions, nor can they be looked for, are the bytes handed out
+    // line by line.
+    let by_line = again.is_none() || matches!(format, RdfFormat::RdfXml | RdfFormat::JsonLd { .. });
+    let input: Box<dyn Read + Send> = if by_line { Box::new(ByLine::new(input, &lines)) } else { input };
     let skip_errors = merger.options.skip_errors;
     let mut document = Document {
         name: name.to_owned(),
         quads: parser.for_reader(input),
         lines,
+        again,
+        by_line,
+        format: merger.format(),
+        base_iri: merger.options.base_iri.clone(),
+        statements: 0,
         builder: Builder::new(),
         labels: InventedLabels::default(),
         skip_errors,
@@ -106,6 +129,12 @@ struct Document {
     name: String,
     quads: ReaderQuadParser<Box<dyn Read + Send>>,
     lines: Arc<AtomicU64>,
+    again: Option<Source>,
+    by_line: bool,
+    format: crate::Format,
+    base_iri: Option<String>,
+    /// Statements parsed so far.
+    statements: u64,
     builder: Builder,
     labels: InventedLabels,
     skip_errors: bool,
@@ -128,23 +157,29 @@ impl Document {
             // The statements before the error are dropped: the load as a whole has failed.
             return end;
         }
-        (!self.ended || !block.triples.is_empty() || !block.malformed.is_empty())
-            .then_some(Parsed::Block(block))
+        let empty = block.triples.is_empty() && block.reifiers.is_empty() && block.malformed.is_empty();
+        (!self.ended || !empty).then_some(Parsed::Block(block))
     }
 
     fn parse(&mut self) -> (Block, Option<Parsed>) {
-        let mut block = Block::default();
+        let first_statement = if self.by_line { None } else { Some(self.statements) };
+        let mut block = Block { first_statement, ..Block::default() };
         self.builder.clear();
-        while block.triples.len() < BLOCK_STATEMENTS && block.text.len() < BLOCK_TEXT_BYTES {
+        while block.triples.len() + block.reifiers.len() < BLOCK_STATEMENTS
+            && block.text.len() < BLOCK_TEXT_BYTES
+        {
             let error = match self.quads.next() {
                 None => {
                     self.ended = true;
                     break;
                 }
                 Some(Ok(quad)) => {
-                    match push_quad(&mut self.builder, &mut block, quad.as_ref(), Some(&mut self.labels)) {
+                    let at = self.at();
+                    self.statements += 1;
+                    let labels = Some(&mut self.labels);
+                    match push_quad(&mut self.builder, &mut block, quad.as_ref(), labels, at) {
                         Ok(()) => continue,
-                        Err(message) => self.malformed(None, message, ErrorKind::Unsupported),
+                        Err(message) => self.refused(at, message),
                     }
                 }
                 Some(Err(RdfParseError::Io(error))) => {
@@ -173,6 +208,27 @@ impl Document {
         (block, None)
     }
 
+    /// Where the parser is.
+    fn at(&self) -> At {
+        if self.by_line {
+            At::Line(self.lines.load(Ordering::Relaxed).saturating_sub(1))
+        } else {
+            At::Statement(self.statements)
+        }
+    }
+
+    /// What is wrong with a statement that the library has read.
+    fn refused(&mut self, at: At, message: String) -> Malformed {
+        let line = match (at, &mut self.again) {
+            (At::Line(line), _) => line,
+            (At::Statement(number), Some(again)) => {
+                line_of(again, self.format, self.base_iri.as_deref(), number).unwrap_or_default()
+            }
+            _ => 0,
+        };
+        Malformed { line, column: None, message, kind: ErrorKind::Unsupported }
+    }
+
     fn malformed(&self, at: Option<(u64, u64)>, message: String, kind: ErrorKind) -> Malformed {
         // The position is told in front of the message; the libraries say it again in their words.
         let message = match message.strip_prefix("Parser error ").and_then(|rest| rest.split_once(": ")) {
@@ -188,7 +244,13 @@ impl Document {
 
     /// The libraries wrap some syntax errors of XML as errors of reading.
     fn io_error(&self, error: &io::Error) -> Error {
-        read_error(&self.name, error)
+        let of_content = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::Other);
+        if !self.by_line || !of_content {
+            return read_error(&self.name, error);
+        }
+        let line = self.lines.load(Ordering::Relaxed).max(1);
+        Error::new(ErrorKind::Input, format!("{}:{line}: {error}", self.name))
+            .with_hint("the file is damaged, or not what its name says; mend it, or fetch it again")
     }
 }
 
@@ -197,6 +259,12 @@ impl Document {
 struct ByLine<R> {
     input: io::BufReader<R>,
     lines: Arc<AtomicU64>,
+}
+
+impl<R: Read> ByLine<R> {
+    fn new(input: R, lines: &Arc<AtomicU64>) -> Self {
+        Self { input: io::BufReader::with_capacity(1 << 16, input), lines: Arc::clone(lines) }
+    }
 }
 
 impl<R: Read> Read for ByLine<R> {

@@ -25,6 +25,7 @@
 
 mod block;
 mod document;
+mod edges;
 mod graphml;
 mod header;
 mod input;
@@ -57,7 +58,8 @@ use vervet_model::{Error, ErrorKind, Result};
 ///
 /// # Errors
 /// [`ErrorKind::Input`]: unknown format, malformed statement (`file:line:column: reason`), cut-off or
-/// damaged compressed data. [`ErrorKind::Unsupported`]: triple terms of RDF 1.2. [`ErrorKind::Io`]: a file
+/// damaged compressed data. [`ErrorKind::Unsupported`]: triple terms of RDF 1.2
+/// other than behind `rdf:reifies`. [`ErrorKind::Io`]: a file
 /// cannot be read. [`ErrorKind::Cancelled`]. And the errors of the target. The target then holds a part of
 /// the input.
 pub fn load<T: Target + ?Sized>(
@@ -71,9 +73,10 @@ pub fn load<T: Target + ?Sized>(
     let bytes_total = sources.iter().map(Source::size_bytes).sum();
     let mut merger = Merger::new(target, options, skipped, bytes_total);
     for (number, (source, format)) in sources.iter_mut().zip(formats).enumerate() {
-        merger.begin(source.name(), number);
+        merger.begin(source, format, number);
         load_source(source, format, &mut merger)?;
     }
+    merger.settle_edges()?;
     merger.added(0)?;
     Ok(merger.report)
 }
@@ -92,8 +95,9 @@ fn load_source<T: Target + ?Sized>(
 ) -> Result<()> {
     let bytes = Arc::clone(&merger.bytes);
     if let Some(format) = document::library_format(format) {
+        let again = source.again();
         let input = source.open(&bytes)?;
-        return document::load_document(source.name(), input, format, merger);
+        return document::load_document(source.name(), input, again, format, merger);
     }
     match format {
         Format::NTriples | Format::NQuads => {

@@ -9,7 +9,7 @@
 //! # Cost
 //! LUBM (160 bytes a line, sorted by subject): see docs/loading.md for measured rates.
 
-use crate::block::{Block, Builder, DEFAULT_GRAPH, Malformed, TokenKind, literal_kind};
+use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Malformed, TokenKind, literal_kind};
 use crate::terms;
 use memchr::{memchr, memchr3};
 use oxrdf::{GraphName, Quad};
@@ -56,6 +56,7 @@ impl LineParser {
     pub(crate) fn parse(&mut self, block: &mut Block) {
         self.builder.clear();
         let end = block.text.len();
+        block.raw_bytes = end;
         let mut start = 0;
         let mut previous = Previous::default();
         while start < end {
@@ -134,7 +135,9 @@ impl LineParser {
         match parsed {
             Ok(quads) => {
                 for quad in &quads {
-                    if let Err(message) = terms::push_quad(&mut self.builder, block, quad.as_ref(), None) {
+                    let at = At::Line(line);
+                    if let Err(message) = terms::push_quad(&mut self.builder, block, quad.as_ref(), None, at)
+                    {
                         let kind = ErrorKind::Unsupported;
                         block.malformed.push(Malformed { line, column: Some(0), message, kind });
                     }

@@ -3,9 +3,13 @@
 //! Each term that a block has once is interned once, triples are mapped by a gather from the ids of the
 //! block, malformed statements stop the load or go to the report, and progress is told.
 
-use crate::block::{Block, DEFAULT_GRAPH, Malformed};
+use crate::Format;
+use crate::block::{At, Block, DEFAULT_GRAPH, Malformed};
+use crate::document;
+use crate::edges::{Edges, Place};
 use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
+use crate::source::Source;
 use crate::target::{Statement, Target, TermRef};
 use rustc_hash::FxHashMap;
 use std::io::Write;
@@ -29,11 +33,16 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     pub(crate) csv_tables: FxHashMap<String, Table>,
     /// The graph for statements that name none.
     graph: Option<Id>,
+    /// Edges named in RDF.
+    pub(crate) edges: Edges,
+    /// Files begun so far: name, the input once more, format.
+    files: Vec<(String, Option<Source>, Format)>,
     file: String,
     scope: String,
     /// Lines of the blocks merged so far, of this file.
     lines: u64,
-    ids: Vec<Id>,
+    /// Ids of the tokens of the block that is being merged.
+    pub(crate) ids: Vec<Id>,
     triples: Vec<[Id; 3]>,
     statements: Vec<Statement>,
 }
@@ -54,6 +63,8 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             bytes_total,
             csv_tables: FxHashMap::default(),
             graph: None,
+            edges: Edges::default(),
+            files: Vec::new(),
             file: String::new(),
             scope: String::new(),
             lines: 0,
@@ -64,10 +75,16 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     }
 
     /// Begins the file with this number.
-    pub(crate) fn begin(&mut self, file: &str, number: usize) {
-        file.clone_into(&mut self.file);
+    pub(crate) fn begin(&mut self, source: &Source, format: Format, number: usize) {
+        source.name().clone_into(&mut self.file);
+        self.files.push((self.file.clone(), source.again(), format));
         self.scope = format!("{}{number}_", self.options.blank_scope);
         self.lines = 0;
+    }
+
+    /// The format of the file begun last.
+    pub(crate) fn format(&self) -> Format {
+        self.files.last().map_or(Format::Turtle, |(_, _, format)| *format)
     }
 
     /// The graph for statements that name none; [`Id::UNBOUND`]: the default graph.
@@ -77,6 +94,10 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             (None, None) => Ok(Id::UNBOUND),
             (None, Some(name)) => {
                 let graph = self.target.intern_iri(name.as_str())?;
+                if !graph.is_vertex() {
+                    let message = format!("the edge {name} cannot be the name of a graph");
+                    return Err(Error::new(ErrorKind::Input, message).with_hint("choose another name"));
+                }
                 self.graph = Some(graph);
                 Ok(graph)
             }
@@ -88,9 +109,14 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         for malformed in &block.malformed {
             self.malformed(malformed)?;
         }
-        self.lines += block.line_count;
         self.intern(block)?;
-        let graph = if block.triples.is_empty() { Id::UNBOUND } else { self.graph()? };
+        let empty = block.triples.is_empty() && block.reifiers.is_empty();
+        let graph = if empty { Id::UNBOUND } else { self.graph()? };
+        let with_edges = self.merge_edges(block, graph)?;
+        self.lines += block.line_count;
+        if with_edges {
+            return Ok(());
+        }
         let ids = &self.ids;
         let id = |number: u32| ids[number as usize];
         if block.graphs.is_empty() && !graph.is_bound() {
@@ -117,6 +143,46 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             self.target.add(&self.statements)?;
         }
         self.added(block.triples.len())
+    }
+
+    /// The id of a token of the block that is being merged.
+    pub(crate) fn id(&self, number: u32) -> Id {
+        self.ids[number as usize]
+    }
+
+    /// The graph with this token number; `graph`: the one of statements that name none.
+    pub(crate) fn graph_of(&self, number: u32, graph: Id) -> Id {
+        if number == DEFAULT_GRAPH { graph } else { self.id(number) }
+    }
+
+    /// The place of what a block of the current file says is at `at`.
+    pub(crate) fn here(&self, at: At) -> Place {
+        let at = match at {
+            At::Line(line) => At::Line(self.lines + line),
+            at => at,
+        };
+        Place { file: self.files.len().saturating_sub(1), at }
+    }
+
+    /// As [`Merger::malformed`] for a place that may be in an earlier file.
+    pub(crate) fn malformed_at(&mut self, place: Place, message: &str) -> Result<()> {
+        let base = self.options.base_iri.as_deref();
+        let (name, line) = match self.files.get_mut(place.file) {
+            Some((name, again, format)) => {
+                let line = match (place.at, again) {
+                    (At::Line(line), _) => Some(line),
+                    (At::Statement(number), Some(again)) => document::line_of(again, *format, base, number),
+                    _ => None,
+                };
+                (name.as_str(), line)
+            }
+            None => ("", None),
+        };
+        let message = match line {
+            Some(line) => format!("{name}:{}: {message}", line + 1),
+            None => format!("{name}: {message}"),
+        };
+        self.skip_or_stop(Error::new(ErrorKind::Input, message))
     }
 
     fn intern(&mut self, block: &Block) -> Result<()> {
@@ -166,7 +232,10 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
 
     /// Stops with the error of a malformed statement, or writes it to the report.
     pub(crate) fn malformed(&mut self, malformed: &Malformed) -> Result<()> {
-        let error = self.place(malformed);
+        self.skip_or_stop(self.place(malformed))
+    }
+
+    fn skip_or_stop(&mut self, error: Error) -> Result<()> {
         if !self.options.skip_errors {
             return Err(
                 error.with_hint("mend the file, or pass over malformed statements with --skip-errors")

@@ -38,6 +38,7 @@ pub(crate) struct PropertyWriter<'m, 'a, T: Target + ?Sized> {
 impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
     pub(crate) fn new(merger: &'m mut Merger<'a, T>) -> Result<Self> {
         let graph = merger.graph()?;
+        merger.edges.expect_vertices();
         Ok(Self {
             merger,
             graph,

@@ -138,6 +138,16 @@ impl Source {
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
+    /// The same input once more; a stream has none.
+    pub(crate) fn again(&self) -> Option<Self> {
+        let origin = match &self.origin {
+            Origin::Path(path) => Origin::Path(path.clone()),
+            Origin::Bytes(bytes) => Origin::Bytes(Arc::clone(bytes)),
+            Origin::Reader(_) => return None,
+        };
+        Some(Self { name: self.name.clone(), origin })
+    }
+
     /// Makes [`Source::open`] possible more than once: reads a stream into memory.
     pub(crate) fn keep(&mut self) -> Result<()> {
         if let Origin::Reader(reader) = &mut self.origin {

@@ -99,4 +99,12 @@ pub trait Target {
     /// # Errors
     /// As [`Target::intern_iri`].
     fn add(&mut self, statements: &[Statement]) -> Result<()>;
+
+    /// Gives every statement that this load has added to `each`, which may change it, or drop it by
+    /// `false`. Called at the end of a load, and only if a name of an edge was used before the statement
+    /// of that edge was known (see docs/loading.md).
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()>;
 }

@@ -1,11 +1,12 @@
 //! From the terms of the parser libraries to tokens of a block.
 
-use crate::block::{Block, Builder, DEFAULT_GRAPH, TEXT_BYTES_MAX};
+use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Reifier, TEXT_BYTES_MAX};
 use crate::target::{Kind, TermRef};
 use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term,
 };
 use rustc_hash::FxHashMap;
+use vervet_model::vocab::RDF_REIFIES;
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -37,7 +38,7 @@ impl InventedLabels {
     }
 }
 
-/// Adds a statement to `block`.
+/// Adds a statement, or a reifier, to `block`. `at`: where it is.
 ///
 /// # Errors
 /// Why Vervet cannot hold the statement.
@@ -46,10 +47,15 @@ pub(crate) fn push_quad(
     block: &mut Block,
     quad: QuadRef<'_>,
     mut labels: Option<&mut InventedLabels>,
+    at: At,
 ) -> Result<(), String> {
-    if matches!(quad.object, Term::Triple(_)) {
-        return Err("triple terms (and with them reifiers) of RDF 1.2 cannot be loaded".to_owned());
-    }
+    let reified = match quad.object {
+        Term::Triple(triple) if quad.predicate.as_str() == RDF_REIFIES => Some(triple),
+        Term::Triple(_) => {
+            return Err("a triple term can only be loaded as the object of rdf:reifies".to_owned());
+        }
+        _ => None,
+    };
     let mut number = |term: TermRef<'_>| {
         if size(term) > TEXT_BYTES_MAX / 4 {
             return Err(format!("a term is longer than {} bytes", TEXT_BYTES_MAX / 4));
@@ -66,23 +72,42 @@ pub(crate) fn push_quad(
         NamedOrBlankNodeRef::NamedNode(node) => TermRef::Iri(node.as_str()),
         NamedOrBlankNodeRef::BlankNode(node) => TermRef::Blank(node.as_str()),
     })?;
-    let predicate = number(TermRef::Iri(quad.predicate.as_str()))?;
+    let (triple_subject, triple_predicate, triple_object) = match reified {
+        Some(triple) => (triple.subject.as_ref(), triple.predicate.as_ref(), triple.object.as_ref()),
+        None => (quad.subject, quad.predicate, quad.object),
+    };
+    let first = if reified.is_some() {
+        number(match triple_subject {
+            NamedOrBlankNodeRef::NamedNode(node) => TermRef::Iri(node.as_str()),
+            NamedOrBlankNodeRef::BlankNode(node) => TermRef::Blank(node.as_str()),
+        })?
+    } else {
+        subject
+    };
+    let predicate = number(TermRef::Iri(triple_predicate.as_str()))?;
     let tag;
-    let object = number(match quad.object {
+    let object = number(match triple_object {
         Term::NamedNode(node) => TermRef::Iri(node.as_str()),
         Term::BlankNode(node) => TermRef::Blank(node.as_str()),
         Term::Literal(literal) => {
             tag = directed(literal);
             TermRef::Literal { value: literal.value(), kind: kind(literal, tag.as_deref()) }
         }
-        Term::Triple(_) => return Err("triple terms cannot be loaded".to_owned()),
+        Term::Triple(_) => {
+            return Err("a triple term inside a triple term cannot be loaded".to_owned());
+        }
     })?;
     let graph = match quad.graph_name {
         GraphNameRef::DefaultGraph => DEFAULT_GRAPH,
         GraphNameRef::NamedNode(node) => number(TermRef::Iri(node.as_str()))?,
         GraphNameRef::BlankNode(node) => number(TermRef::Blank(node.as_str()))?,
     };
-    block.push([subject, predicate, object], graph);
+    let triple = [first, predicate, object];
+    if reified.is_some() {
+        block.reifiers.push(Reifier { row: block.triples.len(), reifier: subject, triple, graph, at });
+    } else {
+        block.push(triple, graph);
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::target::{Statement, Target, TermRef};
 use rustc_hash::FxHashMap;
+use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Id, LiteralKind, Result, TermParts, inline_id};
 
 /// Keeps every term as text and every statement in a list.
@@ -67,6 +68,10 @@ impl MapTarget {
 
 impl Target for MapTarget {
     fn intern_iri(&mut self, iri: &str) -> Result<Id> {
+        // As dictionaries have it: names of edges are inside their ids.
+        if let Some(number) = iri.strip_prefix(EDGE_NAMESPACE).and_then(|digits| digits.parse().ok()) {
+            return Ok(Id::edge(number));
+        }
         Ok(self.intern(TermParts::Iri { namespace: "", local: iri }))
     }
 
@@ -96,6 +101,11 @@ impl Target for MapTarget {
 
     fn add(&mut self, statements: &[Statement]) -> Result<()> {
         self.statements.extend_from_slice(statements);
+        Ok(())
+    }
+
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
+        self.statements.retain_mut(each);
         Ok(())
     }
 }
@@ -189,6 +199,19 @@ impl Target for CheapTarget {
         self.statements.extend_from_slice(statements);
         Ok(())
     }
+
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
+        let plain = |[subject, predicate, object]: [Id; 3]| Statement {
+            subject,
+            predicate,
+            object,
+            graph: Id::UNBOUND,
+            edge: Id::UNBOUND,
+        };
+        self.statements.extend(std::mem::take(&mut self.triples).into_iter().map(plain));
+        self.statements.retain_mut(each);
+        Ok(())
+    }
 }
 
 /// A target that only counts, to measure parsing alone.
@@ -231,6 +254,11 @@ impl Target for CountTarget {
 
     fn add(&mut self, statements: &[Statement]) -> Result<()> {
         self.statements += statements.len() as u64;
+        Ok(())
+    }
+
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
+        let _ = each;
         Ok(())
     }
 }

@@ -317,14 +317,19 @@ fn errors_of_every_format_name_the_line() {
 
 #[test]
 fn triple_terms_are_refused_with_their_place() {
+    let nested = "<http://a/s> <http://a/p> <http://a/o> .\n\n<http://a/s> <http://a/p>\n <<( <http://a/s> <http://a/p> <http://a/o> )>> .\n";
     for (name, text, start) in [
         ("x.nt", "<http://a/s> <http://a/p> <<( <http://a/s> <http://a/p> <http://a/o> )>> .\n", "x.nt:1:"),
-        ("x.ttl", "<http://a/s> <http://a/p> <http://a/o> {| <http://a/q> 1 |} .", "x.ttl:"),
+        ("x.ttl", nested, "x.ttl:4:"),
+        ("x.trig", nested, "x.trig:4:"),
     ] {
         let error = load_text(name, text.as_bytes(), &options(1)).expect_err("unsupported");
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.to_string().starts_with(start), "{error}");
     }
+    let stream = Source::reader("x.ttl", std::io::Cursor::new(nested));
+    let error = load(vec![stream], &options(2), &mut MapTarget::default(), &mut std::io::sink());
+    assert!(error.expect_err("unsupported").to_string().starts_with("x.ttl:4:"));
 }
 
 #[test]

@@ -116,6 +116,11 @@ impl Buffers {
         Ok(())
     }
 
+    /// The buffers in no particular order.
+    pub(crate) fn into_predicates(self) -> Vec<PredicateBuffer> {
+        self.predicates
+    }
+
     /// The buffers, largest first (equal ones by predicate): the order in which they become segments.
     pub(crate) fn into_ranked(self) -> Vec<PredicateBuffer> {
         let mut buffers = self.predicates;
@@ -159,6 +164,7 @@ impl PredicateBuffer {
         Ok(())
     }
 
+<<<<<<< HEAD
     /// The one run of a buffer that has been merged; `None`: everything is in memory.
     pub(crate) fn run(&self) -> Option<&Run> {
         self.runs.first()
@@ -166,6 +172,51 @@ impl PredicateBuffer {
 
     /// All entries, if they are in memory.
     pub(crate) fn gather(mut self) -> Gathered {
+=======
+    /// Gives subject, object, graph and edge of every entry to `each`, a spilled block at a time.
+    pub(crate) fn for_each(
+        self,
+        spill: Option<&Spill>,
+        each: &mut dyn FnMut([u64; 4]) -> Result<()>,
+    ) -> Result<()> {
+        let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
+        let widen =
+            |tags: u8, entry: u64| [tag(tags >> 4) | entry >> 32, tag(tags) | entry & NARROW_MAX, 0, 0];
+        for (tags, entries) in self.narrow {
+            entries.into_iter().try_for_each(|entry| each(widen(tags, entry)))?;
+        }
+        self.pairs.into_iter().try_for_each(|[subject, object]| each([subject, object, 0, 0]))?;
+        self.quads.into_iter().try_for_each(&mut *each)?;
+        for block in &self.spilled {
+            let Some(spill) = spill else { continue };
+            let numbers = spill.read(block)?;
+            match block.kind() {
+                Kind::Narrow(tags) => numbers.into_iter().try_for_each(|entry| each(widen(tags, entry)))?,
+                Kind::Pairs => {
+                    let pairs = numbers.as_chunks::<2>().0.iter();
+                    pairs.copied().try_for_each(|[subject, object]| each([subject, object, 0, 0]))?;
+                }
+                Kind::Quads => numbers.as_chunks::<4>().0.iter().copied().try_for_each(&mut *each)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// All entries. Only the type predicate is gathered twice.
+    pub(crate) fn gather(mut self, spill: Option<&Spill>) -> Result<Gathered> {
+        for block in std::mem::take(&mut self.spilled) {
+            let Some(spill) = spill else { continue };
+            let numbers = spill.read(&block)?;
+            match block.kind() {
+                Kind::Narrow(tags) => match self.narrow.iter_mut().find(|(other, _)| *other == tags) {
+                    Some((_, entries)) => entries.extend(numbers),
+                    None => self.narrow.push((tags, numbers)),
+                },
+                Kind::Pairs => self.pairs.extend(numbers.as_chunks::<2>().0),
+                Kind::Quads => self.quads.extend(numbers.as_chunks::<4>().0),
+            }
+        }
+>>>>>>> load2
         let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
         if self.pairs.is_empty() && self.quads.is_empty() && self.narrow.len() == 1 {
             let (tags, entries) = self.narrow.remove(0);

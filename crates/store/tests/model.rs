@@ -118,3 +118,45 @@ fn what_cannot_be_stored_is_refused() {
         assert!(error.message().contains(message), "{error}");
     }
 }
+
+#[test]
+fn statements_can_be_rewritten_before_the_end() {
+    let seed = seed();
+    for round in 0..20 {
+        let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let shape = Shape { edges: true, ..Shape::random(&mut random) };
+        let graph = Graph::random(shape, &mut random);
+        let environment = Environment::simulated(seed);
+        let dir = PathBuf::from("/db");
+        for memory_bytes in [1 << 30, random.below(4000)] {
+            let options = BuildOptions { memory_bytes, temp_dir: Some(dir.clone()), ..options(&environment) };
+            let mut builder = StoreBuilder::new(options);
+            builder.add(&graph.statements).expect("room");
+            let mut seen = Vec::new();
+            let keep = |statement: &vervet_store::Statement| statement.object.payload() % 5 != 3;
+            builder
+                .rewrite(&mut |statement| {
+                    seen.push(*statement);
+                    statement.graph = vervet_model::Id::UNBOUND;
+                    keep(statement)
+                })
+                .expect("room");
+            seen.sort_unstable();
+            let mut expected = graph.statements.clone();
+            expected.sort_unstable();
+            assert_eq!(seen, expected, "seed {seed}, round {round}");
+            let mut found = Vec::new();
+            builder
+                .rewrite(&mut |statement| {
+                    found.push(*statement);
+                    true
+                })
+                .expect("room");
+            found.sort_unstable();
+            expected.iter_mut().for_each(|statement| statement.graph = vervet_model::Id::UNBOUND);
+            expected.retain(keep);
+            expected.sort_unstable();
+            assert_eq!(found, expected, "seed {seed}, round {round}");
+        }
+    }
+}

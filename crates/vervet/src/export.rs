@@ -13,7 +13,7 @@ const HELD_BYTES: usize = 1 << 20;
 impl Database {
     /// Writes all statements as N-Triples (also read as Turtle), N-Quads or TriG, and returns their number.
     /// A statement with an identity is followed by a statement that says so (`rdf:reifies`, RDF 1.2), since
-    /// its properties hang on that.
+    /// its properties hang on that; both are in the same graph. [`Database::load`] reads it back.
     ///
     /// N-Triples have no graph names: statements of named graphs are an error there.
     ///
@@ -50,6 +50,8 @@ impl Database {
                     store,
                     statement.edge,
                     &[statement.subject, statement.predicate, statement.object],
+                    statement.graph,
+                    graphs,
                 )?;
             }
             count += 1;
@@ -89,12 +91,21 @@ impl Text {
     }
 
     fn line(&mut self, store: &dyn Snapshot, ids: &[Id], graph: Id, graphs: Graphs) -> Result<()> {
-        let graphs = if graph.is_bound() { graphs } else { Graphs::None };
-        if graphs == Graphs::Around {
+        self.begin(store, graph, graphs)?;
+        self.terms(store, ids)?;
+        self.end(store, graph, graphs)
+    }
+
+    fn begin(&mut self, store: &dyn Snapshot, graph: Id, graphs: Graphs) -> Result<()> {
+        if graph.is_bound() && graphs == Graphs::Around {
             self.terms(store, &[graph])?;
             self.held.extend_from_slice(b"{ ");
         }
-        self.terms(store, ids)?;
+        Ok(())
+    }
+
+    fn end(&mut self, store: &dyn Snapshot, graph: Id, graphs: Graphs) -> Result<()> {
+        let graphs = if graph.is_bound() { graphs } else { Graphs::None };
         if graphs == Graphs::Behind {
             self.terms(store, &[graph])?;
         }
@@ -102,12 +113,20 @@ impl Text {
         Ok(())
     }
 
-    fn reifier(&mut self, store: &dyn Snapshot, edge: Id, ids: &[Id]) -> Result<()> {
+    fn reifier(
+        &mut self,
+        store: &dyn Snapshot,
+        edge: Id,
+        ids: &[Id],
+        graph: Id,
+        graphs: Graphs,
+    ) -> Result<()> {
+        self.begin(store, graph, graphs)?;
         self.terms(store, &[edge])?;
         self.held.extend_from_slice(format!("<{RDF_REIFIES}> <<( ").as_bytes());
         self.terms(store, ids)?;
-        self.held.extend_from_slice(b")>> .\n");
-        Ok(())
+        self.held.extend_from_slice(b")>> ");
+        self.end(store, graph, graphs)
     }
 
     fn hand_on(&mut self, out: &mut dyn Write) -> Result<()> {

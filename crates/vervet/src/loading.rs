@@ -83,7 +83,6 @@ pub(crate) fn load(
         }),
         edges: before.edge_count(),
     };
-    building.add_all(before)?;
     // Labels of blank nodes of this load never meet those of an earlier one.
     let options = LoadOptions {
         // Both numbers end visibly: the loader appends that of the file.
@@ -91,6 +90,8 @@ pub(crate) fn load(
         ..options.clone()
     };
     let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
+    // Behind the load, whose names of edges are not those of what was there.
+    building.add_all(before)?;
     let target = match place.directory {
         Some(directory) => vervet_store::Target::Directory(directory.to_owned()),
         None => vervet_store::Target::Memory,
@@ -172,5 +173,9 @@ impl Target for Building {
 
     fn add(&mut self, statements: &[Statement]) -> Result<()> {
         self.store.add(statements)
+    }
+
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
+        self.store.rewrite(each)
     }
 }

@@ -159,9 +159,13 @@ impl Graph {
         Self { statements, dictionary, vertices, literals, predicates, type_predicate, graphs }
     }
 
-    /// The statements as a set (those with an edge differ by it), sorted.
+    /// The statements as a set (those with an edge differ by it, and none without an edge stands beside
+    /// one with), sorted.
     pub fn set(&self) -> BTreeSet<Statement> {
-        self.statements.iter().copied().collect()
+        let plain = |s: &Statement| Statement { edge: Id::UNBOUND, ..*s };
+        let with_edge = self.statements.iter().filter(|s| s.edge.is_bound());
+        let twins: BTreeSet<Statement> = with_edge.map(plain).collect();
+        self.statements.iter().filter(|s| s.edge.is_bound() || !twins.contains(s)).copied().collect()
     }
 
     pub fn build(&self, options: BuildOptions, target: &Target) -> Store {

@@ -1,0 +1,342 @@
+//! Edges in RDF: `E rdf:reifies <<( s p o )>>` makes `E` the edge of the statement `s p o`.
+//!
+//! An edge id belongs to one stated statement, and whatever has the term `E` as subject or object is about
+//! that edge. A name of the form `urn:vervet:edge:N` gets the number of a new edge when it is first seen;
+//! any other name is known as an edge once it is declared, so what came before is renamed at the end.
+//!
+//! # Invariants
+//! 1. All statements of the load that were handed over have edge ids that the target gave out, never those
+//!    of the input.
+//! 2. A claim is settled in its block if its statement is there or was the last one before (so is every
+//!    claim of an export), else at the end by a pass over all statements of the load.
+//! # Cost
+//! Nothing for blocks without edges but a look at the tag of each distinct term. 40 bytes for each edge.
+//! # Not here
+//! The parsing of triple terms (see `terms`), and the edges of property-graph files (see `property`).
+
+use crate::block::{At, Block, DEFAULT_GRAPH, Reifier};
+use crate::merge::Merger;
+use crate::target::{Statement, Target};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::hash::BuildHasher;
+use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
+use vervet_model::{Id, Result, Tag};
+
+/// What is known about the edges of a load.
+#[derive(Default)]
+pub(crate) struct Edges {
+    /// By the id of their names in the input.
+    named: FxHashMap<Id, Named>,
+    /// Where names were first used that are not declared so far.
+    uses: FxHashMap<Id, Place>,
+    /// Edges named by other IRIs, with those IRIs and the graphs of their statements.
+    external: Vec<(Id, Id, Id)>,
+    /// Edges named by other IRIs or by blank nodes.
+    vertex_names: usize,
+    /// One more than the largest number of a vertex in the blocks so far.
+    vertex_end: u64,
+    /// A name may have been used before it was declared.
+    late: bool,
+    /// Claims whose statement is not known to be there.
+    claims: Vec<Claim>,
+    /// Subject, predicate, object and graph of the last statement of the last block.
+    last: Option<[Id; 4]>,
+}
+
+struct Named {
+    edge: Id,
+    /// A hash of its statement; `None`: not declared so far.
+    statement: Option<u64>,
+}
+
+/// A statement with an edge that must be stated somewhere.
+struct Claim {
+    statement: [Id; 4],
+    edge: Id,
+    place: Place,
+}
+
+/// A place in the input.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Number of the file.
+    pub(crate) file: usize,
+    /// Lines are those of the file.
+    pub(crate) at: At,
+}
+
+impl Edges {
+    /// Whether a block with these ids has to do with edges.
+    fn concern(&self, block: &Block, ids: &[Id]) -> bool {
+        self.vertex_names > 0 || !block.reifiers.is_empty() || ids.iter().any(|id| id.tag() == Tag::Edge)
+    }
+
+    /// A property graph is about to be read, whose terms do not come in blocks.
+    pub(crate) fn expect_vertices(&mut self) {
+        self.vertex_end = u64::MAX;
+        self.late |= self.vertex_names > 0;
+    }
+
+    /// Takes note of the terms of a block whose statements have been added.
+    fn pass(&mut self, ids: &[Id], last: Option<[Id; 4]>) {
+        let vertices = ids.iter().filter(|id| id.is_vertex());
+        self.vertex_end = vertices.map(|id| id.payload() + 1).fold(self.vertex_end, u64::max);
+        self.last = last.or(self.last);
+    }
+
+    /// A vertex, or the edge that it is a name of.
+    fn vertex_or_edge(&self, id: Id) -> Id {
+        self.named.get(&id).map_or(id, |named| named.edge)
+    }
+}
+
+impl<T: Target + ?Sized> Merger<'_, T> {
+    /// Adds the statements of `block` if it has to do with edges. `graph`: of statements that name none.
+    pub(crate) fn merge_edges(&mut self, block: &Block, graph: Id) -> Result<bool> {
+        if !self.edges.concern(block, &self.ids) {
+            let last = block.triples.last().map(|_| self.raw(block, block.triples.len() - 1, graph));
+            self.edges.pass(&self.ids, last);
+            return Ok(false);
+        }
+        let mut claims = self.declare(block, graph)?;
+        let mut found: FxHashMap<[Id; 4], bool> =
+            claims.iter().map(|claim| (claim.statement, self.edges.last == Some(claim.statement))).collect();
+        let mut statements = Vec::with_capacity(block.triples.len() + claims.len());
+        let mut last = None;
+        for row in 0..block.triples.len() {
+            let Some(statement) = self.statement(block, row, graph)? else { continue };
+            last = Some(statement);
+            match found.get_mut(&statement) {
+                Some(found) => *found = true,
+                None => statements.push(with_edge(statement, Id::UNBOUND)),
+            }
+        }
+        claims.retain(|claim| {
+            let found = found.get(&claim.statement).is_some_and(|found| *found);
+            if found {
+                statements.push(with_edge(claim.statement, claim.edge));
+            }
+            !found
+        });
+        self.edges.claims.append(&mut claims);
+        self.target.add(&statements)?;
+        self.edges.pass(&self.ids, last);
+        self.added(statements.len())?;
+        Ok(true)
+    }
+
+    /// Takes the reifiers of a block; the claims that are new.
+    fn declare(&mut self, block: &Block, graph: Id) -> Result<Vec<Claim>> {
+        // All names first: the reified triples may speak of each other's edges.
+        for reifier in &block.reifiers {
+            let name = self.id(reifier.reifier);
+            if !self.edges.named.contains_key(&name) {
+                let edge = self.target.next_edge()?;
+                self.edges.named.insert(name, Named { edge, statement: None });
+                if name.is_vertex() {
+                    self.edges.vertex_names += 1;
+                    self.edges.late |= name.payload() < self.edges.vertex_end;
+                    if block.is_iri(reifier.reifier) {
+                        let graph = self.graph_of(reifier.graph, graph);
+                        self.edges.external.push((edge, name, graph));
+                    }
+                }
+            }
+        }
+        let mut claims = Vec::with_capacity(block.reifiers.len());
+        for reifier in &block.reifiers {
+            claims.extend(self.claim(reifier, graph)?);
+        }
+        Ok(claims)
+    }
+
+    fn claim(&mut self, reifier: &Reifier, graph: Id) -> Result<Option<Claim>> {
+        let place = self.here(reifier.at);
+        let [subject, predicate, object] = reifier.triple.map(|number| self.id(number));
+        let statement = [subject, predicate, object, self.graph_of(reifier.graph, graph)];
+        let Some(statement) = self.about(statement, place)? else { return Ok(None) };
+        let name = self.id(reifier.reifier);
+        let hash = FxBuildHasher.hash_one(statement);
+        let Some(named) = self.edges.named.get_mut(&name) else { return Ok(None) };
+        match named.statement.replace(hash) {
+            None => {
+                let edge = named.edge;
+                self.edges.uses.remove(&name);
+                Ok(Some(Claim { statement, edge, place }))
+            }
+            Some(before) if before == hash => Ok(None),
+            before => {
+                named.statement = before;
+                let message = "this reifier is that of another statement already; an edge has one statement";
+                self.malformed_at(place, message)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Row `row` of a block as the input has it.
+    fn raw(&self, block: &Block, row: usize, graph: Id) -> [Id; 4] {
+        let [subject, predicate, object] = block.triples[row].map(|number| self.id(number));
+        let number = block.graphs.get(row).copied().unwrap_or(DEFAULT_GRAPH);
+        [subject, predicate, object, self.graph_of(number, graph)]
+    }
+
+    /// Row `row` of a block with the edges of this load; `None` if it was passed over.
+    fn statement(&mut self, block: &Block, row: usize, graph: Id) -> Result<Option<[Id; 4]>> {
+        let statement = self.raw(block, row, graph);
+        let of_edge = |id: &Id| id.tag() == Tag::Edge;
+        let place = if statement.iter().any(of_edge) {
+            self.here(block.place_of(row))
+        } else {
+            self.here(At::Unknown)
+        };
+        self.about(statement, place)
+    }
+
+    /// `statement` with the edges of this load in place of their names.
+    fn about(&mut self, statement: [Id; 4], place: Place) -> Result<Option<[Id; 4]>> {
+        let [subject, predicate, object, graph] = statement;
+        if predicate.tag() == Tag::Edge || graph.tag() == Tag::Edge {
+            let message = format!("an edge ({EDGE_NAMESPACE}…) cannot be a predicate or the name of a graph");
+            self.malformed_at(place, &message)?;
+            return Ok(None);
+        }
+        Ok(Some([self.renamed(subject, place)?, predicate, self.renamed(object, place)?, graph]))
+    }
+
+    fn renamed(&mut self, id: Id, place: Place) -> Result<Id> {
+        match id.tag() {
+            Tag::Vertex if self.edges.vertex_names > 0 => Ok(self.edges.vertex_or_edge(id)),
+            Tag::Edge => {
+                if let Some(named) = self.edges.named.get(&id) {
+                    return Ok(named.edge);
+                }
+                let edge = self.target.next_edge()?;
+                self.edges.named.insert(id, Named { edge, statement: None });
+                self.edges.uses.insert(id, place);
+                Ok(edge)
+            }
+            _ => Ok(id),
+        }
+    }
+
+    /// At the end of the load: names that were used before they were declared, claims that are open.
+    pub(crate) fn settle_edges(&mut self) -> Result<()> {
+        let mut dropped = self.drop_undeclared()?;
+        self.settle_claims(&mut dropped)?;
+        self.drop_edges(&mut dropped)?;
+        let external = std::mem::take(&mut self.edges.external);
+        if external.is_empty() {
+            return Ok(());
+        }
+        let key = self.target.intern_iri(EDGE_ID)?;
+        let kept = external.into_iter().filter(|(edge, ..)| !dropped.contains(edge));
+        let statements: Vec<Statement> =
+            kept.map(|(edge, name, graph)| with_edge([edge, key, name, graph], Id::UNBOUND)).collect();
+        self.target.add(&statements)?;
+        self.added(statements.len())
+    }
+
+    /// Edges that were named but never declared.
+    fn drop_undeclared(&mut self) -> Result<FxHashSet<Id>> {
+        let mut dropped = FxHashSet::default();
+        let mut uses: Vec<(Id, Id, Place)> = std::mem::take(&mut self.edges.uses)
+            .into_iter()
+            .map(|(name, place)| (self.edges.vertex_or_edge(name), name, place))
+            .collect();
+        uses.sort_unstable_by_key(|(edge, ..)| *edge);
+        for (edge, name, place) in uses {
+            let message = format!(
+                "{EDGE_NAMESPACE}{} is used as an edge, but no rdf:reifies in this load says of which statement",
+                name.payload()
+            );
+            self.malformed_at(place, &message)?;
+            dropped.insert(edge);
+        }
+        Ok(dropped)
+    }
+
+    /// Renames what came too early and looks for the statements of open claims.
+    fn settle_claims(&mut self, dropped: &mut FxHashSet<Id>) -> Result<()> {
+        let mut claims = std::mem::take(&mut self.edges.claims);
+        if claims.is_empty() && !self.edges.late {
+            return Ok(());
+        }
+        let edges = &self.edges;
+        let mut found = FxHashMap::default();
+        for claim in &mut claims {
+            let [subject, predicate, object, graph] = claim.statement;
+            claim.statement = [
+                edges.vertex_or_edge_of_load(subject),
+                predicate,
+                edges.vertex_or_edge_of_load(object),
+                graph,
+            ];
+            found.insert(claim.statement, false);
+        }
+        let mut removed = 0;
+        self.target.rewrite(&mut |statement| {
+            statement.subject = edges.vertex_or_edge_of_load(statement.subject);
+            statement.object = edges.vertex_or_edge_of_load(statement.object);
+            let key = [statement.subject, statement.predicate, statement.object, statement.graph];
+            match found.get_mut(&key) {
+                Some(found) => {
+                    *found = true;
+                    // The edge takes the place of the statement without.
+                    let keep = statement.edge.is_bound();
+                    removed += u64::from(!keep);
+                    keep
+                }
+                None => true,
+            }
+        })?;
+        self.report.statements = self.report.statements.saturating_sub(removed);
+        let mut statements = Vec::new();
+        for claim in claims {
+            if found.get(&claim.statement).is_some_and(|found| *found) {
+                statements.push(with_edge(claim.statement, claim.edge));
+            } else {
+                let message = "the statement of this reifier is not stated in the same graph in this load; \
+                               state it, too";
+                self.malformed_at(claim.place, message)?;
+                dropped.insert(claim.edge);
+            }
+        }
+        self.target.add(&statements)?;
+        self.added(statements.len())
+    }
+
+    /// Takes away the statements of and about `dropped` edges, and those about the latter, and so on.
+    fn drop_edges(&mut self, dropped: &mut FxHashSet<Id>) -> Result<()> {
+        let mut before = 0;
+        while before < dropped.len() {
+            before = dropped.len();
+            let mut removed = 0;
+            self.target.rewrite(&mut |statement| {
+                let Statement { subject, object, edge, .. } = *statement;
+                if ![subject, object, edge].iter().any(|id| dropped.contains(id)) {
+                    return true;
+                }
+                if edge.is_bound() {
+                    dropped.insert(edge);
+                }
+                removed += 1;
+                false
+            })?;
+            self.report.statements = self.report.statements.saturating_sub(removed);
+        }
+        Ok(())
+    }
+}
+
+impl Edges {
+    /// As [`Edges::vertex_or_edge`] for ids that this load has handed over, in which edges are those of
+    /// the target.
+    fn vertex_or_edge_of_load(&self, id: Id) -> Id {
+        if id.is_vertex() { self.vertex_or_edge(id) } else { id }
+    }
+}
+
+fn with_edge([subject, predicate, object, graph]: [Id; 4], edge: Id) -> Statement {
+    Statement { subject, predicate, object, graph, edge }
+}

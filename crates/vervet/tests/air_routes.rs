@@ -1,0 +1,133 @@
+//! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers; and a round trip.
+
+use std::path::PathBuf;
+use vervet::{Database, Direction, Format, LoadOptions, Source, Term};
+
+/// The folder of the air routes, if this machine has it.
+fn data() -> Option<PathBuf> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let folder = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from);
+    let found =
+        ["data/air-routes", "air-routes"].iter().map(|name| folder.join(name)).find(|path| path.is_dir());
+    if found.is_none() {
+        eprintln!("skipped: no air routes at ../shared nor in VERVET_TEST_DATA");
+    }
+    found
+}
+
+fn load(files: &[&str]) -> Option<Database> {
+    let folder = data()?;
+    let db = Database::in_memory();
+    let sources = files.iter().map(|name| Source::path(folder.join(name))).collect();
+    db.load(sources, &LoadOptions::default()).expect("valid");
+    db.check().expect("whole");
+    Some(db)
+}
+
+const CSV: [&str; 2] = ["air-routes-nodes.csv", "air-routes-edges.csv"];
+
+fn count(db: &Database, query: &str) -> i64 {
+    let solutions = db.select(query).expect("runs");
+    solutions.rows().next().and_then(|row| row.integer("n").expect("a number")).expect("one row")
+}
+
+const AIRPORTS: &str = "SELECT (COUNT(*) AS ?n) { ?a a <urn:vervet:label:airport> }";
+const ROUTES: &str = "PREFIX key: <urn:vervet:key:> SELECT (COUNT(*) AS ?n) (SUM(?d) AS ?miles) {
+  ?a key:route ?b ~ ?e . ?e key:dist ?d }";
+const CONTAINS: &str = "SELECT (COUNT(*) AS ?n) { ?a <urn:vervet:key:contains> ?b }";
+
+/// What the three forms must agree on: airports, routes, pairs that contain each other.
+const COUNTS: [i64; 3] = [3504, 50_637, 7008];
+
+/// The distance from Austin (3) to London Heathrow (49), by the typed interface.
+fn distance(db: &Database) -> String {
+    let snapshot = db.snapshot();
+    let graph = snapshot.graph();
+    let airport = |code: &str| {
+        let code = Term::Literal(vervet::Literal::new_simple_literal(code));
+        let found = graph.vertices_with_property("code", &code).expect("whole");
+        let of_airport =
+            |v: &vervet::Vertex| graph.labels(*v).expect("whole").contains(&"airport".to_owned());
+        found.into_iter().find(of_airport).expect("an airport")
+    };
+    let (austin, london) = (airport("AUS"), airport("LHR"));
+    let routes = graph.edges(austin, "route", Direction::Out).expect("whole");
+    let route = routes.into_iter().find(|edge| edge.target == london).expect("a route");
+    match graph.property(route, "dist").expect("whole") {
+        Some(Term::Literal(value)) => value.value().to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn check_property_graph(db: &Database) -> i64 {
+    assert_eq!([AIRPORTS, ROUTES, CONTAINS].map(|query| count(db, query)), COUNTS);
+    assert_eq!(db.snapshot().as_snapshot().edge_count(), 57_645);
+    assert_eq!(distance(db), "4901");
+    let solutions = db.select(ROUTES).expect("runs");
+    solutions.rows().next().and_then(|row| row.integer("miles").expect("a number")).expect("one row")
+}
+
+#[test]
+fn graphml_csv_and_ntriples_give_the_same_counts() {
+    let Some(csv) = load(&CSV) else { return };
+    let Some(graphml) = load(&["air-routes.graphml.zst"]) else { return };
+    let Some(rdf) = load(&["air-routes.nt.zst"]) else { return };
+    let miles = check_property_graph(&csv);
+    assert_eq!(check_property_graph(&graphml), miles);
+    assert_eq!(csv.snapshot().statement_count(), graphml.snapshot().statement_count());
+
+    // In that file each route is a statement and, for its distance, a vertex of its own.
+    let prefix = "PREFIX a: <http://example.org/air/ont#> SELECT (COUNT(*) AS ?n) ";
+    let airports = format!("{prefix} {{ ?a a a:Airport }}");
+    let routes = format!("{prefix} {{ ?a a:route ?b }}");
+    let contains = format!("{prefix} {{ ?a a:contains ?b }}");
+    assert_eq!([airports, routes, contains].map(|query| count(&rdf, &query)), COUNTS);
+    let legs = "PREFIX a: <http://example.org/air/ont#> SELECT (SUM(?d) AS ?n) {
+      ?leg a:from ?a ; a:to ?b ; a:dist ?d . ?a a:route ?b }";
+    assert_eq!(count(&rdf, legs), miles);
+    let snapshot = rdf.snapshot();
+    let graph = snapshot.graph();
+    let label = "http://example.org/air/ont#Airport";
+    assert_eq!(graph.vertices_with_label(label).expect("whole").len(), 3504);
+}
+
+#[test]
+fn an_export_brings_the_air_routes_back() {
+    let Some(db) = load(&CSV) else { return };
+    let miles = check_property_graph(&db);
+    for format in [Format::NTriples, Format::NQuads, Format::Turtle] {
+        let mut text = Vec::new();
+        db.export(format, &mut text).expect("exports");
+        let again = Database::in_memory();
+        let options = LoadOptions { format: Some(format), ..LoadOptions::default() };
+        again.load(vec![Source::bytes("export", text)], &options).expect("valid");
+        again.check().expect("whole");
+        assert_eq!(check_property_graph(&again), miles);
+        assert_eq!(again.snapshot().statement_count(), db.snapshot().statement_count());
+        same_edges(&db, &again);
+    }
+}
+
+/// Every route has the same ends and properties.
+fn same_edges(one: &Database, two: &Database) {
+    let routes = |db: &Database| {
+        let snapshot = db.snapshot();
+        let graph = snapshot.graph();
+        let mut rows = Vec::new();
+        for airport in graph.vertices_with_label("airport").expect("whole") {
+            for edge in graph.edges(airport, "route", Direction::Out).expect("whole") {
+                let ends = [edge.source, edge.target].map(|vertex| graph.external_id(vertex).expect("whole"));
+                rows.push((
+                    ends,
+                    graph.properties(edge).expect("whole"),
+                    graph.property_values(edge, "urn:vervet:id").expect("whole"),
+                ));
+            }
+        }
+        rows.sort_by_cached_key(|row| format!("{row:?}"));
+        rows
+    };
+    let (one, two) = (routes(one), routes(two));
+    assert_eq!(one.len(), 50_637);
+    assert!(one == two, "the routes differ");
+}
