@@ -1,6 +1,6 @@
 //! The queries of LUBM on one file, in every engine and by hand.
 
-use crate::compare::{Contest, has_limit};
+use crate::compare::{Contest, Question, has_limit};
 use crate::data::{self, PlainFile};
 use crate::engine::ResultTable;
 use crate::loops::LubmLoops;
@@ -57,7 +57,8 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
 
     for (name, text) in queries {
         let check = expected.check(&name, &text);
-        let mut figures = contest.query(&name, &text, |table| check.first_difference(table));
+        let mut figures = contest
+            .query(Question { name: &name, text: &text, reach: None }, |table| check.first_difference(table));
         let mut rows = Vec::new();
         if !options.without_loops
             && let Some(count) = loops.run(&name, &mut rows)

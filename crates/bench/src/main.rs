@@ -22,11 +22,8 @@ use vervet_model::{Error, ErrorKind, Result};
 #[derive(Parser)]
 #[command(name = "vervet-bench", version, arg_required_else_help = true)]
 struct Arguments {
-    /// Run everything in small, on made data, and check that all values agree
-    #[arg(long)]
-    self_check: bool,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Command,
 }
 
 #[derive(Subcommand)]
@@ -65,6 +62,8 @@ enum Command {
         #[command(flatten)]
         contest: ContestArguments,
     },
+    /// Run everything in small, on made data, and check that all values agree
+    SelfCheck,
     /// Make data
     #[command(subcommand)]
     Generate(Generate),
@@ -136,9 +135,8 @@ impl ContestArguments {
             None => None,
         };
         let budget = Budget { time: seconds(self.seconds)?, ..Budget::default() };
-        let mut contest = Contest { ours: vervet_bench::ours(self.threads.unwrap_or(2)), peer, budget };
-        contest.set_time_limit(self.limit.map(seconds).transpose()?);
-        Ok(contest)
+        let time_limit = self.limit.map(seconds).transpose()?;
+        Ok(Contest { ours: vervet_bench::ours(self.threads.unwrap_or(2)), peer, budget, time_limit })
     }
 
     /// Prints the reports and writes them where asked to; whether all values were right.
@@ -166,14 +164,14 @@ fn main() -> ExitCode {
 
 /// Does what was asked; false if values differ.
 fn run(arguments: &Arguments) -> Result<bool> {
-    if arguments.self_check {
-        for report in self_check::run(self_check::all_engines)? {
-            println!("{report}");
-        }
-    }
     match &arguments.command {
-        None => Ok(true),
-        Some(Command::Lubm { data, queries, only, features, without_loops, contest }) => {
+        Command::SelfCheck => {
+            for report in self_check::run(self_check::all_engines)? {
+                println!("{report}");
+            }
+            Ok(true)
+        }
+        Command::Lubm { data, queries, only, features, without_loops, contest } => {
             let options = LubmOptions {
                 data: data.clone(),
                 queries: queries.clone(),
@@ -185,7 +183,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             println!("{report}");
             contest.finish(&[report])
         }
-        Some(Command::Patterns { data, only, edges, contest }) => {
+        Command::Patterns { data, only, edges, contest } => {
             let mut reports = Vec::new();
             for graph in graphs(data.as_ref(), only, *edges)? {
                 let mut report = patterns::run(graph, &mut contest.contest()?)?;
@@ -198,7 +196,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             }
             contest.finish(&reports)
         }
-        Some(Command::Generate(what)) => generate(what).map(|()| true),
+        Command::Generate(what) => generate(what).map(|()| true),
     }
 }
 

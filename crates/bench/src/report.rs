@@ -1,5 +1,6 @@
 //! What a comparison found: as tables for people and as JSON for keeping.
 
+use crate::compare::OurTimings;
 use crate::measure::{Timing, geometric_mean};
 use crate::table::{Table, count, figure, figure_or_dash};
 use serde::Serialize;
@@ -69,8 +70,14 @@ pub struct QueryFigures {
     pub ours_rows_only: Option<Timing>,
     /// Our engine without serialisation, parsed and planned beforehand.
     pub ours_prepared: Option<Timing>,
+    /// Our engine without serialisation, from a text that is in the plan cache; only of short queries.
+    pub ours_cached: Option<Timing>,
+    /// Our engine was not asked in SPARQL but through its typed interface.
+    pub ours_by_typed_interface: bool,
     /// The peer, fully serialised.
     pub peer: Option<Timing>,
+    /// The peer was given up after this time.
+    pub peer_cut_ms: Option<f64>,
     /// The loop written by hand.
     pub by_hand: Option<Timing>,
     /// What does not fit: values that differ, an engine that gave up.
@@ -96,6 +103,31 @@ impl QueryFigures {
     #[must_use]
     pub fn times_the_loop(&self) -> Option<f64> {
         Some(self.ours_rows_only?.median_ms / self.by_hand?.median_ms)
+    }
+
+    /// At least how many times faster our engine is, where the peer was given up.
+    #[must_use]
+    pub fn ratio_at_least(&self) -> Option<f64> {
+        Some(self.peer_cut_ms? / self.ours?.median_ms)
+    }
+
+    /// Takes over what our engine took.
+    pub(crate) fn take_ours(&mut self, engine: &str, measured: Result<OurTimings>) {
+        match measured {
+            Ok(timings) => {
+                self.ours = timings.serialised;
+                self.ours_rows_only = timings.rows_only;
+                self.ours_cached = timings.cached;
+                self.ours_prepared = timings.prepared;
+                self.ours_by_typed_interface = timings.by_reach;
+            }
+            Err(error) => self.failed(engine, &error),
+        }
+    }
+
+    /// Notes that an engine gave no answer.
+    pub(crate) fn failed(&mut self, engine: &str, error: &Error) {
+        self.remarks.push(format!("{engine}: {error}"));
     }
 
     /// Notes that the values are wrong.
@@ -188,10 +220,16 @@ impl Report {
                 median(query.ours_rows_only),
                 median(query.ours_prepared),
                 median(query.by_hand),
-                median(query.peer),
+                match query.peer_cut_ms {
+                    Some(cut) => format!("> {}", figure(cut)),
+                    None => median(query.peer),
+                },
                 p95(query.peer),
                 cpu(query.peer),
-                figure_or_dash(query.ratio()),
+                match query.ratio_at_least() {
+                    Some(ratio) => format!("> {}", figure(ratio)),
+                    None => figure_or_dash(query.ratio()),
+                },
                 figure_or_dash(query.cpu_ratio()),
                 figure_or_dash(query.times_the_loop()),
             ]);
@@ -219,6 +257,9 @@ impl fmt::Display for Report {
                 let mark = if query.wrong { "WRONG: " } else { "" };
                 writeln!(f, "{mark}{}: {remark}", query.query)?;
             }
+        }
+        for query in self.queries.iter().filter(|query| query.ours_by_typed_interface) {
+            writeln!(f, "{}: asked in SPARQL of the peer, through the typed interface of ours", query.query)?;
         }
         let wrong = self.queries.iter().filter(|query| query.wrong).count();
         writeln!(f, "{} of {} queries with values that agree", self.queries.len() - wrong, self.queries.len())

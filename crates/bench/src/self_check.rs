@@ -63,7 +63,7 @@ pub fn run(engines: impl Fn() -> Result<Contest>) -> Result<Vec<Report>> {
 /// An engine could not be made.
 pub fn all_engines() -> Result<Contest> {
     let peer: Box<dyn Engine> = Box::new(crate::peer::Oxigraph::new(None)?);
-    Ok(Contest { ours: crate::ours(2), peer: Some(peer), budget: Budget::default() })
+    Ok(Contest { ours: crate::ours(2), peer: Some(peer), ..Contest::default() })
 }
 
 #[cfg(test)]
