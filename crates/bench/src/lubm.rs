@@ -5,11 +5,13 @@ use crate::data::{self, PlainFile};
 use crate::engine::ResultTable;
 use crate::loops::LubmLoops;
 use crate::measure::{measure, thread_cpu};
+use crate::processes::{self, Found, Plan};
 use crate::report::{LoadFigures, Report};
+use crate::{light, targets};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// What to measure.
@@ -25,6 +27,19 @@ pub struct LubmOptions {
     pub features: bool,
     /// Leave the hand-written loops out.
     pub without_loops: bool,
+    /// Also loads, and openings of a stored database, in processes of their own.
+    pub processes: Option<Processes>,
+    /// Also the light mix, for so long each.
+    pub light: Option<Duration>,
+}
+
+/// How to measure in processes of their own.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    /// This program.
+    pub program: PathBuf,
+    /// Each load so often; the fastest counts.
+    pub repeats: usize,
 }
 
 /// Loads the data into the engines of `contest` and runs the queries.
@@ -40,7 +55,16 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
 
     let (ours, peer) = contest.names();
     let mut report = Report::new(format!("LUBM, {}", file_name(&options.data)), ours, peer);
+    if let Some(found) = in_processes(options, &queries, &expected, file.path(), report.peer.is_some())? {
+        report.process_loads = found.loads;
+        report.sizes = found.sizes;
+        report.cold = found.cold;
+    }
     report.loads = contest.load(file.path())?;
+    if !report.process_loads.is_empty() {
+        // Those are the fair ones: here one engine finds what the other has left behind.
+        report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
+    }
     let text = if options.without_loops { String::new() } else { data::read(file.path())? };
     let (begin, cpu) = (Instant::now(), thread_cpu());
     let loops = LubmLoops::load(&text)?;
@@ -71,7 +95,27 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
         }
         report.queries.push(figures);
     }
+    if let Some(time) = options.light {
+        report.light = light::run(contest, time)?;
+    }
+    report.targets = targets::targets(&data_name(&options.data), &report);
     Ok(report)
+}
+
+/// Loads in processes of their own, and Q4 on the stored database if its rows are known.
+fn in_processes(
+    options: &LubmOptions,
+    queries: &[(String, String)],
+    expected: &Expected,
+    file: &Path,
+    peer: bool,
+) -> Result<Option<Found>> {
+    let Some(Processes { program, repeats }) = &options.processes else { return Ok(None) };
+    let question = queries.iter().find(|(name, _)| name == "q4").and_then(|(name, text)| {
+        let rows = expected.check(name, text).rows?;
+        Some((text.as_str(), rows))
+    });
+    processes::run(&Plan { program, file, peer, repeats: *repeats, question }).map(Some)
 }
 
 fn queries(options: &LubmOptions, beside: &Path) -> Result<Vec<(String, String)>> {
@@ -127,8 +171,7 @@ struct Check {
 
 impl Expected {
     fn beside(data: &Path) -> Result<Self> {
-        let name = file_name(data);
-        let name = name.split(".nt").next().unwrap_or_default();
+        let name = data_name(data);
         let folder = data.parent().unwrap_or_else(|| Path::new("."));
         let file = folder.join("expected").join(format!("{name}.json"));
         if !file.is_file() {
@@ -161,6 +204,11 @@ impl Check {
         }
         None
     }
+}
+
+/// `lubm-10` of `lubm-10.nt.zst`.
+fn data_name(path: &Path) -> String {
+    file_name(path).split(".nt").next().unwrap_or_default().to_owned()
 }
 
 fn file_name(path: &Path) -> String {

@@ -9,6 +9,7 @@ use crate::data::PlainFile;
 use crate::loops::PatternLoops;
 use crate::measure::measure;
 use crate::report::Report;
+use crate::targets;
 use vervet_generate::write_edges;
 use vervet_model::Result;
 
@@ -64,13 +65,37 @@ pub struct Pattern {
     pub by_hand: fn(&PatternLoops, u32) -> u64,
 }
 
+/// Counts every pattern in every graph, with engines that `contest` makes anew for each; `each` gets each
+/// report as soon as it is there.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_all(
+    graphs: Vec<EdgeList>,
+    contest: impl Fn() -> Result<Contest>,
+    each: &mut dyn FnMut(&Report),
+) -> Result<Vec<Report>> {
+    let mut reports: Vec<Report> = Vec::new();
+    for graph in graphs {
+        let mut report = run(graph, &mut contest()?)?;
+        if !reports.is_empty() {
+            // Later graphs go into memory that the first one has left behind.
+            report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
+        }
+        each(&report);
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
 /// Loads `graph` into the engines of `contest` and counts every pattern.
 ///
 /// # Errors
 /// An engine cannot load the graph. An engine that fails in a query is a remark in the report.
 pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
     let (ours, peer) = contest.names();
-    let mut report = Report::new(format!("Patterns, {}", graph.name), ours, peer);
+    let name = graph.name.clone();
+    let mut report = Report::new(format!("Patterns, {name}"), ours, peer);
     let file = PlainFile::write(|out| write_edges(&graph.edges, out))?;
     report.loads = contest.load(file.path())?;
     let vertices = graph.edges.iter().map(|(source, target)| source.max(target) + 1).max().unwrap_or(0);
@@ -92,5 +117,6 @@ pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
         figures.by_hand = Some(measure(&contest.budget, || Ok((pattern.by_hand)(&loops, start)))?);
         report.queries.push(figures);
     }
+    report.targets = targets::targets(&name, &report);
     Ok(report)
 }
