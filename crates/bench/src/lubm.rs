@@ -102,7 +102,7 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
     Ok(report)
 }
 
-/// Loads in processes of their own, and Q4 on the stored database if its rows are known.
+/// Loads in processes of their own, and Q4 on the stored database if it is among the queries.
 fn in_processes(
     options: &LubmOptions,
     queries: &[(String, String)],
@@ -111,10 +111,8 @@ fn in_processes(
     peer: bool,
 ) -> Result<Option<Found>> {
     let Some(Processes { program, repeats }) = &options.processes else { return Ok(None) };
-    let question = queries.iter().find(|(name, _)| name == "q4").and_then(|(name, text)| {
-        let rows = expected.check(name, text).rows?;
-        Some((text.as_str(), rows))
-    });
+    let question = queries.iter().find(|(name, _)| name == "q4");
+    let question = question.map(|(name, text)| (text.as_str(), expected.check(name, text).rows));
     processes::run(&Plan { program, file, peer, repeats: *repeats, question }).map(Some)
 }
 
