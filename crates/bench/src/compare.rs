@@ -160,6 +160,7 @@ pub(crate) struct OurTimings {
     pub serialised: Option<Timing>,
     pub rows_only: Option<Timing>,
     pub cached: Option<Timing>,
+    pub cached_serialised: Option<Timing>,
     pub prepared: Option<Timing>,
     pub by_reach: bool,
 }
@@ -189,6 +190,8 @@ fn time_ours(
     }
     if rows_only.median_ms < PLANNING_MATTERS_MS && ours.query_rows_cached(text).transpose()?.is_some() {
         timings.cached = Some(measure(budget, || ours.query_rows_cached(text).transpose())?);
+        let run = || ours.query_tsv_cached(text, &mut Sink::counting()).transpose();
+        timings.cached_serialised = Some(measure(budget, run)?);
     }
     Ok(timings)
 }

@@ -49,6 +49,12 @@ pub trait Engine {
         None
     }
 
+    /// As [`Self::query_rows_cached`], serialised as by [`Self::query_tsv`].
+    fn query_tsv_cached(&self, text: &str, sink: &mut Sink) -> Option<Result<u64>> {
+        let _ = (text, sink);
+        None
+    }
+
     /// A query in which the variable `?constant` will stand for an IRI that is given with each run; `None`
     /// if the engine has no such thing.
     ///

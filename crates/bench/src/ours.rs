@@ -67,6 +67,11 @@ impl Engine for Vervet {
         Some(self.database.query_with(text, &self.options).map(|answer| rows(&answer)))
     }
 
+    fn query_tsv_cached(&self, text: &str, sink: &mut Sink) -> Option<Result<u64>> {
+        let written = self.database.write(text, &self.options, OutputFormat::Tsv, sink);
+        Some(written.map(|written| written.rows))
+    }
+
     fn prepare_for_constants(&self, text: &str) -> Result<Option<Box<dyn ForConstants + '_>>> {
         let nothing = NamedNode::new_unchecked("urn:nothing");
         let options = self.options.clone().with_parameter("constant", nothing);

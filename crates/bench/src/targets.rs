@@ -84,6 +84,8 @@ pub fn targets(data: &str, report: &Report) -> Vec<Target> {
         let bound = query.ratio_at_least();
         let what = format!("{}: times faster than the peer", query.query);
         add(what, false, target, bound.or_else(|| query.ratio()), bound.is_some());
+        let what = format!("{}: the same with the plan cache", query.query);
+        add(what, false, target, query.ratio_with_plan_cache(), false);
     }
     for (query, target) in on(&MILLISECONDS) {
         let what = format!("{}: execution, ms", query.query);
