@@ -5,7 +5,7 @@ use crate::measure::{Budget, Timing, measure, once, process_cpu, resident_bytes}
 use crate::report::{LoadFigures, QueryFigures};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vervet_model::Result;
+use vervet_model::{ErrorKind, Result};
 
 /// Our engine and a peer; either may be missing.
 #[derive(Default)]
@@ -16,6 +16,20 @@ pub struct Contest {
     pub peer: Option<Box<dyn Engine>>,
     /// How long each measurement may take.
     pub budget: Budget,
+    /// A query that takes longer than this is given up.
+    pub time_limit: Option<Duration>,
+}
+
+/// What every engine is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// What the report calls it.
+    pub name: &'a str,
+    /// In SPARQL.
+    pub text: &'a str,
+    /// For an engine that does not know that part of SPARQL: the IRIs of a start and of a predicate, to be
+    /// answered by [`Engine::reach`].
+    pub reach: Option<(&'a str, &'a str)>,
 }
 
 impl Contest {
@@ -31,13 +45,6 @@ impl Contest {
             .collect()
     }
 
-    /// Limits the time of a query.
-    pub fn set_time_limit(&mut self, limit: Option<Duration>) {
-        for engine in [&mut self.ours, &mut self.peer].into_iter().flatten() {
-            engine.set_time_limit(limit);
-        }
-    }
-
     /// Names of our engine and of the peer.
     #[must_use]
     pub fn names(&self) -> (Option<String>, Option<String>) {
@@ -45,67 +52,159 @@ impl Contest {
         (name(&self.ours), name(&self.peer))
     }
 
-    /// Runs a query in every engine, first for its values, then for its times.
+    /// Puts a question to every engine, first for its values, then for its times.
     ///
     /// `check` gets each result and says what is wrong with it; results must agree with each other as well.
-    /// An engine that fails is remarked upon and not timed.
+    /// An engine that fails is remarked upon and not timed. The time limit holds for the first run alone,
+    /// so that no watching costs the timed runs anything.
     pub fn query(
-        &self,
-        name: &str,
-        text: &str,
+        &mut self,
+        question: Question<'_>,
         mut check: impl FnMut(&ResultTable) -> Option<String>,
     ) -> QueryFigures {
+        let Question { name, text, .. } = question;
         let mut figures = QueryFigures { query: name.to_owned(), ..QueryFigures::default() };
-        let mut first: Option<ResultTable> = None;
-        let mut values_of = |engine: &dyn Engine, figures: &mut QueryFigures| {
-            let (table, timing) = figures.note(engine, values(engine, text))?;
+        let mut agreed: Option<ResultTable> = None;
+        let mut compare = |table: ResultTable, engine: &str, figures: &mut QueryFigures| {
             if let Some(what) = check(&table) {
-                figures.wrong(format!("{}: {what}", engine.name()));
+                figures.wrong(format!("{engine}: {what}"));
             }
-            if let Some(what) = first.as_ref().and_then(|first| difference(first, &table, text)) {
-                figures.wrong(format!("{} differs: {what}", engine.name()));
+            if let Some(what) = agreed.as_ref().and_then(|agreed| difference(agreed, &table, text)) {
+                figures.wrong(format!("{engine} differs: {what}"));
             }
             figures.rows = figures.rows.or(Some(table.rows.len() as u64));
-            first.get_or_insert(table);
-            Some(timing)
+            agreed.get_or_insert(table);
         };
-        let timed = |engine: &dyn Engine, figures: &mut QueryFigures, once: Timing| {
-            if self.budget.is_exceeded_by(&once) {
-                return Some(once);
-            }
-            figures.note(engine, measure(&self.budget, || serialised(engine, text)))
-        };
-        if let Some(ours) = self.ours.as_deref()
-            && let Some(once) = values_of(ours, &mut figures)
-        {
-            figures.ours = timed(ours, &mut figures, once);
-            let rows_only = measure(&self.budget, || ours.query_rows(text));
-            figures.ours_rows_only = figures.note(ours, rows_only);
-            let prepared = figures.note(ours, ours.prepare(text)).flatten();
-            if let Some(mut prepared) = prepared {
-                figures.ours_prepared = figures.note(ours, measure(&self.budget, || prepared.rows()));
+        if let Some(ours) = self.ours.as_deref_mut() {
+            match first_run(ours, question, self.time_limit) {
+                Ok(first) => {
+                    compare(first.table, ours.name(), &mut figures);
+                    let measured = time_ours(ours, question, first.way, first.timing, &self.budget);
+                    figures.take_ours(ours.name(), measured);
+                }
+                Err((error, _)) => figures.failed(ours.name(), &error),
             }
         }
-        if let Some(peer) = self.peer.as_deref()
-            && let Some(once) = values_of(peer, &mut figures)
-        {
-            figures.peer = timed(peer, &mut figures, once);
+        if let Some(peer) = self.peer.as_deref_mut() {
+            match first_run(peer, question, self.time_limit) {
+                Ok(first) => {
+                    compare(first.table, peer.name(), &mut figures);
+                    let timing = time(&self.budget, first.timing, || first.way.run(peer, question));
+                    match timing {
+                        Ok(timing) => figures.peer = Some(timing),
+                        Err(error) => figures.failed(peer.name(), &error),
+                    }
+                }
+                Err((error, after)) if error.kind() == ErrorKind::Deadline => {
+                    figures.peer_cut_ms = Some(after.as_secs_f64() * 1e3);
+                }
+                Err((error, _)) => figures.failed(peer.name(), &error),
+            }
         }
         figures
     }
 }
 
-impl QueryFigures {
-    /// The value, or a remark with the name of the engine.
-    fn note<T>(&mut self, engine: &dyn Engine, result: Result<T>) -> Option<T> {
-        result.map_err(|error| self.remarks.push(format!("{}: {error}", engine.name()))).ok()
+/// How an engine answered.
+#[derive(Clone, Copy)]
+enum Way {
+    Sparql,
+    /// By [`Engine::reach`].
+    Reach,
+}
+
+impl Way {
+    fn run(self, engine: &dyn Engine, question: Question<'_>) -> Result<u64> {
+        match (self, question.reach) {
+            (Way::Reach, Some((start, predicate))) => {
+                engine.reach(start, predicate).unwrap_or(Ok(0)) // It has answered before.
+            }
+            _ => serialised(engine, question.text),
+        }
     }
+}
+
+struct FirstRun {
+    table: ResultTable,
+    timing: Timing,
+    way: Way,
+}
+
+/// Runs a question for its values; an error comes with the time that was spent on it.
+fn first_run(
+    engine: &mut dyn Engine,
+    question: Question<'_>,
+    limit: Option<Duration>,
+) -> std::result::Result<FirstRun, (vervet_model::Error, Duration)> {
+    engine.set_time_limit(limit);
+    let begin = Instant::now();
+    let answer = values(engine, question.text);
+    let after = begin.elapsed();
+    engine.set_time_limit(None);
+    let error = match answer {
+        Ok((table, timing)) => return Ok(FirstRun { table, timing, way: Way::Sparql }),
+        Err(error) => error,
+    };
+    if error.kind() != ErrorKind::Deadline
+        && let Some((start, predicate)) = question.reach
+        && let Ok((Some(count), timing)) = once(|| engine.reach(start, predicate).transpose())
+    {
+        return Ok(FirstRun { table: ResultTable::of_number(count), timing, way: Way::Reach });
+    }
+    Err((error, after))
+}
+
+/// What our engine took, in all its ways.
+#[derive(Default)]
+pub(crate) struct OurTimings {
+    pub serialised: Option<Timing>,
+    pub rows_only: Option<Timing>,
+    pub cached: Option<Timing>,
+    pub cached_serialised: Option<Timing>,
+    pub prepared: Option<Timing>,
+    pub by_reach: bool,
+}
+
+/// Above this, what a plan costs is of no interest.
+const PLANNING_MATTERS_MS: f64 = 1.0;
+
+fn time_ours(
+    ours: &dyn Engine,
+    question: Question<'_>,
+    way: Way,
+    first: Timing,
+    budget: &Budget,
+) -> Result<OurTimings> {
+    let text = question.text;
+    let serialised = Some(time(budget, first, || way.run(ours, question))?);
+    if let Way::Reach = way {
+        return Ok(OurTimings { serialised, rows_only: serialised, by_reach: true, ..OurTimings::default() });
+    }
+    let rows_only = time(budget, first, || ours.query_rows(text))?;
+    let mut timings = OurTimings { serialised, rows_only: Some(rows_only), ..OurTimings::default() };
+    if budget.is_exceeded_by(&first) {
+        return Ok(timings);
+    }
+    if let Some(mut prepared) = ours.prepare(text)? {
+        timings.prepared = Some(measure(budget, || prepared.rows())?);
+    }
+    if rows_only.median_ms < PLANNING_MATTERS_MS && ours.query_rows_cached(text).transpose()?.is_some() {
+        timings.cached = Some(measure(budget, || ours.query_rows_cached(text).transpose())?);
+        let run = || ours.query_tsv_cached(text, &mut Sink::counting()).transpose();
+        timings.cached_serialised = Some(measure(budget, run)?);
+    }
+    Ok(timings)
+}
+
+/// Measures `run`; if its first run took so long that it is not to be repeated, that one is the measurement.
+fn time(budget: &Budget, first: Timing, run: impl FnMut() -> Result<u64>) -> Result<Timing> {
+    if budget.is_exceeded_by(&first) { Ok(first) } else { measure(budget, run) }
 }
 
 /// How two results of the same query differ.
 ///
 /// Which rows a LIMIT leaves is up to the engine: then only their number counts.
-fn difference(one: &ResultTable, other: &ResultTable, text: &str) -> Option<String> {
+pub(crate) fn difference(one: &ResultTable, other: &ResultTable, text: &str) -> Option<String> {
     if one.header != other.header {
         return Some(format!("headers {:?} and {:?}", one.header, other.header));
     }

@@ -42,6 +42,36 @@ pub trait Engine {
         Ok(None)
     }
 
+    /// As [`Self::query_rows`], with whatever the engine remembers of earlier runs of this text; `None` if
+    /// it remembers nothing.
+    fn query_rows_cached(&self, text: &str) -> Option<Result<u64>> {
+        let _ = text;
+        None
+    }
+
+    /// As [`Self::query_rows_cached`], serialised as by [`Self::query_tsv`].
+    fn query_tsv_cached(&self, text: &str, sink: &mut Sink) -> Option<Result<u64>> {
+        let _ = (text, sink);
+        None
+    }
+
+    /// A query in which the variable `?constant` will stand for an IRI that is given with each run; `None`
+    /// if the engine has no such thing.
+    ///
+    /// # Errors
+    /// As [`Self::query_tsv`].
+    fn prepare_for_constants(&self, text: &str) -> Result<Option<Box<dyn ForConstants + '_>>> {
+        let _ = text;
+        Ok(None)
+    }
+
+    /// How many terms one or more statements with `predicate` lead to from `start`, both IRIs, by another
+    /// interface than SPARQL; `None` if the engine has none.
+    fn reach(&self, start: &str, predicate: &str) -> Option<Result<u64>> {
+        let _ = (start, predicate);
+        None
+    }
+
     /// How long a query may take from now on.
     fn set_time_limit(&mut self, limit: Option<Duration>);
 }
@@ -53,6 +83,15 @@ pub trait Prepared {
     /// # Errors
     /// As [`Engine::query_tsv`].
     fn rows(&mut self) -> Result<u64>;
+}
+
+/// A query that has been parsed and planned but for one constant.
+pub trait ForConstants {
+    /// Runs it with that constant and writes all of its result to `sink`; gives the number of rows.
+    ///
+    /// # Errors
+    /// As [`Engine::query_tsv`].
+    fn query_tsv(&mut self, iri: &str, sink: &mut Sink) -> Result<u64>;
 }
 
 /// Takes a serialised result: counts its bytes and, if asked to, keeps them.
@@ -81,7 +120,7 @@ impl Sink {
         self.bytes
     }
 
-    /// The table that a keeping sink has got.
+    /// The table that a keeping sink has got, its numbers and truth values in the short form of Turtle.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if nothing was kept, or there is no header.
@@ -91,7 +130,7 @@ impl Sink {
             .map_err(|error| Error::internal(format!("a result is not UTF-8: {error}")))?;
         let mut lines = text.lines();
         let header = lines.next().ok_or_else(|| Error::internal("a result has no header"))?.to_owned();
-        let mut rows: Vec<String> = lines.map(str::to_owned).collect();
+        let mut rows: Vec<String> = lines.map(with_short_forms).collect();
         rows.sort_unstable();
         Ok(ResultTable { header, rows })
     }
@@ -112,6 +151,27 @@ impl Write for Sink {
     }
 }
 
+/// A row of TSV in which numbers and truth values are bare: an engine may write them in either form.
+fn with_short_forms(row: &str) -> String {
+    let cells: Vec<&str> = row.split('\t').map(|cell| short_form(cell).unwrap_or(cell)).collect();
+    cells.join("\t")
+}
+
+fn short_form(cell: &str) -> Option<&str> {
+    let (value, datatype) = cell.strip_prefix('"')?.strip_suffix('>')?.rsplit_once("\"^^<")?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
+    let is_short = match datatype.strip_prefix("http://www.w3.org/2001/XMLSchema#")? {
+        "integer" => !unsigned.is_empty() && digits(unsigned),
+        "decimal" => unsigned
+            .split_once('.')
+            .is_some_and(|(whole, part)| digits(whole) && !part.is_empty() && digits(part)),
+        "boolean" => matches!(value, "true" | "false"),
+        _ => false,
+    };
+    is_short.then_some(value)
+}
+
 /// A result as a set of rows: equal if and only if the values are, in whatever order they came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResultTable {
@@ -122,6 +182,12 @@ pub struct ResultTable {
 }
 
 impl ResultTable {
+    /// The result of a count that did not come as a table.
+    #[must_use]
+    pub fn of_number(number: u64) -> Self {
+        Self { header: "?n".to_owned(), rows: vec![number.to_string()] }
+    }
+
     /// SHA-256 of the rows joined by line feeds, in hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> String {
@@ -140,9 +206,8 @@ impl ResultTable {
     /// # Errors
     /// [`ErrorKind::Internal`] if there is more than one cell, or no number in it.
     pub fn number(&self) -> Result<u64> {
-        // A count is an xsd:integer: bare in TSV, or written out.
         let cell = self.rows.first().filter(|_| self.rows.len() == 1).map(String::as_str).unwrap_or_default();
-        cell.trim_start_matches('"').split('"').next().unwrap_or_default().parse().map_err(|_| {
+        cell.parse().map_err(|_| {
             Error::new(ErrorKind::Internal, format!("a count came as {} rows: {cell:?}", self.rows.len()))
         })
     }
@@ -165,5 +230,7 @@ mod tests {
         assert_eq!(one.sha256(), "94eca09fac74db2af0f4b179fab90e511e855a087de97e88b3f9738e01b320f9");
         assert_eq!(table("?n\n42\n").number().unwrap(), 42);
         assert!(one.number().is_err());
+        let long = table("?n\t?x\n\"-42\"^^<http://www.w3.org/2001/XMLSchema#integer>\t\"1\"\n");
+        assert_eq!(long, table("?n\t?x\n-42\t\"1\"\n"));
     }
 }

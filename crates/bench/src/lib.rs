@@ -7,24 +7,31 @@
 //! | [`peer`] | Oxigraph behind that interface |
 //! | [`loops`] | the same questions as loops over plain arrays: what the machine allows |
 //! | [`measure`], [`compare`] | times and memory; one query in every engine |
-//! | [`lubm`], [`patterns`], [`self_check`] | the comparisons |
+//! | [`lubm`], [`light`], [`patterns`], [`self_check`] | the comparisons |
+//! | [`all`] | all that is kept with the project |
+//! | [`processes`] | loads and starts in processes of their own |
+//! | [`targets`] | what was asked for |
 //! | [`report`], [`table`], [`data`] | what goes out and what comes in |
 //!
 //! A comparison always checks values before it measures times.
 #![forbid(unsafe_code)]
 
+pub mod all;
 pub mod compare;
 pub mod data;
 pub mod engine;
+pub mod light;
 pub mod loops;
 pub mod lubm;
 pub mod measure;
 pub mod ours;
 pub mod patterns;
 pub mod peer;
+pub mod processes;
 pub mod report;
 pub mod self_check;
 pub mod table;
+pub mod targets;
 
 /// Our engine.
 #[must_use]

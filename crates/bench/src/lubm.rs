@@ -1,15 +1,17 @@
 //! The queries of LUBM on one file, in every engine and by hand.
 
-use crate::compare::{Contest, has_limit};
+use crate::compare::{Contest, Question, has_limit};
 use crate::data::{self, PlainFile};
 use crate::engine::ResultTable;
 use crate::loops::LubmLoops;
 use crate::measure::{measure, thread_cpu};
+use crate::processes::{self, Found, Plan};
 use crate::report::{LoadFigures, Report};
+use crate::{light, targets};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// What to measure.
@@ -25,6 +27,19 @@ pub struct LubmOptions {
     pub features: bool,
     /// Leave the hand-written loops out.
     pub without_loops: bool,
+    /// Also loads, and openings of a stored database, in processes of their own.
+    pub processes: Option<Processes>,
+    /// Also the light mix, for so long each.
+    pub light: Option<Duration>,
+}
+
+/// How to measure in processes of their own.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    /// This program.
+    pub program: PathBuf,
+    /// Each load so often; the fastest counts.
+    pub repeats: usize,
 }
 
 /// Loads the data into the engines of `contest` and runs the queries.
@@ -40,7 +55,16 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
 
     let (ours, peer) = contest.names();
     let mut report = Report::new(format!("LUBM, {}", file_name(&options.data)), ours, peer);
+    if let Some(found) = in_processes(options, &queries, &expected, file.path(), report.peer.is_some())? {
+        report.process_loads = found.loads;
+        report.sizes = found.sizes;
+        report.cold = found.cold;
+    }
     report.loads = contest.load(file.path())?;
+    if !report.process_loads.is_empty() {
+        // Those are the fair ones: here one engine finds what the other has left behind.
+        report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
+    }
     let text = if options.without_loops { String::new() } else { data::read(file.path())? };
     let (begin, cpu) = (Instant::now(), thread_cpu());
     let loops = LubmLoops::load(&text)?;
@@ -57,7 +81,8 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
 
     for (name, text) in queries {
         let check = expected.check(&name, &text);
-        let mut figures = contest.query(&name, &text, |table| check.first_difference(table));
+        let mut figures = contest
+            .query(Question { name: &name, text: &text, reach: None }, |table| check.first_difference(table));
         let mut rows = Vec::new();
         if !options.without_loops
             && let Some(count) = loops.run(&name, &mut rows)
@@ -70,7 +95,25 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
         }
         report.queries.push(figures);
     }
+    if let Some(time) = options.light {
+        report.light = light::run(contest, time)?;
+    }
+    report.targets = targets::targets(&data_name(&options.data), &report);
     Ok(report)
+}
+
+/// Loads in processes of their own, and Q4 on the stored database if it is among the queries.
+fn in_processes(
+    options: &LubmOptions,
+    queries: &[(String, String)],
+    expected: &Expected,
+    file: &Path,
+    peer: bool,
+) -> Result<Option<Found>> {
+    let Some(Processes { program, repeats }) = &options.processes else { return Ok(None) };
+    let question = queries.iter().find(|(name, _)| name == "q4");
+    let question = question.map(|(name, text)| (text.as_str(), expected.check(name, text).rows));
+    processes::run(&Plan { program, file, peer, repeats: *repeats, question }).map(Some)
 }
 
 fn queries(options: &LubmOptions, beside: &Path) -> Result<Vec<(String, String)>> {
@@ -126,8 +169,7 @@ struct Check {
 
 impl Expected {
     fn beside(data: &Path) -> Result<Self> {
-        let name = file_name(data);
-        let name = name.split(".nt").next().unwrap_or_default();
+        let name = data_name(data);
         let folder = data.parent().unwrap_or_else(|| Path::new("."));
         let file = folder.join("expected").join(format!("{name}.json"));
         if !file.is_file() {
@@ -160,6 +202,11 @@ impl Check {
         }
         None
     }
+}
+
+/// `lubm-10` of `lubm-10.nt.zst`.
+fn data_name(path: &Path) -> String {
+    file_name(path).split(".nt").next().unwrap_or_default().to_owned()
 }
 
 fn file_name(path: &Path) -> String {

@@ -4,17 +4,18 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use vervet_bench::all::AllOptions;
 use vervet_bench::compare::Contest;
 use vervet_bench::engine::Engine;
-use vervet_bench::lubm::{self, LubmOptions};
+use vervet_bench::lubm::{self, LubmOptions, Processes};
 use vervet_bench::measure::Budget;
 use vervet_bench::patterns::{self, EdgeList};
 use vervet_bench::peer::Oxigraph;
 use vervet_bench::report::Report;
-use vervet_bench::{data, self_check};
+use vervet_bench::{all, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -22,11 +23,8 @@ use vervet_model::{Error, ErrorKind, Result};
 #[derive(Parser)]
 #[command(name = "vervet-bench", version, arg_required_else_help = true)]
 struct Arguments {
-    /// Run everything in small, on made data, and check that all values agree
-    #[arg(long)]
-    self_check: bool,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Command,
 }
 
 #[derive(Subcommand)]
@@ -48,8 +46,52 @@ enum Command {
         /// Leave the hand-written loops out
         #[arg(long)]
         without_loops: bool,
+        /// Leave out loads and starts in processes of their own
+        #[arg(long)]
+        without_processes: bool,
+        /// Repeat each load in a process of its own; the fastest counts
+        #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+        repeats: usize,
         #[command(flatten)]
         contest: ContestArguments,
+    },
+    /// Throughput of Q4, Q5 and Q6 of LUBM with random constants, on one thread
+    Light {
+        /// N-Triples, plain or .zst
+        #[arg(long, value_name = "FILE")]
+        data: PathBuf,
+        #[command(flatten)]
+        contest: ContestArguments,
+    },
+    /// All that docs/benchmarks holds
+    All {
+        /// Holds lubm/ and snap/
+        #[arg(long, value_name = "DIR")]
+        data_dir: PathBuf,
+        /// Gets lubm-10, lubm-40 and patterns, each as .md and .json
+        #[arg(long, value_name = "DIR")]
+        output_dir: PathBuf,
+        /// Only these parts, as lubm-10,patterns
+        #[arg(long, value_delimiter = ',', value_name = "PARTS")]
+        only: Vec<String>,
+        /// Number of edges of the made graph
+        #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
+        edges: u32,
+        /// Whom to compare with
+        #[arg(long, value_name = "PEER")]
+        against: Option<Peer>,
+        /// Time for measuring one query in one engine
+        #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+        seconds: f64,
+        /// A query that takes longer than this once is given up
+        #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
+        limit: f64,
+    },
+    /// What a process of its own does
+    #[command(hide = true, name = processes::COMMAND)]
+    Task {
+        /// As JSON
+        task: String,
     },
     /// Triangles, cliques, paths and reach in real and made graphs
     Patterns {
@@ -65,6 +107,8 @@ enum Command {
         #[command(flatten)]
         contest: ContestArguments,
     },
+    /// Run everything in small, on made data, and check that all values agree
+    SelfCheck,
     /// Make data
     #[command(subcommand)]
     Generate(Generate),
@@ -118,9 +162,12 @@ struct ContestArguments {
     /// A query that takes longer than this once is given up
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// Write the report here too
+    /// Write the report here too, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the report here too, as Markdown
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -131,23 +178,34 @@ enum Peer {
 
 impl ContestArguments {
     fn contest(&self) -> Result<Contest> {
-        let peer = match self.against {
-            Some(Peer::Oxigraph) => Some(Box::new(Oxigraph::new(self.threads)?) as Box<dyn Engine>),
-            None => None,
-        };
-        let budget = Budget { time: seconds(self.seconds)?, ..Budget::default() };
-        let mut contest = Contest { ours: vervet_bench::ours(self.threads.unwrap_or(2)), peer, budget };
-        contest.set_time_limit(self.limit.map(seconds).transpose()?);
-        Ok(contest)
+        let limit = self.limit.map(seconds).transpose()?;
+        contest(self.against, self.threads, seconds(self.seconds)?, limit)
     }
 
-    /// Prints the reports and writes them where asked to; whether all values were right.
+    /// Writes the reports where asked to; whether all values were right.
     fn finish(&self, reports: &[Report]) -> Result<bool> {
         if let Some(file) = &self.json {
             Report::write_json(reports, file)?;
         }
+        if let Some(file) = &self.output {
+            Report::write_markdown(reports, file)?;
+        }
         Ok(reports.iter().all(Report::is_right))
     }
+}
+
+fn contest(
+    against: Option<Peer>,
+    threads: Option<usize>,
+    time: Duration,
+    time_limit: Option<Duration>,
+) -> Result<Contest> {
+    let peer = match against {
+        Some(Peer::Oxigraph) => Some(Box::new(Oxigraph::new(threads)?) as Box<dyn Engine>),
+        None => None,
+    };
+    let ours = vervet_bench::ours(threads.unwrap_or(2));
+    Ok(Contest { ours, peer, budget: Budget { time, ..Budget::default() }, time_limit })
 }
 
 fn main() -> ExitCode {
@@ -166,49 +224,79 @@ fn main() -> ExitCode {
 
 /// Does what was asked; false if values differ.
 fn run(arguments: &Arguments) -> Result<bool> {
-    if arguments.self_check {
-        for report in self_check::run(self_check::all_engines)? {
-            println!("{report}");
-        }
-    }
     match &arguments.command {
-        None => Ok(true),
-        Some(Command::Lubm { data, queries, only, features, without_loops, contest }) => {
+        Command::SelfCheck => {
+            for report in self_check::run(self_check::all_engines, Some(program()?))? {
+                println!("{report}");
+            }
+            Ok(true)
+        }
+        Command::Lubm {
+            data,
+            queries,
+            only,
+            features,
+            without_loops,
+            without_processes,
+            repeats,
+            contest,
+        } => {
+            let processes = if *without_processes {
+                None
+            } else {
+                Some(Processes { program: program()?, repeats: *repeats })
+            };
             let options = LubmOptions {
                 data: data.clone(),
                 queries: queries.clone(),
                 only: only.clone(),
                 features: *features,
                 without_loops: *without_loops,
+                processes,
+                light: None,
             };
             let report = lubm::run(&options, &mut contest.contest()?)?;
             println!("{report}");
             contest.finish(&[report])
         }
-        Some(Command::Patterns { data, only, edges, contest }) => {
-            let mut reports = Vec::new();
-            for graph in graphs(data.as_ref(), only, *edges)? {
-                let mut report = patterns::run(graph, &mut contest.contest()?)?;
-                if !reports.is_empty() {
-                    // Later graphs go into memory that the first one has left behind.
-                    report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
-                }
-                println!("{report}");
-                reports.push(report);
-            }
+        Command::Light { data, contest } => {
+            let report = light::run_on(data, &mut contest.contest()?, seconds(contest.seconds)?)?;
+            println!("{report}");
+            contest.finish(&[report])
+        }
+        Command::All { data_dir, output_dir, only, edges, against, seconds: time, limit } => {
+            let options = AllOptions {
+                data: data_dir.clone(),
+                output: output_dir.clone(),
+                program: program()?,
+                light: seconds(*time)?,
+                edges: *edges,
+                only: only.clone(),
+            };
+            let (time, limit) = (seconds(*time)?, seconds(*limit)?);
+            all::run(&options, || contest(*against, None, time, Some(limit)))
+        }
+        Command::Task { task } => {
+            println!("{}", processes::perform(task)?);
+            Ok(true)
+        }
+        Command::Patterns { data, only, edges, contest } => {
+            let graphs = graphs(data.as_deref(), only, *edges)?;
+            let mut print = |report: &Report| println!("{report}");
+            let reports = patterns::run_all(graphs, || contest.contest(), &mut print)?;
             contest.finish(&reports)
         }
-        Some(Command::Generate(what)) => generate(what).map(|()| true),
+        Command::Generate(what) => generate(what).map(|()| true),
     }
 }
 
-fn graphs(archive: Option<&PathBuf>, only: &[String], edges: u32) -> Result<Vec<EdgeList>> {
-    let mut graphs = Vec::new();
-    if let Some(archive) = archive {
-        graphs.extend(data::edge_lists(archive)?.into_iter().map(|(name, edges)| EdgeList { name, edges }));
-    }
-    let made = PowerLaw { vertices: edges.div_ceil(10), edges, ..PowerLaw::default() };
-    graphs.push(EdgeList { name: "power-law".to_owned(), edges: made.generate() });
+/// This program, to start processes of it.
+fn program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|error| Error::io("find this program", &error))
+}
+
+fn graphs(archive: Option<&Path>, only: &[String], edges: u32) -> Result<Vec<EdgeList>> {
+    let mut graphs = all::edge_lists(archive, edges)?;
     graphs.retain(|graph| only.is_empty() || only.contains(&graph.name));
     if graphs.is_empty() {
         return Err(Error::new(ErrorKind::Input, "there is no graph of that name"));

@@ -122,6 +122,15 @@ pub fn resident_bytes() -> Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
+/// Memory that programs can still get, in bytes; 0 if the system does not say.
+#[must_use]
+pub fn available_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let number = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    number.unwrap_or_default() * 1024
+}
+
 /// The geometric mean; `None` of nothing.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {

@@ -3,13 +3,13 @@
 //! A plan is made anew for every run of a text, so that no figure rests on the plan cache; prepared
 //! queries say what it would save.
 
-use crate::engine::{Engine, Prepared, Sink};
+use crate::engine::{Engine, ForConstants, Prepared, Sink};
 use std::path::Path;
 use std::time::Duration;
-use vervet::{Answer, Database, LoadOptions, OutputFormat, QueryOptions, Source};
-use vervet_model::Result;
+use vervet::{Answer, Database, Direction, LoadOptions, NamedNode, OutputFormat, QueryOptions, Source, Term};
+use vervet_model::{Error, Result};
 
-/// Vervet in memory.
+/// Vervet, in memory or in a directory.
 #[derive(Debug)]
 pub struct Vervet {
     database: Database,
@@ -21,7 +21,19 @@ impl Vervet {
     /// An empty one that loads with so many threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
-        Self { database: Database::in_memory(), threads, options: QueryOptions::default() }
+        Self::on(Database::in_memory(), threads)
+    }
+
+    /// A database that loads with so many threads.
+    #[must_use]
+    pub fn on(database: Database, threads: usize) -> Self {
+        Self { database, threads, options: QueryOptions::default() }
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
     }
 }
 
@@ -51,6 +63,32 @@ impl Engine for Vervet {
         Ok(Some(Box::new(Ready { prepared, options: &self.options })))
     }
 
+    fn query_rows_cached(&self, text: &str) -> Option<Result<u64>> {
+        Some(self.database.query_with(text, &self.options).map(|answer| rows(&answer)))
+    }
+
+    fn query_tsv_cached(&self, text: &str, sink: &mut Sink) -> Option<Result<u64>> {
+        let written = self.database.write(text, &self.options, OutputFormat::Tsv, sink);
+        Some(written.map(|written| written.rows))
+    }
+
+    fn prepare_for_constants(&self, text: &str) -> Result<Option<Box<dyn ForConstants + '_>>> {
+        let nothing = NamedNode::new_unchecked("urn:nothing");
+        let options = self.options.clone().with_parameter("constant", nothing);
+        let prepared = self.database.prepare_with(text, &options)?;
+        Ok(Some(Box::new(ReadyForConstants { prepared, options })))
+    }
+
+    fn reach(&self, start: &str, predicate: &str) -> Option<Result<u64>> {
+        let snapshot = self.database.snapshot();
+        let graph = snapshot.graph();
+        let reached = graph.vertex(start).and_then(|vertex| match vertex {
+            Some(vertex) => Ok(graph.reach(vertex, predicate, Direction::Out)?.len() as u64),
+            None => Ok(0),
+        });
+        Some(reached)
+    }
+
     fn set_time_limit(&mut self, limit: Option<Duration>) {
         self.options.timeout = limit;
     }
@@ -64,6 +102,22 @@ struct Ready<'a> {
 impl Prepared for Ready<'_> {
     fn rows(&mut self) -> Result<u64> {
         Ok(rows(&self.prepared.run_with(self.options)?))
+    }
+}
+
+struct ReadyForConstants {
+    prepared: vervet::Prepared,
+    /// With one parameter, the constant.
+    options: QueryOptions,
+}
+
+impl ForConstants for ReadyForConstants {
+    fn query_tsv(&mut self, iri: &str, sink: &mut Sink) -> Result<u64> {
+        let constant = NamedNode::new(iri).map_err(|error| Error::internal(format!("{iri}: {error}")))?;
+        for (_, value) in &mut self.options.parameters {
+            *value = Term::from(constant.clone());
+        }
+        Ok(self.prepared.write_with(&self.options, OutputFormat::Tsv, sink)?.rows)
     }
 }
 

@@ -1,13 +1,15 @@
 //! Small patterns in real and made graphs: triangles, cliques, paths, reach.
 //!
 //! Every query is a count, so that serialisation plays no part, and the loops say which count is right. Edges
-//! are statements `<urn:v1> <urn:e> <urn:v2>`.
+//! are statements `<urn:v1> <urn:e> <urn:v2>`. Where an engine has no property paths, reach is asked through its
+//! other interface, and the report says so.
 
-use crate::compare::Contest;
+use crate::compare::{Contest, Question};
 use crate::data::PlainFile;
 use crate::loops::PatternLoops;
 use crate::measure::measure;
 use crate::report::Report;
+use crate::targets;
 use vervet_generate::write_edges;
 use vervet_model::Result;
 
@@ -19,6 +21,9 @@ pub struct EdgeList {
     /// Distinct edges as (source, target).
     pub edges: Vec<(u32, u32)>,
 }
+
+/// The pattern that needs a property path.
+const REACH: &str = "reach";
 
 /// The queries, and how each is counted by hand.
 pub const PATTERNS: [Pattern; 5] = [
@@ -44,7 +49,7 @@ pub const PATTERNS: [Pattern; 5] = [
         by_hand: |graph, _| graph.two_hops(),
     },
     Pattern {
-        name: "reach",
+        name: REACH,
         text: "SELECT (COUNT(*) AS ?n) { <urn:v$START> <urn:e>+ ?x }",
         by_hand: PatternLoops::reach,
     },
@@ -60,13 +65,37 @@ pub struct Pattern {
     pub by_hand: fn(&PatternLoops, u32) -> u64,
 }
 
+/// Counts every pattern in every graph, with engines that `contest` makes anew for each; `each` gets each
+/// report as soon as it is there.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_all(
+    graphs: Vec<EdgeList>,
+    contest: impl Fn() -> Result<Contest>,
+    each: &mut dyn FnMut(&Report),
+) -> Result<Vec<Report>> {
+    let mut reports: Vec<Report> = Vec::new();
+    for graph in graphs {
+        let mut report = run(graph, &mut contest()?)?;
+        if !reports.is_empty() {
+            // Later graphs go into memory that the first one has left behind.
+            report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
+        }
+        each(&report);
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
 /// Loads `graph` into the engines of `contest` and counts every pattern.
 ///
 /// # Errors
 /// An engine cannot load the graph. An engine that fails in a query is a remark in the report.
 pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
     let (ours, peer) = contest.names();
-    let mut report = Report::new(format!("Patterns, {}", graph.name), ours, peer);
+    let name = graph.name.clone();
+    let mut report = Report::new(format!("Patterns, {name}"), ours, peer);
     let file = PlainFile::write(|out| write_edges(&graph.edges, out))?;
     report.loads = contest.load(file.path())?;
     let vertices = graph.edges.iter().map(|(source, target)| source.max(target) + 1).max().unwrap_or(0);
@@ -75,14 +104,19 @@ pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
     for pattern in PATTERNS {
         let text = pattern.text.replace("$START", &start.to_string());
         let count = (pattern.by_hand)(&loops, start);
-        let mut figures = contest.query(pattern.name, &text, |table| match table.number() {
-            Ok(number) if number == count => None,
-            Ok(number) => Some(format!("counts {number}, not {count}")),
-            Err(error) => Some(error.to_string()),
+        let from = format!("urn:v{start}");
+        let reach = (pattern.name == REACH).then_some((from.as_str(), "urn:e"));
+        let mut figures = contest.query(Question { name: pattern.name, text: &text, reach }, |table| {
+            match table.number() {
+                Ok(number) if number == count => None,
+                Ok(number) => Some(format!("counts {number}, not {count}")),
+                Err(error) => Some(error.to_string()),
+            }
         });
         figures.rows = Some(count);
         figures.by_hand = Some(measure(&contest.budget, || Ok((pattern.by_hand)(&loops, start)))?);
         report.queries.push(figures);
     }
+    report.targets = targets::targets(&name, &report);
     Ok(report)
 }

@@ -3,8 +3,10 @@
 //! It gets what it is best at: its bulk loader on the whole file in memory, its own optimizer, its own TSV
 //! writer straight into the sink.
 
-use crate::engine::{Engine, Prepared, Sink};
+use crate::engine::{Engine, ForConstants, Prepared, Sink};
+use crate::measure::{available_bytes, resident_bytes};
 use oxigraph::io::{RdfFormat, RdfParser};
+use oxigraph::model::{NamedNode, Variable};
 use oxigraph::sparql::results::{QueryResultsFormat, QueryResultsSerializer};
 use oxigraph::sparql::{
     CancellationToken, PreparedSparqlQuery, QueryEvaluationError, QueryResults, SparqlEvaluator,
@@ -12,8 +14,11 @@ use oxigraph::sparql::{
 use oxigraph::store::Store;
 use std::path::Path;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
+
+/// How often a query with a time limit is looked at.
+const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 /// An Oxigraph store in memory.
 pub struct Oxigraph {
@@ -30,6 +35,22 @@ impl Oxigraph {
     pub fn new(threads: Option<usize>) -> Result<Self> {
         let store = Store::new().map_err(|error| foreign("make a store", &error))?;
         Ok(Self { store, threads, limit: None })
+    }
+
+    /// Cancels a query when the time limit has passed or it has taken half of the memory that was free: a
+    /// comparison is not to take the machine down.
+    fn watch(limit: Duration, token: &CancellationToken, done: &mpsc::Receiver<()>) {
+        let begin = Instant::now();
+        let memory_max = resident_bytes().unwrap_or_default() + available_bytes() / 2;
+        while let Some(left) = limit.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
+            if done.recv_timeout(left.min(WATCH_EVERY)) != Err(mpsc::RecvTimeoutError::Timeout) {
+                return;
+            }
+            if resident_bytes().is_ok_and(|resident| resident > memory_max) {
+                break;
+            }
+        }
+        token.cancel();
     }
 
     /// Runs `text` and hands the results to `read`, under the time limit.
@@ -49,11 +70,7 @@ impl Oxigraph {
         let Some(limit) = self.limit else { return run() };
         std::thread::scope(|scope| {
             let (done, wait) = mpsc::channel::<()>();
-            scope.spawn(move || {
-                if wait.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    token.cancel();
-                }
-            });
+            scope.spawn(move || Self::watch(limit, &token, &wait));
             let result = run();
             drop(done);
             result
@@ -83,23 +100,7 @@ impl Engine for Oxigraph {
     }
 
     fn query_tsv(&self, text: &str, sink: &mut Sink) -> Result<u64> {
-        self.run(text, |results| {
-            let serializer = QueryResultsSerializer::from_format(QueryResultsFormat::Tsv);
-            let write = |error| Error::io("write a result", &error);
-            let QueryResults::Solutions(solutions) = results else {
-                return Err(Error::new(ErrorKind::Unsupported, "only SELECT queries are measured"));
-            };
-            let mut writer = serializer
-                .serialize_solutions_to_writer(sink, solutions.variables().to_vec())
-                .map_err(write)?;
-            let mut rows = 0;
-            for solution in solutions {
-                writer.serialize(&solution.map_err(|error| evaluation(&error))?).map_err(write)?;
-                rows += 1;
-            }
-            writer.finish().map_err(write)?;
-            Ok(rows)
-        })
+        self.run(text, |results| write_tsv(results, sink))
     }
 
     fn query_rows(&self, text: &str) -> Result<u64> {
@@ -109,6 +110,15 @@ impl Engine for Oxigraph {
     fn prepare(&self, text: &str) -> Result<Option<Box<dyn Prepared + '_>>> {
         let query = SparqlEvaluator::new()
             .parse_query(text)
+            .map_err(|error| Error::new(ErrorKind::Query, format!("Oxigraph: {error}")))?;
+        Ok(Some(Box::new(Parsed { query, store: &self.store })))
+    }
+
+    fn prepare_for_constants(&self, text: &str) -> Result<Option<Box<dyn ForConstants + '_>>> {
+        // It puts in constants for variables that are selected only.
+        let text = text.replacen("SELECT ", "SELECT ?constant ", 1);
+        let query = SparqlEvaluator::new()
+            .parse_query(&text)
             .map_err(|error| Error::new(ErrorKind::Query, format!("Oxigraph: {error}")))?;
         Ok(Some(Box::new(Parsed { query, store: &self.store })))
     }
@@ -129,6 +139,34 @@ impl Prepared for Parsed<'_> {
         let query = self.query.clone().on_store(self.store);
         count_rows(query.execute().map_err(|error| evaluation(&error))?)
     }
+}
+
+impl ForConstants for Parsed<'_> {
+    fn query_tsv(&mut self, iri: &str, sink: &mut Sink) -> Result<u64> {
+        let query = self
+            .query
+            .clone()
+            .substitute_variable(Variable::new_unchecked("constant"), NamedNode::new_unchecked(iri))
+            .on_store(self.store);
+        write_tsv(query.execute().map_err(|error| evaluation(&error))?, sink)
+    }
+}
+
+fn write_tsv(results: QueryResults<'_>, sink: &mut Sink) -> Result<u64> {
+    let serializer = QueryResultsSerializer::from_format(QueryResultsFormat::Tsv);
+    let write = |error| Error::io("write a result", &error);
+    let QueryResults::Solutions(solutions) = results else {
+        return Err(Error::new(ErrorKind::Unsupported, "only SELECT queries are measured"));
+    };
+    let mut writer =
+        serializer.serialize_solutions_to_writer(sink, solutions.variables().to_vec()).map_err(write)?;
+    let mut rows = 0;
+    for solution in solutions {
+        writer.serialize(&solution.map_err(|error| evaluation(&error))?).map_err(write)?;
+        rows += 1;
+    }
+    writer.finish().map_err(write)?;
+    Ok(rows)
 }
 
 fn count_rows(results: QueryResults<'_>) -> Result<u64> {

@@ -1,8 +1,10 @@
 //! What a comparison found: as tables for people and as JSON for keeping.
 
+use crate::compare::OurTimings;
 use crate::measure::{Timing, geometric_mean};
 use crate::table::{Table, count, figure, figure_or_dash};
-use serde::Serialize;
+use crate::targets::{self, Target};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,12 +29,80 @@ pub struct Report {
     pub peer: Option<String>,
     /// What loading took.
     pub loads: Vec<LoadFigures>,
+    /// What loads took that had a process of their own.
+    pub process_loads: Vec<ProcessLoad>,
+    /// What our engine takes on disk.
+    pub sizes: Vec<SizeFigures>,
+    /// What a start takes.
+    pub cold: Option<ColdFigures>,
     /// What queries took.
     pub queries: Vec<QueryFigures>,
+    /// Throughput of the light mix.
+    pub light: Vec<LightFigures>,
+    /// What was asked for and what was reached.
+    pub targets: Vec<Target>,
+}
+
+/// One load in a process of its own.
+#[derive(Serialize, Debug)]
+pub struct ProcessLoad {
+    /// What it took.
+    pub figures: LoadFigures,
+    /// As many as it was told; `None`: its own choice.
+    pub threads: Option<usize>,
+    /// Into a directory, synced, rather than into memory.
+    pub durable: bool,
+}
+
+impl ProcessLoad {
+    /// Whether it is the load of that engine.
+    #[must_use]
+    pub fn is_of(&self, engine: Option<&str>) -> bool {
+        engine == Some(self.figures.engine.as_str())
+    }
+}
+
+/// What a part of a database takes on disk.
+#[derive(Serialize, Debug)]
+pub struct SizeFigures {
+    /// The part.
+    pub part: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What opening a stored database and answering a query takes in a fresh process.
+#[derive(Serialize, Debug)]
+pub struct ColdFigures {
+    /// CPU time of the process; median.
+    pub cpu_ms: f64,
+    /// From its start to its end, as its parent sees it; median.
+    pub wall_ms: f64,
+    /// Rows of the answer.
+    pub rows: u64,
+}
+
+/// How fast one engine runs the light mix.
+#[derive(Serialize, Debug)]
+pub struct LightFigures {
+    /// The engine.
+    pub engine: String,
+    /// Whether it is ours.
+    pub ours: bool,
+    /// From text or prepared.
+    pub way: String,
+    /// Number of queries that were run.
+    pub queries: u64,
+    /// Throughput by the wall clock.
+    pub queries_a_second: f64,
+    /// Throughput by the CPU clock of the thread.
+    pub queries_a_cpu_second: f64,
+    /// Mean number of rows.
+    pub rows_a_query: f64,
 }
 
 /// What one engine needed to load one file.
-#[derive(Clone, Serialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct LoadFigures {
     /// The engine.
     pub engine: String,
@@ -47,11 +117,15 @@ pub struct LoadFigures {
 }
 
 impl LoadFigures {
-    fn rate(&self) -> f64 {
+    /// Statements a second.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
         self.statements as f64 / self.seconds
     }
 
-    fn bytes_a_statement(&self) -> Option<f64> {
+    /// Memory by statement.
+    #[must_use]
+    pub fn bytes_a_statement(&self) -> Option<f64> {
         self.resident_bytes.map(|bytes| bytes as f64 / self.statements.max(1) as f64)
     }
 }
@@ -69,8 +143,16 @@ pub struct QueryFigures {
     pub ours_rows_only: Option<Timing>,
     /// Our engine without serialisation, parsed and planned beforehand.
     pub ours_prepared: Option<Timing>,
+    /// Our engine without serialisation, from a text that is in the plan cache; only of short queries.
+    pub ours_cached: Option<Timing>,
+    /// The same, fully serialised.
+    pub ours_cached_serialised: Option<Timing>,
+    /// Our engine was not asked in SPARQL but through its typed interface.
+    pub ours_by_typed_interface: bool,
     /// The peer, fully serialised.
     pub peer: Option<Timing>,
+    /// The peer was given up after this time.
+    pub peer_cut_ms: Option<f64>,
     /// The loop written by hand.
     pub by_hand: Option<Timing>,
     /// What does not fit: values that differ, an engine that gave up.
@@ -98,6 +180,38 @@ impl QueryFigures {
         Some(self.ours_rows_only?.median_ms / self.by_hand?.median_ms)
     }
 
+    /// At least how many times faster our engine is, where the peer was given up.
+    #[must_use]
+    pub fn ratio_at_least(&self) -> Option<f64> {
+        Some(self.peer_cut_ms? / self.ours?.median_ms)
+    }
+
+    /// How many times faster our engine is than the peer with its plan cache, both serialised.
+    #[must_use]
+    pub fn ratio_with_plan_cache(&self) -> Option<f64> {
+        Some(self.peer?.median_ms / self.ours_cached_serialised?.median_ms)
+    }
+
+    /// Takes over what our engine took.
+    pub(crate) fn take_ours(&mut self, engine: &str, measured: Result<OurTimings>) {
+        match measured {
+            Ok(timings) => {
+                self.ours = timings.serialised;
+                self.ours_rows_only = timings.rows_only;
+                self.ours_cached = timings.cached;
+                self.ours_cached_serialised = timings.cached_serialised;
+                self.ours_prepared = timings.prepared;
+                self.ours_by_typed_interface = timings.by_reach;
+            }
+            Err(error) => self.failed(engine, &error),
+        }
+    }
+
+    /// Notes that an engine gave no answer.
+    pub(crate) fn failed(&mut self, engine: &str, error: &Error) {
+        self.remarks.push(format!("{engine}: {error}"));
+    }
+
     /// Notes that the values are wrong.
     pub fn wrong(&mut self, remark: String) {
         self.wrong = true;
@@ -120,7 +234,12 @@ impl Report {
             ours,
             peer,
             loads: Vec::new(),
+            process_loads: Vec::new(),
+            sizes: Vec::new(),
+            cold: None,
             queries: Vec::new(),
+            light: Vec::new(),
+            targets: Vec::new(),
         }
     }
 
@@ -139,6 +258,179 @@ impl Report {
             .map_err(|error| Error::internal(format!("a report has no JSON form: {error}")))?;
         std::fs::write(file, text + "\n")
             .map_err(|error| Error::io(format_args!("write {}", file.display()), &error))
+    }
+
+    /// Writes reports as Markdown.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_markdown(reports: &[Self], file: &Path) -> Result<()> {
+        let sections: Vec<String> = reports.iter().map(Self::to_string).collect();
+        std::fs::write(file, format!("# Benchmark\n\n{}", sections.join("\n")))
+            .map_err(|error| Error::io(format_args!("write {}", file.display()), &error))
+    }
+
+    fn process_load_table(&self) -> Table {
+        let peer = self.process_loads.iter().find(|load| load.is_of(self.peer.as_deref()));
+        let mut table = Table::new(&[
+            "load in its own process",
+            "into",
+            "threads",
+            "s",
+            "CPU s",
+            "1,000 statements/s",
+            "bytes/statement",
+            "times faster than the peer",
+        ]);
+        for load in &self.process_loads {
+            let ours = !load.is_of(self.peer.as_deref());
+            table.row(vec![
+                load.figures.engine.clone(),
+                if load.durable { "directory, synced" } else { "memory" }.to_owned(),
+                load.threads.map_or_else(|| "its choice".to_owned(), |threads| threads.to_string()),
+                figure(load.figures.seconds),
+                figure(load.figures.cpu_seconds),
+                figure(load.figures.rate() / 1e3),
+                figure_or_dash(load.figures.bytes_a_statement()),
+                figure_or_dash(peer.filter(|_| ours).map(|peer| peer.figures.seconds / load.figures.seconds)),
+            ]);
+        }
+        table
+    }
+
+    fn size_table(&self) -> Table {
+        let statements = self.loads.first().map_or(1, |load| load.statements.max(1));
+        let mut table = Table::new(&["on disk", "bytes", "bytes/statement"]);
+        for size in &self.sizes {
+            let by_statement = size.bytes as f64 / statements as f64;
+            table.row(vec![size.part.clone(), count(size.bytes), figure(by_statement)]);
+        }
+        table
+    }
+
+    fn plan_table(&self) -> Option<Table> {
+        let mut table = Table::new(&[
+            "plan, µs",
+            "from text, no cache",
+            "from text, plan cache",
+            "prepared",
+            "TSV, no cache",
+            "TSV, plan cache",
+            "ratio with plan cache",
+        ]);
+        let micros = |timing: Option<Timing>| figure_or_dash(timing.map(|timing| timing.median_ms * 1e3));
+        let mut any = false;
+        for query in self.queries.iter().filter(|query| query.ours_cached.is_some()) {
+            any = true;
+            table.row(vec![
+                query.query.clone(),
+                micros(query.ours_rows_only),
+                micros(query.ours_cached),
+                micros(query.ours_prepared),
+                micros(query.ours),
+                micros(query.ours_cached_serialised),
+                figure_or_dash(query.ratio_with_plan_cache()),
+            ]);
+        }
+        any.then_some(table)
+    }
+
+    fn light_table(&self) -> Table {
+        let peer = self.light.iter().filter(|light| !light.ours).map(|light| light.queries_a_second);
+        let peer = peer.reduce(f64::max);
+        let mut table = Table::new(&[
+            "light mix, one thread",
+            "way",
+            "queries/s",
+            "queries/CPU s",
+            "rows/query",
+            "times the best of the peer",
+        ]);
+        for light in &self.light {
+            table.row(vec![
+                light.engine.clone(),
+                light.way.clone(),
+                figure(light.queries_a_second),
+                figure(light.queries_a_cpu_second),
+                figure(light.rows_a_query),
+                figure_or_dash(peer.filter(|_| light.ours).map(|peer| light.queries_a_second / peer)),
+            ]);
+        }
+        table
+    }
+
+    /// What belongs to the load tables.
+    fn write_loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.load_table())?;
+        if !self.process_loads.is_empty() {
+            writeln!(f, "{}", self.process_load_table())?;
+            writeln!(
+                f,
+                "Each engine alone in a fresh process; bytes/statement is the growth of the resident set, of \
+                 mapped files what was touched. The peer has no durable form in this build: a load into a \
+                 directory is compared with the peer's bulk loader in memory.\n"
+            )?;
+        }
+        if !self.sizes.is_empty() {
+            writeln!(f, "{}", self.size_table())?;
+        }
+        if let Some(cold) = &self.cold {
+            writeln!(
+                f,
+                "Opening the stored database and answering q4 ({} rows) in a fresh process: {} ms of CPU, {} ms \
+                 from start to end (files in the page cache).\n",
+                cold.rows,
+                figure(cold.cpu_ms),
+                figure(cold.wall_ms)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What belongs to the query table.
+    fn write_queries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.queries.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "{}", self.query_table())?;
+        writeln!(
+            f,
+            "Times are medians in ms. Ours and the peer's: from text, planned anew, serialised as TSV into a sink; \
+             `unserialised`: ours without that; `prepared`: and planned beforehand; `of hand`: unserialised over \
+             the loop. No result cache anywhere.\n"
+        )?;
+        let ratios: Vec<f64> = self.queries.iter().filter_map(QueryFigures::ratio).collect();
+        if let Some(mean) = geometric_mean(&ratios) {
+            writeln!(f, "Geometric mean of {} ratios: {}\n", ratios.len(), figure(mean))?;
+        }
+        if let Some(table) = self.plan_table() {
+            writeln!(f, "{table}")?;
+        }
+        for query in &self.queries {
+            for remark in &query.remarks {
+                let mark = if query.wrong { "WRONG: " } else { "" };
+                writeln!(f, "* {mark}{}: {remark}", query.query)?;
+            }
+            if query.peer_cut_ms.is_some() {
+                writeln!(
+                    f,
+                    "* {}: the peer was given up at the limit of time, or of half of the free memory; its time \
+                     and the ratio are lower bounds",
+                    query.query
+                )?;
+            }
+            if query.ours_by_typed_interface {
+                let name = &query.query;
+                writeln!(f, "* {name}: the peer was asked in SPARQL, ours through the typed interface")?;
+            }
+        }
+        let wrong = self.queries.iter().filter(|query| query.wrong).count();
+        writeln!(
+            f,
+            "* {} of {} queries with values that agree",
+            self.queries.len() - wrong,
+            self.queries.len()
+        )
     }
 
     fn load_table(&self) -> Table {
@@ -188,10 +480,16 @@ impl Report {
                 median(query.ours_rows_only),
                 median(query.ours_prepared),
                 median(query.by_hand),
-                median(query.peer),
+                match query.peer_cut_ms {
+                    Some(cut) => format!("> {}", figure(cut)),
+                    None => median(query.peer),
+                },
                 p95(query.peer),
                 cpu(query.peer),
-                figure_or_dash(query.ratio()),
+                match query.ratio_at_least() {
+                    Some(ratio) => format!("> {}", figure(ratio)),
+                    None => figure_or_dash(query.ratio()),
+                },
                 figure_or_dash(query.cpu_ratio()),
                 figure_or_dash(query.times_the_loop()),
             ]);
@@ -205,23 +503,15 @@ impl fmt::Display for Report {
         writeln!(f, "## {}\n", self.title)?;
         let build = if self.optimized { "release" } else { "debug" };
         writeln!(f, "`{}`, {}, {}, {build} build\n", self.command, self.date, self.machine)?;
-        writeln!(f, "{}", self.load_table())?;
-        if self.queries.is_empty() {
-            return Ok(());
+        self.write_loads(f)?;
+        self.write_queries(f)?;
+        if !self.light.is_empty() {
+            writeln!(f, "\n{}", self.light_table())?;
         }
-        writeln!(f, "{}", self.query_table())?;
-        let ratios: Vec<f64> = self.queries.iter().filter_map(QueryFigures::ratio).collect();
-        if let Some(mean) = geometric_mean(&ratios) {
-            writeln!(f, "Geometric mean of {} ratios: {}", ratios.len(), figure(mean))?;
+        if !self.targets.is_empty() {
+            writeln!(f, "\n{}", targets::table(&self.targets))?;
         }
-        for query in &self.queries {
-            for remark in &query.remarks {
-                let mark = if query.wrong { "WRONG: " } else { "" };
-                writeln!(f, "{mark}{}: {remark}", query.query)?;
-            }
-        }
-        let wrong = self.queries.iter().filter(|query| query.wrong).count();
-        writeln!(f, "{} of {} queries with values that agree", self.queries.len() - wrong, self.queries.len())
+        Ok(())
     }
 }
 
@@ -229,7 +519,13 @@ fn machine() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{}, {cores} cores", model.map_or("unknown processor", |(_, model)| model.trim()))
+    let model = model.map_or("unknown processor", |(_, model)| model.trim());
+    // Other work is the first thing to doubt when figures differ.
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    match load.split(' ').next() {
+        Some(load) if !load.is_empty() => format!("{model}, {cores} cores, load average {load} at the end"),
+        _ => format!("{model}, {cores} cores"),
+    }
 }
 
 fn today() -> String {

@@ -3,7 +3,7 @@
 use crate::compare::Contest;
 use crate::data::PlainFile;
 use crate::engine::Engine;
-use crate::lubm::{self, LubmOptions};
+use crate::lubm::{self, LubmOptions, Processes};
 use crate::measure::Budget;
 use crate::patterns::{self, EdgeList};
 use crate::report::Report;
@@ -23,11 +23,12 @@ const QUERIES: [(&str, &str); 7] = [
     ("q7", include_str!("queries/q7.rq")),
 ];
 
-/// Makes a university and a graph, and lets the engines that `engines` makes agree about them.
+/// Makes universities and a graph, and lets the engines that `engines` makes agree about them. `program` is the
+/// one to start processes of; without it there are none.
 ///
 /// # Errors
 /// Something fails or values differ.
-pub fn run(engines: impl Fn() -> Result<Contest>) -> Result<Vec<Report>> {
+pub fn run(engines: impl Fn() -> Result<Contest>, program: Option<PathBuf>) -> Result<Vec<Report>> {
     let budget = Budget { time: Duration::from_millis(50), repeats_min: 1, repeats_max: 10 };
     let folder = tempfile::tempdir().map_err(|error| Error::io("make a temporary folder", &error))?;
     for (name, text) in QUERIES {
@@ -38,6 +39,8 @@ pub fn run(engines: impl Fn() -> Result<Contest>) -> Result<Vec<Report>> {
     let options = LubmOptions {
         data: data.path().to_owned(),
         queries: Some(PathBuf::from(folder.path())),
+        processes: program.map(|program| Processes { program, repeats: 1 }),
+        light: Some(budget.time),
         ..LubmOptions::default()
     };
     let universities = lubm::run(&options, &mut Contest { budget, ..engines()? })?;
@@ -63,7 +66,7 @@ pub fn run(engines: impl Fn() -> Result<Contest>) -> Result<Vec<Report>> {
 /// An engine could not be made.
 pub fn all_engines() -> Result<Contest> {
     let peer: Box<dyn Engine> = Box::new(crate::peer::Oxigraph::new(None)?);
-    Ok(Contest { ours: crate::ours(2), peer: Some(peer), budget: Budget::default() })
+    Ok(Contest { ours: crate::ours(2), peer: Some(peer), ..Contest::default() })
 }
 
 #[cfg(test)]
@@ -74,7 +77,7 @@ mod tests {
     /// table, as far as chance allows.
     #[test]
     fn engines_and_loops_agree() {
-        let reports = run(all_engines).unwrap();
+        let reports = run(all_engines, None).unwrap();
         let rows: Vec<u64> = reports[0].queries.iter().map(|query| query.rows.unwrap()).collect();
         let (universities, departments) = (2, 20);
         assert!(rows[0] < 10 * universities, "q1: {} rows", rows[0]);
