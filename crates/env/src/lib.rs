@@ -9,6 +9,7 @@
 mod bytes;
 mod clock;
 mod files;
+mod memory;
 mod random;
 mod real_files;
 mod simulated_files;
@@ -16,6 +17,7 @@ mod simulated_files;
 pub use bytes::Bytes;
 pub use clock::{Clock, RealClock, SimulatedClock};
 pub use files::{FileSystem, LockGuard, WriteFile};
+pub use memory::release_free_memory;
 pub use random::{Random, RealRandom, SeededRandom};
 pub use real_files::RealFiles;
 pub use simulated_files::{Fault, SimulatedFiles};

@@ -20,9 +20,8 @@ impl<'a> Kernel<'a> for Nothing {
     }
 }
 
-<<<<<<< HEAD
 /// The kernels of a pipeline that starts from one row.
-pub(crate) fn stages_from_one_row<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
+pub(crate) fn stages_from_one_row<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
     let mut stages = Vec::with_capacity(pipeline.steps.len());
     let mut carried: &[Variable] = &[];
     let mut grouped = None;
@@ -33,7 +32,7 @@ pub(crate) fn stages_from_one_row<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Res
         };
         stages.push(Stage::new(match kernel {
             Some(kernel) => kernel,
-            None => self::kernel(step, carried, run)?,
+            None => once_each(step, carried, run)?,
         }));
         carried = &step.keep;
         grouped = grouped_after(&step.step, at == 0, grouped).filter(|group| carried.contains(group));
@@ -42,22 +41,28 @@ pub(crate) fn stages_from_one_row<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Res
 }
 
 /// The kernels of a pipeline that starts from the rows of another.
-fn stages<'a>(pipeline: &Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
-=======
-/// The kernels of a pipeline.
-pub(crate) fn stages<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
->>>>>>> review
+fn stages<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
     let mut stages = Vec::with_capacity(pipeline.steps.len());
     let mut carried: &[Variable] = &[];
     for step in &pipeline.steps {
-        let mut kernel = kernel(step, carried, run)?;
-        if once::calls(&step.step, &once::is_volatile) {
-            kernel = Box::new(once::Once { kernel, all: all(run), out: Batch::new(run.variables) });
-        }
-        stages.push(Stage::new(kernel));
+        stages.push(Stage::new(once_each(step, carried, run)?));
         carried = &step.keep;
     }
     Ok(stages)
+}
+
+/// The kernel of a step, which sees each solution once where its functions give another value each time.
+fn once_each<'a>(
+    step: &'a PlanStep,
+    carried: &[Variable],
+    run: &Run<'a>,
+) -> Result<Box<dyn Kernel<'a> + 'a>> {
+    let kernel = kernel(step, carried, run)?;
+    Ok(if once::calls(&step.step, &once::is_volatile) {
+        Box::new(once::Once { kernel, all: all(run), out: Batch::new(run.variables) })
+    } else {
+        kernel
+    })
 }
 
 /// The variable whose equal values come one after the other behind this step, each value in one run, if
@@ -92,7 +97,7 @@ fn grouped_distinct<'a>(
         [a, b] if *b == group => *a,
         _ => return None,
     };
-    let keep = || Keep::new(&step.keep, run.variables);
+    let keep = || run.keep(&step.keep);
     Some(Box::new(distinct::GroupedDistinct {
         group,
         other,
@@ -197,13 +202,8 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 compatible: compatible.clone(),
                 adds: adds.clone(),
                 keep,
-<<<<<<< HEAD
-                pair_keep: Keep::new(&needed, run.variables),
-                right: stages_from_one_row(right, run)?,
-=======
                 pair_keep: run.keep(&needed),
-                right: stages(right, run)?,
->>>>>>> review
+                right: stages_from_one_row(right, run)?,
                 right_keep,
                 table: None,
                 groups: Vec::new(),

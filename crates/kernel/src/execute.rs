@@ -30,17 +30,12 @@ pub fn execute(
     profile: bool,
     sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
 ) -> Result<Profile> {
-<<<<<<< HEAD
-    let run = Run { snapshot, evaluator, control, variables: plan.variables.len(), profile };
-    let mut stages = stages_from_one_row(&plan.pipeline, &run)?;
-=======
     let solution = evaluator.solution().filter(|column| column.index() == plan.variables.len());
     let variables = plan.variables.len() + usize::from(solution.is_some());
     let solutions = &Cell::new(0);
     let run = Run { snapshot, evaluator, control, variables, profile, solution, solutions };
     input.columns.resize(variables, Vec::new());
-    let mut stages = stages(&plan.pipeline, &run)?;
->>>>>>> review
+    let mut stages = stages_from_one_row(&plan.pipeline, &run)?;
     let keep = Keep::new(&plan.result, run.variables);
     let mut out = Batch::new(run.variables);
     let mut last = |batch: &mut Batch, _: &Run<'_>| {

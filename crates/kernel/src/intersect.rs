@@ -19,12 +19,8 @@
 //! over lazily, since rows come in batches and adjacencies are contiguous.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
-<<<<<<< HEAD
 use crate::chain::{Chain, Flow, Kernel, Run};
-=======
-use crate::chain::{Chain, Flow, Kernel};
 use crate::control::Control;
->>>>>>> review
 use crate::plan::Operand;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -101,10 +97,17 @@ pub(crate) struct Prefix {
     /// `list` as bits over vertex numbers, if marked.
     words: Vec<u64>,
     is_marked: bool,
+    counted_bytes: u64,
 }
 
 impl Prefix {
-    fn load(&mut self, legs: &[IntersectLeg<'_>], order: &[usize], row: usize) -> Result<()> {
+    fn load(
+        &mut self,
+        legs: &[IntersectLeg<'_>],
+        order: &[usize],
+        row: usize,
+        control: &Control,
+    ) -> Result<()> {
         let same = self.of.len() == order.len()
             && order.iter().zip(&self.of).all(|(&leg, &of)| of == (leg, legs[leg].keys[row]));
         if same {
@@ -118,10 +121,13 @@ impl Prefix {
             let target = if at == 0 { &mut self.list } else { &mut self.scratch };
             target.clear();
             leg_at_work.segment.neighbours(leg_at_work.keys[row], leg_at_work.filter, target)?;
+            control.work(target.len())?;
             if at > 0 {
                 retain_common(&mut self.list, &self.scratch);
             }
         }
+        let room = self.list.capacity() + self.scratch.capacity();
+        control.recount(&mut self.counted_bytes, 8 * room as u64)?;
         self.of.extend(order.iter().map(|&leg| (leg, legs[leg].keys[row])));
         Ok(())
     }
@@ -183,6 +189,8 @@ pub(crate) struct Intersect<'a> {
     pub prefix: Prefix,
     pub pairs: Pairs,
     pub entries: Expansion,
+    /// The most entries that memory has been counted for.
+    pub entries_counted: u64,
     pub rows: Vec<u32>,
     pub found: Vec<Id>,
     pub common: Vec<Id>,
@@ -192,7 +200,6 @@ pub(crate) struct Intersect<'a> {
 }
 
 impl<'a> Intersect<'a> {
-<<<<<<< HEAD
     pub(crate) fn new(
         target: Variable,
         legs: Vec<IntersectLeg<'a>>,
@@ -208,6 +215,7 @@ impl<'a> Intersect<'a> {
             prefix: Prefix::default(),
             pairs: Pairs::default(),
             entries: Expansion::default(),
+            entries_counted: 0,
             rows: Vec::new(),
             found: Vec::new(),
             common: Vec::new(),
@@ -215,42 +223,6 @@ impl<'a> Intersect<'a> {
             selection: Vec::new(),
             out: Batch::new(variables),
         }
-=======
-    /// Fills `common` with the intersection for a row.
-    fn intersect(&mut self, batch: &Batch, row: usize, control: &Control) -> Result<()> {
-        self.common.clear();
-        for leg in &mut self.legs {
-            let key = match leg.key {
-                Operand::Constant(id) => id,
-                Operand::Variable(variable) => batch.value(variable, row),
-            };
-            if leg.loaded != Some(key) {
-                leg.loaded = None;
-                leg.neighbours.clear();
-                let room = leg.neighbours.capacity();
-                leg.segment.neighbours(key, leg.filter, &mut leg.neighbours)?;
-                leg.loaded = Some(key);
-                control.grow(8 * (leg.neighbours.capacity() - room) as u64)?;
-                control.work(leg.neighbours.len())?;
-            }
-            if leg.neighbours.is_empty() {
-                return Ok(());
-            }
-        }
-        let Some(shortest) = (0..self.legs.len()).min_by_key(|&leg| self.legs[leg].neighbours.len()) else {
-            return Ok(());
-        };
-        let room = self.common.capacity();
-        self.common.extend_from_slice(&self.legs[shortest].neighbours);
-        control.grow(8 * (self.common.capacity() - room) as u64)?;
-        control.work(self.common.len())?;
-        for (leg, other) in self.legs.iter().enumerate() {
-            if leg != shortest {
-                retain_common(&mut self.common, &other.neighbours);
-            }
-        }
-        Ok(())
->>>>>>> review
     }
 
     fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
@@ -284,7 +256,7 @@ impl<'a> Intersect<'a> {
             if self.is_barren(row) {
                 continue;
             }
-            self.prefix.load(&self.legs, order, row)?;
+            self.prefix.load(&self.legs, order, row, next.run().control)?;
             let mut done = 0;
             while done < self.prefix.list.len() {
                 let take = (BATCH_ROWS - self.pairs.rows.len()).min(self.prefix.list.len() - done);
@@ -348,6 +320,10 @@ impl<'a> Intersect<'a> {
             }
             self.entries.clear();
             self.entries.capacity = usize::try_from(total).unwrap_or(usize::MAX);
+            // 12 bytes: a row number and a neighbour.
+            let grown = total.saturating_sub(self.entries_counted);
+            next.run().control.grow(12 * grown)?;
+            self.entries_counted += grown;
             let mut cursor = Cursor::default();
             leg.segment.expand(&leg.keys[first..end], leg.filter, &mut cursor, &mut self.entries)?;
             let mut at = 0;
@@ -376,7 +352,7 @@ impl<'a> Intersect<'a> {
         marks: bool,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        self.prefix.load(&self.legs, order, row)?;
+        self.prefix.load(&self.legs, order, row, next.run().control)?;
         let entries = &self.entries.neighbours[entries];
         if marks {
             self.prefix.mark(next.run())?;
@@ -407,7 +383,6 @@ impl<'a> Intersect<'a> {
 
 impl<'a> Kernel<'a> for Intersect<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-<<<<<<< HEAD
         for leg in &mut self.legs {
             leg.start(batch)?;
         }
@@ -438,33 +413,6 @@ impl<'a> Kernel<'a> for Intersect<'a> {
         if self.count_only {
             batch.multiply(&self.counts, &mut self.selection, &self.keep);
             return next.push(batch);
-=======
-        let control = next.run().control;
-        if self.count_only {
-            self.counts.clear();
-            for row in 0..batch.rows {
-                self.intersect(batch, row, control)?;
-                self.counts.push(self.common.len() as u64);
-            }
-            batch.multiply(&self.counts, &mut self.selection, &self.keep);
-            return next.push(batch);
-        }
-        self.rows.clear();
-        self.found.clear();
-        for row in 0..batch.rows {
-            self.intersect(batch, row, control)?;
-            let mut done = 0;
-            while done < self.common.len() {
-                let take = (BATCH_ROWS - self.rows.len()).min(self.common.len() - done);
-                let row = u32::try_from(row).unwrap_or(u32::MAX);
-                self.rows.resize(self.rows.len() + take, row);
-                self.found.extend_from_slice(&self.common[done..done + take]);
-                done += take;
-                if self.rows.len() == BATCH_ROWS && self.flush(batch, next)? == Flow::Done {
-                    return Ok(Flow::Done);
-                }
-            }
->>>>>>> review
         }
         self.flush(batch, next)
     }

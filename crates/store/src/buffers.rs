@@ -105,6 +105,7 @@ impl Buffers {
                 quads.sort_unstable();
                 // An edge with two statements has to stay one: it is a mistake of the input.
                 quads.dedup_by(|a, b| a == b && a[3] == 0);
+                drop_plain_twins(&mut quads);
                 written.push(file.write(Kind::Quads, quads.iter().copied().map(Ok))?);
             }
             owners.resize(written.len(), number);
@@ -127,6 +128,21 @@ impl Buffers {
         buffers.sort_by_cached_key(|buffer| (std::cmp::Reverse(buffer.count), buffer.predicate));
         buffers
     }
+}
+
+/// Drops the entry without an edge where the same statement has one: it would count the statement twice.
+/// `entries` are sorted, so the one without comes first.
+pub(crate) fn drop_plain_twins(entries: &mut Vec<[u64; 4]>) {
+    let mut kept = 0;
+    for index in 0..entries.len() {
+        let [subject, object, graph, edge] = entries[index];
+        let twin = entries.get(index + 1).is_some_and(|next| next[..3] == [subject, object, graph]);
+        if edge != 0 || !twin {
+            entries[kept] = entries[index];
+            kept += 1;
+        }
+    }
+    entries.truncate(kept);
 }
 
 impl PredicateBuffer {
@@ -164,21 +180,8 @@ impl PredicateBuffer {
         Ok(())
     }
 
-<<<<<<< HEAD
-    /// The one run of a buffer that has been merged; `None`: everything is in memory.
-    pub(crate) fn run(&self) -> Option<&Run> {
-        self.runs.first()
-    }
-
-    /// All entries, if they are in memory.
-    pub(crate) fn gather(mut self) -> Gathered {
-=======
-    /// Gives subject, object, graph and edge of every entry to `each`, a spilled block at a time.
-    pub(crate) fn for_each(
-        self,
-        spill: Option<&Spill>,
-        each: &mut dyn FnMut([u64; 4]) -> Result<()>,
-    ) -> Result<()> {
+    /// Gives subject, object, graph and edge of every entry to `each`.
+    pub(crate) fn for_each(self, each: &mut dyn FnMut([u64; 4]) -> Result<()>) -> Result<()> {
         let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
         let widen =
             |tags: u8, entry: u64| [tag(tags >> 4) | entry >> 32, tag(tags) | entry & NARROW_MAX, 0, 0];
@@ -187,36 +190,16 @@ impl PredicateBuffer {
         }
         self.pairs.into_iter().try_for_each(|[subject, object]| each([subject, object, 0, 0]))?;
         self.quads.into_iter().try_for_each(&mut *each)?;
-        for block in &self.spilled {
-            let Some(spill) = spill else { continue };
-            let numbers = spill.read(block)?;
-            match block.kind() {
-                Kind::Narrow(tags) => numbers.into_iter().try_for_each(|entry| each(widen(tags, entry)))?,
-                Kind::Pairs => {
-                    let pairs = numbers.as_chunks::<2>().0.iter();
-                    pairs.copied().try_for_each(|[subject, object]| each([subject, object, 0, 0]))?;
-                }
-                Kind::Quads => numbers.as_chunks::<4>().0.iter().copied().try_for_each(&mut *each)?,
-            }
-        }
-        Ok(())
+        self.runs.iter().try_for_each(|run| (0..run.len()).try_for_each(|index| each(run.row(index))))
     }
 
-    /// All entries. Only the type predicate is gathered twice.
-    pub(crate) fn gather(mut self, spill: Option<&Spill>) -> Result<Gathered> {
-        for block in std::mem::take(&mut self.spilled) {
-            let Some(spill) = spill else { continue };
-            let numbers = spill.read(&block)?;
-            match block.kind() {
-                Kind::Narrow(tags) => match self.narrow.iter_mut().find(|(other, _)| *other == tags) {
-                    Some((_, entries)) => entries.extend(numbers),
-                    None => self.narrow.push((tags, numbers)),
-                },
-                Kind::Pairs => self.pairs.extend(numbers.as_chunks::<2>().0),
-                Kind::Quads => self.quads.extend(numbers.as_chunks::<4>().0),
-            }
-        }
->>>>>>> load2
+    /// The one run of a buffer that has been merged; `None`: everything is in memory.
+    pub(crate) fn run(&self) -> Option<&Run> {
+        self.runs.first()
+    }
+
+    /// All entries, if they are in memory.
+    pub(crate) fn gather(mut self) -> Gathered {
         let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
         if self.pairs.is_empty() && self.quads.is_empty() && self.narrow.len() == 1 {
             let (tags, entries) = self.narrow.remove(0);

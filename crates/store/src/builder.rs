@@ -122,10 +122,9 @@ impl StoreBuilder {
     /// A temporary file could not be read or written.
     pub fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
         let before = std::mem::take(&mut self.buffers);
-        let spill = self.spill.take();
         for buffer in before.into_predicates() {
             let predicate = Id::from_bits(buffer.predicate);
-            buffer.for_each(spill.as_ref(), &mut |bits| {
+            buffer.for_each(&mut |bits| {
                 let [subject, object, graph, edge] = bits.map(Id::from_bits);
                 let mut statement = Statement { subject, predicate, object, graph, edge };
                 if each(&mut statement) {
@@ -400,7 +399,7 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
         Gathered::Quads(mut entries) => {
             entries.sort_unstable();
             entries.dedup();
-            drop_plain_twins(&mut entries);
+            crate::buffers::drop_plain_twins(&mut entries);
             let mut reverse: Vec<[u64; 4]> = entries.iter().map(|[s, o, g, e]| [*o, *s, *g, *e]).collect();
             reverse.sort_unstable();
             build_quads(predicate, entries.as_slice(), reverse.as_slice(), context)
@@ -408,7 +407,6 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
     }
 }
 
-<<<<<<< HEAD
 /// [`build_sections`] for entries that may have graphs and edges.
 fn build_quads<E: Entries + ?Sized>(
     predicate: Id,
@@ -430,21 +428,6 @@ fn build_quads<E: Entries + ?Sized>(
         }
     }
     Ok(built)
-=======
-/// Drops the entry without an edge where the same statement has one: it would count the statement twice.
-/// `entries` are sorted, so the one without comes first.
-fn drop_plain_twins(entries: &mut Vec<[u64; 4]>) {
-    let mut kept = 0;
-    for index in 0..entries.len() {
-        let [subject, object, graph, edge] = entries[index];
-        let twin = entries.get(index + 1).is_some_and(|next| next[..3] == [subject, object, graph]);
-        if edge != 0 || !twin {
-            entries[kept] = entries[index];
-            kept += 1;
-        }
-    }
-    entries.truncate(kept);
->>>>>>> load2
 }
 
 fn build_sections<E: Entries + ?Sized>(

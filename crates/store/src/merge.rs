@@ -65,7 +65,6 @@ pub(crate) fn merge(runs: &[Run], spill: &Spill) -> Result<Run> {
         .filter(|(_, run)| run.len() > 0)
         .map(|(number, run)| Reverse((run.row(0), number, 0_usize)))
         .collect();
-    let mut last = None;
     let mut next = || {
         let mut top = heap.peek_mut()?;
         let (row, number, index) = top.0;
@@ -77,12 +76,15 @@ pub(crate) fn merge(runs: &[Run], spill: &Spill) -> Result<Run> {
         }
         Some(row)
     };
+    let mut held = next();
     let rows = std::iter::from_fn(|| {
         loop {
-            let row = next()?;
-            // An edge is kept as often as it is there, as everywhere (see `Buffers::spill`).
-            if last != Some(row) || row[3] != 0 {
-                last = Some(row);
+            let row = held?;
+            held = next();
+            // An edge is kept as often as it is there, as everywhere (see `Buffers::spill`); an entry
+            // without one gives way to the same entry with or without one.
+            let gives_way = row[3] == 0 && held.is_some_and(|next| next[..3] == row[..3]);
+            if !gives_way {
                 return Some(Ok(row));
             }
         }

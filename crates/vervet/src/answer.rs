@@ -32,11 +32,7 @@ impl Answer {
 /// 8 bytes for each cell; the snapshot stays alive as long as this does.
 #[derive(Debug)]
 pub struct Solutions {
-<<<<<<< HEAD
-    /// Behind a pointer, so that the other kinds of answers stay small.
-=======
     /// In a box, since an [`Answer`] is mostly something smaller.
->>>>>>> review
     pub(crate) held: Box<Held>,
 }
 

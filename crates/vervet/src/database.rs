@@ -12,6 +12,9 @@ use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_store::Store;
 
+/// A load of fewer statements leaves too little behind to be worth asking for it back.
+const RELEASE_STATEMENTS_MIN: u64 = 100_000;
+
 /// One graph, in memory or in a directory. Clones share it; all calls may come from many threads.
 ///
 /// Queries never wait: each sees the version of the graph that was current when it began. A load makes a
@@ -192,6 +195,10 @@ impl Database {
         *self.inner.current.write().unwrap_or_else(PoisonError::into_inner) = version;
         lock(&self.inner.plans).clear();
         drop(owned);
+        drop(before);
+        if report.statements >= RELEASE_STATEMENTS_MIN {
+            vervet_env::release_free_memory();
+        }
         Ok(report)
     }
 

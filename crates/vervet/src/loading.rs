@@ -61,17 +61,7 @@ pub(crate) fn load(
     place: &Place<'_>,
     mut skipped: &mut dyn Write,
 ) -> Result<(Store, LoadReport)> {
-<<<<<<< HEAD
-    if let Some(directory) = place.directory {
-        place
-            .environment
-            .files
-            .create_dir_all(directory)
-            .map_err(|error| Error::io(format_args!("create {}", directory.display()), &error))?;
-    }
     let threads = options.threads.max(1);
-=======
->>>>>>> review
     let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
     let mut building = Building {
         dictionary: DictionaryBuilder::from_dictionary(before.dictionary())?,

@@ -134,14 +134,8 @@ impl Prepared {
                     .iter()
                     .map(|column| self.compiled.query.variables[column.index()].clone())
                     .collect();
-<<<<<<< HEAD
-                Ok(Answer::Solutions(Solutions {
-                    held: Box::new(Held::collect(&execution, columns, names)?),
-                }))
-=======
                 let held = Box::new(Held::collect(&execution, columns, names)?);
                 return Ok((Answer::Solutions(Solutions { held }), None));
->>>>>>> review
             }
             Form::Ask => {
                 let mut found = false;

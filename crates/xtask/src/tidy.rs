@@ -39,10 +39,6 @@ pub(crate) fn tidy() -> Result<(), String> {
         let check = match file.extension().and_then(|extension| extension.to_str()) {
             Some("rs") => source,
             Some("toml") => manifest,
-<<<<<<< HEAD
-            // Data, which need not be text.
-=======
->>>>>>> review
             _ => continue,
         };
         let text = fs::read_to_string(file)
