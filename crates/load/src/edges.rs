@@ -20,7 +20,7 @@ use crate::target::{Statement, Target};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
 use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
-use vervet_model::{Id, Result, Tag};
+use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 
 /// What is known about the edges of a load.
 #[derive(Default)]
@@ -298,7 +298,9 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             } else {
                 let message = "the statement of this reifier is not stated in the same graph in this load; \
                                state it, too";
-                self.malformed_at(claim.place, message)?;
+                // Valid RDF 1.2, but an edge id belongs to a statement that is there.
+                self.malformed_at(claim.place, message)
+                    .map_err(|error| Error::new(ErrorKind::Unsupported, error.message()))?;
                 dropped.insert(claim.edge);
             }
         }
