@@ -299,8 +299,10 @@ impl<T: Target + ?Sized> Merger<'_, T> {
                 let message = "the statement of this reifier is not stated in the same graph in this load; \
                                state it, too";
                 // Valid RDF 1.2, but an edge id belongs to a statement that is there.
-                self.malformed_at(claim.place, message)
-                    .map_err(|error| Error::new(ErrorKind::Unsupported, error.message()))?;
+                self.malformed_at(claim.place, message).map_err(|error| {
+                    let hint = error.hint().unwrap_or("state the statement, too").to_owned();
+                    Error::new(ErrorKind::Unsupported, error.message()).with_hint(hint)
+                })?;
                 dropped.insert(claim.edge);
             }
         }
