@@ -3,7 +3,7 @@
 //! | module | |
 //! | --- | --- |
 //! | [`engine`] | what a comparison asks of an engine |
-//! | [`ours`] | Vervet behind that interface |
+//! | [`mod@ours`] | Vervet behind that interface |
 //! | [`peer`] | Oxigraph behind that interface |
 //! | [`loops`] | the same questions as loops over plain arrays: what the machine allows |
 //! | [`measure`], [`compare`] | times and memory; one query in every engine |
