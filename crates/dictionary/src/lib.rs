@@ -32,8 +32,10 @@ mod key;
 mod number;
 mod pattern;
 mod template;
+mod terms;
 mod validate;
 
 pub use builder::DictionaryBuilder;
 pub use dictionary::Dictionary;
 pub use key::{hash_blank, hash_iri, hash_literal, hash_term};
+pub use terms::Terms;

@@ -1,0 +1,460 @@
+//! The mutable part of the dictionary: terms that came after the file was written.
+//!
+//! # Shape
+//! Two lists that only grow, one of vertices and one of literals, numbered on from where the file ends; and a
+//! hash table from terms to their places in the lists. A list is chunks of 64, 128, 256, … places, so that a
+//! term never moves and is read without a lock.
+//! # Invariants
+//! 1. One term has one number, whoever asks first; a number is never given out twice.
+//! 2. `on_new` of [`Terms::intern`] is called in the order of numbers, before anybody can see the term.
+//! 3. Once sealed ([`Terms::succeed`]) a part gives out no numbers: it passes on to its successor, so those
+//!    who hold an old version of the graph still find every term.
+//! # Cost
+//! Reading a term: two cache misses, no lock. Looking one up: a read lock, which is only ever held against it
+//! while one term is added. Memory: about 70 bytes and the text for each term.
+//! # Not here
+//! Compression: terms move into the file at the next checkpoint. Values inside ids: they have no entry.
+
+use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, with_literal_kind};
+use crate::{hash_blank, hash_iri, hash_literal};
+use hashbrown::HashTable;
+use oxrdf::TermRef;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
+
+/// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.
+const CHUNK_MIN: u64 = 64;
+/// Chunks of a list: room for more terms than a number has bits for.
+const CHUNKS: usize = 40;
+/// Longer terms are refused.
+const TEXT_BYTES_MAX: usize = 1 << 30;
+
+/// Terms that came after the file was written. See the header of this file.
+#[derive(Debug)]
+pub struct Terms {
+    vertices: List,
+    literals: List,
+    growing: RwLock<Growing>,
+}
+
+#[derive(Debug)]
+struct Growing {
+    /// Ids of all terms here, by their hashes.
+    table: HashTable<Id>,
+    /// Numbers given out so far, by list.
+    vertices: u64,
+    literals: u64,
+    /// Datatypes and language tags, each once.
+    details: HashTable<Arc<str>>,
+    bytes: u64,
+    /// Where new terms go instead, once this part is sealed.
+    next: Option<Arc<Terms>>,
+}
+
+/// A list that only grows. See the header of this file.
+struct List {
+    /// The number of its first term.
+    first: u64,
+    chunks: [OnceLock<Box<[OnceLock<Entry>]>>; CHUNKS],
+}
+
+impl std::fmt::Debug for List {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("List").field("first", &self.first).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    hash: u64,
+    kind: EntryKind,
+    text: Box<str>,
+}
+
+#[derive(Debug)]
+enum EntryKind {
+    Iri,
+    Blank,
+    String,
+    Language(Arc<str>),
+    Typed(Arc<str>),
+}
+
+impl Entry {
+    fn matches(&self, key: &Key<'_>) -> bool {
+        let kind = match (&self.kind, key.kind) {
+            (EntryKind::Iri, Kind::Iri)
+            | (EntryKind::Blank, Kind::Blank)
+            | (EntryKind::String, Kind::Literal(LiteralKind::String)) => true,
+            (EntryKind::Language(own), Kind::Literal(LiteralKind::Language(tag))) => &**own == tag,
+            (EntryKind::Typed(own), Kind::Literal(LiteralKind::Typed(iri))) => &**own == iri,
+            _ => false,
+        };
+        kind && &*self.text == key.text
+    }
+
+    fn parts(&self) -> TermParts<'_> {
+        let literal = |kind| TermParts::Literal { head: &self.text, tail: "", kind };
+        match &self.kind {
+            EntryKind::Iri => TermParts::Iri { namespace: &self.text, local: "" },
+            EntryKind::Blank => TermParts::Blank(&self.text),
+            EntryKind::String => literal(LiteralKind::String),
+            EntryKind::Language(tag) => literal(LiteralKind::Language(tag)),
+            EntryKind::Typed(iri) => literal(LiteralKind::Typed(iri)),
+        }
+    }
+}
+
+impl List {
+    fn new(first: u64) -> Self {
+        Self { first, chunks: [const { OnceLock::new() }; CHUNKS] }
+    }
+
+    /// Chunk and place in it of the term at `index`.
+    fn place(index: u64) -> (usize, usize) {
+        let shifted = index + CHUNK_MIN;
+        let chunk = shifted.ilog2() - CHUNK_MIN.ilog2();
+        let place = shifted - (CHUNK_MIN << chunk);
+        (chunk as usize, usize::try_from(place).unwrap_or(usize::MAX))
+    }
+
+    fn get(&self, number: u64) -> Option<&Entry> {
+        let (chunk, place) = Self::place(number.checked_sub(self.first)?);
+        self.chunks.get(chunk)?.get()?.get(place)?.get()
+    }
+
+    /// Puts the term with this number into its place, which is empty.
+    fn set(&self, number: u64, entry: Entry) {
+        let (chunk, place) = Self::place(number - self.first);
+        let places = self.chunks[chunk].get_or_init(|| {
+            (0..CHUNK_MIN << chunk).map(|_| OnceLock::new()).collect::<Vec<_>>().into_boxed_slice()
+        });
+        let taken = places[place].set(entry).is_err();
+        debug_assert!(!taken, "a number was given out twice");
+    }
+}
+
+impl Terms {
+    /// An empty part whose terms are numbered from these numbers on.
+    #[must_use]
+    pub fn new(first_vertex: u64, first_literal: u64) -> Self {
+        let growing = Growing {
+            table: HashTable::new(),
+            vertices: first_vertex,
+            literals: first_literal,
+            details: HashTable::new(),
+            bytes: 0,
+            next: None,
+        };
+        Self {
+            vertices: List::new(first_vertex),
+            literals: List::new(first_literal),
+            growing: RwLock::new(growing),
+        }
+    }
+
+    /// The id of `term` if it is here. Values inside ids are found too, edges and triple terms never.
+    #[must_use]
+    pub fn lookup(&self, term: TermRef<'_>) -> Option<Id> {
+        with_place(term, |place| match place {
+            Place::Inside(id) => Some(id).filter(|id| id.tag() != Tag::Edge),
+            Place::Entry(key) => self.find(&key),
+        })
+        .flatten()
+    }
+
+    fn find(&self, key: &Key<'_>) -> Option<Id> {
+        let growing = self.read();
+        match (self.find_in(&growing, key), &growing.next) {
+            (None, Some(next)) => next.find(key),
+            (found, _) => found,
+        }
+    }
+
+    fn find_in(&self, growing: &Growing, key: &Key<'_>) -> Option<Id> {
+        let matches = |id: &Id| self.entry(*id).is_some_and(|entry| entry.matches(key));
+        growing.table.find(key.hash, matches).copied()
+    }
+
+    /// The id of `term`, which is not in the file; a new one if nobody has asked before. `on_new` is told of a new
+    /// term before anybody else can see it; if it fails, the term has not been added.
+    ///
+    /// # Errors
+    /// Those of `on_new`; [`ErrorKind::Unsupported`]: a triple term; [`ErrorKind::Input`]: too long a term.
+    pub fn intern(
+        &self,
+        term: TermRef<'_>,
+        on_new: &mut dyn FnMut(Id, TermRef<'_>) -> Result<()>,
+    ) -> Result<Id> {
+        let interned = with_place(term, |place| match place {
+            Place::Inside(id) => Ok(id),
+            Place::Entry(key) => self.intern_key(&key, &mut |id| on_new(id, term)),
+        });
+        interned.unwrap_or_else(|| {
+            Err(Error::new(ErrorKind::Unsupported, "a triple term has no id of its own")
+                .with_hint("state the triple with a reifier: the reifier has an id"))
+        })
+    }
+
+    fn intern_key(&self, key: &Key<'_>, on_new: &mut dyn FnMut(Id) -> Result<()>) -> Result<Id> {
+        if let Some(id) = self.find(key) {
+            return Ok(id);
+        }
+        if key.text.len() > TEXT_BYTES_MAX {
+            return Err(Error::new(ErrorKind::Input, "a term is longer than 1 GiB"));
+        }
+        let mut growing = self.write();
+        if let Some(id) = self.find_in(&growing, key) {
+            return Ok(id);
+        }
+        if let Some(next) = growing.next.clone() {
+            drop(growing);
+            return next.intern_key(key, on_new);
+        }
+        let id = match key.kind {
+            Kind::Iri | Kind::Blank => Id::vertex(growing.vertices),
+            Kind::Literal(_) => Id::literal(growing.literals),
+        };
+        on_new(id)?;
+        let kind = match key.kind {
+            Kind::Iri => EntryKind::Iri,
+            Kind::Blank => EntryKind::Blank,
+            Kind::Literal(LiteralKind::String) => EntryKind::String,
+            Kind::Literal(LiteralKind::Language(tag)) => EntryKind::Language(growing.detail(tag)),
+            Kind::Literal(LiteralKind::Typed(iri)) => EntryKind::Typed(growing.detail(iri)),
+        };
+        self.add(&mut growing, id, Entry { hash: key.hash, kind, text: key.text.into() });
+        Ok(id)
+    }
+
+    /// Adds a term under the next number.
+    fn add(&self, growing: &mut Growing, id: Id, entry: Entry) {
+        let (hash, bytes) = (entry.hash, entry.text.len() + size_of::<OnceLock<Entry>>());
+        if id.is_vertex() {
+            self.vertices.set(id.payload(), entry);
+            growing.vertices += 1;
+        } else {
+            self.literals.set(id.payload(), entry);
+            growing.literals += 1;
+        }
+        growing.bytes += bytes as u64;
+        let hash_of = |id: &Id| self.entry(*id).map_or(0, |entry| entry.hash);
+        growing.table.insert_unique(hash, id, hash_of);
+    }
+
+    /// Seals this part: terms below these numbers are in a file now, the others and all new ones belong to
+    /// the part that is returned. This one goes on answering for all of them.
+    #[must_use]
+    pub fn succeed(&self, first_vertex: u64, first_literal: u64) -> Arc<Self> {
+        let mut growing = self.write();
+        if let Some(next) = &growing.next {
+            return Arc::clone(next);
+        }
+        let next = Self::new(first_vertex, first_literal);
+        {
+            let mut successor = next.write();
+            let vertices = (first_vertex..growing.vertices).map(Id::vertex);
+            for id in vertices.chain((first_literal..growing.literals).map(Id::literal)) {
+                let Some(entry) = self.entry(id) else { continue };
+                let kind = match &entry.kind {
+                    EntryKind::Iri => EntryKind::Iri,
+                    EntryKind::Blank => EntryKind::Blank,
+                    EntryKind::String => EntryKind::String,
+                    EntryKind::Language(tag) => EntryKind::Language(successor.detail(tag)),
+                    EntryKind::Typed(iri) => EntryKind::Typed(successor.detail(iri)),
+                };
+                let entry = Entry { hash: entry.hash, kind, text: entry.text.clone() };
+                next.add(&mut successor, id, entry);
+            }
+        }
+        let next = Arc::new(next);
+        growing.next = Some(Arc::clone(&next));
+        next
+    }
+
+    /// Calls `read` with the pieces of the term of `id`; `false`: it is not one of these.
+    pub fn read_term(&self, id: Id, read: &mut dyn FnMut(TermParts<'_>)) -> bool {
+        if let Some(entry) = self.entry(id) {
+            read(entry.parts());
+            return true;
+        }
+        let next = self.read().next.clone();
+        next.is_some_and(|next| next.read_term(id, read))
+    }
+
+    /// Whether the vertex is a blank node; `None`: it is not one of these.
+    #[must_use]
+    pub fn is_blank(&self, id: Id) -> Option<bool> {
+        let mut is_blank = None;
+        self.read_term(id, &mut |parts| is_blank = Some(matches!(parts, TermParts::Blank(_))));
+        is_blank
+    }
+
+    /// Numbers of vertices are below this.
+    #[must_use]
+    pub fn vertex_end(&self) -> u64 {
+        let growing = self.read();
+        growing.next.as_ref().map_or(growing.vertices, |next| next.vertex_end())
+    }
+
+    /// Numbers of literals are below this.
+    #[must_use]
+    pub fn literal_end(&self) -> u64 {
+        let growing = self.read();
+        growing.next.as_ref().map_or(growing.literals, |next| next.literal_end())
+    }
+
+    /// Memory of the terms, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let growing = self.read();
+        growing.bytes + growing.table.capacity() as u64 * size_of::<Id>() as u64
+    }
+
+    fn entry(&self, id: Id) -> Option<&Entry> {
+        match id.tag() {
+            Tag::Vertex => self.vertices.get(id.payload()),
+            Tag::Literal => self.literals.get(id.payload()),
+            _ => None,
+        }
+    }
+
+    /// A panic cannot leave the lists and the table in disagreement that matters: a place that is set but
+    /// not counted would be set again, to the same end. So poison is ignored.
+    fn read(&self) -> RwLockReadGuard<'_, Growing> {
+        self.growing.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Growing> {
+        self.growing.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Growing {
+    /// `detail`, shared by all terms that have it.
+    fn detail(&mut self, detail: &str) -> Arc<str> {
+        let hash = hash_iri(detail);
+        if let Some(known) = self.details.find(hash, |known| &**known == detail) {
+            return Arc::clone(known);
+        }
+        let shared: Arc<str> = detail.into();
+        self.details.insert_unique(hash, Arc::clone(&shared), |known| hash_iri(known));
+        shared
+    }
+}
+
+/// Calls `call` with where the term is; `None` for a triple term.
+fn with_place<T>(term: TermRef<'_>, call: impl FnOnce(Place<'_>) -> T) -> Option<T> {
+    Some(match term {
+        TermRef::NamedNode(iri) => call(place_iri(iri.as_str(), || hash_iri(iri.as_str()))),
+        TermRef::BlankNode(node) => call(Place::Entry(blank_key(node.as_str(), hash_blank(node.as_str())))),
+        TermRef::Literal(literal) => with_literal_kind(literal, |kind| {
+            call(place_literal(literal.value(), kind, || hash_literal(literal.value(), kind)))
+        }),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term};
+
+    fn term(number: usize) -> Term {
+        match number % 5 {
+            0 => NamedNode::new_unchecked(format!("http://example.org/{number}")).into(),
+            1 => BlankNode::new_unchecked(format!("b{number}")).into(),
+            2 => Literal::new_simple_literal(format!("a longer text {number}")).into(),
+            3 => Literal::new_language_tagged_literal_unchecked(format!("text {number}"), "en").into(),
+            _ => {
+                let datatype = NamedNodeRef::new_unchecked("http://example.org/type");
+                Literal::new_typed_literal(format!("value {number}"), datatype).into()
+            }
+        }
+    }
+
+    fn read(terms: &Terms, id: Id) -> Option<Term> {
+        let mut found = None;
+        terms.read_term(id, &mut |parts| found = Some(parts.to_term()));
+        found
+    }
+
+    #[test]
+    fn terms_come_back_and_are_numbered_densely() {
+        let terms = Terms::new(10, 20);
+        let mut told = Vec::new();
+        for round in 0..2 {
+            for number in 0..1000 {
+                let term = term(number);
+                let id = terms.intern(term.as_ref(), &mut |id, _| {
+                    told.push(id);
+                    Ok(())
+                });
+                let id = id.expect("no limit is reached");
+                assert_eq!(read(&terms, id).as_ref(), Some(&term), "round {round}");
+                assert_eq!(terms.lookup(term.as_ref()), Some(id));
+            }
+        }
+        let (vertices, literals): (Vec<Id>, Vec<Id>) = told.iter().partition(|id| id.is_vertex());
+        assert_eq!(vertices, (10..410).map(Id::vertex).collect::<Vec<_>>());
+        assert_eq!(literals, (20..620).map(Id::literal).collect::<Vec<_>>());
+        assert_eq!((terms.vertex_end(), terms.literal_end()), (410, 620));
+        assert_eq!(terms.is_blank(Id::vertex(11)), Some(true));
+        assert_eq!(terms.is_blank(Id::vertex(10)), Some(false));
+        assert_eq!(terms.is_blank(Id::vertex(9)), None);
+        assert_eq!(terms.lookup(term(1000).as_ref()), None);
+    }
+
+    #[test]
+    fn a_value_inside_an_id_has_no_entry() {
+        let terms = Terms::new(0, 0);
+        let id = terms.intern(Literal::from(5).as_ref().into(), &mut |_, _| unreachable!("not new"));
+        assert_eq!(id.expect("an integer").tag(), Tag::Integer);
+        assert_eq!(terms.literal_end(), 0);
+    }
+
+    #[test]
+    fn a_term_that_could_not_be_told_of_is_not_there() {
+        let terms = Terms::new(0, 0);
+        let failed = terms.intern(term(0).as_ref(), &mut |_, _| Err(Error::internal("no room in the log")));
+        assert!(failed.is_err());
+        assert_eq!((terms.lookup(term(0).as_ref()), terms.vertex_end()), (None, 0));
+    }
+
+    #[test]
+    fn a_sealed_part_answers_for_its_successor() {
+        let old = Terms::new(0, 0);
+        let mut intern = |terms: &Terms, number| {
+            terms.intern(term(number).as_ref(), &mut |_, _| Ok(())).expect("no limit is reached")
+        };
+        let ids: Vec<Id> = (0..50).map(|number| intern(&old, number)).collect();
+        // The first ten vertices and literals are in a file now.
+        let new = old.succeed(10, 10);
+        let later = intern(&old, 100);
+        assert_eq!(intern(&new, 100), later);
+        assert_eq!(later, Id::vertex(20));
+        assert_eq!((old.vertex_end(), new.vertex_end()), (21, 21));
+        for (number, id) in ids.into_iter().enumerate() {
+            assert_eq!(read(&old, id), Some(term(number)));
+            assert_eq!(intern(&old, number), id);
+            let expected = (id.payload() >= 10).then(|| term(number));
+            assert_eq!(read(&new, id), expected);
+        }
+        assert_eq!(read(&old, later), Some(term(100)));
+    }
+
+    #[test]
+    fn threads_agree_on_numbers() {
+        let terms = Terms::new(0, 0);
+        let ids = |_| {
+            let intern = |number| terms.intern(term(number).as_ref(), &mut |_, _| Ok(()));
+            (0..2000).map(|number| intern(number).expect("no limit is reached")).collect::<Vec<Id>>()
+        };
+        let all: Vec<Vec<Id>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || ids(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert!(all.iter().all(|ids| *ids == all[0]));
+        assert_eq!(terms.vertex_end() + terms.literal_end(), 2000);
+    }
+}
