@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn a_sealed_part_answers_for_its_successor() {
         let old = Terms::new(0, 0);
-        let mut intern = |terms: &Terms, number| {
+        let intern = |terms: &Terms, number| {
             terms.intern(term(number).as_ref(), &mut |_, _| Ok(())).expect("no limit is reached")
         };
         let ids: Vec<Id> = (0..50).map(|number| intern(&old, number)).collect();
