@@ -38,6 +38,7 @@ const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 /// The map between ids and terms, immutable. See the header of this file.
 #[derive(Debug)]
 pub struct Dictionary {
+    image: Bytes,
     body: Body,
     templates: Vec<Template>,
     vertices: Half,
@@ -102,6 +103,7 @@ impl Dictionary {
     /// Damaged, or written by a newer version.
     pub fn open(bytes: Bytes, name: &str) -> Result<Self> {
         let file_bytes = bytes.len() as u64;
+        let image = bytes.clone();
         let layout = header::read(&bytes, name)?;
         let (vertex_count, literal_count) = (layout.header.vertices, layout.header.literals);
         let body = Body::new(layout, name);
@@ -114,7 +116,7 @@ impl Dictionary {
         let (Some(vertices), Some(literals)) = (vertices, literals) else {
             return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
         };
-        Ok(Self { body, templates, vertices, literals, file_bytes })
+        Ok(Self { image, body, templates, vertices, literals, file_bytes })
     }
 
     /// A dictionary without terms.
@@ -152,6 +154,12 @@ impl Dictionary {
         let body: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
         parts.push(("header and checksums", self.file_bytes - body));
         parts
+    }
+
+    /// The bytes that it was opened from.
+    #[must_use]
+    pub fn image(&self) -> Bytes {
+        self.image.clone()
     }
 
     /// The id of `term`; `None` if it has no entry. A value that fits inside an id always has one, an

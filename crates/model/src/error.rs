@@ -28,6 +28,8 @@ pub enum ErrorKind {
     MemoryLimit,
     /// Valid, but Vervet does not do it.
     Unsupported,
+    /// The transaction collided with another one: run it again.
+    Conflict,
     /// Another process owns the directory, or it is closed.
     Unavailable,
     /// A defect of Vervet itself: please report it.

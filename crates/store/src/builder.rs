@@ -17,7 +17,7 @@ use crate::buffers::{Buffers, Gathered, PredicateBuffer};
 use crate::edges::{self, EdgeTable};
 use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
-use crate::files::{self, HashedFile, Manifest, SegmentFile};
+use crate::files::{self, HashedFile, LogPlace, Manifest, SegmentFile};
 use crate::merge::{self, Merged};
 use crate::spill::{Kind, Spill};
 use crate::statistics::{Classes, collect};
@@ -45,6 +45,8 @@ pub struct BuildOptions {
     /// Where statements wait that do not fit in memory; a directory is made below it, and removed at
     /// the end. `None`: everything waits in memory.
     pub temp_dir: Option<PathBuf>,
+    /// What the manifest says of the write-ahead log; nothing in memory.
+    pub log: Option<LogPlace>,
 }
 
 /// Where a store goes.
@@ -211,6 +213,7 @@ impl StoreBuilder {
         before: Option<&Manifest>,
     ) -> Result<Manifest> {
         let environment = self.options.environment.clone();
+        let log = self.options.log;
         let generation = before.map_or(0, |manifest| manifest.generation).saturating_add(1);
         let mut file = HashedFile::create(&environment, dir.join(files::dictionary_name(generation)))?;
         file.write(image)?;
@@ -223,7 +226,7 @@ impl StoreBuilder {
         if before.is_none() {
             files::sync_path(&environment, dir)?;
         }
-        let manifest = Manifest { generation, segments, dictionary: dictionary_record };
+        let manifest = Manifest { generation, segments, dictionary: dictionary_record, log };
         manifest.publish(&environment, dir)?;
         Ok(manifest)
     }

@@ -35,6 +35,19 @@ pub(crate) struct Manifest {
     pub(crate) generation: u64,
     pub(crate) segments: FileRecord,
     pub(crate) dictionary: FileRecord,
+    /// Where the log goes on; `None`: nobody has written one.
+    pub(crate) log: Option<LogPlace>,
+}
+
+/// Where a write-ahead log goes on behind a generation that holds everything before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogPlace {
+    /// The number that all files of the log have.
+    pub id: u64,
+    /// Position in the log, in bytes.
+    pub lsn: u64,
+    /// Number of the last commit that the generation holds.
+    pub timestamp: u64,
 }
 
 /// A file as the manifest knows it.
@@ -46,6 +59,15 @@ pub(crate) struct FileRecord {
     pub(crate) checksum: u64,
 }
 
+impl LogPlace {
+    fn parse(words: &str) -> Option<Self> {
+        let mut words = words.split(' ');
+        let id = u64::from_str_radix(words.next()?, 16).ok()?;
+        let (lsn, timestamp) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        words.next().is_none().then_some(Self { id, lsn, timestamp })
+    }
+}
+
 impl Manifest {
     fn to_text(&self) -> String {
         let line = |kind: &str, file: &FileRecord| {
@@ -54,6 +76,9 @@ impl Manifest {
         let mut text = format!("{MANIFEST_TITLE}\ngeneration {}\n", self.generation);
         text += &line("segments", &self.segments);
         text += &line("dictionary", &self.dictionary);
+        if let Some(log) = &self.log {
+            text += &format!("log {:016x} {} {}\n", log.id, log.lsn, log.timestamp);
+        }
         let checksum = xxh3_64(text.as_bytes());
         text + &format!("checksum {checksum:016x}\n")
     }
@@ -72,7 +97,12 @@ impl Manifest {
         };
         let segments = file("segments", segments_name(generation))?;
         let dictionary = file("dictionary", dictionary_name(generation))?;
-        let manifest = Self { generation, segments, dictionary };
+        let log = lines.next()?.strip_prefix("log ").map(LogPlace::parse);
+        let log = match log {
+            Some(log) => Some(log?),
+            None => None,
+        };
+        let manifest = Self { generation, segments, dictionary, log };
         // One manifest has one text, its checksum included.
         (manifest.to_text() == text).then_some(manifest)
     }

@@ -19,6 +19,7 @@
 //!     memory_bytes: 1 << 30,
 //!     environment: Environment::real(),
 //!     temp_dir: None,
+//!     log: None,
 //! });
 //! builder.add_triples(&[[alice, knows, bob]])?;
 //! let store = builder.finish(dictionary.finish()?, &Target::Memory)?;
@@ -55,6 +56,7 @@ mod toc;
 mod validate;
 
 pub use builder::{BuildOptions, StoreBuilder, Target};
+pub use files::LogPlace;
 pub use segment::BaseSegment;
 pub use statements::Statements;
 pub use store::{PartSize, Store};

@@ -11,7 +11,7 @@
 //! read timestamps; this store is what they all share.
 
 use crate::edges::EdgeTable;
-use crate::files::{self, FileRecord, Manifest};
+use crate::files::{self, FileRecord, LogPlace, Manifest};
 use crate::segment::BaseSegment;
 use crate::statistics::Classes;
 use crate::toc::{SectionPlace, Toc};
@@ -36,6 +36,7 @@ pub struct Store {
     pub(crate) edges: Option<Slot<EdgeTable>>,
     /// The files with what the manifest says about them, for validation.
     pub(crate) files: Vec<(String, FileRecord, Bytes)>,
+    log: Option<LogPlace>,
 }
 
 /// A section that is looked at when it is first asked for.
@@ -131,6 +132,7 @@ impl Store {
             Some((segments.checked_slice(offset..end)?, Some(place.checksum)))
         };
         let mut store = Self::assemble(dictionary, toc, &segments_name, section)?;
+        store.log = manifest.log;
         store.files = vec![
             (segments_name, manifest.segments.clone(), segments.clone()),
             (dictionary_name, manifest.dictionary.clone(), image),
@@ -173,13 +175,19 @@ impl Store {
             None => None,
         };
         let index = toc.predicates.iter().map(|(predicate, _)| predicate.bits()).zip(0..).collect();
-        Ok(Self { dictionary, toc, index, slots, edges, files: Vec::new() })
+        Ok(Self { dictionary, toc, index, slots, edges, files: Vec::new(), log: None })
     }
 
     /// The dictionary: to look terms up by their parts, or to add terms to a copy.
     #[must_use]
     pub fn dictionary(&self) -> &Dictionary {
         &self.dictionary
+    }
+
+    /// Where the log goes on behind this store; `None`: there is none.
+    #[must_use]
+    pub fn log_place(&self) -> Option<LogPlace> {
+        self.log
     }
 
     /// Sizes in bytes of everything that the store consists of.

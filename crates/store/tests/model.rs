@@ -28,6 +28,7 @@ fn random_graphs() {
             threads: 3,
             memory_bytes: random.below(4000),
             temp_dir: Some(dir.clone()),
+            log: None,
             ..options(&environment)
         };
         let mapped = graph.build(spilling, &Target::Directory(dir.clone()));

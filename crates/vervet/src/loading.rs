@@ -70,6 +70,7 @@ pub(crate) fn load(
             memory_bytes,
             environment: place.environment.clone(),
             temp_dir: place.directory.map(Path::to_owned),
+            log: before.log_place(),
         }),
         edges: before.edge_count(),
     };

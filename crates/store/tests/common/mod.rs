@@ -188,7 +188,13 @@ impl Graph {
 }
 
 pub fn options(environment: &Environment) -> BuildOptions {
-    BuildOptions { threads: 1, memory_bytes: 1 << 30, environment: environment.clone(), temp_dir: None }
+    BuildOptions {
+        threads: 1,
+        memory_bytes: 1 << 30,
+        environment: environment.clone(),
+        temp_dir: None,
+        log: None,
+    }
 }
 
 fn passes(filter: EntryFilter, graph: Id) -> bool {
