@@ -6,7 +6,7 @@ use oxrdf::NamedNode;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use vervet::{Format, OutputFormat};
+use vervet::{Format, OutputFormat, THREADS_MAX};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -136,6 +136,9 @@ pub(crate) struct QueryArguments {
     /// Most memory for tables of the query, such as 512M (default: 4G; 0: no cap)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
+    /// Most threads of the query, if it is a heavy one (default: all cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX as i64))]
+    pub threads: Option<u16>,
     /// Value of a variable: <iri>, vertex:3, "text", "text"@en, "1"^^<iri>, 5, 1.5, true
     #[arg(long = "param", value_name = "NAME=TERM", value_parser = parameter)]
     pub parameters: Vec<Parameter>,
@@ -333,12 +336,13 @@ mod tests {
     #[test]
     fn queries_take_a_database_or_data() -> Result<(), clap::Error> {
         let Command::Query(query) =
-            parse(&["query", "db", "ASK {}", "--timeout", "5", "--param", "n=5"])?.command
+            parse(&["query", "db", "ASK {}", "--timeout", "5", "--threads", "3", "--param", "n=5"])?.command
         else {
             panic!("not a query");
         };
         assert_eq!(query.second.as_deref(), Some("ASK {}"));
         assert_eq!(query.timeout, Some(Duration::from_secs(5)));
+        assert_eq!(query.threads, Some(3));
         assert_eq!(query.parameters[0].name, "n");
         let Command::Query(query) = parse(&["query", "ASK {}", "--data", "a.ttl", "b.ttl"])?.command else {
             panic!("not a query");
@@ -346,6 +350,7 @@ mod tests {
         assert_eq!(query.data.len(), 2);
         assert!(parse(&["query", "db", "--explain", "--profile"]).is_err());
         assert!(parse(&["query", "db", "--format", "yaml"]).is_err());
+        assert!(parse(&["query", "db", "--threads", "0"]).is_err());
         Ok(())
     }
 

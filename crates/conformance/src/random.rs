@@ -9,7 +9,8 @@ use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
 use oxrdf::{Term, vocab::xsd};
 use std::fmt::Write;
-use vervet::{Answer, Database, Format};
+use std::time::Duration;
+use vervet::{Answer, Database, Format, QueryOptions};
 
 /// Splitmix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
 struct Random(u64);
@@ -285,8 +286,14 @@ fn canonical(term: &Term) -> String {
     term.to_string()
 }
 
-fn ours(database: &Database, text: &str) -> Outcome {
-    match database.query(text) {
+/// Threads of a query, and the estimated time from which on it uses them: as by default, and so that the
+/// smallest query is cut into the smallest morsels.
+const CONFIGURATIONS: [(usize, Duration); 3] =
+    [(1, vervet::HEAVY_FROM_DEFAULT), (2, Duration::ZERO), (4, Duration::ZERO)];
+
+fn ours(database: &Database, text: &str, (threads, heavy_from): (usize, Duration)) -> Outcome {
+    let options = QueryOptions { heavy_from, ..QueryOptions::default().with_threads(threads) };
+    match database.query_with(text, &options) {
         Ok(Answer::Boolean(value)) => Outcome::Boolean(value),
         Ok(Answer::Solutions(solutions)) => {
             let mut rows = Vec::new();
@@ -348,22 +355,31 @@ pub fn case(seed: u64) -> Result<bool, String> {
         .map_err(|error| format!("the graph of seed {seed} is malformed: {error}"))?;
     let database = Database::in_memory();
     database.load_text(Format::TriG, &trig).map_err(|error| format!("seed {seed}: {error}\n{trig}"))?;
-    let (ours, theirs) = (ours(&database, &text), theirs(&store, &text));
-    let agree = match (&ours, &theirs) {
-        (Outcome::Refused(_), Outcome::Refused(_)) => return Ok(false),
+    let theirs = theirs(&store, &text);
+    let mut compared = false;
+    for configuration in CONFIGURATIONS {
+        let ours = ours(&database, &text, configuration);
+        compared |= !matches!((&ours, &theirs), (Outcome::Refused(_), Outcome::Refused(_)));
+        if !agree(&ours, &theirs, &text, limited) {
+            let options = QueryOptions::default();
+            let plan = database.explain(&text, &options).unwrap_or_else(|error| error.to_string());
+            let (threads, difference) = (configuration.0, difference(&ours, &theirs));
+            return Err(format!("seed {seed}, {threads} threads\n{trig}\n{text}\n{difference}\n{plan}"));
+        }
+    }
+    Ok(compared)
+}
+
+fn agree(ours: &Outcome, theirs: &Outcome, text: &str, limited: bool) -> bool {
+    match (ours, theirs) {
+        (Outcome::Refused(_), Outcome::Refused(_)) => true,
         (Outcome::Rows(ours), Outcome::Rows(theirs)) if limited => ours.len() == theirs.len(),
         (Outcome::Rows(ours), Outcome::Rows(theirs)) if text.contains("MIN(") || text.contains("MAX(") => {
             ours.len() == theirs.len()
                 && ours.iter().zip(theirs).all(|(ours, theirs)| same_extreme(ours, theirs))
         }
         (ours, theirs) => ours == theirs,
-    };
-    if agree {
-        return Ok(true);
     }
-    let plan =
-        database.explain(&text, &vervet::QueryOptions::default()).unwrap_or_else(|error| error.to_string());
-    Err(format!("seed {seed}\n{trig}\n{text}\n{}\n{plan}", difference(&ours, &theirs)))
 }
 
 /// Whether two rows are equal, or have as their `MIN` or `MAX` (`?r`) literals whose types have no order

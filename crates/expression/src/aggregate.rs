@@ -11,6 +11,8 @@
 //! # Not here
 //! The grouping itself.
 
+mod merge;
+
 use crate::MAX_TEXT_BYTES;
 use crate::arithmetic::{Operator, Pair, apply, promote};
 use crate::batch::CompiledExpression;

@@ -7,6 +7,7 @@
 //! # Cost
 //! 8 bytes for each cell; only columns in a step's `keep` are ever copied.
 
+use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::Id;
 
@@ -112,6 +113,24 @@ impl Batch {
         selection.clear();
         selection.extend((0_u32..).zip(factors).filter(|(_, factor)| **factor != 0).map(|(row, _)| row));
         self.select(selection, keep);
+    }
+
+    /// Becomes the rows `rows` of `source`, all columns.
+    pub(crate) fn copy_rows(&mut self, source: &Self, rows: Range<usize>) {
+        let copy = |from: &[Id], to: &mut Vec<Id>| {
+            to.clear();
+            if let Some(from) = from.get(rows.clone()) {
+                to.extend_from_slice(from);
+            }
+        };
+        for (from, to) in source.columns.iter().zip(&mut self.columns) {
+            copy(from, to);
+        }
+        self.multiplicity.clear();
+        if let Some(multiplicity) = source.multiplicity.get(rows.clone()) {
+            self.multiplicity.extend_from_slice(multiplicity);
+        }
+        self.rows = rows.len();
     }
 
     /// Size in bytes, as memory caps count it.

@@ -5,31 +5,86 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::control::Control;
-use crate::plan::Operand;
-use std::cell::Cell;
+use crate::parallel::Partial;
+use crate::plan::{Operand, Plan};
+use crate::shared::Shared;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_expression::Evaluator;
-use vervet_model::{Id, Result};
+use vervet_model::{Error, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// What a kernel needs of the running query.
+/// What kernels need of the running query. Each thread has one, with limits of its own.
 #[derive(Clone, Copy)]
-pub(crate) struct Run<'a> {
-    pub snapshot: &'a dyn Snapshot,
-    pub evaluator: &'a Evaluator<'a>,
-    pub control: &'a Control,
+pub struct Run<'a> {
+    pub(crate) snapshot: &'a dyn Snapshot,
+    pub(crate) evaluator: &'a Evaluator<'a>,
+    pub(crate) control: &'a Control<'a>,
     /// Number of variables of the plan.
-    pub variables: usize,
+    pub(crate) variables: usize,
     /// Whether to take times.
-    pub profile: bool,
+    pub(crate) profile: bool,
     /// The column that numbers solutions, behind those of the plan, if an expression needs it.
-    pub solution: Option<Variable>,
+    pub(crate) solution: Option<Variable>,
     /// The last number given to a solution.
-    pub solutions: &'a Cell<u64>,
+    pub(crate) solutions: &'a AtomicU64,
+    /// What copies of a pipeline share, if there are several.
+    pub(crate) shared: Option<&'a Shared>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// A run of `plan`. `solutions` is 0 at first and numbers solutions where an expression needs that.
+    #[must_use]
+    pub fn new(
+        plan: &Plan,
+        snapshot: &'a dyn Snapshot,
+        evaluator: &'a Evaluator<'a>,
+        control: &'a Control<'a>,
+        solutions: &'a AtomicU64,
+        profile: bool,
+    ) -> Self {
+        let solution = evaluator.solution().filter(|column| column.index() == plan.variables.len());
+        let variables = plan.variables.len() + usize::from(solution.is_some());
+        Self { snapshot, evaluator, control, variables, profile, solution, solutions, shared: None }
+    }
+
+    /// The same run on another thread, with the limits there.
+    #[must_use]
+    pub fn with_control<'b>(&self, control: &'b Control<'b>) -> Run<'b>
+    where
+        'a: 'b,
+    {
+        Run { control, ..*self }
+    }
+
+    /// The same run in one of several copies of a pipeline.
+    #[must_use]
+    pub fn with_shared<'b>(&self, shared: &'b Shared) -> Run<'b>
+    where
+        'a: 'b,
+    {
+        Run { shared: Some(shared), ..*self }
+    }
+
+    /// The limits.
+    #[must_use]
+    pub fn control(&self) -> &'a Control<'a> {
+        self.control
+    }
+
+    /// How many columns batches have.
+    #[must_use]
+    pub fn variables(&self) -> usize {
+        self.variables
+    }
+
+    /// Whether rows must be numbered one after the other, so that one thread only can run the plan.
+    #[must_use]
+    pub fn numbers_solutions(&self) -> bool {
+        self.solution.is_some()
+    }
+
     /// The columns that a step passes on: `keep`, and what numbers solutions.
     pub(crate) fn keep(&self, keep: &[Variable]) -> Keep {
         match self.solution {
@@ -54,13 +109,24 @@ pub enum Flow {
 }
 
 /// One step at work.
-pub(crate) trait Kernel<'a> {
+pub(crate) trait Kernel<'a>: Send {
     /// Takes a batch (and may ruin it) and pushes what it makes of it.
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow>;
 
     /// No more batches come: pushes what was held back.
     fn finish(&mut self, _next: &mut Chain<'_, 'a>) -> Result<()> {
         Ok(())
+    }
+
+    /// What this copy of a barrier has gathered; called in place of [`Kernel::finish`], on the thread of the
+    /// copy.
+    fn partial(&mut self, _run: &Run<'a>) -> Result<Partial<'a>> {
+        Err(Error::internal("a step that gathers nothing was asked for what it gathered"))
+    }
+
+    /// Takes over what a copy of this barrier has gathered.
+    fn merge(&mut self, _partial: Partial<'a>, _run: &Run<'a>) -> Result<()> {
+        Err(Error::internal("a step that gathers nothing was given what a copy gathered"))
     }
 
     /// Steps of pipelines inside, in the order of [`crate::plan::Pipeline::number_steps`].
@@ -94,8 +160,9 @@ pub(crate) struct Chain<'c, 'a> {
     stages: &'c mut [Stage<'a>],
     sink: &'c mut Sink<'c, 'a>,
     run: &'c Run<'a>,
-    rows: u64,
-    nanoseconds: u64,
+    /// Rows that were pushed, and the time that took.
+    pub rows: u64,
+    pub nanoseconds: u64,
 }
 
 impl<'c, 'a> Chain<'c, 'a> {
@@ -162,7 +229,7 @@ impl<'c, 'a> Chain<'c, 'a> {
     }
 }
 
-fn nanoseconds(start: Instant) -> u64 {
+pub(crate) fn nanoseconds(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -187,7 +254,7 @@ fn filled(scratch: &mut Vec<Id>, id: Id, rows: usize) -> &[Id] {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     pub batch: Batch,
-    counted_bytes: u64,
+    pub counted_bytes: u64,
 }
 
 impl Table {
@@ -196,7 +263,7 @@ impl Table {
     }
 
     /// Appends the columns in `keep`.
-    pub(crate) fn append(&mut self, batch: &Batch, keep: &Keep, control: &Control) -> Result<()> {
+    pub(crate) fn append(&mut self, batch: &Batch, keep: &Keep, control: &Control<'_>) -> Result<()> {
         for &column in &keep.columns {
             let source = &batch.columns[column];
             let target = &mut self.batch.columns[column];
@@ -215,7 +282,7 @@ impl Table {
     }
 
     /// Counts the bytes that came since the last time.
-    pub(crate) fn recount(&mut self, control: &Control) -> Result<()> {
+    pub(crate) fn recount(&mut self, control: &Control<'_>) -> Result<()> {
         // Room counts, used or not.
         let cells: usize = self.batch.columns.iter().map(Vec::capacity).sum();
         let bytes = 8 * (cells + self.batch.multiplicity.capacity()) as u64;

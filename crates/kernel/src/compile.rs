@@ -6,6 +6,7 @@ use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use crate::{
     check, distinct, expand, filter, group, intersect, join, matching, once, optional, order, scan, values,
 };
+use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};
 use vervet_expression::{Accumulators, CompiledExpression};
 use vervet_model::{Direction, Error, Result};
@@ -22,31 +23,40 @@ impl<'a> Kernel<'a> for Nothing {
 
 /// The kernels of a pipeline that starts from one row.
 pub(crate) fn stages_from_one_row<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
-    let mut stages = Vec::with_capacity(pipeline.steps.len());
-    let mut carried: &[Variable] = &[];
-    let mut grouped = None;
-    for (at, step) in pipeline.steps.iter().enumerate() {
-        let kernel = match (&step.step, grouped) {
-            (Step::Distinct { variables }, Some(group)) => grouped_distinct(variables, group, step, run),
-            _ => None,
-        };
-        stages.push(Stage::new(match kernel {
-            Some(kernel) => kernel,
-            None => once_each(step, carried, run)?,
-        }));
-        carried = &step.keep;
-        grouped = grouped_after(&step.step, at == 0, grouped).filter(|group| carried.contains(group));
-    }
-    Ok(stages)
+    stages_of(&pipeline.steps, 0..pipeline.steps.len(), true, run)
 }
 
 /// The kernels of a pipeline that starts from the rows of another.
 fn stages<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
-    let mut stages = Vec::with_capacity(pipeline.steps.len());
+    stages_of(&pipeline.steps, 0..pipeline.steps.len(), false, run)
+}
+
+/// The kernels of the steps in `range`. `from_one_row`: `steps` start from one row, and whatever one row of it
+/// makes at the first step comes to the kernels together.
+pub(crate) fn stages_of<'a>(
+    steps: &'a [PlanStep],
+    range: Range<usize>,
+    from_one_row: bool,
+    run: &Run<'a>,
+) -> Result<Vec<Stage<'a>>> {
+    let mut stages = Vec::with_capacity(range.len());
     let mut carried: &[Variable] = &[];
-    for step in &pipeline.steps {
-        stages.push(Stage::new(once_each(step, carried, run)?));
+    let mut grouped = None;
+    for (at, step) in steps.iter().enumerate().take(range.end) {
+        if at >= range.start {
+            let kernel = match (&step.step, grouped) {
+                (Step::Distinct { variables }, Some(group)) => grouped_distinct(variables, group, step, run),
+                _ => None,
+            };
+            stages.push(Stage::new(match kernel {
+                Some(kernel) => kernel,
+                None => once_each(step, carried, run)?,
+            }));
+        }
         carried = &step.keep;
+        if from_one_row {
+            grouped = grouped_after(&step.step, at == 0, grouped).filter(|group| carried.contains(group));
+        }
     }
     Ok(stages)
 }
@@ -115,7 +125,7 @@ fn grouped_distinct<'a>(
     }))
 }
 
-fn segment<'a>(access: &Access, run: &Run<'a>) -> Result<Option<(&'a dyn Segment, EntryFilter)>> {
+pub(crate) fn segment<'a>(access: &Access, run: &Run<'a>) -> Result<Option<(&'a dyn Segment, EntryFilter)>> {
     let filter = EntryFilter { graph: access.graph, parallel: access.parallel };
     Ok(run.snapshot.segment(access.predicate, access.direction)?.map(|segment| (segment, filter)))
 }
@@ -183,8 +193,8 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 return Err(Error::new(vervet_model::ErrorKind::Unsupported, message));
             }
             let mut needed = [on.as_slice(), compatible, adds].concat();
-            let right_keep = Keep::new(&needed, run.variables);
             needed.extend_from_slice(&step.keep);
+            let table = run.shared.and_then(|shared| shared.join(step));
             let kind = match kind {
                 JoinKind::Inner => join::Kind::Inner,
                 JoinKind::Minus => join::Kind::Minus,
@@ -203,10 +213,9 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 adds: adds.clone(),
                 keep,
                 pair_keep: run.keep(&needed),
-                right: stages_from_one_row(right, run)?,
-                right_keep,
-                table: None,
-                groups: Vec::new(),
+                right: if table.is_some() { Vec::new() } else { stages_from_one_row(right, run)? },
+                table,
+                step,
                 indexes: Vec::new(),
                 index_of: rustc_hash::FxHashMap::default(),
                 pairs: Vec::new(),
@@ -232,12 +241,22 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             counted_bytes: 0,
             out: out(),
         }),
-        Step::Distinct { variables } => Box::new(distinct::Distinct {
-            seen: distinct::RowTable::new(variables.clone()),
-            keep,
-            counted_bytes: 0,
-            selection: Vec::new(),
-        }),
+        Step::Distinct { variables } => match run.shared.and_then(|shared| shared.rows(step)) {
+            Some(rows) => Box::new(distinct::SharedDistinct {
+                variables,
+                rows,
+                keep,
+                order: Vec::new(),
+                cells: Vec::new(),
+                selection: Vec::new(),
+            }),
+            None => Box::new(distinct::Distinct {
+                seen: distinct::RowTable::new(variables.clone()),
+                keep,
+                counted_bytes: 0,
+                selection: Vec::new(),
+            }),
+        },
         Step::Order { keys, limit } => Box::new(order::Order {
             keys: keys
                 .iter()
@@ -250,6 +269,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             values: Vec::new(),
             out: out(),
             counted_bytes: 0,
+            runs: Vec::new(),
         }),
         Step::Slice { start, length } => {
             Box::new(order::Slice { skip: *start as u64, left: length.map(|length| length as u64), keep })

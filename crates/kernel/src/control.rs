@@ -1,8 +1,16 @@
 //! Limits of one query: cancellation, deadline, memory cap.
+//!
+//! # Shape
+//! One [`Control`] for the query, and where several threads run it, one more for each of them
+//! ([`Control::for_worker`]): it counts memory in that of the query, and rows looked at on its own, since that
+//! happens so often that threads must not share the counter.
+//! # Cost
+//! All counters are relaxed atomics: they carry no data, and nothing is ordered by them. A count of rows is a
+//! load and a store as for a plain number; a count of bytes is one read-modify-write (some 5 ns) for each table
+//! that has grown.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -22,21 +30,44 @@ const WORK_ROWS: usize = 1 << 16;
 
 /// Limits, and what counts against them. Checked once for each batch and each step, and by
 /// [`Control::work`] where rows are looked at without any going on.
-#[derive(Clone, Debug, Default)]
-pub struct Control {
+///
+/// Aligned so that the counters of two threads share no cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Control<'q> {
     limits: Limits,
-    memory_bytes: Cell<u64>,
+    /// What counts bytes, if that is another.
+    query: Option<&'q Control<'q>>,
+    /// Set once the workers of a query need not go on.
+    halted: Option<&'q AtomicBool>,
+    memory_bytes: AtomicU64,
     /// Bytes of computed terms that are part of `memory_bytes`.
-    computed_bytes: Cell<u64>,
+    computed_bytes: AtomicU64,
     /// Rows looked at since the last look at the clock.
-    work: Cell<usize>,
+    work: AtomicUsize,
 }
 
-impl Control {
+impl<'q> Control<'q> {
     /// Nothing counted yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// The same limits for one more thread; [`Control::check`] fails there too once `halted` is set.
+    #[must_use]
+    pub fn for_worker(&'q self, halted: &'q AtomicBool) -> Self {
+        Self {
+            limits: self.limits.clone(),
+            query: Some(self.counter()),
+            halted: Some(halted),
+            ..Self::default()
+        }
+    }
+
+    /// Who counts bytes.
+    fn counter(&self) -> &Control<'q> {
+        self.query.unwrap_or(self)
     }
 
     /// Whether to go on.
@@ -44,8 +75,11 @@ impl Control {
     /// # Errors
     /// [`ErrorKind::Cancelled`], [`ErrorKind::Deadline`].
     pub fn check(&self) -> Result<()> {
-        // Relaxed: the flag carries no data; being seen one batch later does no harm.
-        if self.limits.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        // Relaxed: the flags carry no data; being seen one batch later does no harm.
+        if self.halted.is_some_and(|flag| flag.load(Relaxed)) {
+            return Err(Error::new(ErrorKind::Cancelled, "another thread of the query has stopped it"));
+        }
+        if self.limits.cancelled.as_ref().is_some_and(|flag| flag.load(Relaxed)) {
             return Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"));
         }
         if let Some((deadline, timeout)) = self.limits.deadline
@@ -64,12 +98,12 @@ impl Control {
     /// As [`Control::check`].
     #[inline]
     pub fn work(&self, rows: usize) -> Result<()> {
-        let work = self.work.get().saturating_add(rows);
+        let work = self.work.load(Relaxed).saturating_add(rows);
         if work < WORK_ROWS {
-            self.work.set(work);
+            self.work.store(work, Relaxed);
             return Ok(());
         }
-        self.work.set(0);
+        self.work.store(0, Relaxed);
         self.check()
     }
 
@@ -78,8 +112,7 @@ impl Control {
     /// # Errors
     /// [`ErrorKind::MemoryLimit`].
     pub fn grow(&self, bytes: u64) -> Result<()> {
-        let total = self.memory_bytes.get().saturating_add(bytes);
-        self.memory_bytes.set(total);
+        let total = self.counter().memory_bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
         match self.limits.memory_bytes {
             Some(limit) if total > limit => {
                 let message = format!("the query needs more than its memory cap of {limit} bytes");
@@ -92,7 +125,7 @@ impl Control {
 
     /// Counts bytes that were freed.
     pub fn shrink(&self, bytes: u64) {
-        self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
+        self.counter().memory_bytes.fetch_sub(bytes, Relaxed);
     }
 
     /// Counts a table that took `counted` bytes at the last call and takes `bytes` now.
@@ -101,11 +134,15 @@ impl Control {
     /// As [`Control::grow`].
     #[inline]
     pub fn recount(&self, counted: &mut u64, bytes: u64) -> Result<()> {
-        if *counted == bytes {
-            return Ok(());
+        let before = std::mem::replace(counted, bytes);
+        match bytes.checked_sub(before) {
+            Some(0) => Ok(()),
+            Some(more) => self.grow(more),
+            None => {
+                self.shrink(before - bytes);
+                Ok(())
+            }
         }
-        self.shrink(std::mem::replace(counted, bytes));
-        self.grow(bytes)
     }
 
     /// Counts the terms that the query has made: `bytes` in all.
@@ -113,14 +150,18 @@ impl Control {
     /// # Errors
     /// As [`Control::grow`].
     pub fn count_computed(&self, bytes: u64) -> Result<()> {
-        let mut counted = self.computed_bytes.get();
-        self.computed_bytes.set(bytes);
+        let counter = self.counter();
+        if counter.computed_bytes.load(Relaxed) == bytes {
+            return Ok(());
+        }
+        // Each thread replaces what another counted, so that the sum is right in the end.
+        let mut counted = counter.computed_bytes.swap(bytes, Relaxed);
         self.recount(&mut counted, bytes)
     }
 
     /// Bytes counted now.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.memory_bytes.get()
+        self.counter().memory_bytes.load(Relaxed)
     }
 }

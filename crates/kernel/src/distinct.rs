@@ -2,9 +2,11 @@
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};
+use crate::control::Control;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 
@@ -29,18 +31,31 @@ impl RowTable {
 
     /// The number of the row, and whether it is new.
     pub(crate) fn insert(&mut self, batch: &Batch, row: usize) -> Result<(u32, bool)> {
-        let width = self.variables.len();
         self.row.clear();
         self.row.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
-        let hash_of = |cells: &[Id]| {
-            let mut hasher = FxHasher::default();
-            cells.iter().for_each(|id| hasher.write_u64(id.bits()));
-            // FxHash leaves the low bits weak for keys that differ in high bits only.
-            hasher.finish() ^ hasher.finish() >> 29
-        };
+        let hash = hash_of(&self.row);
+        self.insert_row(hash)
+    }
+
+    /// The numbers here of all rows of a table of the same variables.
+    pub(crate) fn insert_all(&mut self, other: &Self, control: &Control<'_>) -> Result<Vec<u32>> {
+        let width = self.variables.len();
+        let mut numbers = Vec::with_capacity(other.rows);
+        for row in 0..other.rows {
+            control.work(1)?;
+            self.row.clear();
+            self.row.extend_from_slice(&other.cells[row * width..][..width]);
+            let hash = hash_of(&self.row);
+            numbers.push(self.insert_row(hash)?.0);
+        }
+        Ok(numbers)
+    }
+
+    /// Inserts `self.row`, whose hash is `hash`.
+    fn insert_row(&mut self, hash: u64) -> Result<(u32, bool)> {
+        let width = self.variables.len();
         let cells = &self.cells;
         let cells_of = |number: u32| &cells[number as usize * width..][..width];
-        let hash = hash_of(&self.row);
         if let Some(&number) = self.table.find(hash, |&number| cells_of(number) == self.row) {
             return Ok((number, false));
         }
@@ -58,6 +73,13 @@ impl RowTable {
     pub(crate) fn size_bytes(&self) -> u64 {
         (8 * self.cells.capacity() + 5 * self.table.capacity()) as u64
     }
+}
+
+fn hash_of(cells: &[Id]) -> u64 {
+    let mut hasher = FxHasher::default();
+    cells.iter().for_each(|id| hasher.write_u64(id.bits()));
+    // FxHash leaves the low bits weak for keys that differ in high bits only.
+    hasher.finish() ^ hasher.finish() >> 29
 }
 
 /// Each distinct combination of some columns once, as soon as it comes.
@@ -79,6 +101,75 @@ impl<'a> Kernel<'a> for Distinct {
         let bytes = self.seen.size_bytes();
         next.run().control.grow(bytes - self.counted_bytes)?;
         self.counted_bytes = bytes;
+        batch.multiplicity.clear();
+        batch.select(&self.selection, &self.keep);
+        next.push(batch)
+    }
+}
+
+/// Distinct rows that several threads insert into.
+///
+/// # Shape
+/// Parts by hash, each with a lock, so that two threads seldom meet: a batch is sorted by part, and takes each
+/// lock once.
+pub(crate) struct SharedRows {
+    parts: Vec<Mutex<Part>>,
+}
+
+/// Parts of [`SharedRows`]. Some 16 rows of a batch fall into each: enough to pay for its lock (20 ns).
+const SHARED_PARTS: usize = 64;
+
+struct Part {
+    seen: RowTable,
+    counted_bytes: u64,
+}
+
+impl SharedRows {
+    pub(crate) fn new(variables: &[Variable]) -> Self {
+        let part = || Part { seen: RowTable::new(variables.to_vec()), counted_bytes: 0 };
+        Self { parts: (0..SHARED_PARTS).map(|_| Mutex::new(part())).collect() }
+    }
+}
+
+/// [`Distinct`] in one of several copies of a pipeline: a row goes on in the copy that saw it first.
+pub(crate) struct SharedDistinct<'a> {
+    pub variables: &'a [Variable],
+    pub rows: &'a SharedRows,
+    pub keep: Keep,
+    /// Part, row and hash.
+    pub order: Vec<(usize, u32, u64)>,
+    pub cells: Vec<Id>,
+    pub selection: Vec<u32>,
+}
+
+impl<'a> Kernel<'a> for SharedDistinct<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let control = next.run().control;
+        self.order.clear();
+        for (row, number) in (0..batch.rows).zip(0_u32..) {
+            self.cells.clear();
+            self.cells.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
+            let hash = hash_of(&self.cells);
+            // The table takes its place from the low bits and its tag from the highest ones.
+            let part = usize::try_from(hash >> 40).unwrap_or(0) % SHARED_PARTS;
+            self.order.push((part, number, hash));
+        }
+        self.order.sort_unstable();
+        self.selection.clear();
+        for rows in self.order.chunk_by(|a, b| a.0 == b.0) {
+            // A part is whole between two insertions, so a panic elsewhere does not spoil it.
+            let mut part = self.rows.parts[rows[0].0].lock().unwrap_or_else(PoisonError::into_inner);
+            let Part { seen, counted_bytes } = &mut *part;
+            for &(_, row, hash) in rows {
+                seen.row.clear();
+                seen.row.extend(self.variables.iter().map(|&variable| batch.value(variable, row as usize)));
+                if seen.insert_row(hash)?.1 {
+                    self.selection.push(row);
+                }
+            }
+            control.recount(counted_bytes, seen.size_bytes())?;
+        }
+        self.selection.sort_unstable();
         batch.multiplicity.clear();
         batch.select(&self.selection, &self.keep);
         next.push(batch)

@@ -5,8 +5,8 @@ use crate::chain::{Chain, Flow, Run, Stage};
 use crate::compile::{repeat_rows, stages_from_one_row};
 use crate::control::Control;
 use crate::once::needs_solution;
-use crate::plan::{Plan, Profile, StepProfile};
-use std::cell::Cell;
+use crate::plan::{Plan, PlanStep, Profile, StepProfile};
+use std::sync::atomic::AtomicU64;
 use vervet_algebra::Variable;
 use vervet_expression::Evaluator;
 use vervet_model::Result;
@@ -25,41 +25,64 @@ pub fn execute(
     plan: &Plan,
     snapshot: &dyn Snapshot,
     evaluator: &Evaluator<'_>,
-    control: &Control,
+    control: &Control<'_>,
     input: &mut Batch,
     profile: bool,
     sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
 ) -> Result<Profile> {
-    let solution = evaluator.solution().filter(|column| column.index() == plan.variables.len());
-    let variables = plan.variables.len() + usize::from(solution.is_some());
-    let solutions = &Cell::new(0);
-    let run = Run { snapshot, evaluator, control, variables, profile, solution, solutions };
-    input.columns.resize(variables, Vec::new());
+    let solutions = AtomicU64::new(0);
+    let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile);
+    input.columns.resize(run.variables, Vec::new());
     let mut stages = stages_from_one_row(&plan.pipeline, &run)?;
-    let keep = Keep::new(&plan.result, run.variables);
-    let mut out = Batch::new(run.variables);
-    let mut last = |batch: &mut Batch, _: &Run<'_>| {
+    let mut results = Results::new(plan, &run);
+    let mut last = |batch: &mut Batch, run: &Run<'_>| results.push(batch, run.control, sink);
+    let mut chain = Chain::new(&mut stages, &mut last, &run);
+    chain.push(input)?;
+    chain.finish()?;
+    let mut figures = Profile::default();
+    if profile {
+        figures = Profile::new(&plan.pipeline);
+        add_figures(&plan.pipeline.steps, stages.iter(), &mut figures.steps);
+    }
+    Ok(figures)
+}
+
+/// The end of a plan: rows that stand for many solutions become as many rows.
+pub struct Results {
+    keep: Keep,
+    out: Batch,
+}
+
+impl Results {
+    /// Of one run of `plan`.
+    #[must_use]
+    pub fn new(plan: &Plan, run: &Run<'_>) -> Self {
+        Self { keep: Keep::new(&plan.result, run.variables), out: Batch::new(run.variables) }
+    }
+
+    /// Hands the solutions of a batch to `sink`.
+    ///
+    /// # Errors
+    /// Those of [`Control::check`] and of `sink`.
+    pub fn push(
+        &mut self,
+        batch: &mut Batch,
+        control: &Control<'_>,
+        sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
+    ) -> Result<Flow> {
         if batch.multiplicity.is_empty() {
             return sink(batch);
         }
         let mut from = (0, 0);
         while from.0 < batch.rows {
             control.check()?;
-            repeat_rows(batch, &mut out, &keep, &mut from, BATCH_ROWS);
-            if sink(&out)? == Flow::Done {
+            repeat_rows(batch, &mut self.out, &self.keep, &mut from, BATCH_ROWS);
+            if sink(&self.out)? == Flow::Done {
                 return Ok(Flow::Done);
             }
         }
         Ok(Flow::More)
-    };
-    let mut chain = Chain::new(&mut stages, &mut last, &run);
-    chain.push(input)?;
-    chain.finish()?;
-    let mut figures = Profile::default();
-    if profile {
-        stages.iter().for_each(|stage| collect(stage, &mut figures));
     }
-    Ok(figures)
 }
 
 /// The column, behind those of the plan, that numbers solutions, if the plan calls `BNODE` with a text: for
@@ -70,14 +93,29 @@ pub fn solution_column(plan: &Plan) -> Option<Variable> {
     needs_solution(&plan.pipeline).then_some(Variable(column))
 }
 
-/// Depth first, as [`crate::plan::Pipeline::number_steps`] numbers steps.
-fn collect(stage: &Stage<'_>, figures: &mut Profile) {
-    figures.steps.push(StepProfile {
-        rows_in: stage.rows_in,
-        rows_out: stage.rows_out,
-        nanoseconds: stage.nanoseconds.saturating_sub(stage.nanoseconds_pushed),
-    });
-    for stage in stage.kernel.inner() {
-        collect(stage, figures);
+/// Adds what stages did to the figures of their steps, which are numbered as
+/// [`crate::plan::Pipeline::number_steps`] says. A step whose pipelines ran elsewhere has no stages inside.
+pub(crate) fn add_figures<'s, 'a: 's>(
+    steps: &[PlanStep],
+    mut stages: impl Iterator<Item = &'s Stage<'a>>,
+    figures: &mut [StepProfile],
+) {
+    let mut number = 0;
+    for (step, stage) in steps.iter().zip(&mut stages) {
+        figures[number].add(&StepProfile {
+            rows_in: stage.rows_in,
+            rows_out: stage.rows_out,
+            nanoseconds: stage.nanoseconds.saturating_sub(stage.nanoseconds_pushed),
+        });
+        let inner = stage.kernel.inner();
+        let mut inner = inner.as_slice();
+        let mut start = number + 1;
+        for nested in step.step.nested() {
+            let (here, rest) = inner.split_at(nested.steps.len().min(inner.len()));
+            add_figures(&nested.steps, here.iter().copied(), &mut figures[start..]);
+            start += nested.number_steps();
+            inner = rest;
+        }
+        number += step.step.number_steps();
     }
 }

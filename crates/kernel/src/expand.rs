@@ -8,6 +8,7 @@
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, operand_column};
 use crate::plan::Operand;
+use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
@@ -42,6 +43,35 @@ impl<'a> Expand<'a> {
             expansion: Expansion::default(),
             out: Batch::new(variables),
         }
+    }
+}
+
+impl<'a> Expand<'a> {
+    /// Takes from `cursor` on up to `capacity` entries of the rows of `batch`, whose keys are `keys`, and
+    /// pushes them. `None`: there are no more. Other threads wait while entries are copied, for about a
+    /// microsecond.
+    pub(crate) fn push_next(
+        &mut self,
+        batch: &Batch,
+        keys: &[Id],
+        cursor: &Mutex<Cursor>,
+        capacity: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Option<Flow>> {
+        self.expansion.capacity = capacity;
+        self.expansion.clear();
+        {
+            // A cursor is whole at any time, so a panic elsewhere does not spoil it.
+            let mut cursor = cursor.lock().unwrap_or_else(PoisonError::into_inner);
+            if cursor.row >= keys.len() {
+                return Ok(None);
+            }
+            self.segment.expand(keys, self.filter, &mut cursor, &mut self.expansion)?;
+        }
+        self.out.gather(batch, &self.expansion.rows, &self.keep);
+        std::mem::swap(&mut self.out.columns[self.neighbour.index()], &mut self.expansion.neighbours);
+        self.out.drop_all_but(&self.keep);
+        next.push(&mut self.out).map(Some)
     }
 }
 

@@ -7,9 +7,10 @@
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::distinct::RowTable;
+use crate::parallel::{Gathered, Partial};
 use vervet_algebra::Variable;
 use vervet_expression::Accumulators;
-use vervet_model::Result;
+use vervet_model::{Error, Result};
 
 pub(crate) struct Group<'a> {
     pub keys: RowTable,
@@ -48,6 +49,38 @@ impl<'a> Kernel<'a> for Group<'a> {
         }
         self.account(next.run())?;
         Ok(Flow::More)
+    }
+
+    fn partial(&mut self, run: &Run<'a>) -> Result<Partial<'a>> {
+        self.account(run)?;
+        Ok(Partial(Gathered::Groups {
+            keys: std::mem::replace(&mut self.keys, RowTable::new(Vec::new())),
+            aggregates: std::mem::take(&mut self.aggregates),
+            counted_bytes: std::mem::take(&mut self.counted_bytes),
+        }))
+    }
+
+    fn merge(&mut self, partial: Partial<'a>, run: &Run<'a>) -> Result<()> {
+        let Gathered::Groups { keys, aggregates, counted_bytes } = partial.0 else {
+            return Err(Error::internal("groups were given what another step gathered"));
+        };
+        if keys.rows == 0 {
+            run.control.shrink(counted_bytes);
+            return Ok(());
+        }
+        if self.keys.rows == 0 {
+            run.control.shrink(self.counted_bytes);
+            (self.keys, self.aggregates, self.counted_bytes) = (keys, aggregates, counted_bytes);
+            return Ok(());
+        }
+        let groups =
+            if keys.variables.is_empty() { vec![0] } else { self.keys.insert_all(&keys, run.control)? };
+        for ((_, mine), (_, theirs)) in self.aggregates.iter_mut().zip(aggregates) {
+            run.control.check()?;
+            mine.merge(theirs, &groups)?;
+        }
+        run.control.shrink(counted_bytes);
+        self.account(run)
     }
 
     fn finish(&mut self, next: &mut Chain<'_, 'a>) -> Result<()> {

@@ -106,7 +106,7 @@ impl Prefix {
         legs: &[IntersectLeg<'_>],
         order: &[usize],
         row: usize,
-        control: &Control,
+        control: &Control<'_>,
     ) -> Result<()> {
         let same = self.of.len() == order.len()
             && order.iter().zip(&self.of).all(|(&leg, &of)| of == (leg, legs[leg].keys[row]));

@@ -11,11 +11,14 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
+use crate::control::Control;
+use crate::plan::{PlanStep, Step};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
 use vervet_algebra::Variable;
 use vervet_expression::CompiledExpression;
-use vervet_model::Result;
+use vervet_model::{Error, Result};
 
 /// What the join does with pairs, with expressions compiled.
 pub(crate) enum Kind {
@@ -43,6 +46,91 @@ pub(crate) struct Index {
 
 const END: u32 = u32::MAX;
 
+/// The right side of a join, which copies of the join in several threads share.
+pub struct JoinTable {
+    on: Vec<Variable>,
+    compatible: Vec<Variable>,
+    keep: Keep,
+    table: Table,
+    /// Rows by the mask of what they bind.
+    groups: Vec<(Mask, Vec<u32>)>,
+    /// By group and mask; made when first needed.
+    indexes: Mutex<FxHashMap<(usize, Mask), Arc<Index>>>,
+}
+
+impl JoinTable {
+    /// The table of a join, without rows.
+    ///
+    /// # Errors
+    /// `step` is no join.
+    pub fn new(step: &PlanStep, run: &Run<'_>) -> Result<Self> {
+        let Step::Join { on, compatible, adds, .. } = &step.step else {
+            return Err(Error::internal("a step that is no join has no right side"));
+        };
+        let needed = [on.as_slice(), compatible, adds].concat();
+        Ok(Self {
+            on: on.clone(),
+            compatible: compatible.clone(),
+            keep: Keep::new(&needed, run.variables),
+            table: Table::new(run.variables),
+            groups: Vec::new(),
+            indexes: Mutex::default(),
+        })
+    }
+
+    /// Adds rows of the right side.
+    ///
+    /// # Errors
+    /// The memory cap.
+    pub fn append(&mut self, batch: &Batch, control: &Control<'_>) -> Result<()> {
+        self.table.append(batch, &self.keep, control)
+    }
+
+    /// No more rows come.
+    ///
+    /// # Errors
+    /// Limits.
+    pub fn finish(&mut self, control: &Control<'_>) -> Result<()> {
+        let mut groups: FxHashMap<Mask, Vec<u32>> = FxHashMap::default();
+        for row in 0..self.table.batch.rows {
+            let mask = mask(&self.compatible, &self.table.batch, row);
+            let row = u32::try_from(row).ok().filter(|row| *row != END).ok_or_else(too_many_rows)?;
+            groups.entry(mask).or_default().push(row);
+            control.work(1)?;
+        }
+        control.grow(groups.values().map(|rows| 4 * rows.capacity() as u64).sum())?;
+        self.groups = groups.into_iter().collect();
+        self.groups.sort_unstable_by_key(|group| group.0);
+        Ok(())
+    }
+
+    /// The index of a group for a mask, made if it is not there; who else needs it waits.
+    fn index(&self, group: usize, shared: Mask, control: &Control<'_>) -> Result<Arc<Index>> {
+        // An index is put in when it is whole, so a panic elsewhere does not spoil the map.
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = indexes.get(&(group, shared)) {
+            return Ok(Arc::clone(index));
+        }
+        let rows = &self.groups[group].1;
+        control.grow(4 * rows.len() as u64)?;
+        let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
+        let mut counted = 0;
+        // From the last to the first, so that each chain ascends.
+        for (at, &right) in rows.iter().enumerate().rev() {
+            let hash = hash(&self.on, &self.compatible, shared, &self.table.batch, right as usize);
+            let at = u32::try_from(at).map_err(|_| too_many_rows())?;
+            if let Some(following) = index.first.insert(hash, at) {
+                index.next[at as usize] = following;
+            }
+            control.work(1)?;
+            control.recount(&mut counted, 17 * index.first.capacity() as u64)?;
+        }
+        let index = Arc::new(index);
+        indexes.insert((group, shared), Arc::clone(&index));
+        Ok(index)
+    }
+}
+
 pub(crate) struct Join<'a> {
     pub kind: Kind,
     pub on: Vec<Variable>,
@@ -51,12 +139,11 @@ pub(crate) struct Join<'a> {
     pub keep: Keep,
     /// Columns of pairs: what the condition needs besides `keep`.
     pub pair_keep: Keep,
+    /// What makes the table, unless the table was there first.
     pub right: Vec<Stage<'a>>,
-    pub right_keep: Keep,
-    pub table: Option<Table>,
-    /// Right rows by the mask of what they bind.
-    pub groups: Vec<(Mask, Vec<u32>)>,
-    pub indexes: Vec<Index>,
+    pub table: Option<Arc<JoinTable>>,
+    pub step: &'a PlanStep,
+    pub indexes: Vec<Arc<Index>>,
     /// Positions in `indexes` by group and mask.
     pub index_of: FxHashMap<(usize, Mask), usize>,
     pub pairs: Vec<(u32, u32)>,
@@ -64,34 +151,24 @@ pub(crate) struct Join<'a> {
 }
 
 impl<'a> Join<'a> {
-    fn build(&mut self, run: &Run<'a>) -> Result<()> {
-        let mut table = Table::new(run.variables);
-        let keep = &self.right_keep;
+    fn build(&mut self, run: &Run<'a>) -> Result<Arc<JoinTable>> {
+        let mut table = JoinTable::new(self.step, run)?;
         let mut sink = |batch: &mut Batch, run: &Run<'a>| {
-            table.append(batch, keep, run.control)?;
+            table.append(batch, run.control)?;
             Ok(Flow::More)
         };
         let mut chain = Chain::new(&mut self.right, &mut sink, run);
         chain.push(&mut Batch::unit(run.variables))?;
         chain.finish()?;
-        let mut groups: FxHashMap<Mask, Vec<u32>> = FxHashMap::default();
-        for row in 0..table.batch.rows {
-            let mask = mask(&self.compatible, &table.batch, row);
-            let row = u32::try_from(row).ok().filter(|row| *row != END).ok_or_else(too_many_rows)?;
-            groups.entry(mask).or_default().push(row);
-            run.control.work(1)?;
-        }
-        run.control.grow(groups.values().map(|rows| 4 * rows.capacity() as u64).sum())?;
-        self.groups = groups.into_iter().collect();
-        self.groups.sort_unstable_by_key(|group| group.0);
-        self.table = Some(table);
-        Ok(())
+        table.finish(run.control)?;
+        Ok(Arc::new(table))
     }
 
     /// Calls `visit` with each right row that is compatible with a left row, and, where `must_share`, shares
     /// a bound variable with it; stops when `visit` says so.
     fn probe(
         &mut self,
+        table: &JoinTable,
         batch: &Batch,
         row: usize,
         run: &Run<'a>,
@@ -99,22 +176,21 @@ impl<'a> Join<'a> {
         visit: &mut dyn FnMut(&mut Self, u32) -> Result<bool>,
     ) -> Result<()> {
         let left_mask = mask(&self.compatible, batch, row);
-        for group in 0..self.groups.len() {
-            let shared = left_mask & self.groups[group].0;
+        for group in 0..table.groups.len() {
+            let shared = left_mask & table.groups[group].0;
             if must_share && self.on.is_empty() && shared == 0 {
                 continue;
             }
-            let index = self.index(group, shared, run)?;
+            let index = self.index(table, group, shared, run)?;
             let hash = hash(&self.on, &self.compatible, shared, batch, row);
             let mut at = self.indexes[index].first.get(&hash).copied().unwrap_or(END);
             // Positions, not references: `visit` needs `self`.
             while at != END {
-                let right = self.groups[group].1[at as usize];
+                let right = table.groups[group].1[at as usize];
                 at = self.indexes[index].next[at as usize];
                 run.control.work(1)?;
-                let table = &self.table.as_ref().expect("built before the first probe").batch;
                 let equal = |variable: &Variable| {
-                    batch.value(*variable, row) == table.value(*variable, right as usize)
+                    batch.value(*variable, row) == table.table.batch.value(*variable, right as usize)
                 };
                 let agrees = self.on.iter().all(equal)
                     && (0..self.compatible.len())
@@ -128,36 +204,26 @@ impl<'a> Join<'a> {
         Ok(())
     }
 
-    /// The position of the index of a group for a mask, made if it is not there.
-    fn index(&mut self, group: usize, shared: Mask, run: &Run<'a>) -> Result<usize> {
+    /// The position of the index of a group for a mask.
+    fn index(&mut self, right: &JoinTable, group: usize, shared: Mask, run: &Run<'a>) -> Result<usize> {
         if let Some(&position) = self.index_of.get(&(group, shared)) {
             return Ok(position);
         }
-        let table = &self.table.as_ref().expect("built before the first probe").batch;
-        let rows = &self.groups[group].1;
-        run.control.grow(4 * rows.len() as u64)?;
-        let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
-        let mut counted = 0;
-        // From the last to the first, so that each chain ascends.
-        for (at, &right) in rows.iter().enumerate().rev() {
-            let hash = hash(&self.on, &self.compatible, shared, table, right as usize);
-            let at = u32::try_from(at).map_err(|_| too_many_rows())?;
-            if let Some(following) = index.first.insert(hash, at) {
-                index.next[at as usize] = following;
-            }
-            run.control.work(1)?;
-            run.control.recount(&mut counted, 17 * index.first.capacity() as u64)?;
-        }
-        self.indexes.push(index);
+        self.indexes.push(right.index(group, shared, run.control)?);
         self.index_of.insert((group, shared), self.indexes.len() - 1);
         Ok(self.indexes.len() - 1)
     }
 
     /// Makes joined rows of `pairs` in `out`, applies the condition, and marks left rows that matched.
-    fn join_pairs(&mut self, batch: &Batch, run: &Run<'a>, matched: &mut [bool]) -> Result<()> {
+    fn join_pairs(
+        &mut self,
+        table: &Batch,
+        batch: &Batch,
+        run: &Run<'a>,
+        matched: &mut [bool],
+    ) -> Result<()> {
         let rows: Vec<u32> = self.pairs.iter().map(|pair| pair.0).collect();
         self.out.gather(batch, &rows, &self.pair_keep);
-        let table = &self.table.as_ref().expect("built before the first probe").batch;
         for &variable in self.adds.iter().chain(&self.compatible) {
             let values = self.pairs.iter().map(|&(left, right)| {
                 let value = batch.value(variable, left as usize);
@@ -186,19 +252,19 @@ impl<'a> Join<'a> {
         Ok(())
     }
 
-    fn push_pairs(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn push_pairs(&mut self, table: &JoinTable, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let run = *next.run();
         let mut matched = vec![false; batch.rows];
         let mut flow = Flow::More;
         self.pairs.clear();
         for row in 0..batch.rows {
             let left = u32::try_from(row).unwrap_or(u32::MAX);
-            self.probe(batch, row, &run, false, &mut |join, right| {
+            self.probe(table, batch, row, &run, false, &mut |join, right| {
                 join.pairs.push((left, right));
                 if join.pairs.len() < BATCH_ROWS {
                     return Ok(true);
                 }
-                join.join_pairs(batch, &run, &mut matched)?;
+                join.join_pairs(&table.table.batch, batch, &run, &mut matched)?;
                 flow = next.push(&mut join.out)?;
                 Ok(flow == Flow::More)
             })?;
@@ -206,7 +272,7 @@ impl<'a> Join<'a> {
                 return Ok(flow);
             }
         }
-        self.join_pairs(batch, &run, &mut matched)?;
+        self.join_pairs(&table.table.batch, batch, &run, &mut matched)?;
         if next.push(&mut self.out)? == Flow::Done {
             return Ok(Flow::Done);
         }
@@ -219,7 +285,12 @@ impl<'a> Join<'a> {
         Ok(Flow::More)
     }
 
-    fn push_existence(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn push_existence(
+        &mut self,
+        table: &JoinTable,
+        batch: &mut Batch,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
         let run = *next.run();
         let (must_share, keep_found) = match self.kind {
             Kind::Minus => (true, false),
@@ -229,7 +300,7 @@ impl<'a> Join<'a> {
         let mut selection = Vec::new();
         for row in 0..batch.rows {
             let mut found = false;
-            self.probe(batch, row, &run, must_share, &mut |_, _| {
+            self.probe(table, batch, row, &run, must_share, &mut |_, _| {
                 found = true;
                 Ok(false)
             })?;
@@ -244,12 +315,16 @@ impl<'a> Join<'a> {
 
 impl<'a> Kernel<'a> for Join<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        if self.table.is_none() {
-            self.build(next.run())?;
-        }
+        let table = match &self.table {
+            Some(table) => Arc::clone(table),
+            None => {
+                let table = self.build(next.run())?;
+                Arc::clone(self.table.insert(table))
+            }
+        };
         match self.kind {
-            Kind::Inner | Kind::Left(_) => self.push_pairs(batch, next),
-            Kind::Minus | Kind::Semi | Kind::Anti => self.push_existence(batch, next),
+            Kind::Inner | Kind::Left(_) => self.push_pairs(&table, batch, next),
+            Kind::Minus | Kind::Semi | Kind::Anti => self.push_existence(&table, batch, next),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`plan`] says what can be run; [`execute()`] runs it. One kernel, one file. A kernel owns no thread, no
 //! socket and no file; it reads the graph through [`vervet_snapshot`] and pushes batches into the rest of
-//! its pipeline.
+//! its pipeline. [`parallel`] has the pieces with which a driver runs one plan on many threads.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -10,6 +10,7 @@ mod chain;
 mod check;
 mod compile;
 mod control;
+mod cut;
 mod distinct;
 mod execute;
 mod expand;
@@ -21,11 +22,16 @@ mod matching;
 mod once;
 mod optional;
 mod order;
+pub mod parallel;
 pub mod plan;
 mod scan;
+mod shared;
 mod values;
 
 pub use batch::{BATCH_ROWS, Batch};
-pub use chain::Flow;
+pub use chain::{Flow, Run};
 pub use control::{Control, Limits};
-pub use execute::{execute, solution_column};
+pub use cut::Cut;
+pub use execute::{Results, execute, solution_column};
+pub use join::JoinTable;
+pub use shared::Shared;

@@ -7,9 +7,11 @@
 //! number.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Stage};
+use crate::chain::{Chain, Flow, Kernel, Run, Stage};
 use crate::compile::repeat_rows;
+use crate::parallel::Partial;
 use crate::plan::{JoinKind, Pipeline, Step};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use vervet_algebra::{Expression, Function, Variable};
 use vervet_model::{Id, Result};
 
@@ -43,19 +45,27 @@ impl<'a> Kernel<'a> for Once<'a> {
         self.kernel.finish(next)
     }
 
+    fn partial(&mut self, run: &Run<'a>) -> Result<Partial<'a>> {
+        self.kernel.partial(run)
+    }
+
+    fn merge(&mut self, partial: Partial<'a>, run: &Run<'a>) -> Result<()> {
+        self.kernel.merge(partial, run)
+    }
+
     fn inner(&self) -> Vec<&Stage<'a>> {
         self.kernel.inner()
     }
 }
 
 /// Numbers the rows that have no number yet.
-fn number(batch: &mut Batch, solution: Option<Variable>, last: &std::cell::Cell<u64>) {
+fn number(batch: &mut Batch, solution: Option<Variable>, last: &AtomicU64) {
     let Some(solution) = solution else { return };
     let column = &mut batch.columns[solution.index()];
     column.resize(batch.rows, Id::UNBOUND);
     for id in column.iter_mut().filter(|id| !id.is_bound()) {
-        last.set(last.get() + 1);
-        *id = Id::vertex(last.get());
+        // One thread numbers: see `Run::numbers_solutions`.
+        *id = Id::vertex(last.fetch_add(1, Relaxed) + 1);
     }
 }
 

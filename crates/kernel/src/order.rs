@@ -3,6 +3,7 @@
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Table};
 use crate::control::Control;
+use crate::parallel::{Gathered, Partial};
 use std::cmp::Ordering;
 use vervet_expression::{CompiledExpression, SortKey};
 use vervet_model::{Error, ErrorKind, Id, Result};
@@ -25,44 +26,63 @@ pub(crate) struct Order {
     pub values: Vec<Id>,
     pub out: Batch,
     pub counted_bytes: u64,
+    /// Rows that copies of this step have sorted: positions in `table`. Empty: nothing is sorted yet.
+    pub runs: Vec<Vec<u32>>,
 }
 
 impl Order {
     /// Positions of the rows in `table`, sorted. Stable: equal rows keep their order.
     ///
     /// Runs are sorted and then merged two by two, so that limits are seen to in between.
-    fn sorted_rows(&self, control: &Control) -> Result<Vec<u32>> {
-        let mut rows: Vec<u32> = (0_u32..).take(self.table.batch.rows).collect();
-        for run in rows.chunks_mut(RUN_ROWS) {
-            control.check()?;
-            run.sort_by(|&a, &b| self.compare(a, b));
-        }
-        if rows.len() <= RUN_ROWS {
-            return Ok(rows);
-        }
-        let mut merged: Vec<u32> = Vec::with_capacity(rows.len());
-        let mut run = RUN_ROWS;
-        while run < rows.len() {
-            merged.clear();
-            for pair in rows.chunks(2 * run) {
-                let (mut left, mut right) = pair.split_at(run.min(pair.len()));
-                while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
-                    control.work(1)?;
-                    if self.compare(*b, *a) == Ordering::Less {
-                        merged.push(*b);
-                        right = right_rest;
-                    } else {
-                        merged.push(*a);
-                        left = left_rest;
-                    }
-                }
-                merged.extend_from_slice(left);
-                merged.extend_from_slice(right);
+    fn sorted_rows(&mut self, control: &Control<'_>) -> Result<Vec<u32>> {
+        let mut runs = std::mem::take(&mut self.runs);
+        if runs.is_empty() {
+            let rows: Vec<u32> = (0_u32..).take(self.table.batch.rows).collect();
+            for rows in rows.chunks(RUN_ROWS) {
+                control.check()?;
+                let mut run = rows.to_vec();
+                run.sort_by(|&a, &b| self.compare(a, b));
+                runs.push(run);
             }
-            std::mem::swap(&mut rows, &mut merged);
-            run *= 2;
         }
-        Ok(rows)
+        while runs.len() > 1 {
+            let mut merged = Vec::with_capacity(runs.len().div_ceil(2));
+            let mut pairs = runs.into_iter();
+            while let Some(left) = pairs.next() {
+                merged.push(match pairs.next() {
+                    Some(right) => self.merge_runs(&left, &right, control)?,
+                    None => left,
+                });
+            }
+            runs = merged;
+        }
+        Ok(runs.pop().unwrap_or_default())
+    }
+
+    fn merge_runs(&self, left: &[u32], right: &[u32], control: &Control<'_>) -> Result<Vec<u32>> {
+        let mut merged: Vec<u32> = Vec::with_capacity(left.len() + right.len());
+        let (mut left, mut right) = (left, right);
+        while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
+            control.work(1)?;
+            if self.compare(*b, *a) == Ordering::Less {
+                merged.push(*b);
+                right = right_rest;
+            } else {
+                merged.push(*a);
+                left = left_rest;
+            }
+        }
+        merged.extend_from_slice(left);
+        merged.extend_from_slice(right);
+        Ok(merged)
+    }
+
+    fn check_rows(&self) -> Result<()> {
+        if u32::try_from(self.table.batch.rows).is_err() {
+            let message = "more than 4,294,967,295 rows to sort";
+            return Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("ask for less (LIMIT)"));
+        }
+        Ok(())
     }
 
     fn compare(&self, a: u32, b: u32) -> Ordering {
@@ -114,16 +134,52 @@ impl<'a> Kernel<'a> for Order {
         run.count_computed()?;
         run.control.recount(&mut self.counted_bytes, bytes)?;
         self.table.append(batch, &self.keep, run.control)?;
-        if u32::try_from(self.table.batch.rows).is_err() {
-            let message = "more than 4,294,967,295 rows to sort";
-            return Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("ask for less (LIMIT)"));
-        }
+        self.check_rows()?;
         if let Some(limit) = self.limit
             && self.table.batch.rows > limit.saturating_mul(2).saturating_add(BATCH_ROWS)
         {
             self.prune(limit, run)?;
         }
         Ok(Flow::More)
+    }
+
+    fn partial(&mut self, run: &Run<'a>) -> Result<Partial<'a>> {
+        let mut rows = self.sorted_rows(run.control)?;
+        if let Some(limit) = self.limit {
+            rows.truncate(limit);
+        }
+        Ok(Partial(Gathered::Sorted {
+            table: std::mem::replace(&mut self.table, Table::new(run.variables)),
+            sort_keys: std::mem::take(&mut self.sort_keys),
+            rows,
+            counted_bytes: std::mem::take(&mut self.counted_bytes),
+        }))
+    }
+
+    fn merge(&mut self, partial: Partial<'a>, run: &Run<'a>) -> Result<()> {
+        let Gathered::Sorted { table, sort_keys, mut rows, counted_bytes } = partial.0 else {
+            return Err(Error::internal("a sort was given what another step gathered"));
+        };
+        if self.table.batch.rows == 0 {
+            run.control.shrink(self.table.counted_bytes + self.counted_bytes);
+            (self.table, self.sort_keys, self.counted_bytes) = (table, sort_keys, counted_bytes);
+        } else {
+            let first = self.table.batch.rows;
+            self.table.append(&table.batch, &self.keep, run.control)?;
+            self.check_rows()?;
+            let first = u32::try_from(first).unwrap_or(u32::MAX);
+            rows.iter_mut().for_each(|row| *row += first);
+            for (mine, theirs) in self.sort_keys.iter_mut().zip(sort_keys) {
+                mine.extend(theirs);
+            }
+            // The keys have moved, and what they take with them.
+            self.counted_bytes += counted_bytes;
+            run.control.shrink(table.counted_bytes);
+        }
+        if !rows.is_empty() {
+            self.runs.push(rows);
+        }
+        Ok(())
     }
 
     fn finish(&mut self, next: &mut Chain<'_, 'a>) -> Result<()> {

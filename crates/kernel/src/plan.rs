@@ -11,7 +11,7 @@
 //! many equal solutions: rows have a *multiplicity* (Gremlin's bulk). Steps whose `neighbour` is `None`
 //! multiply it instead of listing neighbours; that is how counts avoid enumeration.
 //! # Not here
-//! Threads, devices, placement.
+//! Threads, devices, placement: see [`crate::parallel`] for how a driver cuts a plan.
 
 use oxrdf::Term;
 use vervet_algebra::{Aggregate, Expression, OrderKey, Variable};
@@ -240,6 +240,8 @@ pub struct Plan {
     /// (those of `VALUES`): the id of `computed[i]` is `Id::new(Tag::Computed, i)`. Whoever runs the plan
     /// starts its computed terms with these, in this order.
     pub computed: Vec<Term>,
+    /// Estimated cost, in ns of one thread.
+    pub cost: f64,
 }
 
 impl Step {
@@ -280,8 +282,18 @@ pub struct StepProfile {
     pub rows_in: u64,
     /// Rows that went out.
     pub rows_out: u64,
-    /// Time spent in this step and in the pipelines inside it.
+    /// Time spent in this step and in the pipelines inside it; where several threads ran it, the sum of
+    /// their times.
     pub nanoseconds: u64,
+}
+
+impl StepProfile {
+    /// Adds what another copy of the step did.
+    pub fn add(&mut self, other: &Self) {
+        self.rows_in += other.rows_in;
+        self.rows_out += other.rows_out;
+        self.nanoseconds += other.nanoseconds;
+    }
 }
 
 /// What one run of a plan did.

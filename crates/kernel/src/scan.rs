@@ -6,6 +6,7 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};
+use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::Result;
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
@@ -64,6 +65,26 @@ impl<'a> Scan<'a> {
         self.out.rows = rows;
     }
 
+    /// Pushes, for one row, the entries of the keys at these positions.
+    pub(crate) fn push_range(
+        &mut self,
+        batch: &Batch,
+        row: usize,
+        positions: Range<u64>,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut position = positions.start;
+        while position < positions.end {
+            let limit = usize::try_from(positions.end - position).unwrap_or(BATCH_ROWS).min(BATCH_ROWS);
+            self.keys.columns[0].clear();
+            position = self.segment.keys(position, limit, &mut self.keys.columns[0])?;
+            if self.push_keys(batch, row, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
     fn push_keys(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let keys = &self.keys.columns[0];
         let Some(neighbour) = self.neighbour else {
@@ -97,13 +118,8 @@ impl<'a> Scan<'a> {
 impl<'a> Kernel<'a> for Scan<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         for row in 0..batch.rows {
-            let mut position = 0;
-            while position < self.segment.statistics().keys {
-                self.keys.columns[0].clear();
-                position = self.segment.keys(position, BATCH_ROWS, &mut self.keys.columns[0])?;
-                if self.push_keys(batch, row, next)? == Flow::Done {
-                    return Ok(Flow::Done);
-                }
+            if self.push_range(batch, row, 0..self.segment.statistics().keys, next)? == Flow::Done {
+                return Ok(Flow::Done);
             }
         }
         Ok(Flow::More)

@@ -111,6 +111,7 @@ impl Sample {
             result: result.to_vec(),
             parameters: Vec::new(),
             computed: Vec::new(),
+            cost: 0.0,
         };
         let computed = ComputedTerms::new();
         let evaluator = Evaluator::new(&self.snapshot, &computed, DateTime::MIN, 0);
@@ -360,7 +361,7 @@ fn table(variable: Variable, count: i64) -> Step {
     Step::Values { variables: vec![variable], rows: (0..count).map(row).collect() }
 }
 
-fn late() -> Control {
+fn late() -> Control<'static> {
     let past = std::time::Instant::now();
     Control::new(Limits { deadline: Some((past, std::time::Duration::ZERO)), ..Limits::default() })
 }
@@ -466,6 +467,7 @@ fn sorts_of_many_runs_are_stable() {
             result: vec![A],
             parameters: Vec::new(),
             computed: Vec::new(),
+            cost: 0.0,
         };
         let computed = ComputedTerms::new();
         let evaluator = Evaluator::new(&sample.snapshot, &computed, DateTime::MIN, 0);
@@ -508,6 +510,7 @@ fn solutions_in_one_row_are_told_apart_where_it_matters() {
             result: vec![C, D],
             parameters: Vec::new(),
             computed: Vec::new(),
+            cost: 0.0,
         };
         let computed = ComputedTerms::new();
         let evaluator = Evaluator::new(&sample.snapshot, &computed, DateTime::MIN, 0)

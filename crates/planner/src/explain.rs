@@ -18,7 +18,22 @@ const TEXT_MAX: usize = 60;
 /// The plan as a tree with estimated rows.
 #[must_use]
 pub fn explain(plan: &Plan, snapshot: &dyn Snapshot, prefixes: &[Prefix<'_>]) -> String {
-    Writer { plan, snapshot, prefixes }.write(None)
+    Writer { plan, snapshot, prefixes, threads: &[] }.write(None)
+}
+
+/// [`explain`] with how many threads run each step, by its number ([`Pipeline::number_steps`]), if any step has
+/// more than one; and with real rows and time if there is a profile: the time of a step is then the sum of all
+/// threads.
+#[must_use]
+pub fn explain_threads(
+    plan: &Plan,
+    threads: &[usize],
+    profile: Option<&Profile>,
+    snapshot: &dyn Snapshot,
+    prefixes: &[Prefix<'_>],
+) -> String {
+    let threads = if threads.iter().any(|&threads| threads > 1) { threads } else { &[] };
+    Writer { plan, snapshot, prefixes, threads }.write(profile)
 }
 
 /// The plan as a tree with estimated and real rows, and time. The time of a step that has pipelines inside it
@@ -30,13 +45,15 @@ pub fn explain_profile(
     snapshot: &dyn Snapshot,
     prefixes: &[Prefix<'_>],
 ) -> String {
-    Writer { plan, snapshot, prefixes }.write(Some(profile))
+    Writer { plan, snapshot, prefixes, threads: &[] }.write(Some(profile))
 }
 
 struct Writer<'a> {
     plan: &'a Plan,
     snapshot: &'a dyn Snapshot,
     prefixes: &'a [Prefix<'a>],
+    /// By number of the step; empty: one each.
+    threads: &'a [usize],
 }
 
 /// A line of the tree and the columns beside it.
@@ -50,6 +67,9 @@ impl Writer<'_> {
         let mut header = vec!["est. rows".to_owned()];
         if profile.is_some() {
             header.extend(["rows".to_owned(), "time".to_owned()]);
+        }
+        if !self.threads.is_empty() {
+            header.push("threads".to_owned());
         }
         let names: Vec<_> = self.plan.result.iter().map(|variable| self.name(*variable)).collect();
         let title =
@@ -101,6 +121,9 @@ impl Writer<'_> {
             if let Some(profile) = profile {
                 let of_step = profile.steps.get(*number).copied().unwrap_or_default();
                 cells.extend([grouped(of_step.rows_out), time(of_step.nanoseconds)]);
+            }
+            if let Some(threads) = self.threads.get(*number) {
+                cells.push(threads.to_string());
             }
             *number += 1;
             lines.push(Line { text: format!("{indent}{branch}{}", self.step(&step.step)), cells });

@@ -34,7 +34,7 @@ mod search;
 mod set;
 mod validate;
 
-pub use explain::{Prefix, explain, explain_profile};
+pub use explain::{Prefix, explain, explain_profile, explain_threads};
 pub use validate::validate;
 
 use crate::filter::Conjunct;
@@ -95,6 +95,7 @@ pub fn plan(query: &Query, snapshot: &dyn Snapshot, options: &PlanOptions) -> Re
         let rows = flow.rows.min(1.0);
         flow.push(Step::Slice { start: 0, length: Some(1) }, rows);
     }
+    let cost = flow.cost;
     let mut pipeline = Pipeline { steps: flow.steps };
     finish::finish(&mut pipeline, &parameters, &needed);
     check_parameters(&pipeline, &parameters, query)?;
@@ -104,6 +105,7 @@ pub fn plan(query: &Query, snapshot: &dyn Snapshot, options: &PlanOptions) -> Re
         result,
         parameters: query.parameters.clone(),
         computed: planner.computed,
+        cost,
     })
 }
 

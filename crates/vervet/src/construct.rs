@@ -132,7 +132,7 @@ pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<
 struct Wanted<'a> {
     list: Vec<Id>,
     seen: FxHashSet<Id>,
-    control: &'a Control,
+    control: &'a Control<'a>,
 }
 
 impl Wanted<'_> {
@@ -147,7 +147,11 @@ impl Wanted<'_> {
 
 /// Position of the subject, predicate and object of all statements about `subjects`, each once and
 /// subject by subject.
-fn statements_of(snapshot: &dyn Snapshot, subjects: &[Id], control: &Control) -> Result<Vec<(u32, Id, Id)>> {
+fn statements_of(
+    snapshot: &dyn Snapshot,
+    subjects: &[Id],
+    control: &Control<'_>,
+) -> Result<Vec<(u32, Id, Id)>> {
     let filter = EntryFilter { graph: GraphFilter::Any, parallel: false };
     let mut statements = Vec::new();
     let mut expansion = Expansion::new(CHUNK);

@@ -5,6 +5,7 @@ use crate::prepared::{PlanCache, Prepared};
 use crate::{Answer, Solutions, loading};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use vervet_driver_local::LocalDriver;
 use vervet_env::Environment;
 use vervet_graph::Graph;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
@@ -32,6 +33,8 @@ struct Inner {
     /// Held while a load runs.
     loading: Mutex<()>,
     plans: Mutex<PlanCache>,
+    /// Owns the threads that help with heavy queries; they end with the database.
+    driver: LocalDriver,
 }
 
 /// A version of the graph.
@@ -129,7 +132,16 @@ impl Database {
     fn new(environment: Environment, directory: Option<PathBuf>, store: Store) -> Self {
         let current = RwLock::new(Arc::new(Version { number: 0, store }));
         let (loading, plans) = (Mutex::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { environment, directory, current, loading, plans }) }
+        Self {
+            inner: Arc::new(Inner {
+                environment,
+                directory,
+                current,
+                loading,
+                plans,
+                driver: LocalDriver::default(),
+            }),
+        }
     }
 
     /// Loads a file; format and compression are told by its name.
@@ -264,7 +276,7 @@ impl Database {
     /// # Errors
     /// As [`Database::query`].
     pub fn explain(&self, text: &str, options: &QueryOptions) -> Result<String> {
-        self.prepare_with(text, options)?.explain()
+        self.prepare_with(text, options)?.explain_with(options)
     }
 
     /// The graph as it is now.
@@ -304,6 +316,10 @@ impl Database {
 
     pub(crate) fn version(&self) -> Arc<Version> {
         Arc::clone(&self.inner.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn driver(&self) -> &LocalDriver {
+        &self.inner.driver
     }
 
     pub(crate) fn environment(&self) -> &Environment {

@@ -32,7 +32,7 @@ impl Execution<'_> {
     }
 
     /// The limits of this run, starting now.
-    pub(crate) fn control(&self) -> Control {
+    pub(crate) fn control(&self) -> Control<'static> {
         Control::new(Limits {
             cancelled: self.options.cancel.as_ref().map(crate::CancelToken::flag),
             deadline: (self.options.timeout)
@@ -44,7 +44,7 @@ impl Execution<'_> {
     /// [`Execution::run`] under limits that the caller keeps counting with.
     pub(crate) fn run_under(
         &self,
-        control: &Control,
+        control: &Control<'_>,
         sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
     ) -> Result<(ComputedTerms, Profile)> {
         let computed = match self.options.memory_limit_bytes {
@@ -71,11 +71,12 @@ impl Execution<'_> {
         for (&variable, term) in self.plan.parameters.iter().zip(parameter_values(self.plan, self.options)?) {
             input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
         }
-        let profile = vervet_kernel::execute(
+        let profile = self.database.driver().execute(
             self.plan,
             store,
             &evaluator,
             control,
+            self.options.parallelism(),
             &mut input,
             self.options.profile,
             &mut |batch| sink(&evaluator, batch),
@@ -86,8 +87,18 @@ impl Execution<'_> {
 
     /// The plan with what its steps did, for people.
     pub(crate) fn explain_profile(&self, profile: &Profile) -> String {
-        let prefixes = crate::prepared::prefixes();
-        vervet_planner::explain_profile(self.plan, profile, &self.version.store, &prefixes)
+        self.explain(Some(profile))
+    }
+
+    /// The plan, with what its steps did if it ran, for people.
+    pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
+        let (driver, parallelism) = (self.database.driver(), self.options.parallelism());
+        let threads = driver.threads(self.plan, parallelism);
+        let copies = driver.steps_in_copies(self.plan, parallelism);
+        let threads: Vec<usize> =
+            copies.into_iter().map(|in_copies| if in_copies { threads } else { 1 }).collect();
+        let (store, prefixes) = (&self.version.store, crate::prepared::prefixes());
+        vervet_planner::explain_threads(self.plan, &threads, profile, store, &prefixes)
     }
 
     fn now(&self) -> DateTime {

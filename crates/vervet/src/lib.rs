@@ -63,7 +63,10 @@ struct Readme;
 
 pub use answer::{Answer, Row, Solutions};
 pub use database::{Database, GraphSnapshot, Part};
-pub use options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT, QueryOptions};
+pub use options::{
+    CancelToken, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT, QueryOptions,
+    THREADS_MAX,
+};
 pub use prepared::Prepared;
 pub use writing::{OutputFormat, Written};
 

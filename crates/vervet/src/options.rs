@@ -4,6 +4,8 @@ use oxrdf::Term;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use vervet_driver_local::Parallelism;
+pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
 
 /// How long a query may run if nobody says otherwise. Long enough for any analysis, and not for ever.
 pub const QUERY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(3600);
@@ -51,6 +53,12 @@ pub struct QueryOptions {
     pub prefixes: Vec<(String, String)>,
     /// Whether to measure every step, for [`crate::Solutions::profile`].
     pub profile: bool,
+    /// The most threads that run the query, this one included, if it is heavy; `None`: as many as the process
+    /// may use at once. Light queries run on this thread alone.
+    pub threads: Option<usize>,
+    /// The estimated time of one thread from which on a query is heavy. Zero runs whatever can be run so on
+    /// many threads: for tests.
+    pub heavy_from: Duration,
 }
 
 impl Default for QueryOptions {
@@ -63,6 +71,8 @@ impl Default for QueryOptions {
             base_iri: None,
             prefixes: Vec::new(),
             profile: false,
+            threads: None,
+            heavy_from: HEAVY_FROM_DEFAULT,
         }
     }
 }
@@ -73,6 +83,18 @@ impl QueryOptions {
     pub fn with_parameter(mut self, name: impl Into<String>, value: impl Into<Term>) -> Self {
         self.parameters.push((name.into(), value.into()));
         self
+    }
+
+    /// The same options with another number of threads (at least one).
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// How parallel the query may run.
+    pub(crate) fn parallelism(&self) -> Parallelism {
+        Parallelism { threads: self.threads.map(|threads| threads.max(1)), heavy_from: self.heavy_from }
     }
 
     /// The same options with another timeout.

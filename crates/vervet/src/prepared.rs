@@ -162,9 +162,18 @@ impl Prepared {
     /// # Errors
     /// Damaged data.
     pub fn explain(&self) -> Result<String> {
+        self.explain_with(&QueryOptions::default())
+    }
+
+    /// [`Prepared::explain`] under these options, which say how parallel the query may run.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn explain_with(&self, options: &QueryOptions) -> Result<String> {
         let version = self.database.version();
         let plan = self.compiled.plan(&version)?;
-        Ok(vervet_planner::explain(&plan, &version.store, &prefixes()))
+        let execution = Execution { database: &self.database, version: &version, plan: &plan, options };
+        Ok(execution.explain(None))
     }
 
     /// Whether the result is a graph (`CONSTRUCT`, `DESCRIBE`) rather than rows or a truth value.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LINES_MAX: usize = 900;
 
 /// Crates from the ground up. A crate may depend on crates before it only.
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 21] = [
     "vervet-model",
     "vervet-env",
     "vervet-codec",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 20] = [
     "vervet-results",
     "vervet-kernel",
     "vervet-planner",
+    "vervet-driver-local",
     "vervet-sparql",
     "vervet-graph",
     "vervet",

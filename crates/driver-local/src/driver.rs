@@ -1,0 +1,273 @@
+//! Light or heavy, and how a heavy plan is put together from its parts.
+
+use crate::pool::Pool;
+use crate::team::{Halt, Sink, Team};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use vervet_expression::Evaluator;
+use vervet_kernel::parallel::{HeadRows, Stages};
+use vervet_kernel::plan::{Pipeline, Plan, Profile, Step, StepProfile};
+use vervet_kernel::{Batch, Control, Cut, Flow, JoinTable, Results, Run, Shared};
+use vervet_model::Result;
+use vervet_snapshot::Snapshot;
+
+/// The most threads of one query.
+pub const THREADS_MAX: usize = 256;
+
+/// The estimated time of one thread from which on a plan is heavy, if nobody says otherwise. To cut a plan and to
+/// call helpers takes some 30 µs, so that even a plan that took a quarter of its estimate gains.
+pub const HEAVY_FROM_DEFAULT: Duration = Duration::from_millis(2);
+
+/// How long a heavy query runs alone before it calls helpers: estimates err, and a helper that is woken in vain
+/// costs others.
+const CALL_AFTER: Duration = Duration::from_micros(100);
+
+/// Rows, by estimate, from which on a step is cut into morsels.
+const SPLIT_ROWS_MIN: f64 = 256.0;
+
+/// Rows of the head that wait for the threads, at most (and one batch more).
+const HEAD_ROWS_MAX: usize = 1 << 16;
+
+/// How parallel a query may run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parallelism {
+    /// Threads of one query, that which asked included; 1: that alone. `None`: as many as the process may use at
+    /// once. More than [`THREADS_MAX`] are as many as that.
+    pub threads: Option<usize>,
+    /// The estimated time of one thread from which on a plan is heavy. Zero makes every plan heavy that can be
+    /// cut, and cuts it small: for tests.
+    pub heavy_from: Duration,
+}
+
+impl Default for Parallelism {
+    fn default() -> Self {
+        Self { threads: None, heavy_from: HEAVY_FROM_DEFAULT }
+    }
+}
+
+/// Runs plans, and owns the helpers of heavy ones. See the header of this crate.
+#[derive(Debug)]
+pub struct LocalDriver {
+    pool: Pool,
+    /// Threads that the process may use at once; to ask takes microseconds.
+    available: OnceLock<usize>,
+}
+
+impl Default for LocalDriver {
+    fn default() -> Self {
+        Self { pool: Pool::new(), available: OnceLock::new() }
+    }
+}
+
+impl LocalDriver {
+    /// Runs `plan` as [`vervet_kernel::execute`] does, with as many threads as it is worth. `sink` is called on
+    /// this thread only.
+    ///
+    /// # Errors
+    /// Those of [`Control`], of the store, and of `sink`; [`vervet_model::ErrorKind::Internal`] if a helper panics.
+    #[expect(clippy::too_many_arguments, reason = "those of the kernel, and how parallel")]
+    pub fn execute(
+        &self,
+        plan: &Plan,
+        snapshot: &dyn Snapshot,
+        evaluator: &Evaluator<'_>,
+        control: &Control<'_>,
+        parallelism: Parallelism,
+        input: &mut Batch,
+        profile: bool,
+        sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
+    ) -> Result<Profile> {
+        let threads = self.threads(plan, parallelism);
+        let solutions = AtomicU64::new(0);
+        let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile);
+        if threads < 2 || run.numbers_solutions() {
+            return vervet_kernel::execute(plan, snapshot, evaluator, control, input, profile, sink);
+        }
+        input.columns.resize(run.variables(), Vec::new());
+        let mut results = Results::new(plan, &run);
+        let mut figures = Profile::new(&plan.pipeline);
+        let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+        heavy.pipeline(&plan.pipeline, &run, input, &mut figures.steps, &mut |batch| {
+            results.push(batch, control, sink)
+        })?;
+        Ok(if profile { figures } else { Profile::default() })
+    }
+
+    /// With how many threads a plan would run.
+    #[must_use]
+    pub fn threads(&self, plan: &Plan, parallelism: Parallelism) -> usize {
+        if parallelism.threads == Some(1) || cost_ns(plan) < parallelism.heavy_from.as_nanos() as f64 {
+            return 1;
+        }
+        let threads = parallelism.threads.unwrap_or_else(|| {
+            *self.available.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+        });
+        let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+        if heavy.cuts(&plan.pipeline) { threads.clamp(1, THREADS_MAX) } else { 1 }
+    }
+
+    /// For each step by its number ([`Pipeline::number_steps`]) whether every thread runs a copy of it, for people
+    /// who want to know before.
+    #[must_use]
+    pub fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool> {
+        let mut marks = vec![false; plan.pipeline.number_steps()];
+        let threads = self.threads(plan, parallelism);
+        if threads > 1 && vervet_kernel::solution_column(plan).is_none() {
+            let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+            heavy.mark(&plan.pipeline, &mut marks);
+        }
+        marks
+    }
+}
+
+/// The estimated cost of a plan in ns. A plan that ends after some rows costs what they cost.
+fn cost_ns(plan: &Plan) -> f64 {
+    let mut rows = 1.0;
+    for step in &plan.pipeline.steps {
+        match &step.step {
+            Step::Slice { start, length: Some(length) } => {
+                let wanted = start.saturating_add(*length) as f64;
+                return if wanted < rows { plan.cost * wanted / rows } else { plan.cost };
+            }
+            Step::Group { .. } | Step::Order { .. } => break,
+            _ => rows = step.rows,
+        }
+    }
+    plan.cost
+}
+
+/// One heavy query.
+struct Heavy<'d> {
+    pool: &'d Pool,
+    threads: usize,
+    /// Whether to cut whatever can be cut.
+    small: bool,
+}
+
+impl Heavy<'_> {
+    fn cut(&self, pipeline: &Pipeline) -> Option<Cut> {
+        Cut::new(pipeline, if self.small { 0.0 } else { SPLIT_ROWS_MIN })
+    }
+
+    /// Whether this pipeline or the right side of a join in it is cut.
+    fn cuts(&self, pipeline: &Pipeline) -> bool {
+        self.cut(pipeline).is_some()
+            || Shared::joins_of(&pipeline.steps)
+                .iter()
+                .any(|(_, step)| step.step.nested().iter().any(|right| self.cuts(right)))
+    }
+
+    fn mark(&self, pipeline: &Pipeline, marks: &mut [bool]) {
+        if let Some(cut) = self.cut(pipeline) {
+            for at in cut.steps() {
+                marks[number_of(pipeline, at)] = true;
+            }
+        }
+        for (number, step) in Shared::joins_of(&pipeline.steps) {
+            for right in step.step.nested() {
+                self.mark(right, &mut marks[number + 1..]);
+            }
+        }
+    }
+
+    /// Runs a pipeline that starts from `input`, one row. `figures` are those of its steps.
+    fn pipeline<'p>(
+        &self,
+        pipeline: &'p Pipeline,
+        run: &Run<'p>,
+        input: &mut Batch,
+        figures: &mut [StepProfile],
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        let cut = self.cut(pipeline);
+        let body = cut.as_ref().map_or(0..0, Cut::steps);
+        let around = self.joins(pipeline, &(0..pipeline.steps.len()), Some(&body), run, figures)?;
+        let run = run.with_shared(&around);
+        let Some(cut) = &cut else {
+            let mut stages = Stages::whole(pipeline, &run)?;
+            stages.push(input, &run, sink)?;
+            stages.finish(&run, sink)?;
+            stages.add_figures(figures);
+            return Ok(());
+        };
+        let shared = self.joins(pipeline, &body, None, &run, figures)?;
+        let halt = Halt::default();
+        let controls: Vec<Control<'_>> =
+            (0..self.threads).map(|_| run.control().for_worker(&halt.flag)).collect();
+        let mut head = Stages::head(pipeline, cut, &run)?;
+        let mut tail = Stages::tail(pipeline, cut, &run)?;
+        let call_after = if self.small { Duration::ZERO } else { CALL_AFTER };
+        let team =
+            Team::new(self.pool, (pipeline, cut), run.with_shared(&shared), &controls, &halt, call_after);
+        let mut rows = HeadRows::new(&run);
+        {
+            let mut round = |rows: &mut HeadRows| -> Result<Flow> {
+                let flow = team.round(rows.batch(), &mut |batch| tail.push(batch, &run, sink))?;
+                rows.clear();
+                Ok(flow)
+            };
+            let mut collect = |batch: &mut Batch| {
+                rows.append(batch, &run)?;
+                if rows.batch().rows < HEAD_ROWS_MAX { Ok(Flow::More) } else { round(&mut rows) }
+            };
+            head.push(input, &run, &mut collect)?;
+            head.finish(&run, &mut collect)?;
+            if rows.batch().rows > 0 && !halt.is_set() {
+                round(&mut rows)?;
+            }
+        }
+        if cut.folds() {
+            for partial in team.partials()? {
+                tail.merge(partial, &run)?;
+            }
+        }
+        tail.finish(&run, sink)?;
+        head.add_figures(figures);
+        team.add_figures(&mut figures[number_of(pipeline, body.start)..]);
+        tail.add_figures(&mut figures[number_of(pipeline, cut.tail_start())..]);
+        Ok(())
+    }
+
+    /// Runs the right sides of joins of the steps in `range`, except those in `without`: there, only joins
+    /// whose right side is worth cutting (others make their table when the first row comes).
+    fn joins<'p>(
+        &self,
+        pipeline: &'p Pipeline,
+        range: &std::ops::Range<usize>,
+        without: Option<&std::ops::Range<usize>>,
+        run: &Run<'p>,
+        figures: &mut [StepProfile],
+    ) -> Result<Shared> {
+        let mut shared =
+            if without.is_none() { Shared::new(&pipeline.steps[range.clone()]) } else { Shared::default() };
+        for at in range.clone().filter(|at| without.is_none_or(|without| !without.contains(at))) {
+            let number = number_of(pipeline, at);
+            for (inside, step) in Shared::joins_of(&pipeline.steps[at..=at]) {
+                let Some(right) = step.step.nested().first() else { continue };
+                if without.is_some() && !self.cuts(right) {
+                    continue;
+                }
+                let mut table = JoinTable::new(step, run)?;
+                let join = number + inside;
+                let mut row = Batch::unit(run.variables());
+                self.pipeline(right, run, &mut row, &mut figures[join + 1..], &mut |batch| {
+                    table.append(batch, run.control())?;
+                    Ok(Flow::More)
+                })?;
+                table.finish(run.control())?;
+                shared.add_join(step, table);
+                // The time of a step includes that of the pipelines inside it.
+                let steps = (0..right.steps.len()).map(|at| join + 1 + number_of(right, at));
+                let nanoseconds: u64 = steps.map(|number| figures[number].nanoseconds).sum();
+                figures[join].nanoseconds += nanoseconds;
+            }
+        }
+        Ok(shared)
+    }
+}
+
+/// The number of the step at `at`, where the first step has number 0.
+fn number_of(pipeline: &Pipeline, at: usize) -> usize {
+    pipeline.steps.iter().take(at).map(|step| step.step.number_steps()).sum()
+}

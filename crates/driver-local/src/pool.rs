@@ -1,0 +1,345 @@
+//! Helpers: threads that lend a hand to whoever runs a heavy query.
+//!
+//! # Shape
+//! A queue of jobs. A job is a closure that the thread which asked lends out, on its own stack, for as long
+//! as [`Pool::scope`] runs; several threads may run it at once. A helper that other jobs wait for gives its
+//! job back to the end of the queue now and then (the closure says so), so that heavy queries share helpers.
+//! Threads are started when they are first asked for and end with the pool.
+//! # Why not a library
+//! A scope of `rayon` ends only when all that was spawned in it has run, so a query would wait until helpers
+//! that others keep (perhaps blocked on a slow reader) get round to it. Here a job that nobody has begun is
+//! taken back. Threads started for each query (`std::thread::scope`) need no queue, but 10 to 30 µs each.
+#![expect(unsafe_code, reason = "helpers run a closure that borrows from the stack of the thread that asked")]
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Stack of a helper: that of a main thread, since batches run through steps depth first.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Whether a job should be run again by whoever is free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Again {
+    Yes,
+    No,
+}
+
+/// What helpers run.
+type Work<'s> = dyn Fn() -> Again + Sync + 's;
+
+/// The helpers of one database.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Something is in the queue, or the end has come.
+    ready: Condvar,
+    /// Jobs in the queue; may lag behind.
+    waiting: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Arc<Job>>,
+    ended: bool,
+}
+
+/// # Invariants
+/// `work` may be used by whoever has entered and not yet left. [`Pool::scope`], whose caller owns what it
+/// points to, returns only when the job is closed and nobody is in.
+struct Job {
+    work: *const Work<'static>,
+    state: Mutex<JobState>,
+    left: Condvar,
+}
+
+#[derive(Default)]
+struct JobState {
+    closed: bool,
+    inside: usize,
+}
+
+// SAFETY: `work` points to a closure that is `Sync`, so any thread may call it through a shared reference; that
+// it is there when it is called is the invariant of `Job`.
+unsafe impl Send for Job {}
+// SAFETY: as above; the other fields are `Sync` themselves.
+unsafe impl Sync for Job {}
+
+impl Pool {
+    /// Without threads yet.
+    pub(crate) fn new() -> Self {
+        Self { shared: Arc::default(), threads: Mutex::default() }
+    }
+
+    /// Runs `lead` here. Helpers that it calls ([`Scope::call`]) run `work`; when this returns none of them
+    /// does any more, and none will, also if `lead` panics. A panic of `work` ends that call only.
+    pub(crate) fn scope<'s, R>(&self, work: &'s Work<'s>, lead: impl FnOnce(&Scope<'_>) -> R) -> R {
+        // SAFETY: only the lifetime changes. `scope` below is dropped before this function returns or unwinds, and
+        // its drop waits until the job is closed and nobody is inside; nobody uses `work` otherwise.
+        let work = unsafe { std::mem::transmute::<&'s Work<'s>, &'static Work<'static>>(work) };
+        let job = Arc::new(Job { work, state: Mutex::default(), left: Condvar::new() });
+        let scope = Scope { pool: self, job };
+        lead(&scope)
+    }
+
+    /// Whether jobs wait for a helper.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.shared.waiting.load(Relaxed) > 0
+    }
+
+    /// How many threads there are.
+    pub(crate) fn threads(&self) -> usize {
+        lock(&self.threads).len()
+    }
+
+    /// Starts threads until there are so many, or the system gives no more.
+    fn grow(&self, wanted: usize) {
+        let mut threads = lock(&self.threads);
+        while threads.len() < wanted {
+            let shared = Arc::clone(&self.shared);
+            let name = format!("vervet-query-{}", threads.len());
+            let thread = Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || help(&shared));
+            match thread {
+                Ok(thread) => threads.push(thread),
+                // Fewer helpers make a query slower, not wrong.
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.queue).ended = true;
+        self.shared.ready.notify_all();
+        for thread in lock(&self.threads).drain(..) {
+            // A helper catches panics of jobs, so it has none of its own.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Pool({} threads)", self.threads())
+    }
+}
+
+/// A job while [`Pool::scope`] runs.
+pub(crate) struct Scope<'p> {
+    pool: &'p Pool,
+    job: Arc<Job>,
+}
+
+impl Scope<'_> {
+    /// Asks so many helpers to run the job. Each comes when it is free, or never.
+    pub(crate) fn call(&self, helpers: usize) {
+        if helpers == 0 {
+            return;
+        }
+        self.pool.grow(helpers);
+        let shared = &self.pool.shared;
+        let mut queue = lock(&shared.queue);
+        queue.jobs.extend((0..helpers).map(|_| Arc::clone(&self.job)));
+        shared.waiting.store(queue.jobs.len(), Relaxed);
+        drop(queue);
+        for _ in 0..helpers {
+            shared.ready.notify_one();
+        }
+    }
+}
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        let shared = &self.pool.shared;
+        {
+            let mut queue = lock(&shared.queue);
+            queue.jobs.retain(|job| !Arc::ptr_eq(job, &self.job));
+            shared.waiting.store(queue.jobs.len(), Relaxed);
+        }
+        let mut state = lock(&self.job.state);
+        state.closed = true;
+        while state.inside > 0 {
+            state = self.job.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Job {
+    /// Runs the job once, unless it is closed.
+    fn run(&self) -> Again {
+        /// Leaves, also if the work panics.
+        struct Inside<'j>(&'j Job);
+        impl Drop for Inside<'_> {
+            fn drop(&mut self) {
+                lock(&self.0.state).inside -= 1;
+                self.0.left.notify_all();
+            }
+        }
+        let inside = {
+            let mut state = lock(&self.state);
+            if state.closed {
+                return Again::No;
+            }
+            state.inside += 1;
+            Inside(self)
+        };
+        // SAFETY: we are inside, so the invariant of `Job` says that the closure is there.
+        let work = unsafe { &*self.work };
+        // A closure that may panic with something half done sees to that itself.
+        let again = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Again::No);
+        drop(inside);
+        again
+    }
+}
+
+/// What a helper does all its life.
+fn help(shared: &Shared) {
+    let mut queue = lock(&shared.queue);
+    loop {
+        if queue.ended {
+            return;
+        }
+        let Some(job) = queue.jobs.pop_front() else {
+            queue = shared.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        shared.waiting.store(queue.jobs.len(), Relaxed);
+        drop(queue);
+        let again = job.run();
+        queue = lock(&shared.queue);
+        if again == Again::Yes && !lock(&job.state).closed {
+            queue.jobs.push_back(job);
+            shared.waiting.store(queue.jobs.len(), Relaxed);
+        }
+    }
+}
+
+/// What the mutexes guard is whole after each change, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicU64;
+    use std::time::Duration;
+
+    #[test]
+    fn helpers_see_what_was_lent_and_are_gone_afterwards() {
+        let pool = Pool::new();
+        for round in 0..200_u64 {
+            let sum = AtomicU64::new(0);
+            let next = AtomicU64::new(0);
+            let work = || {
+                loop {
+                    let number = next.fetch_add(1, Relaxed);
+                    if number >= 1000 {
+                        return Again::No;
+                    }
+                    sum.fetch_add(number + round, Relaxed);
+                }
+            };
+            pool.scope(&work, |scope| {
+                scope.call(3);
+                work();
+            });
+            // If a helper came later, this sum would still change.
+            assert_eq!(sum.into_inner(), 499_500 + 1000 * round);
+        }
+        assert_eq!(pool.threads(), 3);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_helper_that_is_busy_elsewhere() {
+        let pool = Pool::new();
+        let (begun, end) = (Barrier::new(2), Barrier::new(2));
+        let busy = || {
+            begun.wait();
+            end.wait();
+            Again::No
+        };
+        pool.scope(&busy, |scope| {
+            scope.call(1);
+            begun.wait();
+            let never = || unreachable!("the only helper is busy");
+            pool.scope(&never, |scope| scope.call(1));
+            assert!(!pool.is_wanted(), "the job was taken back");
+            end.wait();
+        });
+    }
+
+    #[test]
+    fn a_job_that_wants_to_runs_again_behind_those_that_wait() {
+        let pool = Pool::new();
+        let (first, second) = (AtomicU64::new(0), AtomicU64::new(0));
+        let give_way = || {
+            first.fetch_add(1, Relaxed);
+            std::thread::sleep(Duration::from_micros(100));
+            Again::Yes
+        };
+        let work = || {
+            second.fetch_add(1, Relaxed);
+            Again::No
+        };
+        pool.scope(&give_way, |scope| {
+            scope.call(1);
+            pool.scope(&work, |scope| {
+                scope.call(1);
+                while second.load(Relaxed) == 0 {
+                    std::thread::yield_now();
+                }
+            });
+            let before = first.load(Relaxed);
+            while first.load(Relaxed) == before {
+                std::thread::yield_now();
+            }
+        });
+    }
+
+    #[test]
+    fn panics_end_neither_helpers_nor_the_wait_for_them() {
+        let pool = Pool::new();
+        let calls = AtomicU64::new(0);
+        let work = || {
+            calls.fetch_add(1, Relaxed);
+            panic!("expected by this test");
+        };
+        pool.scope(&work, |scope| {
+            scope.call(1);
+            while calls.load(Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+        });
+        // A panic of the thread that asked waits for those inside.
+        let inside = AtomicU64::new(0);
+        let slow = || {
+            inside.fetch_add(1, Relaxed);
+            std::thread::sleep(Duration::from_millis(20));
+            inside.fetch_sub(1, Relaxed);
+            Again::No
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            pool.scope(&slow, |scope| {
+                scope.call(1);
+                while inside.load(Relaxed) == 0 {
+                    std::thread::yield_now();
+                }
+                panic!("expected by this test");
+            });
+        }));
+        assert!(outcome.is_err());
+        assert_eq!(inside.load(Relaxed), 0);
+        assert_eq!(pool.threads(), 1, "the helper that caught a panic is there");
+    }
+}

@@ -1,0 +1,310 @@
+//! The threads that run one pipeline, and how their rows come together.
+//!
+//! # Shape
+//! A *member* is a copy of the body with limits of its own; whoever works takes one that is idle, or makes
+//! one. In a *round* all members take morsels from the same rows of the head. The thread that asked, which
+//! alone runs the tail, works like all others; between its own batches it takes those of the helpers from
+//! the channel.
+//! # Cost
+//! A batch that goes through the channel is moved, not copied: one allocation for each column, and some 200 ns.
+
+use crate::pool::{Again, Pool, Scope};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use vervet_kernel::parallel::{Morsels, Partial, Worker};
+use vervet_kernel::plan::{Pipeline, StepProfile};
+use vervet_kernel::{Batch, Control, Cut, Flow, Run};
+use vervet_model::{Error, Result};
+
+/// Batches of each thread that may wait for the thread that asked.
+const BATCHES_WAITING: usize = 2;
+
+/// How long a helper stays with one query while others wait for helpers.
+const TURN: Duration = Duration::from_millis(10);
+
+/// Where rows go.
+pub(crate) type Sink<'s> = dyn FnMut(&mut Batch) -> Result<Flow> + 's;
+
+/// Why threads stop before the end.
+#[derive(Default)]
+pub(crate) struct Halt {
+    /// Seen by [`Control::check`] of all members.
+    pub(crate) flag: AtomicBool,
+    error: Mutex<Option<Error>>,
+}
+
+impl Halt {
+    /// Nothing more is wanted.
+    fn stop(&self) {
+        self.flag.store(true, Relaxed);
+    }
+
+    /// The first error counts: those that follow say only that others have stopped.
+    fn fail(&self, error: Error) {
+        let mut first = lock(&self.error);
+        if !self.flag.swap(true, Relaxed) {
+            *first = Some(error);
+        }
+    }
+
+    /// Whether threads should stop.
+    pub(crate) fn is_set(&self) -> bool {
+        self.flag.load(Relaxed)
+    }
+
+    fn outcome(&self) -> Result<()> {
+        lock(&self.error).take().map_or(Ok(()), Err)
+    }
+}
+
+/// A copy of source and body, and the run that it belongs to.
+struct Member<'a> {
+    worker: Worker<'a>,
+    run: Run<'a>,
+}
+
+/// The threads that run one pipeline.
+pub(crate) struct Team<'a> {
+    pub(crate) pool: &'a Pool,
+    pub(crate) pipeline: &'a Pipeline,
+    pub(crate) cut: &'a Cut,
+    /// With what copies share.
+    pub(crate) run: Run<'a>,
+    /// One for each thread.
+    pub(crate) controls: &'a [Control<'a>],
+    pub(crate) halt: &'a Halt,
+    /// How long the thread that asked works alone before it calls helpers.
+    pub(crate) call_after: Duration,
+    idle: Mutex<Vec<Member<'a>>>,
+    /// Members made so far.
+    made: AtomicUsize,
+}
+
+impl<'a> Team<'a> {
+    pub(crate) fn new(
+        pool: &'a Pool,
+        (pipeline, cut): (&'a Pipeline, &'a Cut),
+        run: Run<'a>,
+        controls: &'a [Control<'a>],
+        halt: &'a Halt,
+        call_after: Duration,
+    ) -> Self {
+        let (idle, made) = (Mutex::default(), AtomicUsize::new(0));
+        Self { pool, pipeline, cut, run, controls, halt, call_after, idle, made }
+    }
+
+    /// Runs rows of the head through all copies, and what they push into `tail`. [`Flow::Done`]: the tail wants
+    /// no more.
+    pub(crate) fn round(&self, rows: &Batch, tail: &mut Sink<'_>) -> Result<Flow> {
+        let morsels = Morsels::new(self.pipeline, self.cut, rows, self.controls.len(), &self.run)?;
+        let (sender, receiver) = sync_channel(BATCHES_WAITING * self.controls.len());
+        // Who finds nothing here came too late.
+        let entrance = Mutex::new(Some(sender));
+        let work = || {
+            let Some(sender) = lock(&entrance).clone() else { return Again::No };
+            self.help(&morsels, &mut |batch| {
+                let batch = std::mem::replace(batch, Batch::new(self.run.variables()));
+                // The receiver goes when nobody wants rows any more.
+                Ok(if sender.send(batch).is_ok() { Flow::More } else { Flow::Done })
+            })
+        };
+        self.pool
+            .scope(&work, |scope| {
+                // Also if the tail or the sink panics, helpers must stop before they are waited for.
+                let _stop = StopOnPanic(self.halt);
+                let mut tail = Tail { push: tail, receiver, halt: self.halt, is_done: false };
+                let flow = self.lead(&morsels, scope, &mut tail);
+                *lock(&entrance) = None;
+                match flow {
+                    Ok(()) => tail.take_rest(),
+                    Err(error) => self.halt.fail(error),
+                }
+                Ok(if tail.is_done { Flow::Done } else { Flow::More })
+            })
+            .and_then(|flow| self.halt.outcome().map(|()| flow))
+    }
+
+    /// What the thread that asked does in a round.
+    fn lead(&self, morsels: &Morsels<'_>, scope: &Scope<'_>, tail: &mut Tail<'_>) -> Result<()> {
+        let Some(mut member) = self.member()? else { return Err(no_member()) };
+        let begun = Instant::now();
+        let mut called = false;
+        loop {
+            if !called && begun.elapsed() >= self.call_after {
+                called = true;
+                scope.call(self.controls.len() - 1);
+            }
+            let taken = member.worker.take(morsels, &member.run, &mut |batch| {
+                tail.push(batch)?;
+                tail.take_waiting()
+            })?;
+            if taken.is_none() || tail.take_waiting()? == Flow::Done {
+                break;
+            }
+        }
+        lock(&self.idle).push(member);
+        Ok(())
+    }
+
+    /// What a helper does.
+    fn help(&self, morsels: &Morsels<'_>, sink: &mut Sink<'_>) -> Again {
+        let work = || -> Result<Again> {
+            let Some(mut member) = self.member()? else { return Ok(Again::No) };
+            let begun = Instant::now();
+            let mut again = Again::No;
+            while !self.halt.flag.load(Relaxed)
+                && member.worker.take(morsels, &member.run, sink)? == Some(Flow::More)
+            {
+                if self.pool.is_wanted() && begun.elapsed() >= TURN {
+                    again = Again::Yes;
+                    break;
+                }
+            }
+            lock(&self.idle).push(member);
+            Ok(again)
+        };
+        // What a panic leaves half done is the member, which is dropped.
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(Ok(again)) => again,
+            Ok(Err(error)) => {
+                self.halt.fail(error);
+                Again::No
+            }
+            Err(panic) => {
+                self.halt.fail(panicked(&*panic));
+                Again::No
+            }
+        }
+    }
+
+    /// A copy for this thread; none if there are as many as threads were asked for.
+    fn member(&self) -> Result<Option<Member<'a>>> {
+        if let Some(member) = lock(&self.idle).pop() {
+            return Ok(Some(member));
+        }
+        let Some(control) = self.controls.get(self.made.fetch_add(1, Relaxed)) else { return Ok(None) };
+        let run = self.run.with_control(control);
+        Ok(Some(Member { worker: Worker::new(self.pipeline, self.cut, &run)?, run }))
+    }
+
+    /// What the folds of all copies have gathered. Each copy is asked on some thread of the query: an order
+    /// sorts only now.
+    pub(crate) fn partials(&self) -> Result<Vec<Partial<'a>>> {
+        let helpers = lock(&self.idle).len().saturating_sub(1);
+        let (gathered, asked) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let ask_next = || -> Result<bool> {
+            let member = lock(&self.idle).pop();
+            let Some(mut member) = member else { return Ok(false) };
+            let partial = member.worker.partial(&member.run)?;
+            lock(&gathered).push(partial);
+            lock(&asked).push(member);
+            Ok(true)
+        };
+        let work = || {
+            loop {
+                match catch_unwind(AssertUnwindSafe(ask_next)) {
+                    Ok(Ok(true)) => {}
+                    Ok(Ok(false)) => return Again::No,
+                    Ok(Err(error)) => {
+                        self.halt.fail(error);
+                        return Again::No;
+                    }
+                    Err(panic) => {
+                        self.halt.fail(panicked(&*panic));
+                        return Again::No;
+                    }
+                }
+            }
+        };
+        self.pool.scope(&work, |scope| {
+            scope.call(helpers);
+            work();
+        });
+        self.halt.outcome()?;
+        *lock(&self.idle) = asked.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(gathered.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds what all copies did to the figures of the steps, of which the first is that of the source.
+    pub(crate) fn add_figures(&self, figures: &mut [StepProfile]) {
+        for member in &*lock(&self.idle) {
+            member.worker.add_figures(figures);
+        }
+    }
+}
+
+/// The rest of the pipeline, on the thread that asked, and the rows that wait for it.
+struct Tail<'t> {
+    push: &'t mut Sink<'t>,
+    receiver: Receiver<Batch>,
+    halt: &'t Halt,
+    is_done: bool,
+}
+
+impl Tail<'_> {
+    fn push(&mut self, batch: &mut Batch) -> Result<Flow> {
+        if !self.is_done && (self.push)(batch)? == Flow::Done {
+            self.is_done = true;
+            self.halt.stop();
+        }
+        Ok(self.flow())
+    }
+
+    fn flow(&self) -> Flow {
+        if self.is_done { Flow::Done } else { Flow::More }
+    }
+
+    /// Takes what helpers have sent so far.
+    fn take_waiting(&mut self) -> Result<Flow> {
+        while !self.is_done {
+            match self.receiver.try_recv() {
+                Ok(mut batch) => self.push(&mut batch)?,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            };
+        }
+        Ok(self.flow())
+    }
+
+    /// Takes all that helpers still send; returns when the last of them has left.
+    fn take_rest(&mut self) {
+        while !self.is_done
+            && let Ok(mut batch) = self.receiver.recv()
+        {
+            if let Err(error) = self.push(&mut batch) {
+                self.halt.fail(error);
+                return;
+            }
+        }
+    }
+}
+
+/// Stops all members if the thread that asked panics.
+struct StopOnPanic<'h>(&'h Halt);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+fn no_member() -> Error {
+    Error::internal("no copy of the pipeline is left for the thread that asked")
+}
+
+/// The error for what a thread panicked with.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    let message = (panic.downcast_ref::<&str>().copied())
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    Error::internal(format!("a thread of the query panicked: {message}"))
+}
+
+/// What the mutexes guard is whole after each change, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,162 @@
+//! Two halves of the rows, aggregated apart, become one: what threads that share a query need.
+//!
+//! # Semantics
+//! The result is that of all rows in some order. So sums of floats and doubles may differ in their last digits
+//! from one run to the next, `SAMPLE` may be another value, and the texts of `GROUP_CONCAT` may come in another
+//! order; SPARQL leaves all three open.
+//! # Cost
+//! One addition for each group; with `DISTINCT` one look-up for each value that the other half has seen.
+
+use super::{Accumulators, Concat, Extreme, Number, States};
+use crate::MAX_TEXT_BYTES;
+use crate::arithmetic::{Operator, apply};
+use crate::computed::text_too_long;
+use crate::context::{Context, Operand};
+use crate::value::Value;
+use vervet_model::{Error, Result};
+
+impl Accumulators<'_> {
+    /// Takes over what `other`, of the same aggregate of the same query, has seen; `groups[i]` is the number
+    /// here of its group `i`.
+    ///
+    /// # Errors
+    /// Damaged data; a limit.
+    pub fn merge(&mut self, other: Self, groups: &[u32]) -> Result<()> {
+        let Some(most) = groups.iter().max() else { return Ok(()) };
+        self.states.grow(*most as usize + 1);
+        let here = |group: u32| groups.get(group as usize).copied().ok_or_else(mismatch);
+        let mut context = Context::new(self.evaluator, &[]);
+        for (group, ids) in other.solutions {
+            let size_bytes = std::mem::size_of_val(&*ids);
+            let group = here(group)?;
+            if self.solutions.insert((group, ids)) {
+                self.heap_bytes += size_bytes;
+                if let States::Count(counts) = &mut self.states {
+                    counts[group as usize] += 1;
+                }
+            }
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.distinct, other.distinct) {
+            for (group, id) in theirs {
+                let group = here(group)?;
+                if mine.insert((group, id)) {
+                    let (group, operand) = (group as usize, Operand::Id(id));
+                    self.states.add(group, operand, 1, &mut context, &mut self.heap_bytes)?;
+                }
+            }
+            for (group, &to) in groups.iter().enumerate() {
+                if other.states.has_failed(group) {
+                    self.states.fail(to as usize);
+                }
+            }
+            return Ok(());
+        }
+        self.states.merge(other.states, groups, &mut context, &mut self.heap_bytes)
+    }
+}
+
+fn mismatch() -> Error {
+    Error::internal("two halves of an aggregate do not fit")
+}
+
+impl States {
+    fn has_failed(&self, group: usize) -> bool {
+        match self {
+            Self::Count(_) | Self::Sample(_) => false,
+            Self::Sum(states) => matches!(states.get(group), Some(Number::Failed)),
+            Self::Average(states) => matches!(states.get(group), Some((Number::Failed, _))),
+            Self::Extreme { states, .. } => matches!(states.get(group), Some(Extreme::Failed)),
+            Self::Concat { states, .. } => matches!(states.get(group), Some(Concat::Failed)),
+        }
+    }
+
+    /// There may be fewer states than groups: those that are missing are empty.
+    fn merge(
+        &mut self,
+        other: Self,
+        groups: &[u32],
+        context: &mut Context<'_>,
+        heap_bytes: &mut usize,
+    ) -> Result<()> {
+        let groups = groups.iter().map(|&group| group as usize);
+        match (self, other) {
+            (Self::Count(mine), Self::Count(theirs)) => {
+                for (group, count) in groups.zip(theirs) {
+                    mine[group] = mine[group].saturating_add(count);
+                }
+            }
+            (Self::Sum(mine), Self::Sum(theirs)) => {
+                for (group, sum) in groups.zip(theirs) {
+                    mine[group] = mine[group].plus_sum(sum);
+                }
+            }
+            (Self::Average(mine), Self::Average(theirs)) => {
+                for (group, (sum, count)) in groups.zip(theirs) {
+                    let (my_sum, my_count) = &mut mine[group];
+                    *my_sum = my_sum.plus_sum(sum);
+                    *my_count = my_count.saturating_add(count);
+                }
+            }
+            (Self::Extreme { wanted, states: mine }, Self::Extreme { states: theirs, .. }) => {
+                for (group, extreme) in groups.zip(theirs) {
+                    match extreme {
+                        Extreme::Empty => {}
+                        Extreme::Failed => mine[group] = Extreme::Failed,
+                        Extreme::Value(id, _) => {
+                            mine[group].add(*wanted, Operand::Id(id), context, heap_bytes)?;
+                        }
+                    }
+                }
+            }
+            (Self::Sample(mine), Self::Sample(theirs)) => {
+                for (group, id) in groups.zip(theirs) {
+                    if !mine[group].is_bound() {
+                        mine[group] = id;
+                    }
+                }
+            }
+            (Self::Concat { separator, states: mine }, Self::Concat { states: theirs, .. }) => {
+                for (group, text) in groups.zip(theirs) {
+                    mine[group].append(separator, text, heap_bytes)?;
+                }
+            }
+            _ => return Err(mismatch()),
+        }
+        Ok(())
+    }
+}
+
+impl Number {
+    fn plus_sum(self, other: Self) -> Self {
+        let (Some(a), Some(b)) = (self.value(), other.value()) else { return Self::Failed };
+        match apply(Operator::Add, &a, &b) {
+            Some(Value::Integer(value)) => Self::Integer(value),
+            Some(Value::Decimal(value)) => Self::Decimal(value),
+            Some(Value::Float(value)) => Self::Float(value),
+            Some(Value::Double(value)) => Self::Double(value),
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl Concat {
+    fn append(&mut self, separator: &str, other: Self, heap_bytes: &mut usize) -> Result<()> {
+        match (&mut *self, other) {
+            (Self::Failed, _) | (_, Self::Empty) => {}
+            (_, Self::Failed) => *self = Self::Failed,
+            (Self::Empty, Self::Text(text)) => {
+                *heap_bytes += text.len();
+                *self = Self::Text(text);
+            }
+            (Self::Text(all), Self::Text(text)) => {
+                if all.len() + separator.len() + text.len() > MAX_TEXT_BYTES {
+                    return Err(text_too_long());
+                }
+                *heap_bytes += separator.len() + text.len();
+                all.push_str(separator);
+                all.push_str(&text);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a pipeline is cut so that several threads can run it.
+//!
+//! # Shape
+//! ```text
+//! head ─rows─▶ source ─morsels─▶ body ─────────────────rows─▶ tail ─▶ result
+//!  once, on     (a scan, an       one copy for         once, on the
+//!  the thread   expansion, or     each thread          thread that
+//!  that asked   rows as they                           asked
+//!               are)              └─ fold: partial states ─▶ merged
+//! ```
+//! The *head* makes few rows (by estimate), and may be empty. The *source* is the first step behind it whose
+//! output is worth cutting. The *body* takes its steps as long as each has a parallel form. The *fold* is a
+//! group or an order right behind the body: copies gather partial states, which are merged. The *tail*
+//! is the rest, the fold included.
+//! # Which steps have a parallel form
+//! * Scan, expand, check, intersect, match, filter, extend, values: rows are independent of each other.
+//! * Hash joins: the right side runs first, in parallel where it is worth it, and all copies probe one table.
+//! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in one
+//!   morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
+//! * Optional and union: if all steps inside have one, except those that gather (group, order, distinct, slice).
+//! * Group: partial states, except with `GROUP_CONCAT`, whose texts would come in another order each time: such
+//!   a pipeline is not cut. Order: sorted runs.
+//! * Slice: part of the tail, which ends all copies when it has enough.
+//!
+//! Nor is a plan cut that numbers its solutions (`BNODE` with a text).
+
+use crate::plan::{Pipeline, PlanStep, Step};
+use std::ops::Range;
+use vervet_algebra::AggregateKind;
+
+/// What makes morsels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SourceKind {
+    /// Ranges of the keys of a scan.
+    Scan,
+    /// Ranges of the entries of an expansion.
+    Expand,
+    /// Ranges of the rows of the head.
+    Rows,
+}
+
+/// Where a pipeline is cut; see the header of this file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    pub(crate) source: SourceKind,
+    /// The position of the first step behind the head.
+    pub(crate) head_end: usize,
+    /// The position of the first step of the tail.
+    pub(crate) body_end: usize,
+    /// Whether the first step of the tail is merged from partial states.
+    pub(crate) folds: bool,
+}
+
+impl Cut {
+    /// Where to cut `pipeline`, which starts from one row, so that there are morsels of some `rows_min` rows in all;
+    /// `None`: nowhere, or there is nothing to win.
+    #[must_use]
+    pub fn new(pipeline: &Pipeline, rows_min: f64) -> Option<Self> {
+        let steps = &pipeline.steps;
+        let (at, source) = source(steps, rows_min)?;
+        let start = at + usize::from(source != SourceKind::Rows);
+        let body = steps[start..].iter().take_while(|step| runs_in_copies(&step.step, true)).count();
+        let body_end = start + body;
+        let folds = steps
+            .get(body_end)
+            .is_some_and(|step| matches!(step.step, Step::Group { .. } | Step::Order { .. }));
+        let keeps_order = steps.iter().any(|step| is_concat(&step.step));
+        // To hand rows from thread to thread costs as much as to scan them.
+        let is_worth_it = body > 0 || folds;
+        (is_worth_it && !keeps_order).then_some(Self { source, head_end: at, body_end, folds })
+    }
+
+    /// The steps that every thread has a copy of, the source included.
+    #[must_use]
+    pub fn steps(&self) -> Range<usize> {
+        self.head_end..self.body_end + usize::from(self.folds)
+    }
+
+    /// The position of the first step of the tail.
+    #[must_use]
+    pub fn tail_start(&self) -> usize {
+        self.body_end
+    }
+
+    /// Whether the first step of the tail is merged from what the copies have gathered.
+    #[must_use]
+    pub fn folds(&self) -> bool {
+        self.folds
+    }
+
+    /// The steps of the body, and the fold.
+    pub(crate) fn stages(&self) -> Range<usize> {
+        let start = self.head_end + usize::from(self.source != SourceKind::Rows);
+        start..self.body_end + usize::from(self.folds)
+    }
+}
+
+fn source(steps: &[PlanStep], rows_min: f64) -> Option<(usize, SourceKind)> {
+    let mut rows = 1.0;
+    for (at, step) in steps.iter().enumerate() {
+        match &step.step {
+            Step::Scan { .. } if step.rows >= rows_min => return Some((at, SourceKind::Scan)),
+            Step::Expand { neighbour: Some(_), .. } if step.rows >= rows_min => {
+                return Some((at, SourceKind::Expand));
+            }
+            other if at > 0 && rows >= rows_min && runs_in_copies(other, true) => {
+                return Some((at, SourceKind::Rows));
+            }
+            _ => {}
+        }
+        rows = step.rows;
+    }
+    None
+}
+
+fn runs_in_copies(step: &Step, outermost: bool) -> bool {
+    match step {
+        Step::Empty
+        | Step::Scan { .. }
+        | Step::Expand { .. }
+        | Step::Check { .. }
+        | Step::Intersect { .. }
+        | Step::Match(_)
+        | Step::Filter(_)
+        | Step::Extend { .. }
+        | Step::Values { .. }
+        | Step::Join { .. } => true,
+        Step::Distinct { .. } => outermost,
+        Step::Optional { .. } | Step::Union { .. } => (step.nested().iter())
+            .all(|nested| nested.steps.iter().all(|step| runs_in_copies(&step.step, false))),
+        Step::Group { .. } | Step::Order { .. } | Step::Slice { .. } => false,
+    }
+}
+
+fn is_concat(step: &Step) -> bool {
+    match step {
+        Step::Group { aggregates, .. } => (aggregates.iter())
+            .any(|(_, aggregate)| matches!(aggregate.kind, AggregateKind::GroupConcat { .. })),
+        _ => false,
+    }
+}
