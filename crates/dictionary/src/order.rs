@@ -14,10 +14,10 @@
 //! Sinha and Zobel, "Cache-Conscious Sorting of Large Sets of Strings with Dynamic Tries", JEA 2004: texts
 //! are sorted by pieces that are kept beside the pointers. Different: no trie, a stack of runs.
 
+use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
 use crate::header::Section;
 use crate::number::read_le;
-use crate::Dictionary;
 use std::cmp::Ordering;
 use vervet_model::{Id, Result, TermParts};
 

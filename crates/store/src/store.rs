@@ -17,6 +17,7 @@ use crate::statistics::Classes;
 use crate::toc::{SectionPlace, Toc};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
@@ -292,6 +293,22 @@ impl Snapshot for Store {
 
     fn classes_of_type(&self, type_id: Id) -> &[ClassId] {
         self.toc.classes.of_type.get(&type_id.bits()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        let start = self.dictionary.literals_below(from)?;
+        let end = match to {
+            Some(to) => self.dictionary.literals_below(to)?.max(start),
+            None => self.dictionary.literal_count(),
+        };
+        Ok(Some(start..end))
+    }
+
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        positions.into_iter().try_for_each(|position| {
+            out.push(self.dictionary.literal_at(position)?);
+            Ok(())
+        })
     }
 
     fn class_size(&self, class: ClassId) -> u64 {
