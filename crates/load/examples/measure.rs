@@ -70,6 +70,7 @@ impl Builders {
             memory_bytes: u64::MAX,
             environment: vervet_env::Environment::real(),
             temp_dir: None,
+            orders: Vec::new(),
         };
         Self {
             dictionary: DictionaryBuilder::new(),

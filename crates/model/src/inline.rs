@@ -224,6 +224,18 @@ pub fn inline_id(lexical: &str, datatype: &str) -> Option<Id> {
     (back == lexical).then_some(id)
 }
 
+/// The id as what a value is ordered by: numbers and times inside ids by value, the three kinds of integers
+/// as one (`xsd:integer`), short strings by code points; of different kinds by kind. [`Id::UNBOUND`] for
+/// everything else: decimals, and what is not inside its id, lie in no order of ids.
+#[must_use]
+pub const fn order_key(id: Id) -> Id {
+    match id.tag() {
+        Tag::Integer | Tag::Int | Tag::Long => Id::new(Tag::Integer, id.payload()),
+        Tag::ShortString | Tag::Double | Tag::Boolean | Tag::DateTime | Tag::Date => id,
+        _ => Id::UNBOUND,
+    }
+}
+
 /// The first id that a short string can have that is not below `text` (bytes of UTF-8, or a prefix of such)
 /// in the order of code points. Of two texts, this and that of the other bound the ids of what lies between.
 #[must_use]

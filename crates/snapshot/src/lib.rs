@@ -16,12 +16,12 @@
 mod expansion;
 mod statistics;
 
-pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter};
+pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry};
 pub use statistics::{ClassId, Flow, SegmentStatistics};
 
 use oxrdf::TermRef;
 use std::ops::Range;
-use vervet_model::{Direction, Error, Id, Result, TermParts};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts};
 
 /// A consistent view of one graph.
 pub trait Snapshot: Send + Sync {
@@ -179,6 +179,29 @@ pub trait Segment: Send + Sync {
     /// # Errors
     /// Damaged segment.
     fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64>;
+
+    /// The property by which [`Segment::ordered`] lists entries, if it can.
+    fn order(&self) -> Option<Id> {
+        None
+    }
+
+    /// Appends to `out` entries of `key` by their order keys; every statement counts, parallel edges too,
+    /// of the graphs that pass. Equal order keys: by neighbour, graph, edge. Takes `O(log(degree))`, and
+    /// a step for each entry that is listed or belongs to another graph.
+    ///
+    /// # Errors
+    /// Unsupported: there is no such order. Corrupt: damaged segment or order.
+    fn ordered(
+        &self,
+        key: Id,
+        range: &OrderRange,
+        graph: GraphFilter,
+        out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        let _ = (key, range, graph, out);
+        Err(Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")
+            .with_hint("declare one when loading, such as --order knows=since"))
+    }
 
     /// How many keys are below `key`, which need not be one: the position of the first that is not.
     ///

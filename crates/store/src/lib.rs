@@ -19,6 +19,7 @@
 //!     memory_bytes: 1 << 30,
 //!     environment: Environment::real(),
 //!     temp_dir: None,
+//!     orders: Vec::new(),
 //! });
 //! builder.add_triples(&[[alice, knows, bob]])?;
 //! let store = builder.finish(dictionary.finish()?, &Target::Memory)?;
@@ -45,6 +46,7 @@ mod expand;
 mod files;
 mod locate;
 mod merge;
+mod order;
 mod segment;
 mod sort;
 mod spill;
@@ -54,7 +56,7 @@ mod store;
 mod toc;
 mod validate;
 
-pub use builder::{BuildOptions, StoreBuilder, Target};
+pub use builder::{BuildOptions, OrderBy, StoreBuilder, Target};
 pub use segment::BaseSegment;
 pub use statements::Statements;
 pub use store::{PartSize, Store};
