@@ -99,6 +99,10 @@ pub(crate) struct LoadArguments {
     /// CSV: take labels and relations from the file names, as in the files of LDBC
     #[arg(long)]
     pub names_from_files: bool,
+    /// List the entries of a predicate in the order of a property of its edges, or else of its neighbours,
+    /// such as knows=since; names of keys, or IRIs in angle brackets. May be given several times
+    #[arg(long = "order", value_name = "PREDICATE=PROPERTY", value_parser = order)]
+    pub orders: Vec<(String, String)>,
 }
 
 #[derive(Args, Debug)]
@@ -249,6 +253,19 @@ fn iri(text: &str) -> Result<NamedNode, String> {
     NamedNode::new(text).map_err(|error| format!("not an absolute IRI: {error}"))
 }
 
+fn order(text: &str) -> Result<(String, String), String> {
+    // An IRI may hold `=`.
+    let cut = if text.starts_with('<') { text.find(">=").map(|at| at + 1) } else { text.find('=') };
+    let (predicate, property) =
+        cut.map(|at| (&text[..at], &text[at + 1..])).ok_or("not of the form PREDICATE=PROPERTY")?;
+    let name = |text: &str| match text.starts_with('<') {
+        true => iri(text).map(NamedNode::into_string),
+        false if text.is_empty() => Err("a name is empty".to_owned()),
+        false => Ok(text.to_owned()),
+    };
+    Ok((name(predicate)?, name(property)?))
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if !(0.0..=TIMEOUT_MAX_SECONDS).contains(&seconds) {
@@ -305,6 +322,17 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn orders_are_two_names() {
+        let pair = |a: &str, b: &str| Ok((a.to_owned(), b.to_owned()));
+        assert_eq!(order("knows=since"), pair("knows", "since"));
+        assert_eq!(order("<http://e/?a=b>=<http://e/c>"), pair("http://e/?a=b", "http://e/c"));
+        assert_eq!(order("http://e/a=b"), pair("http://e/a", "b"));
+        for text in ["", "knows", "knows=", "=since", "<http://e/a>", "<a>=b", "<http://e/a>=<b>"] {
+            assert!(order(text).is_err(), "{text}");
+        }
     }
 
     #[test]

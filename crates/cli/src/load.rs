@@ -53,6 +53,7 @@ fn options(arguments: &LoadArguments) -> LoadOptions<'static> {
         skip_errors: arguments.skip_errors,
         cancelled: Some(interrupt::requested()),
         names_from_files: arguments.names_from_files,
+        orders: arguments.orders.clone(),
         ..LoadOptions::default()
     };
     if let Some(threads) = arguments.threads {

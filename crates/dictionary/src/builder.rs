@@ -295,6 +295,26 @@ impl DictionaryBuilder {
         pieces
     }
 
+    /// Where the records of literals begin, in order of first sight.
+    pub(crate) fn literal_places(&self) -> impl Iterator<Item = u64> {
+        let mut at = 0;
+        self.records().filter_map(move |record| {
+            let place = at;
+            at += RECORD_HEADER_BYTES + record.text.len();
+            (!record.is_vertex()).then_some(place as u64)
+        })
+    }
+
+    /// The text of the record at a place.
+    pub(crate) fn text_at(&self, place: u64) -> &[u8] {
+        self.record(usize::try_from(place).unwrap_or(usize::MAX)).map_or(&[], |record| record.text)
+    }
+
+    /// The number of the record at a place.
+    pub(crate) fn number_at(&self, place: u64) -> u32 {
+        self.record(usize::try_from(place).unwrap_or(usize::MAX)).map_or(0, |record| record.number)
+    }
+
     /// The language tag or datatype behind a kind number.
     pub(crate) fn own_kind(&self, kind: u32) -> Option<&OwnKind> {
         self.kinds.get(kind.checked_sub(KIND_FIRST_OWN)? as usize)

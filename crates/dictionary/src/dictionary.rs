@@ -21,6 +21,7 @@ use crate::encode::{BLOCK_TERMS, LONG, fingerprint, home_slot, index_width, offs
 use crate::header::{self, Section};
 use crate::key::{Key, Place, blank_key, place_iri, place_literal, with_literal_kind};
 use crate::number::{read_first_le, read_le, read_varint};
+use crate::order::order_bytes;
 use crate::template::{self, Template, TemplateKind};
 use crate::{hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
@@ -113,7 +114,8 @@ impl Dictionary {
         let vertices = Half::new(vertex_count, sections, &body);
         let sections = [Section::LiteralOffsets, Section::LiteralRecords, Section::LiteralIndex];
         let literals = Half::new(literal_count, sections, &body);
-        let (Some(vertices), Some(literals)) = (vertices, literals) else {
+        let order_fits = order_bytes(literal_count) == Some(body.length(Section::LiteralOrder));
+        let (Some(vertices), Some(literals), true) = (vertices, literals, order_fits) else {
             return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
         };
         Ok(Self { image, body, templates, vertices, literals, file_bytes })
@@ -149,6 +151,7 @@ impl Dictionary {
             ("literal offsets", Section::LiteralOffsets),
             ("literal records", Section::LiteralRecords),
             ("literal index", Section::LiteralIndex),
+            ("literal order", Section::LiteralOrder),
         ];
         let mut parts: Vec<_> = named.map(|(name, section)| (name, self.body.length(section) as u64)).into();
         let body: u64 = parts.iter().map(|(_, bytes)| bytes).sum();

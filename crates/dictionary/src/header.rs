@@ -9,9 +9,9 @@
 //! | 0..8 | [`MAGIC`] |
 //! | 8..16 | [`VERSION`] |
 //! | 16..32 | number of vertices, number of literals |
-//! | 32..88 | lengths of the sections |
-//! | 88..96 | XXH3 of the checksums of the blocks |
-//! | 96..104 | XXH3 of the bytes 0..96 |
+//! | 32..96 | lengths of the sections |
+//! | 96..104 | XXH3 of the checksums of the blocks |
+//! | 104..112 | XXH3 of the bytes 0..104 |
 //! # Invariants
 //! The lengths add up to that of the file, to the byte.
 
@@ -20,11 +20,11 @@ use vervet_model::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(crate) const MAGIC: [u8; 8] = *b"VERVETDI";
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 /// The body is checked in blocks of so many bytes; the last one may be shorter.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-const HEADER_BYTES: usize = 104;
-pub(crate) const SECTION_COUNT: usize = 7;
+const HEADER_BYTES: usize = 112;
+pub(crate) const SECTION_COUNT: usize = 8;
 
 /// The sections of the body. Those of literals follow those of vertices.
 #[derive(Clone, Copy)]
@@ -36,6 +36,7 @@ pub(crate) enum Section {
     LiteralOffsets = 4,
     LiteralRecords = 5,
     LiteralIndex = 6,
+    LiteralOrder = 7,
 }
 
 /// What the header says.

@@ -30,6 +30,7 @@ mod encode;
 mod header;
 mod key;
 mod number;
+mod order;
 mod pattern;
 mod template;
 mod terms;

@@ -93,18 +93,18 @@ fn every_other_length_is_noticed() {
 #[test]
 fn damage_behind_right_checksums_does_not_panic() {
     let (image, _) = sample();
-    let sum_at = 96;
-    let body_at = 104 + 8;
-    for at in (16..88).chain(body_at..image.len()) {
+    let sum_at = 104;
+    let body_at = 112 + 8;
+    for at in (16..96).chain(body_at..image.len()) {
         for flip in [0x01, 0x10, 0x80, 0xFF] {
             let mut damaged = image.clone();
             damaged[at] ^= flip;
             let block = xxhash_rust::xxh3::xxh3_64(&damaged[body_at..]).to_le_bytes();
-            damaged[104..body_at].copy_from_slice(&block);
-            let blocks = xxhash_rust::xxh3::xxh3_64(&damaged[104..body_at]).to_le_bytes();
-            damaged[88..96].copy_from_slice(&blocks);
+            damaged[112..body_at].copy_from_slice(&block);
+            let blocks = xxhash_rust::xxh3::xxh3_64(&damaged[112..body_at]).to_le_bytes();
+            damaged[96..104].copy_from_slice(&blocks);
             let header = xxhash_rust::xxh3::xxh3_64(&damaged[..sum_at]).to_le_bytes();
-            damaged[sum_at..104].copy_from_slice(&header);
+            damaged[sum_at..112].copy_from_slice(&header);
             let Ok(dictionary) = Dictionary::open(Bytes::from(damaged), "sample") else { continue };
             let mut scratch = String::new();
             for id in all_ids(&dictionary).into_iter().take(1000) {
@@ -112,6 +112,7 @@ fn damage_behind_right_checksums_does_not_panic() {
                 let _ = dictionary.write_terms(&[id], &mut Vec::new(), &mut Vec::new());
                 let _ = dictionary.is_blank(id);
             }
+            let _ = dictionary.literals_below(b"Student2");
             let _ = dictionary.validate();
             let _ = DictionaryBuilder::from_dictionary(&dictionary);
         }

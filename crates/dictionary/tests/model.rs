@@ -121,6 +121,35 @@ fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
         start = end;
     }
     assert_eq!(start, out.len());
+    check_order(dictionary, known, seed);
+}
+
+/// Literals in the order of their texts, and bounds in it, against a sort of all of them.
+fn check_order(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
+    let mut expected: Vec<(&str, Id)> = known
+        .iter()
+        .filter_map(|(term, &id)| match term {
+            Term::Literal(literal) if id.tag() == Tag::Literal => Some((literal.value(), id)),
+            _ => None,
+        })
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(expected.len() as u64, dictionary.literal_count());
+    for (position, (text, id)) in (0..).zip(&expected) {
+        assert_eq!(dictionary.literal_at(position).expect("there"), *id, "seed {seed}: {text:?}");
+    }
+    assert!(dictionary.literal_at(dictionary.literal_count()).is_err());
+    let random = SeededRandom::new(seed);
+    for _ in 0..300 {
+        let mut bound = text(&random).into_bytes();
+        // Also what is no text: cut characters, and bytes above all of UTF-8.
+        bound.truncate(usize::try_from(random.below(20)).expect("small"));
+        if random.below(4) == 0 {
+            bound.push(0xFF);
+        }
+        let below = expected.partition_point(|(text, _)| text.as_bytes() < bound.as_slice());
+        assert_eq!(dictionary.literals_below(&bound).expect("whole"), below as u64, "seed {seed}: {bound:?}");
+    }
 }
 
 #[test]

@@ -79,12 +79,13 @@ fn once_each<'a>(
 /// there is one. `first`: the step receives one row.
 fn grouped_after(step: &Step, first: bool, before: Option<Variable>) -> Option<Variable> {
     match step {
-        Step::Scan { key, .. } if first => Some(*key),
+        Step::Scan { key, .. } | Step::Seek { key, .. } if first => Some(*key),
         Step::Expand { key: Operand::Constant(_), access, neighbour } if first && !access.parallel => {
             *neighbour
         }
         // These make of each row rows that follow each other, and keep the order of the rows.
         Step::Scan { .. }
+        | Step::Seek { .. }
         | Step::Expand { .. }
         | Step::Check { .. }
         | Step::Intersect { .. }
@@ -144,9 +145,11 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
     Ok(match &step.step {
         Step::Empty => Box::new(Nothing),
         Step::Scan { access, key, neighbour } => match segment(access, run)? {
-            Some((segment, filter)) => {
-                Box::new(scan::Scan::new(segment, filter, *key, *neighbour, keep, run.variables))
-            }
+            Some(segment) => Box::new(scan::Scan::new(segment, None, *key, *neighbour, keep, run)),
+            None => Box::new(Nothing),
+        },
+        Step::Seek { access, key, neighbour, among } => match segment(access, run)? {
+            Some(segment) => Box::new(scan::Scan::new(segment, Some(among), *key, *neighbour, keep, run)),
             None => Box::new(Nothing),
         },
         Step::Expand { key, access, neighbour } => match (segment(access, run)?, neighbour) {

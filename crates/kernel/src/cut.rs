@@ -117,6 +117,7 @@ fn runs_in_copies(step: &Step, outermost: bool) -> bool {
     match step {
         Step::Empty
         | Step::Scan { .. }
+        | Step::Seek { .. }
         | Step::Expand { .. }
         | Step::Check { .. }
         | Step::Intersect { .. }

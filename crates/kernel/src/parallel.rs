@@ -218,7 +218,7 @@ impl<'a> Worker<'a> {
             Some(PlanStep { step: Step::Scan { access, key, neighbour }, keep, .. }) => segment(access, run)?
                 .map_or_else(rows, |(segment, filter)| {
                     let keep = run.keep(keep);
-                    Source::Scan(Box::new(Scan::new(segment, filter, *key, *neighbour, keep, run.variables)))
+                    Source::Scan(Box::new(Scan::new((segment, filter), None, *key, *neighbour, keep, run)))
                 }),
             Some(PlanStep {
                 step: Step::Expand { access, key, neighbour: Some(neighbour) }, keep, ..

@@ -14,6 +14,7 @@
 //! Threads, devices, placement: see [`crate::parallel`] for how a driver cuts a plan.
 
 use oxrdf::Term;
+use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, OrderKey, Variable};
 use vervet_model::{Direction, Id};
 use vervet_snapshot::GraphFilter;
@@ -47,6 +48,17 @@ pub struct Access {
     pub graph: GraphFilter,
     /// See [`vervet_snapshot::EntryFilter::parallel`].
     pub parallel: bool,
+}
+
+/// Some keys of a segment, each once.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Among {
+    /// Keys at these positions (see [`vervet_snapshot::Segment::keys`]); ascending, apart from each other.
+    pub keys: Vec<Range<u64>>,
+    /// Literals at these positions of the order of texts
+    /// ([`vervet_snapshot::Snapshot::literals_in_order`]), as far as they are keys; none of these keys is
+    /// in `keys`.
+    pub literals: Range<u64>,
 }
 
 /// One leg of an intersection: the neighbours of `key` in a segment.
@@ -104,6 +116,18 @@ pub enum Step {
         key: Variable,
         /// Receives the neighbours.
         neighbour: Option<Variable>,
+    },
+    /// As [`Step::Scan`], for some keys: those that a condition can let through are among them. The
+    /// condition itself is still to be tested.
+    Seek {
+        /// The segment.
+        access: Access,
+        /// Receives the keys.
+        key: Variable,
+        /// Receives the neighbours.
+        neighbour: Option<Variable>,
+        /// Which keys.
+        among: Among,
     },
     /// For each row the neighbours of `key`, which is bound in every row; binds `neighbour`, which is
     /// unbound before. Without `neighbour`: the degree goes into the multiplicity, and rows without

@@ -1,18 +1,23 @@
-//! Scan: all entries of a segment for each incoming row.
+//! Scan and seek: all entries of a segment, or those of some keys, for each incoming row.
 //!
 //! # Cost
 //! Keys are listed in batches and expanded like any other column, so a scan costs what reading the
-//! segment in order costs.
+//! segment in order costs. Literals of a seek come in the order of their texts, so that they are looked up
+//! like any other column.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel};
+use crate::chain::{Chain, Flow, Kernel, Run};
+use crate::plan::Among;
 use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::Result;
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
 
 pub(crate) struct Scan<'a> {
+    pub snapshot: &'a dyn Snapshot,
     pub segment: &'a dyn Segment,
+    /// `None`: all keys.
+    pub among: Option<&'a Among>,
     pub filter: EntryFilter,
     pub key: Variable,
     pub neighbour: Option<Variable>,
@@ -25,15 +30,17 @@ pub(crate) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(
-        segment: &'a dyn Segment,
-        filter: EntryFilter,
+        (segment, filter): (&'a dyn Segment, EntryFilter),
+        among: Option<&'a Among>,
         key: Variable,
         neighbour: Option<Variable>,
         keep: Keep,
-        variables: usize,
+        run: &Run<'a>,
     ) -> Self {
         Self {
+            snapshot: run.snapshot,
             segment,
+            among,
             filter,
             key,
             neighbour,
@@ -41,7 +48,7 @@ impl<'a> Scan<'a> {
             keys: Batch::new(1),
             expansion: Expansion::new(BATCH_ROWS),
             degrees: Vec::new(),
-            out: Batch::new(variables),
+            out: Batch::new(run.variables),
         }
     }
 
@@ -70,14 +77,42 @@ impl<'a> Scan<'a> {
         &mut self,
         batch: &Batch,
         row: usize,
-        positions: Range<u64>,
+        range: Range<u64>,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        let mut position = positions.start;
-        while position < positions.end {
-            let limit = usize::try_from(positions.end - position).unwrap_or(BATCH_ROWS).min(BATCH_ROWS);
+        let mut position = range.start;
+        while position < range.end {
+            let limit = usize::try_from(range.end - position).map_or(BATCH_ROWS, |left| left.min(BATCH_ROWS));
             self.keys.columns[0].clear();
-            position = self.segment.keys(position, limit, &mut self.keys.columns[0])?;
+            let end = self.segment.keys(position, limit, &mut self.keys.columns[0])?;
+            // A plan of another version must not make this run for ever.
+            if end <= position {
+                break;
+            }
+            position = end;
+            if self.push_keys(batch, row, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Those literals at these positions of their order that are keys.
+    fn push_literals(
+        &mut self,
+        range: &Range<u64>,
+        batch: &Batch,
+        row: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut position = range.start;
+        while position < range.end {
+            let end = range.end.min(position + BATCH_ROWS as u64);
+            self.keys.columns[0].clear();
+            self.snapshot.literals_in_order(position..end, &mut self.keys.columns[0])?;
+            position = end;
+            // Literals that are no keys put out nothing, so nobody else would count this work.
+            next.run().control.work(self.keys.columns[0].len())?;
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
@@ -118,7 +153,16 @@ impl<'a> Scan<'a> {
 impl<'a> Kernel<'a> for Scan<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         for row in 0..batch.rows {
-            if self.push_range(batch, row, 0..self.segment.statistics().keys, next)? == Flow::Done {
+            let all = [0..self.segment.statistics().keys];
+            let ranges = self.among.map_or(all.as_slice(), |among| among.keys.as_slice());
+            for range in ranges {
+                if self.push_range(batch, row, range.clone(), next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+            if let Some(among) = self.among
+                && self.push_literals(&among.literals, batch, row, next)? == Flow::Done
+            {
                 return Ok(Flow::Done);
             }
         }

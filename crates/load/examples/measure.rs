@@ -71,6 +71,7 @@ impl Builders {
             environment: vervet_env::Environment::real(),
             temp_dir: None,
             log: None,
+            orders: Vec::new(),
         };
         Self {
             dictionary: DictionaryBuilder::new(),

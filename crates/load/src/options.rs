@@ -36,6 +36,10 @@ pub struct LoadOptions<'a> {
     /// CSV: the file name says label or relation and header names like `Person.id` are ids, as in the
     /// files of the LDBC social network.
     pub names_from_files: bool,
+    /// Predicates whose entries can be listed in an order: each with the property that orders them, of its
+    /// edges if one of them has it, else of the neighbours. Names of keys, or IRIs. For targets that keep
+    /// orders; reading does nothing with it.
+    pub orders: Vec<(String, String)>,
 }
 
 impl Default for LoadOptions<'_> {
@@ -50,6 +54,7 @@ impl Default for LoadOptions<'_> {
             cancelled: None,
             blank_scope: "f".to_owned(),
             names_from_files: false,
+            orders: Vec::new(),
         }
     }
 }
@@ -64,6 +69,7 @@ impl fmt::Debug for LoadOptions<'_> {
             .field("skip_errors", &self.skip_errors)
             .field("blank_scope", &self.blank_scope)
             .field("names_from_files", &self.names_from_files)
+            .field("orders", &self.orders)
             .finish_non_exhaustive()
     }
 }

@@ -224,6 +224,54 @@ pub fn inline_id(lexical: &str, datatype: &str) -> Option<Id> {
     (back == lexical).then_some(id)
 }
 
+/// The id as what a value is ordered by: numbers and times inside ids by value, the three kinds of integers
+/// as one (`xsd:integer`), short strings by code points; of different kinds by kind. [`Id::UNBOUND`] for
+/// everything else: decimals, and what is not inside its id, lie in no order of ids.
+#[must_use]
+pub const fn order_key(id: Id) -> Id {
+    match id.tag() {
+        Tag::Integer | Tag::Int | Tag::Long => Id::new(Tag::Integer, id.payload()),
+        Tag::ShortString | Tag::Double | Tag::Boolean | Tag::DateTime | Tag::Date => id,
+        _ => Id::UNBOUND,
+    }
+}
+
+/// The first id that a short string can have that is not below `text` (bytes of UTF-8, or a prefix of such)
+/// in the order of code points. Of two texts, this and that of the other bound the ids of what lies between.
+#[must_use]
+pub fn short_string_bound(text: &[u8]) -> Id {
+    let mut bytes = [0; 8];
+    let front = &text[..text.len().min(STRING_BYTES)];
+    bytes[1..=front.len()].copy_from_slice(front);
+    // Whatever equals the front of a longer text is below that text.
+    let length = text.len().min(STRING_BYTES + 1) as u64;
+    Id::new(Tag::ShortString, u64::from_be_bytes(bytes) << 4 | length)
+}
+
+/// The first and the last id that a double between `low` and `high` can have; `None`: no double is between
+/// them.
+#[must_use]
+pub fn double_bounds(low: f64, high: f64) -> Option<(Id, Id)> {
+    // Both zeros are equal, and have two ids.
+    let low = if low == 0.0 { -0.0 } else { low };
+    let high = if high == 0.0 { 0.0 } else { high };
+    let ordered = |value: f64| {
+        let bits = value.to_bits();
+        if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+    };
+    let id = |value| Id::new(Tag::Double, ordered(value) >> 4);
+    (low <= high).then(|| (id(low), id(high)))
+}
+
+/// The first and the last id with this tag (one whose payload is a number or a time) for values between
+/// `low` and `high`; `None`: no value that fits an id is between them.
+#[must_use]
+pub fn integer_bounds(tag: Tag, low: i64, high: i64) -> Option<(Id, Id)> {
+    let (low, high) = (low.max(-BIAS), high.min(BIAS - 1));
+    let id = |value: i64| Id::new(tag, (value + BIAS).cast_unsigned());
+    (low <= high).then(|| (id(low), id(high)))
+}
+
 fn parse_decimal(lexical: &str) -> Option<Inline> {
     if lexical.len() > 18 {
         return None;
@@ -422,6 +470,51 @@ mod tests {
         for values in sorted {
             let ids: Vec<_> = values.iter().map(|(l, d)| inline_id(l, &format!("{XSD}{d}"))).collect();
             assert!(ids.is_sorted() && ids.iter().all(Option::is_some), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_enclose_the_ids_of_what_lies_between() {
+        let texts = [
+            "",
+            "\0",
+            "\0\0",
+            "a",
+            "a\0",
+            "a\0b",
+            "ab",
+            "abcdef",
+            "abcdefg",
+            "abcdefgh",
+            "abcdefgz",
+            "é",
+            "\u{10FFFF}",
+        ];
+        for text in texts {
+            let bound = short_string_bound(text.as_bytes());
+            for other in texts.iter().filter(|other| other.len() <= STRING_BYTES) {
+                let id = inline_id(other, &format!("{XSD}string")).expect("short");
+                assert_eq!(id < bound, *other < text, "{other:?} {text:?}");
+            }
+        }
+        let doubles = [f64::NEG_INFINITY, -1e300, -1.1, -1.0, -0.0, 0.0, 1.0, 1.1, 2.5, f64::INFINITY];
+        for (low, high) in doubles.iter().flat_map(|low| doubles.map(|high| (*low, high))) {
+            let bounds = double_bounds(low, high);
+            for value in doubles {
+                let Some(id) = Inline::Double(value).to_id() else { continue };
+                let inside = bounds.is_some_and(|(first, last)| (first..=last).contains(&id));
+                assert_eq!(inside, (low..=high).contains(&value), "{value} in {low}..={high}");
+            }
+        }
+        assert_eq!(double_bounds(f64::NAN, 1.0), None);
+        let integers = [i64::MIN, -BIAS, -3, 0, 7, BIAS - 1, i64::MAX];
+        for (low, high) in integers.iter().flat_map(|low| integers.map(|high| (*low, high))) {
+            let bounds = integer_bounds(Tag::Long, low, high);
+            for value in integers {
+                let Some(id) = Inline::Long(value).to_id() else { continue };
+                let inside = bounds.is_some_and(|(first, last)| (first..=last).contains(&id));
+                assert_eq!(inside, (low..=high).contains(&value), "{value} in {low}..={high}");
+            }
         }
     }
 }

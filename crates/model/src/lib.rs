@@ -13,6 +13,6 @@ pub mod vocab;
 
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Direction, Id, Tag};
-pub use inline::{Inline, inline_id};
+pub use inline::{Inline, double_bounds, inline_id, integer_bounds, order_key, short_string_bound};
 pub use parts::{LiteralKind, TermParts};
 pub use statement::Statement;

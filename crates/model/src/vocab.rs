@@ -27,6 +27,12 @@ pub const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// `rdf:reifies`: its subject is an edge, its object the triple term of that edge.
 pub const RDF_REIFIES: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies";
 
+/// Whether a name of a label or key is an IRI itself: it has `://` in it, or begins with `urn:`.
+#[must_use]
+pub fn is_iri(name: &str) -> bool {
+    name.contains("://") || name.starts_with("urn:")
+}
+
 /// Appends `name` to the IRI `namespace`, percent-encoding what an IRI may not hold.
 #[must_use]
 pub fn name_iri(namespace: &str, name: &str) -> String {

@@ -1,6 +1,7 @@
 //! A pattern with its constants looked up and the statistics of its segments at hand.
 
 use crate::classes::{ClassSet, Collector, Distribution};
+use crate::seek::Seek;
 use crate::set::VariableSet;
 use std::rc::Rc;
 use vervet_algebra::Variable;
@@ -155,6 +156,8 @@ pub(crate) struct Atom<'a> {
     pub(crate) types: Option<ClassSet>,
     /// Whether an existing entry counts once at most, so that checks and intersections are right.
     pub(crate) counts_once: bool,
+    /// What conditions on the object leave of its values.
+    pub(crate) seek: Option<Seek>,
     /// Whether the other atoms imply it.
     pub(crate) implied: bool,
     /// All its variables.

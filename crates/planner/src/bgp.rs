@@ -7,6 +7,7 @@ use crate::filter::Conjunct;
 use crate::flow::Flow;
 use crate::lower::Planner;
 use crate::search::{Action, Search};
+use crate::seek::seek;
 use crate::set::VariableSet;
 use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
 use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
@@ -49,12 +50,32 @@ impl<'a> Planner<'a> {
                 return Ok(());
             }
             flow.domains = domains;
+            self.seek(&mut atoms, flow, &mut filters)?;
             self.search(&atoms, flow, &needed, &mut filters);
         }
         // Variables that only implied patterns mention cannot exist, so all are bound now.
         flow.possible.add_all(&variables);
         flow.certain.add_all(&variables);
         self.apply(filters, flow);
+        Ok(())
+    }
+
+    /// Finds out what conditions leave of the objects of patterns.
+    fn seek(&self, atoms: &mut [Atom<'a>], flow: &Flow, filters: &mut [Conjunct]) -> Result<()> {
+        if !self.options.seek || filters.is_empty() {
+            return Ok(());
+        }
+        for atom in atoms.iter_mut().filter(|atom| atom.general.is_none() && !atom.implied) {
+            let (Some(_), Some(object)) = (variable_of(atom.subject), variable_of(atom.object)) else {
+                continue;
+            };
+            if flow.possible.contains(object) {
+                continue;
+            }
+            if let Some(side) = atom.side(Direction::In) {
+                atom.seek = seek(object, side.segment, self.snapshot, filters)?;
+            }
+        }
         Ok(())
     }
 
@@ -131,6 +152,7 @@ impl<'a> Planner<'a> {
             general: Some((general, self.snapshot.statement_count() as f64)),
             types: None,
             counts_once: false,
+            seek: None,
             implied: false,
             variables,
         };
@@ -220,18 +242,29 @@ impl<'a> Planner<'a> {
             let step = step_of(atoms, &state.action);
             match &state.action {
                 Action::Intersect(target, _) => bound.insert(*target),
-                Action::Scan(at, _) | Action::Expand(at, _) | Action::Match(at) => {
+                Action::Scan(at, _) | Action::Seek(at) | Action::Expand(at, _) | Action::Match(at) => {
                     bound.add_all(&atoms[*at].variables);
                 }
                 Action::Check(..) | Action::Start => {}
             }
-            let ready: Vec<Conjunct> = waiting
+            let mut ready: Vec<Conjunct> = waiting
                 .iter_mut()
                 .filter(|filter| filter.as_ref().is_some_and(|filter| filter.variables.is_subset(&bound)))
                 .filter_map(Option::take)
                 .collect();
             let passed: f64 = ready.iter().map(|filter| filter.selectivity).product();
-            flow.push(step, state.rows / passed.max(1e-9));
+            let rows = match &state.action {
+                Action::Seek(at) => atoms[*at].seek.as_ref().map_or(state.rows, |seek| {
+                    let side = atoms[*at].side(Direction::In);
+                    seek.candidates * side.map_or(1.0, Side::average_degree) * flow.rows
+                }),
+                _ => state.rows / passed.max(1e-9),
+            };
+            flow.push(step, rows);
+            if let (Action::Seek(_), Some(first)) = (&state.action, ready.first_mut()) {
+                // What was sought has passed already.
+                first.selectivity *= state.rows / (rows * passed).max(1e-9);
+            }
             self.apply(ready, flow);
             flow.rows = state.rows;
             flow.cost = before + state.cost;
@@ -265,6 +298,13 @@ fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
                 Step::Scan { access, key, neighbour: variable_of(neighbour) }
             }
             (Operand::Constant(_), ..) => Step::Match(atoms[*at].to_match()),
+        },
+        Action::Seek(at) => match (access(at, &Direction::In), &atoms[*at].seek) {
+            ((Operand::Variable(key), access, neighbour), Some(seek)) => {
+                let neighbour = variable_of(neighbour);
+                Step::Seek { access, key, neighbour, among: seek.among.clone() }
+            }
+            _ => Step::Match(atoms[*at].to_match()),
         },
         Action::Expand(at, direction) => {
             let (key, access, neighbour) = access(at, direction);

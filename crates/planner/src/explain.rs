@@ -155,6 +155,12 @@ impl Writer<'_> {
             Step::Scan { access, key, neighbour } => {
                 format!("scan       {}", self.entry(Operand::Variable(*key), access, *neighbour))
             }
+            Step::Seek { access, key, neighbour, among } => {
+                let entry = self.entry(Operand::Variable(*key), access, *neighbour);
+                let keys: u64 = among.keys.iter().map(|range| range.end.saturating_sub(range.start)).sum();
+                let literals = among.literals.end.saturating_sub(among.literals.start);
+                format!("seek       {entry}  among {} values", grouped(keys.saturating_add(literals)))
+            }
             Step::Expand { key, access, neighbour } => {
                 format!("expand     {}", self.entry(*key, access, *neighbour))
             }

@@ -30,7 +30,7 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
     match step {
         Step::Empty | Step::Check { .. } | Step::Filter(_) => {}
         Step::Distinct { .. } | Step::Order { .. } | Step::Slice { .. } => {}
-        Step::Scan { key, neighbour, .. } => {
+        Step::Scan { key, neighbour, .. } | Step::Seek { key, neighbour, .. } => {
             after.insert(*key);
             after.extend(*neighbour);
         }
@@ -99,7 +99,7 @@ fn add_operand(live: &mut VariableSet, operand: Operand) {
 fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) -> VariableSet {
     match step {
         Step::Empty => {}
-        Step::Scan { key, neighbour, .. } => {
+        Step::Scan { key, neighbour, .. } | Step::Seek { key, neighbour, .. } => {
             *neighbour = neighbour.filter(|neighbour| live.contains(*neighbour));
             live.remove(*key);
             neighbour.iter().for_each(|neighbour| live.remove(*neighbour));

@@ -31,6 +31,7 @@ mod lower;
 mod parts;
 mod scope;
 mod search;
+mod seek;
 mod set;
 mod validate;
 
@@ -56,6 +57,8 @@ pub struct PlanOptions {
     pub intersect: bool,
     /// Drop types that other patterns imply, and find joins that classes prove to be empty.
     pub inference: bool,
+    /// Start from the values that a prefix or a range allows.
+    pub seek: bool,
     /// Answer counts of single patterns from statistics.
     pub known_counts: bool,
     /// States kept for each number of patterns; `None`: by the number of patterns.
@@ -71,6 +74,7 @@ impl Default for PlanOptions {
             reorder: true,
             intersect: true,
             inference: true,
+            seek: true,
             known_counts: true,
             beam: None,
             compare_from_rows: 64.0,

@@ -32,6 +32,8 @@ pub(crate) enum Action {
     Start,
     /// All entries of an atom.
     Scan(usize, Direction),
+    /// The entries of an atom whose objects conditions allow.
+    Seek(usize),
     /// The neighbours of a bound end of an atom.
     Expand(usize, Direction),
     /// Whether an entry of an atom exists.
@@ -217,6 +219,7 @@ impl Search<'_, '_> {
                     for direction in Direction::BOTH {
                         self.push_scan(state, at, index, direction, out);
                     }
+                    self.push_seek(state, at, index, out);
                 }
             }
         }
@@ -241,6 +244,21 @@ impl Search<'_, '_> {
             (entries, keys * cost::SCAN_KEY + entries * cost::OUTPUT_ROW)
         };
         self.push(state, at, done, state.rows * rows, state.rows * cost, Action::Scan(index, direction), out);
+    }
+
+    /// A scan of the keys that conditions leave.
+    fn push_seek(&self, state: &State, at: usize, index: usize, out: &mut [Vec<Candidate>]) {
+        let atom = &self.atoms[index];
+        let (Some(seek), Some(side)) = (&atom.seek, atom.side(Direction::In)) else { return };
+        let done = state.done | 1 << index;
+        let dead = variable_of(atom.subject).is_some_and(|variable| self.is_dead(variable, done));
+        let fan = if dead { 1.0 } else { side.average_degree() };
+        let all = side.statistics.keys as f64 * fan;
+        let read = (seek.candidates * fan).min(all);
+        let cost = seek.candidates * cost::EXPAND_ROW + read * cost::OUTPUT_ROW;
+        // The condition that is sought is counted as if it were still to be tested on all rows.
+        let cost = cost - (all - read) * cost::FILTER_ROW;
+        self.push(state, at, done, state.rows * all, state.rows * cost, Action::Seek(index), out);
     }
 
     fn push_expand(
@@ -409,6 +427,7 @@ impl Search<'_, '_> {
             if atom.implied && done >> index & 1 == 0 && !self.uses.is_empty() {
                 let gone = |variable| self.is_dead(variable, done);
                 let target = match &action {
+                    Action::Seek(of) => variable_of(self.atoms[*of].subject),
                     Action::Scan(of, direction) | Action::Expand(of, direction) => {
                         variable_of(self.atoms[*of].ends(*direction).1)
                     }
@@ -428,7 +447,10 @@ impl Search<'_, '_> {
     fn bind(&self, action: &Action, bound: &mut VariableSet) {
         match action {
             Action::Start | Action::Check(..) => {}
-            Action::Scan(index, _) | Action::Expand(index, _) | Action::Match(index) => {
+            Action::Scan(index, _)
+            | Action::Seek(index)
+            | Action::Expand(index, _)
+            | Action::Match(index) => {
                 bound.add_all(&self.atoms[*index].variables);
             }
             Action::Intersect(target, _) => bound.insert(*target),
@@ -442,14 +464,8 @@ impl Search<'_, '_> {
         let mut classes = parent.classes.clone();
         match &candidate.action {
             Action::Start | Action::Match(_) => {}
-            Action::Scan(index, direction) => {
-                if let Some(side) = self.atoms[*index].side(*direction) {
-                    let (keys, neighbours) = side.entry_classes(|_| true);
-                    let (key, neighbour) = self.atoms[*index].ends(*direction);
-                    set(&mut classes, key, keys);
-                    set(&mut classes, neighbour, neighbours);
-                }
-            }
+            Action::Scan(index, direction) => self.scan_classes(*index, *direction, &mut classes),
+            Action::Seek(index) => self.scan_classes(*index, Direction::In, &mut classes),
             Action::Expand(index, direction) => self.expand_classes(*index, *direction, &mut classes),
             Action::Check(index, _) => {
                 self.check_classes(*index, &mut classes);
@@ -465,6 +481,15 @@ impl Search<'_, '_> {
             classes,
             parent: candidate.parent,
             action: candidate.action,
+        }
+    }
+
+    fn scan_classes(&self, index: usize, direction: Direction, classes: &mut Classes) {
+        if let Some(side) = self.atoms[index].side(direction) {
+            let (keys, neighbours) = side.entry_classes(|_| true);
+            let (key, neighbour) = self.atoms[index].ends(direction);
+            set(classes, key, keys);
+            set(classes, neighbour, neighbours);
         }
     }
 

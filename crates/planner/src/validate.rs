@@ -78,7 +78,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
     let mut certain = rows.certain.clone();
     match &step.step {
         Step::Empty | Step::Slice { .. } => {}
-        Step::Scan { key, neighbour, .. } => {
+        Step::Scan { key, neighbour, .. } | Step::Seek { key, neighbour, .. } => {
             rows.unbound(*key)?;
             neighbour.map_or(Ok(()), |neighbour| rows.unbound(neighbour))?;
             need(Some(*key) != *neighbour, || "a scan binds one variable twice".into())?;

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Names, graph, shape, term};
-use vervet_algebra::{Aggregate, AggregateKind, Expression, Form, Node, OrderKey, Query, Variable};
+use vervet_algebra::{
+    Aggregate, AggregateKind, Comparator, Expression, Form, Function, Node, OrderKey, Query, Variable,
+};
 use vervet_testkit::MemorySnapshot;
 
 fn people() -> MemorySnapshot {
@@ -156,6 +158,36 @@ fn a_subquery_with_a_group_is_joined_by_its_keys() {
         &names.select(&["l", "n"], root),
         &["├─ scan ?s ─:knows→ (count)", "├─ group by ?s ?n = count(*)", "└─ expand ?s ─:name→ ?l"],
     );
+}
+
+#[test]
+fn a_prefix_and_a_range_start_from_their_values() {
+    let mut text = String::new();
+    for at in 0..200 {
+        text.push_str(&format!("v{at} name \"n{at}\" . v{at} age {at} . v{at} knows v{} . ", (at + 1) % 200));
+    }
+    let graph = graph(&text);
+    let constant = |word| Expression::Constant(term(word));
+    let mut names = Names::default();
+    let input = Box::new(names.node("?s name ?n . ?s knows ?o"));
+    let n = names.variable("n");
+    let condition = Expression::Call(Function::StrStarts, vec![Expression::Variable(n), constant("\"n19\"")]);
+    let query = names.select(&["n", "o"], Node::Filter { input, condition });
+    let found = shape(&query, &graph);
+    assert_eq!(found[0], "├─ seek ?n ←:name─ ?s among 11 values", "{found:#?}");
+    assert!(found[1].starts_with("├─ filter") && found[2] == "└─ expand ?s ─:knows→ ?o", "{found:#?}");
+    let mut names = Names::default();
+    let input = Box::new(names.node("?s age ?n"));
+    let n = names.variable("n");
+    let compare = |comparator, word| {
+        let sides = (Box::new(Expression::Variable(n)), Box::new(constant(word)));
+        Expression::Compare(comparator, sides.0, sides.1)
+    };
+    let condition =
+        Expression::And(vec![compare(Comparator::GreaterOrEqual, "12"), compare(Comparator::Less, "20")]);
+    let query = names.select(&["s"], Node::Filter { input, condition });
+    let found = shape(&query, &graph);
+    assert_eq!(found[0], "├─ seek ?n ←:age─ ?s among 9 values", "{found:#?}");
 }
 
 #[test]

@@ -16,6 +16,20 @@ pub enum GraphFilter {
     Any,
 }
 
+impl GraphFilter {
+    /// Whether entries of this graph ([`Id::UNBOUND`]: default) pass.
+    #[inline]
+    #[must_use]
+    pub fn passes(self, graph: Id) -> bool {
+        match self {
+            Self::Default => !graph.is_bound(),
+            Self::Named(name) => graph == name && name.is_bound(),
+            Self::AnyNamed => graph.is_bound(),
+            Self::Any => true,
+        }
+    }
+}
+
 /// Which entries pass.
 ///
 /// A segment without graph and edge columns (the common case) tests nothing for the default value.
@@ -27,6 +41,33 @@ pub struct EntryFilter {
     /// `false`: equal `(neighbour, graph)` of one key count once (the view of RDF, where a graph is a
     /// set); ignored where edges are asked for, since then entries differ.
     pub parallel: bool,
+}
+
+/// Which entries of a key to list by their order keys ([`vervet_model::order_key`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OrderRange {
+    /// The least order key; [`Id::UNBOUND`]: no bound.
+    pub from: Id,
+    /// Order keys are below this; [`Id::UNBOUND`]: no bound. Entries without an order key are listed only
+    /// if there is no bound at all; they count as the least.
+    pub before: Id,
+    /// The greatest order key (the newest entry) first.
+    pub descending: bool,
+    /// The most entries.
+    pub limit: usize,
+}
+
+/// An entry and what it is ordered by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderedEntry {
+    /// The neighbour.
+    pub neighbour: Id,
+    /// The graph ([`Id::UNBOUND`]: default).
+    pub graph: Id,
+    /// The edge ([`Id::UNBOUND`]: none).
+    pub edge: Id,
+    /// The order key ([`Id::UNBOUND`]: none).
+    pub order_key: Id,
 }
 
 /// Where an expansion stopped.

@@ -16,11 +16,12 @@
 mod expansion;
 mod statistics;
 
-pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter};
+pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry};
 pub use statistics::{ClassId, Flow, SegmentStatistics};
 
 use oxrdf::TermRef;
-use vervet_model::{Direction, Id, Result, TermParts};
+use std::ops::Range;
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts};
 
 /// A consistent view of one graph.
 pub trait Snapshot: Send + Sync {
@@ -91,13 +92,28 @@ pub trait Snapshot: Send + Sync {
     /// Number of vertices of a class.
     fn class_size(&self, class: ClassId) -> u64;
 
-    /// The values of `xsd:string` literals in the dictionary that start with `prefix`, if the store can
-    /// list them without a scan (a sorted permutation); `None` if it cannot.
+    /// Where the literals of the dictionary whose text is at least `from`, and below `to` if given, stand
+    /// in the order of texts (code points), for [`Snapshot::literals_in_order`]: literals of any language
+    /// or datatype, without those inside ids. `None` if there is no such order. The bounds are UTF-8, or
+    /// prefixes of such.
     ///
     /// # Errors
     /// Damaged dictionary.
-    fn literals_with_prefix(&self, _prefix: &str) -> Result<Option<Vec<Id>>> {
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        let _ = (from, to);
         Ok(None)
+    }
+
+    /// Appends the literals at these positions of the order of texts to `out`.
+    ///
+    /// # Errors
+    /// Damaged dictionary; a position that [`Snapshot::literal_range`] did not give.
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        let _ = out;
+        if positions.is_empty() {
+            return Ok(());
+        }
+        Err(Error::internal("this snapshot has no order of literals"))
     }
 }
 
@@ -163,4 +179,49 @@ pub trait Segment: Send + Sync {
     /// # Errors
     /// Damaged segment.
     fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64>;
+
+    /// The property by which [`Segment::ordered`] lists entries, if it can.
+    fn order(&self) -> Option<Id> {
+        None
+    }
+
+    /// Appends to `out` entries of `key` by their order keys; every statement counts, parallel edges too,
+    /// of the graphs that pass. Equal order keys: by neighbour, graph, edge. Takes `O(log(degree))`, and
+    /// a step for each entry that is listed or belongs to another graph.
+    ///
+    /// # Errors
+    /// Unsupported: there is no such order. Corrupt: damaged segment or order.
+    fn ordered(
+        &self,
+        key: Id,
+        range: &OrderRange,
+        graph: GraphFilter,
+        out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        let _ = (key, range, graph, out);
+        Err(Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")
+            .with_hint("declare one when loading, such as --order knows=since"))
+    }
+
+    /// How many keys are below `key`, which need not be one: the position of the first that is not.
+    ///
+    /// As it stands here it asks for `log2(keys)` single keys; good enough to plan with.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn keys_below(&self, key: Id) -> Result<u64> {
+        let (mut low, mut high) = (0, self.statistics().keys);
+        let mut one = Vec::with_capacity(1);
+        while low < high {
+            let middle = low.midpoint(high);
+            one.clear();
+            self.keys(middle, 1, &mut one)?;
+            if one.first().is_some_and(|found| *found < key) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
 }

@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         environment: Environment::real(),
         temp_dir: None,
         log: None,
+        orders: Vec::new(),
     };
     if let Some(mebibytes) = std::env::args().nth(1) {
         return build_within(&triples, image, mebibytes.parse()?);
@@ -72,8 +73,14 @@ fn build_within(triples: &[[Id; 3]], image: Vec<u8>, mebibytes: u64) -> Result<(
     let dir = std::env::temp_dir().join(format!("vervet-measure-{}", std::process::id()));
     let memory_bytes = if mebibytes == 0 { u64::MAX } else { mebibytes << 20 };
     let environment = Environment::real();
-    let options =
-        BuildOptions { threads: 1, memory_bytes, environment, temp_dir: Some(dir.clone()), log: None };
+    let options = BuildOptions {
+        threads: 1,
+        memory_bytes,
+        environment,
+        temp_dir: Some(dir.clone()),
+        log: None,
+        orders: Vec::new(),
+    };
     let status = |what: &str| -> Result<String, Box<dyn Error>> {
         let text = std::fs::read_to_string("/proc/self/status")?;
         let find =

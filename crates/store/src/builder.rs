@@ -19,9 +19,10 @@ use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
 use crate::files::{self, HashedFile, LogPlace, Manifest, SegmentFile};
 use crate::merge::{self, Merged};
+use crate::order::{self, Values};
 use crate::spill::{Kind, Spill};
 use crate::statistics::{Classes, collect};
-use crate::toc::{SectionPlace, Toc};
+use crate::toc::{OrderPlaces, SectionPlace, Toc};
 use crate::{Statement, Store, sort};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -47,6 +48,19 @@ pub struct BuildOptions {
     pub temp_dir: Option<PathBuf>,
     /// What the manifest says of the write-ahead log; nothing in memory.
     pub log: Option<LogPlace>,
+    /// Predicates whose entries are to be listed in an order, at most one for each; one that does not
+    /// occur, or whose property does not, has no effect.
+    pub orders: Vec<OrderBy>,
+}
+
+/// An order of the entries of a predicate, as IRIs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OrderBy {
+    /// The predicate.
+    pub predicate: String,
+    /// The property that orders: of the edges of the predicate if one of them has it, else of the
+    /// neighbours (see `order`).
+    pub property: String,
 }
 
 /// Where a store goes.
@@ -71,6 +85,7 @@ struct Built {
     predicate: Id,
     entries: u64,
     sections: [Vec<u8>; 2],
+    order: Option<(Id, [Vec<u8>; 2])>,
     graphs: FxHashMap<u64, u64>,
 }
 
@@ -79,10 +94,18 @@ struct Context<'a> {
     classes: &'a Classes,
     edges: Option<&'a EdgeTable>,
     spill: Option<&'a Spill>,
+    orders: &'a [Order],
     /// Memory for sorting what is in files.
     run_bytes: u64,
     vertex_count: u64,
     literal_count: u64,
+}
+
+/// An order that is being made.
+struct Order {
+    predicate: u64,
+    property: Id,
+    values: Values,
 }
 
 impl StoreBuilder {
@@ -266,19 +289,35 @@ impl StoreBuilder {
             toc.edges = Some(sink(bytes.clone())?);
         }
         let edges = edges.as_ref().map(|(_, table)| table);
+        let orders = orders(&options.orders, dictionary, &mut buffers, spill)?;
         let threads = u64::try_from(options.threads.max(1)).unwrap_or(u64::MAX);
         let run_bytes = options.memory_bytes / threads;
-        let context = Context { classes: &classes, edges, spill, run_bytes, vertex_count, literal_count };
+        let context = Context {
+            classes: &classes,
+            edges,
+            spill,
+            orders: &orders,
+            run_bytes,
+            vertex_count,
+            literal_count,
+        };
         let mut graphs: BTreeMap<u64, u64> = BTreeMap::new();
         let mut rows = Vec::new();
+        let mut ordered = Vec::new();
         let mut accept = |built: Built| {
             let [out, reverse] = built.sections;
             rows.push((built.predicate, built.entries, [sink(out)?, sink(reverse)?]));
+            if let Some((property, [out, reverse])) = built.order {
+                let places = [sink(out)?, sink(reverse)?];
+                ordered.push(OrderPlaces { predicate: built.predicate, property, places });
+            }
             built.graphs.into_iter().for_each(|(graph, count)| *graphs.entry(graph).or_default() += count);
             Ok(())
         };
         in_order(buffers, options.threads, &|buffer| build_predicate(buffer, &context), &mut accept)?;
         rows.sort_unstable_by_key(|(predicate, ..)| *predicate);
+        ordered.sort_unstable_by_key(|order| order.predicate);
+        toc.orders = ordered;
         for (predicate, entries, places) in rows {
             toc.statement_count += entries;
             toc.predicates.push((predicate, entries));
@@ -287,6 +326,37 @@ impl StoreBuilder {
         toc.graphs = graphs.into_iter().map(|(graph, count)| (Id::from_bits(graph), count)).collect();
         Ok(toc)
     }
+}
+
+/// The values by which predicates are to be ordered.
+fn orders(
+    wanted: &[OrderBy],
+    dictionary: &Dictionary,
+    buffers: &mut [PredicateBuffer],
+    spill: Option<&Spill>,
+) -> Result<Vec<Order>> {
+    let mut orders: Vec<Order> = Vec::new();
+    for OrderBy { predicate, property } in wanted {
+        let (predicate, property) = (dictionary.lookup_iri(predicate)?, dictionary.lookup_iri(property)?);
+        let (Some(predicate), Some(property)) = (predicate, property) else { continue };
+        let known = |id: Id| move |buffer: &&mut PredicateBuffer| buffer.predicate == id.bits();
+        if orders.iter().any(|order| order.predicate == predicate.bits())
+            || buffers.iter_mut().find(known(predicate)).is_none()
+        {
+            continue;
+        }
+        let Some(buffer) = buffers.iter_mut().find(known(property)) else { continue };
+        let values = match spill {
+            Some(spill) => {
+                buffer.merge(spill)?;
+                let run = buffer.run().ok_or_else(|| Error::internal("a predicate without entries"))?;
+                Values::Run(run.clone())
+            }
+            None => Values::Pairs(buffer.sorted_pairs()),
+        };
+        orders.push(Order { predicate: predicate.bits(), property, values });
+    }
+    Ok(orders)
 }
 
 /// The edge table of all quads, and its section.
@@ -447,7 +517,15 @@ fn build_sections<E: Entries + ?Sized>(
         encode(predicate, Direction::Out, out, &subjects, &objects.keys, &forward)?,
         encode(predicate, Direction::In, reverse, &objects, &subjects.keys, &backward)?,
     ];
-    Ok(Built { predicate, entries: out.len() as u64, sections, graphs: FxHashMap::default() })
+    let order = context.orders.iter().find(|order| order.predicate == predicate.bits()).map(|order| {
+        let (property, values) = (order.property, &order.values);
+        let sections = [
+            order::encode(predicate, Direction::Out, property, out, &subjects, values),
+            order::encode(predicate, Direction::In, property, reverse, &objects, values),
+        ];
+        (property, sections)
+    });
+    Ok(Built { predicate, entries: out.len() as u64, sections, order, graphs: FxHashMap::default() })
 }
 
 /// Whether all `ids` can be subjects (or objects) of this store.

@@ -23,7 +23,7 @@ const MANIFEST_TITLE: &str = "vervet manifest 1";
 /// First bytes of a segment file.
 const MAGIC: [u8; 8] = *b"VERVETSG";
 /// Version of the segment file.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const HEAD_BYTES: u64 = 16;
 const TAIL_BYTES: usize = 48;
 /// Sections begin at multiples of this: a line of the cache.
@@ -284,7 +284,8 @@ pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
         return Err(Damaged("its table of contents has a wrong checksum"));
     }
     let toc = Toc::read(toc)?;
-    let places = toc.segments.iter().flatten().chain(&toc.edges);
+    let orders = toc.orders.iter().flat_map(|order| &order.places);
+    let places = toc.segments.iter().flatten().chain(&toc.edges).chain(orders);
     for place in places {
         let end = place.offset.checked_add(place.length).ok_or(Damaged("section out of place"))?;
         if place.offset < HEAD_BYTES || end > offset as u64 {

@@ -20,6 +20,7 @@
 //!     environment: Environment::real(),
 //!     temp_dir: None,
 //!     log: None,
+//!     orders: Vec::new(),
 //! });
 //! builder.add_triples(&[[alice, knows, bob]])?;
 //! let store = builder.finish(dictionary.finish()?, &Target::Memory)?;
@@ -46,6 +47,7 @@ mod expand;
 mod files;
 mod locate;
 mod merge;
+mod order;
 mod segment;
 mod sort;
 mod spill;
@@ -55,7 +57,7 @@ mod store;
 mod toc;
 mod validate;
 
-pub use builder::{BuildOptions, StoreBuilder, Target};
+pub use builder::{BuildOptions, OrderBy, StoreBuilder, Target};
 pub use files::LogPlace;
 pub use segment::BaseSegment;
 pub use statements::Statements;

@@ -10,7 +10,7 @@ use crate::encode::Parts;
 use std::ops::Range;
 use vervet_codec::{CodesView, KeySetView, Locate, NONE, PackedView};
 use vervet_model::Id;
-use vervet_snapshot::{EntryFilter, GraphFilter};
+use vervet_snapshot::EntryFilter;
 
 /// Rows that are located together: enough to fill the line buffers of a core several times, few enough
 /// that little is lost when the output is full before their end.
@@ -207,12 +207,7 @@ impl<'a> View<'a> {
         range.map(|index| self.entry(index)).filter(move |entry| {
             let same = |other: Entry| other.neighbour == entry.neighbour && other.graph == entry.graph;
             let repeated = once && previous.replace(*entry).is_some_and(same);
-            let graph = match filter.graph {
-                GraphFilter::Default => !entry.graph.is_bound(),
-                GraphFilter::Named(graph) => entry.graph == graph && graph.is_bound(),
-                GraphFilter::AnyNamed => entry.graph.is_bound(),
-                GraphFilter::Any => true,
-            };
+            let graph = filter.graph.passes(entry.graph);
             graph && !repeated && (!want_edges || entry.edge.is_bound())
         })
     }

@@ -21,11 +21,15 @@
 
 use crate::encode::{Parts, flag, optional_id};
 use crate::locate::{Entry, View};
+use crate::order::OrderColumn;
+use crate::store::Slot;
+use std::sync::Arc;
 use vervet_codec::{Codes, Damaged, KeySet, NONE, Packed, Reader, load_u64};
 use vervet_env::Bytes;
-use vervet_model::{Direction, Error, Id, Result, Tag};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{
-    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, Segment, SegmentStatistics,
+    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics,
 };
 
 /// All entries of one `[predicate, direction]`. See the header of this file.
@@ -36,6 +40,8 @@ pub struct BaseSegment {
     bytes: Bytes,
     statistics: SegmentStatistics,
     parts: Parts,
+    /// The property that orders the entries, and the order.
+    order: Option<(Id, Arc<Slot<OrderColumn>>)>,
 }
 
 impl BaseSegment {
@@ -95,7 +101,7 @@ impl BaseSegment {
         {
             return Err(Damaged("parts of a segment have different lengths"));
         }
-        Ok(Self { predicate, direction, bytes, statistics, parts })
+        Ok(Self { predicate, direction, bytes, statistics, parts, order: None })
     }
 
     /// The predicate.
@@ -125,6 +131,24 @@ impl BaseSegment {
         let metadata = (self.bytes.len() as u64).saturating_sub(body);
         let sizes = sizes.into_iter().filter(|(_, size)| *size != 0);
         sizes.chain([("metadata", metadata)]).collect()
+    }
+
+    pub(crate) fn set_order(&mut self, property: Id, column: Arc<Slot<OrderColumn>>) {
+        self.order = Some((property, column));
+    }
+
+    /// The order of the entries, if they have one.
+    pub(crate) fn order_column(&self) -> Result<Option<&OrderColumn>> {
+        let Some((property, slot)) = &self.order else { return Ok(None) };
+        let open = |bytes, name: &String| {
+            let column = OrderColumn::open(bytes, name)?;
+            let ours = (self.predicate, self.direction as u64, *property, self.statistics.entries);
+            if (column.predicate, column.direction, column.property, column.len() as u64) != ours {
+                return Err(Error::corrupt(name, "it is the order of another segment"));
+            }
+            Ok(column)
+        };
+        slot.get(open).map(Some)
     }
 
     /// Ready for a batch of accesses.
@@ -256,6 +280,56 @@ impl Segment for BaseSegment {
             if entry.neighbour != last {
                 last = entry.neighbour;
                 out.push(last);
+            }
+        }
+        Ok(())
+    }
+
+    fn order(&self) -> Option<Id> {
+        self.order.as_ref().map(|(property, _)| *property)
+    }
+
+    fn ordered(
+        &self,
+        key: Id,
+        range: &OrderRange,
+        graph: GraphFilter,
+        out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        let Some(column) = self.order_column()? else {
+            return Err(Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")
+                .with_hint("declare one when loading, such as --order knows=since"));
+        };
+        let (view, order) = (self.view(), column.view());
+        let entries = view.range_of(view.position(key));
+        let found = order.range(entries.clone(), range.from, range.before);
+        let mut left = range.limit;
+        let mut visit = |index: usize| {
+            let (place, order_key) = order.get(index);
+            if place >= entries.len() {
+                return Err(Error::corrupt("an order column", "it names an entry that is not there"));
+            }
+            let Entry { neighbour, graph: of, edge, .. } = view.entry(entries.start + place);
+            if graph.passes(of) {
+                out.push(OrderedEntry { neighbour, graph: of, edge, order_key });
+                left -= 1;
+            }
+            Ok(left > 0)
+        };
+        if range.limit == 0 {
+            return Ok(());
+        }
+        if range.descending {
+            for index in found.rev() {
+                if !visit(index)? {
+                    break;
+                }
+            }
+        } else {
+            for index in found {
+                if !visit(index)? {
+                    break;
+                }
             }
         }
         Ok(())

@@ -12,13 +12,15 @@
 
 use crate::edges::EdgeTable;
 use crate::files::{self, FileRecord, LogPlace, Manifest};
+use crate::order::OrderColumn;
 use crate::segment::BaseSegment;
 use crate::statistics::Classes;
 use crate::toc::{SectionPlace, Toc};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::{Bytes, Environment};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts};
@@ -34,6 +36,8 @@ pub struct Store {
     index: FxHashMap<u64, usize>,
     slots: Vec<[Slot<BaseSegment>; 2]>,
     pub(crate) edges: Option<Slot<EdgeTable>>,
+    /// By predicate (bits) and direction.
+    orders: FxHashMap<(u64, Direction), Arc<Slot<OrderColumn>>>,
     /// The files with what the manifest says about them, for validation.
     pub(crate) files: Vec<(String, FileRecord, Bytes)>,
     log: Option<LogPlace>,
@@ -66,7 +70,7 @@ impl<T> Slot<T> {
     }
 
     /// The content, verified.
-    fn get(&self, open: impl FnOnce(Bytes, &String) -> Result<T>) -> Result<&T> {
+    pub(crate) fn get(&self, open: impl FnOnce(Bytes, &String) -> Result<T>) -> Result<&T> {
         let content = self.content.get_or_init(|| {
             if let Some(expected) = self.checksum {
                 let found = xxh3_64(&self.bytes);
@@ -174,8 +178,17 @@ impl Store {
             }
             None => None,
         };
+        let mut orders = FxHashMap::default();
+        for order in &toc.orders {
+            for (direction, place) in Direction::BOTH.into_iter().zip(&order.places) {
+                let what = format!("order of segment {:?} {direction:?}", order.predicate);
+                let (name, bytes, checksum) = slot(what, place)?;
+                let column = Arc::new(Slot::new(name, bytes, checksum));
+                orders.insert((order.predicate.bits(), direction), column);
+            }
+        }
         let index = toc.predicates.iter().map(|(predicate, _)| predicate.bits()).zip(0..).collect();
-        Ok(Self { dictionary, toc, index, slots, edges, files: Vec::new(), log: None })
+        Ok(Self { dictionary, toc, index, slots, edges, orders, files: Vec::new(), log: None })
     }
 
     /// The dictionary: to look terms up by their parts, or to add terms to a copy.
@@ -205,6 +218,10 @@ impl Store {
                         part,
                         bytes,
                     }));
+                    if let Some(column) = segment.order_column()? {
+                        let bytes = column.bytes.len() as u64;
+                        parts.push(PartSize { segment: Some((*predicate, direction)), part: "order", bytes });
+                    }
                 }
             }
         }
@@ -225,13 +242,22 @@ impl Store {
             Direction::In => reverse,
         };
         slot.get(|bytes, name| {
-            let segment = BaseSegment::open(bytes, name)?;
+            let mut segment = BaseSegment::open(bytes, name)?;
             if segment.predicate() != predicate || segment.direction() != direction {
                 return Err(Error::corrupt(name, "it is another segment"));
+            }
+            if let Some(slot) = self.orders.get(&(predicate.bits(), direction)) {
+                let property = self.orders().find(|(of, _)| *of == predicate);
+                segment.set_order(property.map_or(Id::UNBOUND, |(_, property)| property), Arc::clone(slot));
             }
             Ok(segment)
         })
         .map(Some)
+    }
+
+    /// Predicates whose entries are ordered, ascending, each with the property that orders them.
+    pub fn orders(&self) -> impl Iterator<Item = (Id, Id)> {
+        self.toc.orders.iter().map(|order| (order.predicate, order.property))
     }
 
     pub(crate) fn edge_table(&self) -> Result<Option<&EdgeTable>> {
@@ -300,6 +326,22 @@ impl Snapshot for Store {
 
     fn classes_of_type(&self, type_id: Id) -> &[ClassId] {
         self.toc.classes.of_type.get(&type_id.bits()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        let start = self.dictionary.literals_below(from)?;
+        let end = match to {
+            Some(to) => self.dictionary.literals_below(to)?.max(start),
+            None => self.dictionary.literal_count(),
+        };
+        Ok(Some(start..end))
+    }
+
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        positions.into_iter().try_for_each(|position| {
+            out.push(self.dictionary.literal_at(position)?);
+            Ok(())
+        })
     }
 
     fn class_size(&self, class: ClassId) -> u64 {

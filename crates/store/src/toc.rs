@@ -24,6 +24,17 @@ pub(crate) struct Toc {
     /// The section of the edge table, if there are edges.
     pub(crate) edges: Option<SectionPlace>,
     pub(crate) classes: ClassTable,
+    /// Order columns, ascending by predicate.
+    pub(crate) orders: Vec<OrderPlaces>,
+}
+
+/// The order columns of one predicate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OrderPlaces {
+    pub(crate) predicate: Id,
+    pub(crate) property: Id,
+    /// The sections: out, in.
+    pub(crate) places: [SectionPlace; 2],
 }
 
 /// Where a section lies in its file.
@@ -79,6 +90,12 @@ impl Toc {
             write_u64(classes.len() as u64, &mut out);
             classes.iter().for_each(|class| write_u64(u64::from(class.0), &mut out));
         }
+        write_u64(self.orders.len() as u64, &mut out);
+        for order in &self.orders {
+            write_u64(order.predicate.bits(), &mut out);
+            write_u64(order.property.bits(), &mut out);
+            order.places.iter().for_each(|place| place.write(&mut out));
+        }
         out
     }
 
@@ -122,6 +139,13 @@ impl Toc {
             of_type.insert(type_id, classes);
         }
         toc.classes.of_type = of_type;
+        for _ in 0..reader.list_length()? {
+            toc.orders.push(OrderPlaces {
+                predicate: Id::from_bits(reader.u64()?),
+                property: Id::from_bits(reader.u64()?),
+                places: [SectionPlace::read(&mut reader)?, SectionPlace::read(&mut reader)?],
+            });
+        }
         reader.finish()?;
         Ok(toc)
     }

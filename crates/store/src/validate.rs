@@ -2,6 +2,7 @@
 
 use crate::entries::{Entries, KeyRuns};
 use crate::locate::Entry;
+use crate::order::{self, Values};
 use crate::statistics::{Classes, collect};
 use crate::{BaseSegment, Store};
 use rustc_hash::FxHashMap;
@@ -61,6 +62,7 @@ impl Store {
                 }
             }
         }
+        self.validate_orders()?;
         let mut graphs: Vec<_> = graphs.into_iter().map(|(id, count)| (Id::from_bits(id), count)).collect();
         graphs.sort_unstable();
         let table = self.edge_table()?;
@@ -70,6 +72,28 @@ impl Store {
             || table.map_or(0, |table| table.number_end()) != self.toc.edge_count
         {
             return Err(Error::corrupt("table of contents", "its counts differ from a new count"));
+        }
+        Ok(())
+    }
+
+    /// Whether the order columns are what they would be if they were made now.
+    fn validate_orders(&self) -> Result<()> {
+        for (predicate, property) in self.orders() {
+            let values = self.walk(property, Direction::Out)?;
+            let values = values.into_iter().map(|[subject, value, ..]| [subject, value]).collect();
+            let values = Values::Pairs(values);
+            for direction in Direction::BOTH {
+                let name = format!("order of segment {predicate:?} {direction:?}");
+                let entries = self.walk(predicate, direction)?;
+                let runs = KeyRuns::of(entries.as_slice());
+                let expected =
+                    order::encode(predicate, direction, property, entries.as_slice(), &runs, &values);
+                let segment = self.base_segment(predicate, direction)?;
+                let column = segment.map(BaseSegment::order_column).transpose()?.flatten();
+                if column.is_none_or(|column| column.bytes[..] != expected[..]) {
+                    return Err(Error::corrupt(name, "it differs from one made anew"));
+                }
+            }
         }
         Ok(())
     }

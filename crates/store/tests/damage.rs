@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use vervet_env::{Environment, FileSystem};
 use vervet_model::{Direction, ErrorKind, Id, Result};
-use vervet_snapshot::{ClassId, EntryFilter, GraphFilter, Snapshot};
+use vervet_snapshot::{ClassId, EntryFilter, GraphFilter, OrderRange, Snapshot};
 use vervet_store::{Store, Target};
 
 /// Everything that the database in `dir` says.
@@ -53,6 +53,12 @@ fn read_all(environment: &Environment, dir: &Path) -> Result<String> {
                 let mut neighbours = Vec::new();
                 segment.neighbours(*key, EntryFilter::default(), &mut neighbours)?;
                 say(&(key, neighbours));
+                if segment.order().is_some() {
+                    let mut ordered = Vec::new();
+                    let range = OrderRange { limit: usize::MAX, ..OrderRange::default() };
+                    segment.ordered(*key, &range, GraphFilter::Any, &mut ordered)?;
+                    say(&ordered);
+                }
             }
         }
     }
@@ -69,6 +75,7 @@ fn database() -> (Environment, PathBuf, String) {
     let dir = PathBuf::from("/db");
     graph.build(options(&environment), &Target::Directory(dir.clone()));
     let answers = read_all(&environment, &dir).expect("whole");
+    assert!(Store::open(&environment, &dir).expect("whole").orders().count() > 0, "seed {seed}: no order");
     (environment, dir, answers)
 }
 

@@ -5,6 +5,7 @@
 
 use oxrdf::{BlankNode, GraphName, Quad, Term, TermRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use vervet_model::{
     Direction, Error, Id, Inline, LiteralKind, Result, Statement, Tag, TermParts, inline_id,
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
@@ -19,6 +20,8 @@ pub struct MemorySnapshot {
     ids: HashMap<Term, Id>,
     vertices: Vec<Term>,
     literals: Vec<Term>,
+    /// Places in `literals`, ascending by text and place.
+    order: Vec<usize>,
     edges: Vec<[Id; 4]>,
     statements: BTreeSet<Statement>,
     segments: BTreeMap<(Id, Direction), MemorySegment>,
@@ -144,7 +147,17 @@ impl MemorySnapshot {
             self.segments.insert(name, segment);
         }
         self.graphs = graphs.into_iter().collect();
+        let mut order: Vec<usize> = (0..self.literals.len()).collect();
+        order.sort_by_key(|&at| self.text(at));
+        self.order = order;
         self
+    }
+
+    fn text(&self, literal: usize) -> Option<&str> {
+        match self.literals.get(literal) {
+            Some(Term::Literal(literal)) => Some(literal.value()),
+            _ => None,
+        }
     }
 
     fn parts<'a>(&'a self, id: Id, scratch: &'a mut String) -> Result<TermParts<'a>> {
@@ -263,6 +276,24 @@ impl Snapshot for MemorySnapshot {
     fn edge(&self, edge: Id) -> Result<[Id; 4]> {
         let number = usize::try_from(edge.payload()).unwrap_or(usize::MAX);
         self.edges.get(number).copied().ok_or_else(|| Error::internal(format!("there is no edge {edge:?}")))
+    }
+
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        let below = |text: &[u8]| {
+            self.order.partition_point(|&at| self.text(at).is_some_and(|found| found.as_bytes() < text))
+                as u64
+        };
+        let start = below(from);
+        Ok(Some(start..to.map_or(self.order.len() as u64, below).max(start)))
+    }
+
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        for position in positions {
+            let at = usize::try_from(position).ok().and_then(|position| self.order.get(position));
+            let at = at.ok_or_else(|| Error::internal(format!("no literal at position {position}")))?;
+            out.push(Id::literal(*at as u64));
+        }
+        Ok(())
     }
 
     fn classes_of_type(&self, type_id: Id) -> &[ClassId] {

@@ -71,7 +71,7 @@ pub use prepared::Prepared;
 pub use writing::{OutputFormat, Written};
 
 pub use vervet_env::Environment;
-pub use vervet_graph::{Edge, Element, Graph, Vertex};
+pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Progress, Source};
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Result};
 

@@ -5,9 +5,10 @@ use std::path::Path;
 use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
 use vervet_env::{Environment, LockGuard};
 use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
+use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, Store, StoreBuilder};
+use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
 
 /// Bytes of statements that a load holds in memory if nobody says otherwise; beyond, it sorts in files.
 const LOAD_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
@@ -71,6 +72,7 @@ pub(crate) fn load(
             environment: place.environment.clone(),
             temp_dir: place.directory.map(Path::to_owned),
             log: before.log_place(),
+            orders: orders(before, options)?,
         }),
         edges: before.edge_count(),
     };
@@ -89,6 +91,29 @@ pub(crate) fn load(
     };
     let store = building.store.finish(building.dictionary.finish_with(threads)?, &target)?;
     Ok((store, report))
+}
+
+/// The orders that the new version has: those of `options`, then those that `before` has.
+fn orders(before: &Store, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
+    let iri = |name: &str| match is_iri(name) {
+        true => name.to_owned(),
+        false => name_iri(KEY_NAMESPACE, name),
+    };
+    let new = options
+        .orders
+        .iter()
+        .map(|(predicate, property)| OrderBy { predicate: iri(predicate), property: iri(property) });
+    let mut orders: Vec<OrderBy> = new.collect();
+    let mut scratch = String::new();
+    let mut text = |id| {
+        let mut text = String::new();
+        before.read_term(id, &mut scratch, &mut |parts| parts.write_str(&mut text))?;
+        Ok::<_, Error>(text)
+    };
+    for (predicate, property) in before.orders() {
+        orders.push(OrderBy { predicate: text(predicate)?, property: text(property)? });
+    }
+    Ok(orders)
 }
 
 /// The new version in the making.

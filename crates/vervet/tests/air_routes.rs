@@ -1,7 +1,7 @@
 //! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers; and a round trip.
 
 use std::path::PathBuf;
-use vervet::{Database, Direction, Format, LoadOptions, Source, Term};
+use vervet::{Database, Direction, EdgeRange, Format, Literal, LoadOptions, Source, Term};
 
 /// The folder of the air routes, if this machine has it.
 fn data() -> Option<PathBuf> {
@@ -130,4 +130,61 @@ fn same_edges(one: &Database, two: &Database) {
     let (one, two) = (routes(one), routes(two));
     assert_eq!(one.len(), 50_637);
     assert!(one == two, "the routes differ");
+}
+
+/// Routes by length: what is declared at the load, kept by later loads, and listed in ranges.
+#[test]
+fn routes_come_in_the_order_of_their_length() {
+    let Some(folder) = data() else { return };
+    let db = Database::in_memory();
+    let sources = CSV.iter().map(|name| Source::path(folder.join(name))).collect();
+    let orders = vec![("route".to_owned(), "dist".to_owned()), ("contains".to_owned(), "elev".to_owned())];
+    db.load(sources, &LoadOptions { orders, ..LoadOptions::default() }).expect("valid");
+    // A later load says nothing of orders; they stay.
+    db.load_text(Format::Turtle, "<http://e/s> <http://e/p> 1 .").expect("valid");
+    db.check().expect("whole");
+    let snapshot = db.snapshot();
+    let graph = snapshot.graph();
+    let miles = |edge| match graph.property(edge, "dist").expect("whole") {
+        Some(Term::Literal(value)) => value.value().parse::<i64>().expect("a number"),
+        other => panic!("{other:?}"),
+    };
+    let mut listed = 0;
+    for direction in [Direction::Out, Direction::In] {
+        for airport in graph.vertices_with_label("airport").expect("whole").into_iter().step_by(7) {
+            let mut all: Vec<i64> =
+                graph.edges(airport, "route", direction).expect("whole").into_iter().map(miles).collect();
+            all.sort_unstable();
+            let lengths = |range: &EdgeRange| -> Vec<i64> {
+                let edges = graph.edges_in_order(airport, "route", direction, range).expect("ordered");
+                edges.into_iter().map(miles).collect()
+            };
+            assert_eq!(lengths(&EdgeRange::default()), all);
+            let (from, before) = (Some(Literal::from(300)), Some(Literal::from(1000)));
+            let middle: Vec<i64> = all.iter().copied().filter(|miles| (300..1000).contains(miles)).collect();
+            assert_eq!(lengths(&EdgeRange { from, before, ..EdgeRange::default() }), middle);
+            all.reverse();
+            all.truncate(3);
+            assert_eq!(lengths(&EdgeRange { newest_first: true, limit: 3, ..EdgeRange::default() }), all);
+            listed += all.len();
+        }
+    }
+    assert!(listed > 1000, "{listed}");
+    // A property of the neighbours: what a country contains, highest first.
+    let countries = graph.vertices_with_label("country").expect("whole");
+    let highest = EdgeRange { newest_first: true, limit: 5, ..EdgeRange::default() };
+    for country in countries.into_iter().step_by(5) {
+        let edges = graph.edges_in_order(country, "contains", Direction::Out, &highest).expect("ordered");
+        let height = |edge: &vervet::Edge| match graph.property(edge.target, "elev").expect("whole") {
+            Some(Term::Literal(value)) => value.value().parse::<i64>().expect("a number"),
+            _ => i64::MIN,
+        };
+        assert!(edges.iter().map(height).is_sorted_by(|a, b| a >= b));
+    }
+    let austin = graph.vertex("3").expect("whole").expect("Austin");
+    let text =
+        EdgeRange { from: Some(Literal::from("a text of more than seven bytes")), ..EdgeRange::default() };
+    assert!(graph.edges_in_order(austin, "route", Direction::Out, &text).is_err());
+    assert!(graph.edges_in_order(austin, "code", Direction::Out, &EdgeRange::default()).is_err());
+    assert!(graph.edges_in_order(austin, "no such", Direction::Out, &highest).expect("whole").is_empty());
 }

@@ -140,6 +140,27 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
+            Step::Seek { access, key, neighbour, among } => {
+                let segment = self.snapshot.segment(access.predicate, access.direction).unwrap().unwrap();
+                let mut keys = Vec::new();
+                for range in &among.keys {
+                    let limit = usize::try_from(range.end - range.start).unwrap();
+                    assert_eq!(segment.keys(range.start, limit, &mut keys).unwrap(), range.end);
+                }
+                self.snapshot.literals_in_order(among.literals.clone(), &mut keys).unwrap();
+                let count = keys.len();
+                keys.sort();
+                keys.dedup();
+                assert_eq!(keys.len(), count, "each key once");
+                for row in rows {
+                    for id in &keys {
+                        let mut next = row.clone();
+                        assert!(next.0.insert(*key, *id).is_none());
+                        let found = self.neighbours(access.predicate, access.direction, *id);
+                        Self::listed(&next, *neighbour, &found, &mut out);
+                    }
+                }
+            }
             Step::Expand { key, access, neighbour } => {
                 for row in rows {
                     let found = self.neighbours(access.predicate, access.direction, Self::get(&row, *key));

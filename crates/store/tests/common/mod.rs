@@ -7,7 +7,7 @@ use vervet_dictionary::DictionaryBuilder;
 use vervet_env::Environment;
 use vervet_model::{Direction, Id, LiteralKind, Tag, vocab::RDF_TYPE};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snapshot};
-use vervet_store::{BuildOptions, Statement, Store, StoreBuilder, Target};
+use vervet_store::{BuildOptions, OrderBy, Statement, Store, StoreBuilder, Target};
 
 /// xorshift64*.
 pub struct Random(pub u64);
@@ -187,13 +187,21 @@ impl Graph {
     }
 }
 
+/// Predicates that `p0` orders: by edges that have it, by neighbours, not at all, by themselves.
+pub const ORDERED: [&str; 4] = ["p3", "p1", "p77", "p0"];
+
 pub fn options(environment: &Environment) -> BuildOptions {
+    let by_p0 = |predicate: &str| OrderBy {
+        predicate: format!("http://e/{predicate}"),
+        property: "http://e/p0".to_owned(),
+    };
     BuildOptions {
         threads: 1,
         memory_bytes: 1 << 30,
         environment: environment.clone(),
         temp_dir: None,
         log: None,
+        orders: ORDERED.map(by_p0).to_vec(),
     }
 }
 
