@@ -1,6 +1,7 @@
 //! The logical algebra: what a query means, for both languages, without storage and without order.
 //!
-//! A front end turns text into a [`Query`]; the planner turns that into a plan of kernels.
+//! A front end turns text into a [`Query`], which the planner turns into a plan of kernels, or into an
+//! [`Update`], whose patterns are queries.
 //!
 //! # Invariants
 //! 1. A [`Variable`] stands for one thing in the whole query: variables that a scope hides (those that
@@ -13,10 +14,14 @@
 //! Ids (constants are terms), join order, access paths.
 #![forbid(unsafe_code)]
 
+mod dataset;
 mod expression;
 mod node;
 mod query;
+mod update;
 
+pub use dataset::Dataset;
 pub use expression::{Aggregate, AggregateKind, Comparator, Expression, Function};
 pub use node::{GraphSlot, Node, OrderKey, Pattern, Slot, Variable};
 pub use query::{Form, Query};
+pub use update::{GraphTarget, Modify, Operation, Quad, Quads, TemplateTerm, Transfer, Update};

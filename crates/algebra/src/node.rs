@@ -183,6 +183,26 @@ impl Node {
         Self::Patterns(Vec::new())
     }
 
+    /// Calls `visit` with each direct input.
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        match self {
+            Self::Patterns(_) | Self::Values { .. } => {}
+            Self::Join(nodes) | Self::Union(nodes) => nodes.iter_mut().for_each(visit),
+            Self::LeftJoin { left, right, .. } | Self::Minus { left, right } => {
+                visit(left);
+                visit(right);
+            }
+            Self::Filter { input, .. }
+            | Self::Extend { input, .. }
+            | Self::Group { input, .. }
+            | Self::Project { input, .. }
+            | Self::Distinct(input)
+            | Self::Reduced(input)
+            | Self::OrderBy { input, .. }
+            | Self::Slice { input, .. } => visit(input),
+        }
+    }
+
     /// Adds to `out` the variables that some solution may bind, in order of appearance, each once.
     pub fn variables(&self, out: &mut Vec<Variable>) {
         let add = |variable| {

@@ -33,8 +33,8 @@ pub mod self_check;
 pub mod table;
 pub mod targets;
 
-/// Our engine.
+/// Our engine, with so many threads for loading and for each query.
 #[must_use]
-pub fn ours(threads: usize) -> Option<Box<dyn engine::Engine>> {
-    Some(Box::new(ours::Vervet::new(threads)))
+pub fn ours(threads: usize, query_threads: usize) -> Option<Box<dyn engine::Engine>> {
+    Some(Box::new(ours::Vervet::new(threads).with_query_threads(query_threads)))
 }

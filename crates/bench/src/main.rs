@@ -156,6 +156,9 @@ struct ContestArguments {
     /// Threads for loading, in every engine that can be told; its own choice if not given
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
+    /// Threads for each query, in Vervet only; comparisons are on one
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    query_threads: usize,
     /// Time for measuring one query in one engine
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
@@ -179,7 +182,7 @@ enum Peer {
 impl ContestArguments {
     fn contest(&self) -> Result<Contest> {
         let limit = self.limit.map(seconds).transpose()?;
-        contest(self.against, self.threads, seconds(self.seconds)?, limit)
+        contest(self.against, (self.threads, self.query_threads), seconds(self.seconds)?, limit)
     }
 
     /// Writes the reports where asked to; whether all values were right.
@@ -196,7 +199,7 @@ impl ContestArguments {
 
 fn contest(
     against: Option<Peer>,
-    threads: Option<usize>,
+    (threads, query_threads): (Option<usize>, usize),
     time: Duration,
     time_limit: Option<Duration>,
 ) -> Result<Contest> {
@@ -204,7 +207,7 @@ fn contest(
         Some(Peer::Oxigraph) => Some(Box::new(Oxigraph::new(threads)?) as Box<dyn Engine>),
         None => None,
     };
-    let ours = vervet_bench::ours(threads.unwrap_or(2));
+    let ours = vervet_bench::ours(threads.unwrap_or(2), query_threads);
     Ok(Contest { ours, peer, budget: Budget { time, ..Budget::default() }, time_limit })
 }
 
@@ -274,7 +277,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
                 only: only.clone(),
             };
             let (time, limit) = (seconds(*time)?, seconds(*limit)?);
-            all::run(&options, || contest(*against, None, time, Some(limit)))
+            all::run(&options, || contest(*against, (None, 1), time, Some(limit)))
         }
         Command::Task { task } => {
             println!("{}", processes::perform(task)?);

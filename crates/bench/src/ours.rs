@@ -24,10 +24,17 @@ impl Vervet {
         Self::on(Database::in_memory(), threads)
     }
 
-    /// A database that loads with so many threads.
+    /// A database that loads with so many threads; its queries run on one, as those of the peers do.
     #[must_use]
     pub fn on(database: Database, threads: usize) -> Self {
-        Self { database, threads, options: QueryOptions::default() }
+        Self { database, threads, options: QueryOptions::default().with_threads(1) }
+    }
+
+    /// The same with so many threads for each query.
+    #[must_use]
+    pub fn with_query_threads(mut self, threads: usize) -> Self {
+        self.options.threads = Some(threads);
+        self
     }
 
     /// The database.

@@ -66,7 +66,7 @@ pub fn run(engines: impl Fn() -> Result<Contest>, program: Option<PathBuf>) -> R
 /// An engine could not be made.
 pub fn all_engines() -> Result<Contest> {
     let peer: Box<dyn Engine> = Box::new(crate::peer::Oxigraph::new(None)?);
-    Ok(Contest { ours: crate::ours(2), peer: Some(peer), ..Contest::default() })
+    Ok(Contest { ours: crate::ours(2, 2), peer: Some(peer), ..Contest::default() })
 }
 
 #[cfg(test)]

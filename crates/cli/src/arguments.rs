@@ -26,6 +26,14 @@ Examples:
   vervet query --data people.ttl 'SELECT * { ?s ?p ?o }'
   vervet query ./db --profile --file query.rq";
 
+const UPDATE_EXAMPLES: &str = "\
+All operations of a request become visible and durable together, or none of them.
+
+Examples:
+  vervet update ./db 'INSERT DATA { <urn:ann> <urn:knows> <urn:bob> }'
+  vervet update ./db 'DELETE WHERE { ?a <urn:knows> ?b }'
+  vervet update ./db --file changes.ru";
+
 const LOAD_EXAMPLES: &str = "\
 Formats, by the extension of the file or by --format, also with .gz or .zst behind:
   nt nq ttl trig rdf jsonld   RDF
@@ -52,6 +60,8 @@ pub(crate) enum Command {
     Load(LoadArguments),
     /// Run a SPARQL query on a database, or on files in memory
     Query(QueryArguments),
+    /// Change a database by a SPARQL update request, as one transaction
+    Update(UpdateArguments),
     /// Query a database interactively
     Shell(ShellArguments),
     /// Say what a database holds and how many bytes each part takes
@@ -60,6 +70,8 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Write all statements of a database
     Export(ExportArguments),
+    /// Copy a database as it is now, also while others write to it
+    Backup(BackupArguments),
     /// Make data for tests and measurements
     Generate(GenerateArguments),
     /// A tour: the world's air routes, asked in SPARQL and through the typed interface
@@ -87,7 +99,7 @@ pub(crate) struct LoadArguments {
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Most memory for statements, such as 512M or 4G; beyond it they are sorted on disk
+    /// Most memory for terms and statements, such as 512M or 4G; beyond it statements are sorted on disk
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Pass over malformed statements, count them and write them to the report
@@ -149,6 +161,42 @@ pub(crate) struct QueryArguments {
     /// What relative IRIs in the query are resolved against
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub base: Option<NamedNode>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = UPDATE_EXAMPLES)]
+pub(crate) struct UpdateArguments {
+    /// Directory of the database, which is made if it is not there
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Text of the request; `-` or nothing: standard input
+    #[arg(value_name = "TEXT", conflicts_with = "file")]
+    pub text: Option<String>,
+    /// Read the request from this file
+    #[arg(long, short, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Give up after so many seconds (default: 3600; 0: never)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Most memory for tables of the request, such as 512M (default: 4G; 0: no cap)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Value of a variable: <iri>, vertex:3, "text", "text"@en, "1"^^<iri>, 5, 1.5, true
+    #[arg(long = "param", value_name = "NAME=TERM", value_parser = parameter)]
+    pub parameters: Vec<Parameter>,
+    /// What relative IRIs in the request are resolved against
+    #[arg(long, value_name = "IRI", value_parser = iri)]
+    pub base: Option<NamedNode>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BackupArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Directory of the copy, in which there is no database yet
+    #[arg(value_name = "TO")]
+    pub to: PathBuf,
 }
 
 #[derive(Args, Debug)]

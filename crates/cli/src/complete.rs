@@ -120,7 +120,7 @@ impl Assistant {
         if let Some(type_predicate) = view.type_predicate()
             && let Some(types) = view.segment(type_predicate, Direction::In)?
         {
-            types.keys(0, CLASSES_MAX, &mut ids)?;
+            types.keys(Id::UNBOUND, CLASSES_MAX, &mut ids)?;
         }
         let mut names = Vec::with_capacity(ids.len());
         let mut scratch = String::new();

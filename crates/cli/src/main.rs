@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod backup;
 mod check;
 mod complete;
 mod demo;
@@ -24,6 +25,7 @@ mod parameter;
 mod query;
 mod shell;
 mod table;
+mod update;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -35,10 +37,12 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Load(arguments) => load::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
+        Command::Update(arguments) => update::run(&arguments),
         Command::Shell(arguments) => shell::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Demo => demo::run(),
     };

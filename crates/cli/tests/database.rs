@@ -22,9 +22,11 @@ fn one_process_loads_at_a_time() {
     let lock = std::fs::File::open(place.path("db/LOCK")).unwrap();
     lock.lock().unwrap();
     place.file("more.nt", "<urn:a> <urn:b> <urn:c> .\n");
-    place.fails(&["load", "db", "more.nt"], 1, &["error: could not load into db", "process 4711", "hint:"]);
+    place.fails(&["load", "db", "more.nt"], 1, &["error: could not write to db", "process 4711", "hint:"]);
     let ask = "ASK { <urn:a> <urn:b> <urn:c> }";
     assert!(place.ok(&["query", "db", ask]).contains("false"));
+    let insert = "INSERT DATA { <urn:a> <urn:b> <urn:c> }";
+    place.fails(&["update", "db", insert], 1, &["error: could not write to db", "process 4711", "hint:"]);
     drop(lock);
     place.ok(&["load", "db", "more.nt"]);
     assert!(place.ok(&["query", "db", ask]).contains("true"));

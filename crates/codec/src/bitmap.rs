@@ -106,6 +106,17 @@ impl Blocks<'_> {
         if bits >> bit & 1 == 1 { position } else { NONE }
     }
 
+    /// How many numbers are in blocks before this one, or in it and below `bit`.
+    pub(crate) fn below(&self, block: usize, bit: u64) -> u64 {
+        self.before(block) + u64::from((self.bits(block) & ((1 << bit) - 1)).count_ones())
+    }
+
+    /// How many numbers are in the first `count` blocks.
+    pub(crate) fn end(&self, count: usize) -> u64 {
+        let Some(last) = count.checked_sub(1) else { return 0 };
+        self.before(last) + u64::from(self.bits(last).count_ones())
+    }
+
     /// The last of `count` blocks that has at most `position` keys before it.
     pub(crate) fn block_of(&self, position: u64, count: usize) -> usize {
         let (mut low, mut high) = (0, count);
@@ -132,6 +143,15 @@ pub struct BitmapView<'a> {
 }
 
 impl BitmapView<'_> {
+    /// How many keys are below `key`.
+    pub(crate) fn lower_bound(&self, key: u64) -> u64 {
+        let distance = key.saturating_sub(self.first);
+        match usize::try_from(distance >> 6) {
+            Ok(block) if block < self.count => self.blocks.below(block, distance & 63),
+            _ => self.blocks.end(self.count),
+        }
+    }
+
     /// Gives the keys at positions `start..end` to `out`.
     pub(crate) fn list(&self, start: u64, end: u64, out: &mut impl FnMut(u64)) {
         let low = self.blocks.block_of(start, self.count);

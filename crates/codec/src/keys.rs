@@ -15,6 +15,7 @@ use crate::bitmap::{BLOCK_BYTES, Bitmap, BitmapView};
 use crate::bytes::{Damaged, Reader, write_u64};
 use crate::sparse::{Sparse, SparseView};
 use crate::tiered::{Tiered, TieredView};
+use std::cmp::Ordering;
 
 /// No position: the key is not in the set.
 pub const NONE: u32 = u32::MAX;
@@ -164,6 +165,20 @@ impl KeySet {
         }
     }
 
+    /// How many keys are below `key`: the position of the first one that is not.
+    #[must_use]
+    pub fn lower_bound(&self, section: &[u8], key: u64) -> u64 {
+        let mut below = 0;
+        for (base, part) in &self.parts {
+            match (part.first(section) >> PART_SHIFT).cmp(&(key >> PART_SHIFT)) {
+                Ordering::Less => below = u64::from(*base) + part.len(),
+                Ordering::Equal => return u64::from(*base) + part.lower_bound(section, key).min(part.len()),
+                Ordering::Greater => break,
+            }
+        }
+        below
+    }
+
     /// Appends up to `limit` keys from `position` on to `out` and returns the position behind the last.
     pub fn list(&self, section: &[u8], position: u64, limit: usize, mut out: impl FnMut(u64)) -> u64 {
         let end = position.saturating_add(limit as u64).min(u64::from(self.count));
@@ -213,6 +228,26 @@ impl KeyPart {
             Self::Bitmap(bitmap) => bitmap.count,
             Self::Tiered(tiered) => tiered.count,
             Self::Sparse(sparse) => sparse.len() as u64,
+        }
+    }
+
+    /// A key with the tag of this part.
+    fn first(&self, section: &[u8]) -> u64 {
+        match self {
+            Self::Range { first, .. }
+            | Self::Bitmap(Bitmap { first, .. })
+            | Self::Tiered(Tiered { first, .. }) => *first,
+            Self::Sparse(sparse) => sparse.view(section).key(0),
+        }
+    }
+
+    /// How many keys of this part are below `key`.
+    fn lower_bound(&self, section: &[u8], key: u64) -> u64 {
+        match self {
+            Self::Range { first, count } => key.saturating_sub(*first).min(*count),
+            Self::Bitmap(bitmap) => bitmap.view(section).lower_bound(key),
+            Self::Tiered(tiered) => tiered.view(section).lower_bound(key),
+            Self::Sparse(sparse) => sparse.view(section).lower_bound(key),
         }
     }
 
@@ -294,13 +329,7 @@ impl Locate for PartsView<'_> {
     #[inline]
     fn position(&self, key: u64) -> u32 {
         for (base, part) in self.parts {
-            let first = match part {
-                KeyPart::Range { first, .. }
-                | KeyPart::Bitmap(Bitmap { first, .. })
-                | KeyPart::Tiered(Tiered { first, .. }) => *first,
-                KeyPart::Sparse(sparse) => sparse.view(self.section).key(0),
-            };
-            if first >> PART_SHIFT == key >> PART_SHIFT {
+            if part.first(self.section) >> PART_SHIFT == key >> PART_SHIFT {
                 let position = part.position(self.section, key);
                 return if position == NONE { NONE } else { base.saturating_add(position) };
             }

@@ -118,6 +118,11 @@ impl SparseView<'_> {
     pub fn key(&self, position: usize) -> u64 {
         self.values.get(position)
     }
+
+    /// How many values are below `value`.
+    pub(crate) fn lower_bound(&self, value: u64) -> u64 {
+        self.values.lower_bound(0, self.values.len(), value) as u64
+    }
 }
 
 impl Locate for SparseView<'_> {

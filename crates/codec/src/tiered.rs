@@ -91,6 +91,17 @@ pub struct TieredView<'a> {
 }
 
 impl TieredView<'_> {
+    /// How many keys are below `key`.
+    pub(crate) fn lower_bound(&self, key: u64) -> u64 {
+        let distance = key.saturating_sub(self.first);
+        let Ok(block) = usize::try_from(self.words.lower_bound(distance >> 6)) else { return 0 };
+        match self.words.position(distance >> 6) {
+            NONE if block < self.count => self.blocks.before(block),
+            NONE => self.blocks.end(self.count),
+            _ => self.blocks.below(block, distance & 63),
+        }
+    }
+
     /// Gives the keys at positions `start..end` to `out`.
     pub(crate) fn list(&self, start: u64, end: u64, out: &mut impl FnMut(u64)) {
         if start >= end {

@@ -38,6 +38,8 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
         for stranger in [key.wrapping_sub(1), key.wrapping_add(1), key ^ (1 << 60), random.next()] {
             let expected = keys.binary_search(&stranger).map_or(NONE, |position| position as u32);
             assert_eq!(view.position(stranger), expected, "{context}, key {stranger:#x}");
+            let below = keys.partition_point(|key| *key < stranger) as u64;
+            assert_eq!(set.lower_bound(&section, stranger), below, "{context}, key {stranger:#x}");
         }
     }
     for key in [0, 1, u64::MAX, 1 << 60] {
@@ -62,6 +64,7 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
             let view = set.view(&section);
             for key in keys.iter().take(10) {
                 view.position(*key);
+                let _ = set.lower_bound(&section, *key);
             }
             set.list(&section, 0, 10, |_| ());
         }

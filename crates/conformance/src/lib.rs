@@ -3,19 +3,29 @@
 //! Each suite gives a [`Report`]: counts by category and every failure with its reason.
 #![forbid(unsafe_code)]
 
+pub mod acid;
 mod compare;
 pub mod known;
+mod layered;
 pub mod lubm;
 mod manifest;
 pub mod random;
+pub mod random_update;
 pub mod rdf;
 mod report;
 pub mod sparql;
+mod update;
 
 pub use report::{Outcome, Report};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// Threads of a query, and the estimated time from which on it uses them: every query runs in each of these ways.
+/// The first is that of a light query; in the others the smallest query is cut into the smallest morsels.
+pub(crate) const CONFIGURATIONS: [(usize, Duration); 3] =
+    [(1, vervet::HEAVY_FROM_DEFAULT), (2, Duration::ZERO), (4, Duration::ZERO)];
 
 /// Where outside data is: `VERVET_TEST_DATA`, or `../shared` beside the repository; `None` if neither is
 /// there.

@@ -26,15 +26,23 @@ pub fn run(data: &Path, scale: u32, database: &Database, report: &mut Report) ->
     for (name, expected) in cases {
         let result = fs::read_to_string(folder.join("queries").join(name))
             .map_err(|error| error.to_string())
-            .and_then(|query| check(database, &query, expected));
+            .and_then(|query| {
+                for (threads, heavy_from) in crate::CONFIGURATIONS {
+                    let options =
+                        QueryOptions { heavy_from, ..QueryOptions::default().with_threads(threads) };
+                    check(database, &query, &options, expected)
+                        .map_err(|reason| format!("on {threads} threads: {reason}"))?;
+                }
+                Ok(())
+            });
         report.add(&category, name, result);
     }
     Ok(())
 }
 
-fn check(database: &Database, query: &str, expected: &Value) -> Result<(), String> {
+fn check(database: &Database, query: &str, options: &QueryOptions, expected: &Value) -> Result<(), String> {
     let mut tsv = Vec::new();
-    let result = database.write(query, &QueryOptions::default(), OutputFormat::Tsv, &mut tsv);
+    let result = database.write(query, options, OutputFormat::Tsv, &mut tsv);
     result.map_err(|error| match error.kind() {
         ErrorKind::Unsupported => format!("not supported: {error}"),
         _ => error.to_string(),

@@ -4,9 +4,15 @@
 
 use std::process::ExitCode;
 use vervet::Database;
-use vervet_conformance::{Report, known, lubm, random, rdf, sparql, test_data, w3c_suites};
+use vervet_conformance::{
+    Report, acid, known, lubm, random, random_update, rdf, sparql, test_data, w3c_suites,
+};
 
-const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]]";
+/// Runs the random case of a seed.
+type Case = fn(u64) -> Result<bool, String>;
+
+const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
+                     random-update [CASES [FIRST-SEED]] | acid [--full] [SEED]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,18 +46,32 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             let run = if suite == "rdf" { rdf::run } else { sparql::run };
             run(&root, &mut report)?;
         }
-        Some((suite, rest)) if suite == "random" => {
+        Some((suite, rest)) if suite == "random" || suite == "random-update" => {
+            let (rest, case): (_, Case) = match rest.split_last() {
+                _ if suite == "random-update" => (rest, random_update::case),
+                Some((option, rest)) if option == "--delta" => (rest, random::changed_case),
+                _ => (rest, random::case),
+            };
             let cases = rest.first().map_or(Ok(20_000), number)?;
             let first = rest.get(1).map_or(Ok(1), number)?;
             let end = first.saturating_add(cases);
             println!("cases with seeds {first} to {}", end.saturating_sub(1));
             for seed in first..end {
-                match random::case(seed) {
+                match case(seed) {
                     Ok(true) => report.add("compared", "", Ok(())),
                     Ok(false) => report.add("refused by both", "", Ok(())),
                     Err(difference) => report.add("compared", &format!("seed {seed}"), Err(difference)),
                 }
             }
+        }
+        Some((suite, rest)) if suite == "acid" => {
+            let (form, rest) = match rest.split_first() {
+                Some((first, rest)) if first == "--full" => (acid::Form::FULL, rest),
+                _ => (acid::Form::SHORT, rest),
+            };
+            let seed = rest.first().map_or(Ok(1), number)?;
+            let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+            acid::run(form, folder.path(), seed, &mut report);
         }
         _ => return Err(USAGE.to_owned()),
     }

@@ -22,6 +22,10 @@ const QUERY: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/t
 const DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#data");
 const GRAPH_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#graphData");
 const GRAPH: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#graph");
+const REQUEST: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#request");
+const UPDATE_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#data");
+const UPDATE_GRAPH_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#graphData");
+const UPDATE_GRAPH: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#graph");
 /// Both vocabularies that say who has agreed to a test, and with which word.
 const APPROVALS: [[NamedNodeRef<'_>; 2]; 2] = [
     [
@@ -77,6 +81,45 @@ impl File {
     }
 }
 
+/// The files of a dataset.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Files {
+    /// Of the default graph.
+    pub data: Vec<File>,
+    /// Of named graphs, with the names.
+    pub graph_data: Vec<(File, String)>,
+}
+
+impl Files {
+    /// The files that a node of a manifest names in the vocabulary of queries or in that of updates.
+    fn of(root: &Path, graph: &Graph, node: NamedOrBlankNodeRef<'_>, update: bool) -> Self {
+        let [data, graph_data, file_of] = match update {
+            true => [UPDATE_DATA, UPDATE_GRAPH_DATA, UPDATE_GRAPH],
+            false => [DATA, GRAPH_DATA, GRAPH],
+        };
+        let file = |term: TermRef<'_>| file(root, term);
+        let named = |term: TermRef<'_>| {
+            if let Some(file) = file(term) {
+                return Some((file.clone(), file.iri));
+            }
+            let named = subject(term)?;
+            let file = graph.object_for_subject_predicate(named, file_of).and_then(file)?;
+            match graph.object_for_subject_predicate(named, rdfs::LABEL) {
+                Some(TermRef::Literal(label)) => Some((file, label.value().to_owned())),
+                _ => Some((file.clone(), file.iri)),
+            }
+        };
+        Self {
+            data: graph.objects_for_subject_predicate(node, data).filter_map(file).collect(),
+            graph_data: graph.objects_for_subject_predicate(node, graph_data).filter_map(named).collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.data.is_empty() && self.graph_data.is_empty()
+    }
+}
+
 /// One test.
 #[derive(Clone, Debug)]
 pub(crate) struct Test {
@@ -88,14 +131,14 @@ pub(crate) struct Test {
     pub folder: String,
     /// Whether a working group has agreed to it.
     pub approved: bool,
-    /// What is run: the query or the document.
+    /// What is run: the query, the update or the document.
     pub action: Option<File>,
-    /// What it runs on: files of the default graph.
-    pub data: Vec<File>,
-    /// And files of named graphs, with the names.
-    pub graph_data: Vec<(File, String)>,
+    /// What it runs on.
+    pub input: Files,
     /// What comes out.
     pub result: Option<File>,
+    /// What is there after an update.
+    pub output: Files,
     /// Whether rows may come more or less often than expected (`REDUCED`).
     pub lax: bool,
 }
@@ -156,19 +199,15 @@ fn subject(term: TermRef<'_>) -> Option<NamedOrBlankNodeRef<'_>> {
 
 fn test(root: &Path, graph: &Graph, folder: &str, id: NamedNodeRef<'_>) -> Test {
     let object = |predicate| graph.object_for_subject_predicate(id, predicate);
-    let file = |term: TermRef<'_>| match term {
-        TermRef::NamedNode(node) => File::new(root, node.as_str()),
-        _ => None,
-    };
     let mut test = Test {
         name: tail(id.as_str()).to_owned(),
         kind: String::new(),
         folder: folder.to_owned(),
         approved: APPROVALS.iter().any(|[says, yes]| object(*says) == Some(TermRef::NamedNode(*yes))),
         action: None,
-        data: Vec::new(),
-        graph_data: Vec::new(),
-        result: object(RESULT).and_then(file),
+        input: Files::default(),
+        result: object(RESULT).and_then(|term| file(root, term)),
+        output: Files::default(),
         lax: object(CARDINALITY).is_some(),
     };
     if let Some(TermRef::NamedNode(kind)) = object(rdf::TYPE) {
@@ -176,27 +215,25 @@ fn test(root: &Path, graph: &Graph, folder: &str, id: NamedNodeRef<'_>) -> Test 
     }
     match object(ACTION) {
         Some(TermRef::BlankNode(action)) => {
-            test.action = graph.object_for_subject_predicate(action, QUERY).and_then(file);
-            test.data = graph.objects_for_subject_predicate(action, DATA).filter_map(file).collect();
-            test.graph_data = graph
-                .objects_for_subject_predicate(action, GRAPH_DATA)
-                .filter_map(|term| {
-                    if let Some(file) = file(term) {
-                        return Some((file.clone(), file.iri));
-                    }
-                    let named = subject(term)?;
-                    let file = graph.object_for_subject_predicate(named, GRAPH).and_then(file)?;
-                    match graph.object_for_subject_predicate(named, rdfs::LABEL) {
-                        Some(TermRef::Literal(label)) => Some((file, label.value().to_owned())),
-                        _ => Some((file.clone(), file.iri)),
-                    }
-                })
-                .collect();
+            let request = graph.object_for_subject_predicate(action, REQUEST);
+            let query = graph.object_for_subject_predicate(action, QUERY);
+            test.action = request.or(query).and_then(|term| file(root, term));
+            test.input = Files::of(root, graph, action.into(), request.is_some());
         }
-        Some(action) => test.action = file(action),
+        Some(action) => test.action = file(root, action),
         None => {}
     }
+    if let Some(TermRef::BlankNode(result)) = object(RESULT) {
+        test.output = Files::of(root, graph, result.into(), true);
+    }
     test
+}
+
+fn file(root: &Path, term: TermRef<'_>) -> Option<File> {
+    match term {
+        TermRef::NamedNode(node) => File::new(root, node.as_str()),
+        _ => None,
+    }
 }
 
 fn tail(iri: &str) -> &str {

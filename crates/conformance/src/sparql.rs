@@ -7,13 +7,15 @@
 //! computes (or the expected file is TSV, which leaves the form of numbers open), decimals, floats and
 //! doubles may be written in another way: the files differ among themselves on `2`, `2.0` and `2.0E0`.
 //!
+//! Updates run on the reference snapshot (see `update`).
+//!
 //! # Not here
-//! Updates, federation, entailment, protocols: counted as not run.
+//! Federation, entailment, protocols: counted as not run.
 
 use crate::compare::{Row, isomorphic, same_rows};
 use crate::manifest::{File, Test, tests};
 use crate::report::Outcome;
-use crate::{Report, guarded};
+use crate::{Report, guarded, update};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{
     Dataset, Graph, GraphName, Literal, NamedNode, NamedNodeRef, NamedOrBlankNodeRef, Term, TermRef, Triple,
@@ -68,6 +70,11 @@ fn outcome(test: &Test) -> Outcome {
         return Outcome::NotRun;
     }
     let result = guarded(|| match test.kind.as_str() {
+        "PositiveUpdateSyntaxTest" | "PositiveUpdateSyntaxTest11" => update::positive(test),
+        "NegativeUpdateSyntaxTest" | "NegativeUpdateSyntaxTest11" => update::negative(test),
+        // A suite of updates calls its negative tests as those of queries are called.
+        "NegativeSyntaxTest" | "NegativeSyntaxTest11" if is_update(test) => update::negative(test),
+        "UpdateEvaluationTest" => update::evaluation(test),
         "PositiveSyntaxTest" | "PositiveSyntaxTest11" => positive(test),
         "NegativeSyntaxTest" | "NegativeSyntaxTest11" => negative(test),
         "QueryEvaluationTest" | "CSVResultFormatTest" => evaluation(test),
@@ -75,16 +82,18 @@ fn outcome(test: &Test) -> Outcome {
     });
     match result {
         Ok(()) => Outcome::Passed,
-        // A suite of updates calls its negative tests as those of queries are called.
-        Err(_) if test.action.as_ref().is_some_and(|file| file.extension() == "ru") => Outcome::NotRun,
         Err(Trouble::NotRun) => Outcome::NotRun,
         Err(Trouble::Unsupported(reason)) => Outcome::Unsupported(reason),
         Err(Trouble::Failed(reason)) => Outcome::Failed(reason),
     }
 }
 
+fn is_update(test: &Test) -> bool {
+    test.action.as_ref().is_some_and(|file| file.extension() == "ru")
+}
+
 /// Why a test did not pass.
-enum Trouble {
+pub(crate) enum Trouble {
     NotRun,
     Unsupported(String),
     Failed(String),
@@ -109,7 +118,7 @@ impl From<Error> for Trouble {
     }
 }
 
-fn action(test: &Test) -> Result<(&File, String), Trouble> {
+pub(crate) fn action(test: &Test) -> Result<(&File, String), Trouble> {
     let file = test.action.as_ref().ok_or_else(|| "the test has no query".to_owned())?;
     Ok((file, file.read_text()?))
 }
@@ -139,9 +148,7 @@ fn evaluation(test: &Test) -> Result<(), Trouble> {
     let environment = Environment::simulated(1);
     loaded(test, Database::open_or_create_in(environment.clone(), DIRECTORY)?)?;
     let reopened = match Database::open_in(environment, DIRECTORY) {
-        Err(error)
-            if error.kind() == ErrorKind::Input && test.data.is_empty() && test.graph_data.is_empty() =>
-        {
+        Err(error) if error.kind() == ErrorKind::Input && test.input.is_empty() => {
             // Nothing was loaded, so nothing was written.
             return Ok(());
         }
@@ -155,26 +162,36 @@ fn evaluation(test: &Test) -> Result<(), Trouble> {
 
 /// The database with the data of a test.
 fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
-    for data in &test.data {
+    for data in &test.input.data {
         load(&database, data, None)?;
     }
-    for (data, name) in &test.graph_data {
+    for (data, name) in &test.input.graph_data {
         load(&database, data, Some(name))?;
     }
     Ok(database)
 }
 
-/// Runs the query of a test and compares its answer.
+/// Runs the query of a test on one and on several threads and compares its answers.
 fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
     let (file, text) = action(test)?;
+    for (threads, heavy_from) in crate::CONFIGURATIONS {
+        let options = QueryOptions { heavy_from, ..options(file).with_threads(threads) };
+        answer_with(test, database, &text, &options).map_err(|trouble| match trouble {
+            Trouble::Failed(what) => Trouble::Failed(format!("on {threads} threads: {what}")),
+            other => other,
+        })?;
+    }
+    Ok(())
+}
+
+fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOptions) -> Result<(), Trouble> {
     let expected_file = test.result.as_ref().ok_or_else(|| "the test has no result".to_owned())?;
-    let options = options(file);
     // First, so that what is not supported shows as that.
-    let prepared = database.prepare_with(&text, &options)?;
+    let prepared = database.prepare_with(text, options)?;
     let describe = |what: String| Trouble::Failed(format!("{what}\n{}", text.trim()));
     if expected_file.extension() == "csv" {
         let mut csv = Vec::new();
-        prepared.write_with(&options, OutputFormat::Csv, &mut csv)?;
+        prepared.write_with(options, OutputFormat::Csv, &mut csv)?;
         let (ours, theirs) = (csv_rows(&csv)?, csv_rows(&expected_file.read()?)?);
         return match same_rows(&ours, &theirs, false)? {
             true => Ok(()),
@@ -183,7 +200,7 @@ fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
     }
     let (format, expected) = expected(expected_file)?;
     let actual = if prepared.is_graph() {
-        match prepared.run_with(&options)? {
+        match prepared.run_with(options)? {
             Answer::Graph(triples) => Results::Graph(triples),
             _ => return Err(Trouble::Failed("the answer of this query is no graph".to_owned())),
         }
@@ -194,7 +211,7 @@ fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
             QueryResultsFormat::Tsv => OutputFormat::Tsv,
             _ => OutputFormat::Json,
         };
-        prepared.write_with(&options, ours, &mut written)?;
+        prepared.write_with(options, ours, &mut written)?;
         read(&written, format).map_err(|error| {
             format!("what was written cannot be read: {error}\n{}", String::from_utf8_lossy(&written))
         })?

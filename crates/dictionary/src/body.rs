@@ -59,13 +59,21 @@ impl Body {
         let start = whole.start + start;
         let end = start + length;
         let (first, last) = (start / BLOCK_BYTES, (end - 1) / BLOCK_BYTES);
-        for block in first..=last {
-            // Relaxed: the bit says something about bytes that never change; nothing is published by it.
-            if self.verified[block / 64].load(Ordering::Relaxed) & 1 << (block % 64) == 0 {
-                self.verify(block)?;
-            }
+        if first != last || !self.is_verified(first) {
+            self.verify_all(first..last + 1)?;
         }
         Ok(&self.bytes[start..end])
+    }
+
+    #[inline]
+    fn is_verified(&self, block: usize) -> bool {
+        // Relaxed: the bit says something about bytes that never change; nothing is published by it.
+        self.verified[block / 64].load(Ordering::Relaxed) & 1 << (block % 64) != 0
+    }
+
+    #[cold]
+    fn verify_all(&self, mut blocks: Range<usize>) -> Result<()> {
+        blocks.try_for_each(|block| if self.is_verified(block) { Ok(()) } else { self.verify(block) })
     }
 
     /// Loads a byte of the block of records with this number, unchecked, for the sake of the cache: what
@@ -84,7 +92,6 @@ impl Body {
         self.get(section, 0, self.length(section))
     }
 
-    #[cold]
     fn verify(&self, block: usize) -> Result<()> {
         let start = block * BLOCK_BYTES;
         let found = xxh3_64(&self.bytes[start..self.bytes.len().min(start + BLOCK_BYTES)]);

@@ -1,19 +1,24 @@
 //! A dictionary that grows: the hot path of loading.
 //!
 //! # Shape
-//! `arena`: one record for each term in order of first sight: hash (8 bytes), number (4), kind (4),
-//! length (4), text. `slots`: open addressing with linear probing; a slot is 24 low bits of the hash and
+//! `arena`: one record for each term in order of first sight: number (4 bytes), kind and length (LEB128, a
+//! byte each as a rule), text. `slots`: open addressing with linear probing; a slot is 24 low bits of the hash and
 //! 40 bits of `offset in the arena + 1`; 0 is empty. The high bits of the hash choose the slot.
 //! # Invariants
 //! 1. Vertices and literals are numbered densely from 0, each in the order of the arena.
 //! 2. At most 3/4 of the slots are full.
 //! # Cost
-//! A known term: one cache miss for its slot, one or two for its record. Memory: the text, 20 bytes, and
-//! 11 to 21 bytes of slots for each term.
+//! A known term: one cache miss for its slot, one or two for its record. Memory: the text, 6 bytes, 11 to 21
+//! bytes of slots for each term, and an eighth of texts and headers that is not used yet. While slots grow,
+//! half as many stand beside them; hashes are made again for that, since 8 bytes a term would cost more.
 //! # Not here
 //! The bytes of the finished dictionary (see `encode`).
 
-use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, with_literal_kind};
+use crate::key::{
+    BLANK_SEED, IRI_SEED, Key, Kind, Place, blank_key, hash_text, literal_seed, place_iri, place_literal,
+    with_literal_kind,
+};
+use crate::number::{VARINT_BYTES_MAX, read_varint, write_varint};
 use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
@@ -23,7 +28,11 @@ use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, TermParts};
 const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 const SLOTS_MIN: usize = 1 << 8;
-pub(crate) const RECORD_HEADER_BYTES: usize = 20;
+/// Bytes of a number in a record.
+const NUMBER_BYTES: usize = 4;
+/// The arena grows by this part of itself, and by no less than a page.
+const GROWTH: usize = 8;
+const GROWTH_BYTES_MIN: usize = 1 << 12;
 /// Longer terms are refused.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 
@@ -62,11 +71,12 @@ pub(crate) struct Piece {
 /// A term in the arena.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
-    pub(crate) hash: u64,
     pub(crate) number: u32,
     pub(crate) kind: u32,
     /// UTF-8.
     pub(crate) text: &'a [u8],
+    /// Bytes of the whole record in the arena.
+    bytes: usize,
 }
 
 impl Record<'_> {
@@ -158,8 +168,8 @@ impl DictionaryBuilder {
         }
     }
 
-    /// As [`DictionaryBuilder::intern_iri`] with the [`hash_iri`] of the IRI. Another hash makes an
-    /// entry that nobody finds.
+    /// As [`DictionaryBuilder::intern_iri`] with the [`hash_iri`] of the IRI. Another hash makes a
+    /// second entry for a term that is there already.
     ///
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
@@ -267,7 +277,7 @@ impl DictionaryBuilder {
         let mut at = arena.start;
         std::iter::from_fn(move || {
             let record = self.record(at).filter(|_| at < arena.end)?;
-            at += RECORD_HEADER_BYTES + record.text.len();
+            at += record.bytes;
             Some(record)
         })
     }
@@ -288,7 +298,7 @@ impl DictionaryBuilder {
                 pieces.push(Piece { arena: piece.arena.start..at, terms: piece.terms.start..term });
                 piece = Piece { arena: at..at, terms: term..term };
             }
-            at += RECORD_HEADER_BYTES + record.text.len();
+            at += record.bytes;
             term += 1;
         }
         pieces.push(Piece { arena: piece.arena.start..at, terms: piece.terms.start..term });
@@ -300,7 +310,7 @@ impl DictionaryBuilder {
         let mut at = 0;
         self.records().filter_map(move |record| {
             let place = at;
-            at += RECORD_HEADER_BYTES + record.text.len();
+            at += record.bytes;
             (!record.is_vertex()).then_some(place as u64)
         })
     }
@@ -329,17 +339,41 @@ impl DictionaryBuilder {
     /// The record at this offset; `None` at the end of the arena.
     #[inline]
     fn record(&self, at: usize) -> Option<Record<'_>> {
-        let (hash, rest) = self.arena.get(at..)?.split_first_chunk()?;
-        let (number, rest) = rest.split_first_chunk()?;
-        let (kind, rest) = rest.split_first_chunk()?;
-        let (length, rest) = rest.split_first_chunk()?;
-        let text = rest.get(..u32::from_le_bytes(*length) as usize)?;
-        Some(Record {
-            hash: u64::from_le_bytes(*hash),
-            number: u32::from_le_bytes(*number),
-            kind: u32::from_le_bytes(*kind),
-            text,
-        })
+        let start = self.arena.get(at..)?;
+        if let [a, b, c, d, kind @ ..0x80, length @ ..0x80, rest @ ..] = start {
+            let text = rest.get(..usize::from(*length))?;
+            let number = u32::from_le_bytes([*a, *b, *c, *d]);
+            return Some(Record {
+                number,
+                kind: u32::from(*kind),
+                text,
+                bytes: NUMBER_BYTES + 2 + text.len(),
+            });
+        }
+        Self::long_record(start)
+    }
+
+    /// A record whose kind or length takes more than a byte.
+    #[cold]
+    fn long_record(start: &[u8]) -> Option<Record<'_>> {
+        let (number, mut rest) = start.split_first_chunk::<NUMBER_BYTES>()?;
+        let kind = u32::try_from(read_varint(&mut rest)?).ok()?;
+        let length = usize::try_from(read_varint(&mut rest)?).ok()?;
+        let text = rest.get(..length)?;
+        let bytes = start.len() - rest.len() + length;
+        Some(Record { number: u32::from_le_bytes(*number), kind, text, bytes })
+    }
+
+    /// The hash of the term of a record, as its key had it.
+    pub(crate) fn hash_of(&self, record: &Record<'_>) -> u64 {
+        let kind = match (record.kind, self.own_kind(record.kind)) {
+            (KIND_IRI, _) => return hash_text(record.text, IRI_SEED),
+            (KIND_BLANK, _) => return hash_text(record.text, BLANK_SEED),
+            (_, Some(own)) if own.is_language => LiteralKind::Language(&own.detail),
+            (_, Some(own)) => LiteralKind::Typed(&own.detail),
+            (_, None) => LiteralKind::String,
+        };
+        hash_text(record.text, literal_seed(kind))
     }
 
     /// The id at `slot` if it is that of `key`.
@@ -392,13 +426,14 @@ impl DictionaryBuilder {
             return Err(Error::new(ErrorKind::Unsupported, what));
         }
         let kind = self.kind_number(key.kind);
-        let length = u32::try_from(key.text.len()).unwrap_or(u32::MAX);
-        let mut header = [0; RECORD_HEADER_BYTES];
-        header[..8].copy_from_slice(&key.hash.to_le_bytes());
-        header[8..12].copy_from_slice(&number.to_le_bytes());
-        header[12..16].copy_from_slice(&kind.to_le_bytes());
-        header[16..].copy_from_slice(&length.to_le_bytes());
-        self.arena.extend_from_slice(&header);
+        let needed = NUMBER_BYTES + 2 * VARINT_BYTES_MAX + key.text.len();
+        if self.arena.capacity() - self.arena.len() < needed {
+            // Large arenas grow without being copied (`mremap`), so doubling would only waste memory.
+            self.arena.reserve_exact(needed.max(self.arena.len() / GROWTH).max(GROWTH_BYTES_MIN));
+        }
+        self.arena.extend_from_slice(&number.to_le_bytes());
+        write_varint(u64::from(kind), &mut self.arena);
+        write_varint(key.text.len() as u64, &mut self.arena);
         self.arena.extend_from_slice(key.text.as_bytes());
         self.slots[at] = key.hash << OFFSET_BITS | offset;
         *if is_vertex { &mut self.vertices } else { &mut self.literals } += 1;
@@ -437,12 +472,13 @@ impl DictionaryBuilder {
         let mut slots = vec![0; count];
         let mut offset = 1;
         for record in self.records() {
-            let mut at = self.home(record.hash);
+            let hash = self.hash_of(&record);
+            let mut at = self.home(hash);
             while slots[at] != 0 {
                 at = (at + 1) & (count - 1);
             }
-            slots[at] = record.hash << OFFSET_BITS | offset;
-            offset += (RECORD_HEADER_BYTES + record.text.len()) as u64;
+            slots[at] = hash << OFFSET_BITS | offset;
+            offset += record.bytes as u64;
         }
         self.slots = slots;
     }

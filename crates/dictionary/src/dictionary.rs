@@ -226,10 +226,17 @@ impl Dictionary {
     /// As [`Dictionary::read_term`]; `out` may then have some of the terms before the one at fault, and
     /// `ends` their ends.
     pub fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        ends.reserve(ids.len());
         // `out` is longer than what is written: zeros from `at` on, into which terms are put.
         let mut at = out.len();
-        let result =
-            ids.chunks(WRITE_BATCH).try_for_each(|batch| self.write_batch(batch, out, &mut at, ends));
+        let mut scratch = String::new();
+        let mut result = Ok(());
+        for batch in ids.chunks(WRITE_BATCH) {
+            result = self.write_batch(batch, &mut scratch, out, &mut at, ends);
+            if result.is_err() {
+                break;
+            }
+        }
         out.truncate(at);
         result
     }
@@ -237,6 +244,7 @@ impl Dictionary {
     fn write_batch(
         &self,
         batch: &[Id],
+        scratch: &mut String,
         out: &mut Vec<u8>,
         at: &mut usize,
         ends: &mut Vec<usize>,
@@ -246,38 +254,69 @@ impl Dictionary {
         }
         let mut found = [None; WRITE_BATCH];
         let mut room = 0;
+        // Ids near each other are often in one block.
+        let mut last: Option<(u64, Block<'_>)> = None;
         for (found, &id) in found.iter_mut().zip(batch) {
-            if matches!(id.tag(), Tag::Vertex | Tag::Literal) {
-                let record = self.find(id)?;
-                room += record.template.nt_bytes_max().unwrap_or(0);
-                *found = Some(record);
-            }
+            let half = match id.tag() {
+                Tag::Vertex => &self.vertices,
+                Tag::Literal => &self.literals,
+                _ => continue,
+            };
+            let block = match last {
+                Some((of, block)) if of == id.bits() / BLOCK_TERMS as u64 && id.payload() < half.terms => {
+                    block
+                }
+                _ if id.payload() < half.terms => self.block(half, id.payload() / BLOCK_TERMS as u64)?,
+                _ => return Err(self.unknown(id)),
+            };
+            last = Some((id.bits() / BLOCK_TERMS as u64, block));
+            let record = self.record_of(block, id.payload())?;
+            room += record.template.nt_bytes_max().unwrap_or(0);
+            *found = Some(record);
+        }
+        if out.len() - *at < room {
+            out.resize(*at + room, 0);
         }
         for (found, &id) in found.iter().zip(batch) {
-            let needed = found.and_then(|found| found.template.nt_bytes_max());
-            if let (Some(Found { template, payload }), Some(needed)) = (found, needed) {
-                if out.len() - *at < needed {
-                    out.resize(*at + room, 0);
-                }
-                *at = template.put_nt(payload, out, *at).ok_or_else(|| self.damaged_record(id))?;
-                room -= needed;
-            } else {
-                // From here on `out` ends where the terms do, also if this one fails half way.
-                out.truncate(*at);
-                match found {
-                    Some(Found { template, payload }) => {
-                        template.append_nt(payload, out).ok_or_else(|| self.damaged_record(id))?;
+            match found {
+                Some(Found { template, payload }) if template.nt_bytes_max().is_some() => {
+                    if out.len() - *at < room {
+                        out.resize(*at + room, 0);
                     }
-                    None => {
-                        let mut scratch = String::new();
-                        self.read_inside(id, &mut scratch, &mut |parts| parts.write_nt(out))?;
-                    }
+                    *at = template.put_nt(payload, out, *at).ok_or_else(|| self.damaged_record(id))?;
+                    room -= template.nt_bytes_max().unwrap_or(0);
                 }
-                *at = out.len();
+                found => {
+                    // From here on `out` ends where the terms do, also if this one fails half way.
+                    out.truncate(*at);
+                    match found {
+                        Some(Found { template, payload }) => {
+                            template.append_nt(payload, out).ok_or_else(|| self.damaged_record(id))?;
+                        }
+                        None => self.append_inside(id, scratch, out)?,
+                    }
+                    *at = out.len();
+                }
             }
             ends.push(*at);
         }
         Ok(())
+    }
+
+    /// Appends the N-Triples form of the term of an id that holds it.
+    fn append_inside(&self, id: Id, scratch: &mut String, out: &mut Vec<u8>) -> Result<()> {
+        if id.tag() == Tag::ShortString
+            && let Some(value) = Inline::from_id(id)
+            && let Some(text) = value.as_str()
+            && text.bytes().all(|byte| byte > b'\\' && byte < 0x7F || byte.is_ascii_alphanumeric())
+        {
+            // Nothing to escape.
+            out.push(b'"');
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'"');
+            return Ok(());
+        }
+        self.read_inside(id, scratch, &mut |parts| parts.write_nt(out))
     }
 
     /// Asks for the blocks of these ids without waiting for any, so that their misses overlap; [`find`]
@@ -367,13 +406,15 @@ impl Dictionary {
         if number >= half.terms {
             return Ok(None);
         }
-        // Below the number of terms, which fit the sections of this file.
-        let (Ok(block), Ok(place)) =
-            (usize::try_from(number / BLOCK_TERMS as u64), usize::try_from(number % BLOCK_TERMS as u64))
-        else {
-            return Ok(None);
-        };
-        let at = block * half.offset_width;
+        let block = self.block(half, number / BLOCK_TERMS as u64)?;
+        self.record_of(block, number).map(Some)
+    }
+
+    /// The block of records with this number, of which there are so many.
+    #[inline]
+    fn block<'a>(&'a self, half: &Half, block: u64) -> Result<Block<'a>> {
+        // Below the number of blocks, which fit the sections of this file; else behind their end.
+        let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(half.offset_width);
         let left = self.body.length(half.offsets).saturating_sub(at);
         let offsets = self.body.get(half.offsets, at, left.min(OFFSETS_BYTES))?;
         // An offset that does not fit is behind the end, as is the largest.
@@ -385,13 +426,26 @@ impl Dictionary {
             _ => self.body.length(half.records),
         };
         let bytes = self.body.get(half.records, start, end.saturating_sub(start))?;
-        let record =
-            record_in(bytes, place).ok_or_else(|| self.damaged("a block of records cannot be read"))?;
-        let mut payload = record;
+        match bytes.split_first_chunk() {
+            Some((&lengths, records)) => Ok(Block { lengths, records }),
+            None => Err(self.damaged_block()),
+        }
+    }
+
+    /// The record of a term in its block.
+    #[inline]
+    fn record_of<'a>(&'a self, block: Block<'a>, number: u64) -> Result<Found<'a>> {
+        let place = usize::from(number.to_le_bytes()[0]) % BLOCK_TERMS;
+        let Some(mut payload) = block.record(place) else { return Err(self.damaged_block()) };
         let template = read_varint(&mut payload)
             .and_then(|template| self.templates.get(usize::try_from(template).ok()?))
             .ok_or_else(|| self.damaged("a record has no template"))?;
-        Ok(Some(Found { template, payload }))
+        Ok(Found { template, payload })
+    }
+
+    #[cold]
+    fn damaged_block(&self) -> Error {
+        self.damaged("a block of records cannot be read")
     }
 
     fn lookup_place(&self, place: &Place<'_>) -> Result<Option<Id>> {
@@ -449,18 +503,26 @@ fn is_scattered(batch: &[Id]) -> bool {
     }
 }
 
-/// The record at `place` in a block; `None` if the block is damaged.
-#[inline]
-fn record_in(block: &[u8], place: usize) -> Option<&[u8]> {
-    let (lengths, records) = block.split_first_chunk::<BLOCK_TERMS>()?;
-    let all = u128::from_le_bytes(*lengths);
-    let up_to = all & (u128::MAX >> (8 * (BLOCK_TERMS - 1 - place)));
-    if has_long(up_to) {
-        return long_record_in(records, &lengths[..=place]);
+/// Sixteen records (or fewer, at the end), not yet looked at.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    lengths: [u8; BLOCK_TERMS],
+    records: &'a [u8],
+}
+
+impl<'a> Block<'a> {
+    /// The record at `place`, which is below [`BLOCK_TERMS`]; `None` if the block is damaged.
+    #[inline]
+    fn record(&self, place: usize) -> Option<&'a [u8]> {
+        let all = u128::from_le_bytes(self.lengths);
+        let up_to = all & (u128::MAX >> (8 * (BLOCK_TERMS - 1 - place)));
+        if has_long(up_to) {
+            return long_record_in(self.records, &self.lengths[..=place]);
+        }
+        let length = usize::from(self.lengths[place]);
+        let end = sum_of_bytes(up_to);
+        self.records.get(end - length..end)
     }
-    let before = up_to ^ (u128::from(lengths[place]) << (8 * place));
-    let start = sum_of_bytes(before);
-    records.get(start..start + usize::from(lengths[place]))
 }
 
 /// Whether one of the bytes is [`LONG`], that is, whether one of the inverted ones is 0.
@@ -477,9 +539,11 @@ fn has_long(bytes: u128) -> bool {
 fn sum_of_bytes(bytes: u128) -> usize {
     const EVEN: u128 = u128::MAX / 0x101;
     let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
-    // Eight sums of at most 510: their sum fits the 16 bits that it lands in.
-    let sum = pairs.wrapping_mul(u128::MAX / 0xFFFF) >> 112;
-    usize::try_from(sum).unwrap_or(usize::MAX)
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
+    let (low, high) = (pairs as u64, (pairs >> 64) as u64);
+    // Four sums of at most 1020: their sum fits the 16 bits that it lands in.
+    let sum = (low + high).wrapping_mul(u64::MAX / 0xFFFF) >> 48;
+    usize::from(u16::try_from(sum).unwrap_or(u16::MAX))
 }
 
 /// The last of the records with these lengths, some of which are long.

@@ -327,7 +327,7 @@ fn write_records(
             }
             None => numbers.iter().for_each(|&number| write_varint(number, bytes)),
         }
-        terms.push((record.hash, bytes.len()));
+        terms.push((builder.hash_of(&record), bytes.len()));
     }
     halves
 }

@@ -11,13 +11,14 @@
 use oxrdf::{BaseDirection, LiteralRef, TermRef};
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Id, LiteralKind, inline_id};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 /// Longer strings never fit inside an id.
 const INLINE_STRING_BYTES_MAX: usize = 7;
 
-const BLANK_SEED: u64 = 1;
+pub(crate) const IRI_SEED: u64 = 0;
+pub(crate) const BLANK_SEED: u64 = 1;
 const STRING_SEED: u64 = 2;
 const LANGUAGE_SEED: u64 = 3;
 const DATATYPE_SEED: u64 = 4;
@@ -48,27 +49,38 @@ pub(crate) enum Place<'a> {
 #[inline]
 #[must_use]
 pub fn hash_iri(iri: &str) -> u64 {
-    xxh3_64(iri.as_bytes())
+    hash_text(iri.as_bytes(), IRI_SEED)
 }
 
 /// The hash of a blank node by its label, for [`crate::DictionaryBuilder::intern_blank_hashed`].
 #[inline]
 #[must_use]
 pub fn hash_blank(label: &str) -> u64 {
-    xxh3_64_with_seed(label.as_bytes(), BLANK_SEED)
+    hash_text(label.as_bytes(), BLANK_SEED)
 }
 
 /// The hash of a literal, for [`crate::DictionaryBuilder::intern_literal_hashed`].
 #[inline]
 #[must_use]
 pub fn hash_literal(value: &str, kind: LiteralKind<'_>) -> u64 {
-    let seed = match kind {
+    hash_text(value.as_bytes(), literal_seed(kind))
+}
+
+/// The seed that tells literals of this kind from the same text of other kinds.
+#[inline]
+pub(crate) fn literal_seed(kind: LiteralKind<'_>) -> u64 {
+    match kind {
         LiteralKind::String => STRING_SEED,
         LiteralKind::Typed(XSD_STRING) => STRING_SEED,
         LiteralKind::Language(tag) => xxh3_64_with_seed(tag.as_bytes(), LANGUAGE_SEED),
         LiteralKind::Typed(iri) => xxh3_64_with_seed(iri.as_bytes(), DATATYPE_SEED),
-    };
-    xxh3_64_with_seed(value.as_bytes(), seed)
+    }
+}
+
+/// The hash of a text under the seed of its kind.
+#[inline]
+pub(crate) fn hash_text(text: &[u8], seed: u64) -> u64 {
+    xxh3_64_with_seed(text, seed)
 }
 
 /// The hash of any term; 0 for a triple term, which no dictionary holds.

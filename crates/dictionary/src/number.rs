@@ -1,7 +1,7 @@
 //! Numbers as bytes: LEB128, little endian of any width, decimal digits.
 
 /// Longest LEB128 form of a `u64`.
-const VARINT_BYTES_MAX: usize = 10;
+pub(crate) const VARINT_BYTES_MAX: usize = 10;
 
 /// Appends `value` as LEB128: seven bits in each byte, low ones first, the top bit says "more".
 pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {

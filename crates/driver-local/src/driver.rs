@@ -1,7 +1,7 @@
 //! Light or heavy, and how a heavy plan is put together from its parts.
 
 use crate::pool::Pool;
-use crate::team::{Halt, Sink, Team};
+use crate::team::{Calls, Halt, Sink, Team};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -17,11 +17,14 @@ pub const THREADS_MAX: usize = 256;
 
 /// The estimated time of one thread from which on a plan is heavy, if nobody says otherwise. To cut a plan and to
 /// call helpers takes some 30 µs, so that even a plan that took a quarter of its estimate gains.
-pub const HEAVY_FROM_DEFAULT: Duration = Duration::from_millis(2);
+pub const HEAVY_FROM_DEFAULT: Duration = Duration::from_millis(1);
 
 /// How long a heavy query runs alone before it calls helpers: estimates err, and a helper that is woken in vain
 /// costs others.
 const CALL_AFTER: Duration = Duration::from_micros(100);
+
+/// How long a query that is small, and heavy by decree, waits for helpers to have a share in it.
+const WAIT_IN_TESTS: Duration = Duration::from_millis(1);
 
 /// Rows, by estimate, from which on a step is cut into morsels.
 const SPLIT_ROWS_MIN: f64 = 256.0;
@@ -79,11 +82,11 @@ impl LocalDriver {
         sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
     ) -> Result<Profile> {
         let threads = self.threads(plan, parallelism);
-        let solutions = AtomicU64::new(0);
-        let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile);
-        if threads < 2 || run.numbers_solutions() {
+        if threads < 2 {
             return vervet_kernel::execute(plan, snapshot, evaluator, control, input, profile, sink);
         }
+        let solutions = AtomicU64::new(0);
+        let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile);
         input.columns.resize(run.variables(), Vec::new());
         let mut results = Results::new(plan, &run);
         let mut figures = Profile::new(&plan.pipeline);
@@ -104,7 +107,11 @@ impl LocalDriver {
             *self.available.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
         });
         let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
-        if heavy.cuts(&plan.pipeline) { threads.clamp(1, THREADS_MAX) } else { 1 }
+        if heavy.cuts(&plan.pipeline) && !vervet_kernel::needs_one_thread(plan) {
+            threads.clamp(1, THREADS_MAX)
+        } else {
+            1
+        }
     }
 
     /// For each step by its number ([`Pipeline::number_steps`]) whether every thread runs a copy of it, for people
@@ -113,7 +120,7 @@ impl LocalDriver {
     pub fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool> {
         let mut marks = vec![false; plan.pipeline.number_steps()];
         let threads = self.threads(plan, parallelism);
-        if threads > 1 && vervet_kernel::solution_column(plan).is_none() {
+        if threads > 1 {
             let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
             heavy.mark(&plan.pipeline, &mut marks);
         }
@@ -197,9 +204,11 @@ impl Heavy<'_> {
             (0..self.threads).map(|_| run.control().for_worker(&halt.flag)).collect();
         let mut head = Stages::head(pipeline, cut, &run)?;
         let mut tail = Stages::tail(pipeline, cut, &run)?;
-        let call_after = if self.small { Duration::ZERO } else { CALL_AFTER };
-        let team =
-            Team::new(self.pool, (pipeline, cut), run.with_shared(&shared), &controls, &halt, call_after);
+        let calls = match self.small {
+            true => Calls { after: Duration::ZERO, wait: WAIT_IN_TESTS },
+            false => Calls { after: CALL_AFTER, wait: Duration::ZERO },
+        };
+        let team = Team::new(self.pool, (pipeline, cut), run.with_shared(&shared), &controls, &halt, calls);
         let mut rows = HeadRows::new(&run);
         {
             let mut round = |rows: &mut HeadRows| -> Result<Flow> {

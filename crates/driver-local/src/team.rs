@@ -25,6 +25,15 @@ const BATCHES_WAITING: usize = 2;
 /// How long a helper stays with one query while others wait for helpers.
 const TURN: Duration = Duration::from_millis(10);
 
+/// When helpers are called.
+#[derive(Clone, Copy)]
+pub(crate) struct Calls {
+    /// How long the thread that asked works alone before it calls helpers.
+    pub(crate) after: Duration,
+    /// How long it then waits for them: zero, except where a test wants them to have a share in a small query.
+    pub(crate) wait: Duration,
+}
+
 /// Where rows go.
 pub(crate) type Sink<'s> = dyn FnMut(&mut Batch) -> Result<Flow> + 's;
 
@@ -76,8 +85,7 @@ pub(crate) struct Team<'a> {
     /// One for each thread.
     pub(crate) controls: &'a [Control<'a>],
     pub(crate) halt: &'a Halt,
-    /// How long the thread that asked works alone before it calls helpers.
-    pub(crate) call_after: Duration,
+    pub(crate) calls: Calls,
     idle: Mutex<Vec<Member<'a>>>,
     /// Members made so far.
     made: AtomicUsize,
@@ -90,10 +98,10 @@ impl<'a> Team<'a> {
         run: Run<'a>,
         controls: &'a [Control<'a>],
         halt: &'a Halt,
-        call_after: Duration,
+        calls: Calls,
     ) -> Self {
         let (idle, made) = (Mutex::default(), AtomicUsize::new(0));
-        Self { pool, pipeline, cut, run, controls, halt, call_after, idle, made }
+        Self { pool, pipeline, cut, run, controls, halt, calls, idle, made }
     }
 
     /// Runs rows of the head through all copies, and what they push into `tail`. [`Flow::Done`]: the tail wants
@@ -133,9 +141,10 @@ impl<'a> Team<'a> {
         let begun = Instant::now();
         let mut called = false;
         loop {
-            if !called && begun.elapsed() >= self.call_after {
+            if !called && begun.elapsed() >= self.calls.after {
                 called = true;
                 scope.call(self.controls.len() - 1);
+                self.wait_for_helpers();
             }
             let taken = member.worker.take(morsels, &member.run, &mut |batch| {
                 tail.push(batch)?;
@@ -147,6 +156,14 @@ impl<'a> Team<'a> {
         }
         lock(&self.idle).push(member);
         Ok(())
+    }
+
+    /// Waits until all helpers are there, or as long as it may.
+    fn wait_for_helpers(&self) {
+        let begun = Instant::now();
+        while self.made.load(Relaxed) < self.controls.len() && begun.elapsed() < self.calls.wait {
+            std::thread::yield_now();
+        }
     }
 
     /// What a helper does.

@@ -3,7 +3,9 @@
 //! # Shape
 //! A tree of nodes. A file is its bytes and how many of them are synced; a directory is its names now
 //! and its names as of its last sync. So a crash is: take the synced names, keep of each file the synced
-//! bytes and perhaps some more.
+//! bytes and perhaps some more. Bytes that a failed sync should have saved are doomed: they can be read,
+//! and later syncs succeed, but no crash leaves them, as on systems that call pages clean whose
+//! writing failed (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
 //! # Invariants
 //! 1. A handle or lock from before a crash is dead: it can neither write nor read.
 //! 2. Everything random is drawn from the seed, so a failing test replays.
@@ -14,9 +16,10 @@
 
 use crate::files::locked_by;
 use crate::{Bytes, FileSystem, LockGuard, SeededRandom, WriteFile};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,10 +27,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Fault {
-    /// This operation fails, later ones work again. A write writes half of its bytes first.
+    /// This operation fails, later ones work again. A write writes half of its bytes first; what a sync had to
+    /// save stays readable, but no later sync saves it.
     Io,
     /// The disk is full: every operation that needs space fails until [`SimulatedFiles::heal`].
     DiskFull,
+    /// The power is gone: this and every later change fails, until a crash ([`SimulatedFiles::crash`] and the
+    /// like) brings it back.
+    Power,
 }
 
 /// A file system in memory. Clones share it. See the header of this file.
@@ -45,6 +52,7 @@ struct State {
     writes: u64,
     write_fault: Option<(u64, Fault)>,
     disk_full: bool,
+    dark: bool,
     reads: u64,
     read_fault: Option<u64>,
 }
@@ -69,7 +77,20 @@ struct Content {
     bytes: Vec<u8>,
     /// The first so many bytes survive a crash.
     synced: usize,
+    /// But not these: a sync of them has failed.
+    doomed: Vec<Range<usize>>,
     locked: bool,
+}
+
+/// What a crash leaves of that which was not synced.
+#[derive(Clone, Copy)]
+enum Luck<'a> {
+    /// Nothing.
+    None,
+    /// The first so many bytes of a file, all names of a directory or none.
+    Prefix(&'a SeededRandom),
+    /// Any sectors of a file, any names of a directory.
+    Parts(&'a SeededRandom),
 }
 
 /// What a poisoned lock guards is still whole: no operation panics half way.
@@ -88,6 +109,7 @@ impl SimulatedFiles {
             writes: 0,
             write_fault: None,
             disk_full: false,
+            dark: false,
             reads: 0,
             read_fault: None,
         };
@@ -98,20 +120,27 @@ impl SimulatedFiles {
     /// what was written behind them; every directory with changed names has, by the flip of a coin,
     /// those of its last sync or the changed ones. Faults are healed.
     pub fn crash(&self) {
-        self.crash_with(true);
+        self.crash_with(|random| Luck::Prefix(random));
     }
 
     /// As [`SimulatedFiles::crash`], but nothing is left that was not synced.
     pub fn crash_losing_all(&self) {
-        self.crash_with(false);
+        self.crash_with(|_| Luck::None);
     }
 
-    fn crash_with(&self, luck: bool) {
+    /// As [`SimulatedFiles::crash`], but what was not synced reached the disk in any order: of the bytes
+    /// behind the synced ones some sectors (of 8 to 512 bytes) are there and others are zeros; of the changed
+    /// names of a directory some are the old ones and some the new ones.
+    pub fn crash_reordering(&self) {
+        self.crash_with(|random| Luck::Parts(random));
+    }
+
+    fn crash_with(&self, luck: impl FnOnce(&SeededRandom) -> Luck<'_>) {
         let mut state = guard(&self.state);
         state.epoch += 1;
         state.heal();
         let root = state.root.clone();
-        crash_directory(&root, luck.then_some(&state.random));
+        crash_directory(&root, luck(&state.random));
     }
 
     /// The `n`-th operation from now that changes something (0: the next one) fails.
@@ -177,33 +206,73 @@ impl SimulatedFiles {
         let Node::File(file) = node else { return Err(io::ErrorKind::IsADirectory.into()) };
         if empty_it {
             let mut content = guard(file);
-            content.bytes.clear();
-            content.synced = 0;
+            content.truncate(0);
         }
         Ok(Box::new(Handle { state: self.state.clone(), file: file.clone(), epoch: state.epoch }))
     }
 }
 
-fn crash_directory(directory: &Directory, luck: Option<&SeededRandom>) {
+fn crash_directory(directory: &Directory, luck: Luck<'_>) {
     let mut names = guard(directory);
-    if luck.is_some_and(|random| random.below(2) == 0) {
-        names.synced = names.now.clone();
-    } else {
-        names.now = names.synced.clone();
+    match luck {
+        Luck::Prefix(random) if random.below(2) == 0 => {}
+        Luck::Parts(random) => {
+            let Names { now, synced } = &mut *names;
+            let all: BTreeSet<OsString> = now.keys().chain(synced.keys()).cloned().collect();
+            for name in all {
+                if random.below(2) == 0 {
+                    match synced.get(&name) {
+                        Some(node) => now.insert(name, node.clone()),
+                        None => now.remove(&name),
+                    };
+                }
+            }
+        }
+        Luck::None | Luck::Prefix(_) => names.now = names.synced.clone(),
     }
+    names.synced = names.now.clone();
     for node in names.now.values() {
         match node {
             Node::Directory(inner) => crash_directory(inner, luck),
-            Node::File(file) => {
-                let mut content = guard(file);
-                let tail = (content.bytes.len() - content.synced) as u64;
-                let kept = usize::try_from(luck.map_or(0, |random| random.below(tail + 1))).unwrap_or(0);
-                let length = content.synced + kept;
-                content.bytes.truncate(length);
-                content.synced = length;
-                content.locked = false;
+            Node::File(file) => guard(file).crash(luck),
+        }
+    }
+}
+
+impl Content {
+    fn crash(&mut self, luck: Luck<'_>) {
+        let tail = (self.bytes.len() - self.synced) as u64;
+        let kept = match luck {
+            Luck::None => 0,
+            Luck::Prefix(random) | Luck::Parts(random) => random.below(tail + 1),
+        };
+        let length = self.synced + usize::try_from(kept).unwrap_or(0);
+        self.bytes.truncate(length);
+        if let Luck::Parts(random) = luck {
+            let sector = 8 << random.below(7);
+            let mut start = self.synced;
+            while start < length {
+                let end = length.min((start / sector + 1) * sector);
+                if random.below(2) == 0 {
+                    self.bytes[start..end].fill(0);
+                }
+                start = end;
             }
         }
+        for doomed in std::mem::take(&mut self.doomed) {
+            self.bytes[doomed.start.min(length)..doomed.end.min(length)].fill(0);
+        }
+        self.synced = length;
+        self.locked = false;
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.bytes.truncate(length);
+        self.doomed.retain_mut(|doomed| {
+            doomed.end = doomed.end.min(length);
+            doomed.start < doomed.end
+        });
+        self.synced = self.bytes.len();
     }
 }
 
@@ -216,6 +285,7 @@ impl State {
         self.write_fault = None;
         self.read_fault = None;
         self.disk_full = false;
+        self.dark = false;
     }
 
     /// Counts an operation that changes something, and refuses it if it is its turn to fail.
@@ -228,9 +298,13 @@ impl State {
                 match fault {
                     Fault::Io => return Err(injected()),
                     Fault::DiskFull => self.disk_full = true,
+                    Fault::Power => self.dark = true,
                 }
             }
             _ => {}
+        }
+        if self.dark {
+            return Err(injected());
         }
         if self.disk_full && needs_space { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
@@ -320,8 +394,7 @@ impl FileSystem for SimulatedFiles {
         state.change(false)?;
         let file = state.file(path)?;
         let mut content = guard(&file);
-        content.bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
-        content.synced = content.bytes.len();
+        content.truncate(usize::try_from(length).unwrap_or(usize::MAX));
         Ok(())
     }
 
@@ -451,10 +524,16 @@ impl Write for Handle {
 
 impl WriteFile for Handle {
     fn sync(&mut self) -> io::Result<()> {
-        self.change(false)?;
-        let mut content = guard(&self.file);
-        content.synced = content.bytes.len();
-        Ok(())
+        let result = self.change(false);
+        if result.is_ok() || guard(&self.state).epoch == self.epoch {
+            let mut content = guard(&self.file);
+            let tail = content.synced..content.bytes.len();
+            match result {
+                Ok(()) => content.synced = tail.end,
+                Err(_) => content.doomed.push(tail),
+            }
+        }
+        result
     }
 }
 
@@ -567,6 +646,45 @@ mod tests {
             assert!(log.write_all(b"x").is_err(), "a handle does not outlive a crash");
         }
         assert!(torn > 10, "tails are torn at random points");
+    }
+
+    /// Unsynced sectors come back in any order, synced bytes always.
+    #[test]
+    fn a_crash_may_reorder() {
+        let (mut holes, mut mixtures) = (0, 0);
+        for seed in 0..64 {
+            let files = SimulatedFiles::new(seed);
+            write(&files, "/log", &[1; 100], true).expect("write");
+            write(&files, "/old", b"old", true).expect("write");
+            files.sync_dir(Path::new("/")).expect("sync_dir");
+            files.append(Path::new("/log")).expect("append").write_all(&[1; 1000]).expect("write");
+            write(&files, "/new", b"new", true).expect("write");
+            files.remove_file(Path::new("/old")).expect("remove_file");
+            files.crash_reordering();
+            let after = files.read(Path::new("/log")).expect("read");
+            assert!(after.starts_with(&[1; 100]) && after.len() <= 1100, "seed {seed}");
+            holes += u32::from(after.is_sorted_by(|a, b| a >= b) && after.last() == Some(&0));
+            mixtures += u32::from(!after.is_sorted_by(|a, b| a >= b));
+            let names = files.list(Path::new("/")).expect("list").len();
+            assert!((1..=3).contains(&names), "seed {seed}");
+        }
+        assert!(holes > 0 && mixtures > 30, "{holes} {mixtures}");
+    }
+
+    #[test]
+    fn what_a_failed_sync_had_to_save_is_doomed() {
+        let files = SimulatedFiles::new(0);
+        write(&files, "/a", b"good", true).expect("write");
+        files.sync_dir(Path::new("/")).expect("sync_dir");
+        let mut file = files.append(Path::new("/a")).expect("append");
+        file.write_all(b"bad").expect("write");
+        files.fail_write(0, Fault::Io);
+        assert!(file.sync().is_err());
+        file.write_all(b"more").expect("write");
+        file.sync().expect("says that all is well");
+        assert_eq!(files.read(Path::new("/a")).expect("read"), b"goodbadmore");
+        files.crash_losing_all();
+        assert_eq!(files.read(Path::new("/a")).expect("read"), b"good\0\0\0more");
     }
 
     #[test]

@@ -209,7 +209,8 @@ impl<'a> Graph<'a> {
 
     /// The edges of a vertex with this label by the property that the load has declared as their order (such
     /// as a time), newest first if asked: ZipG's `get_edges(source, label, time range)`. Takes
-    /// `O(log(degree) + limit)`.
+    /// `O(log(degree) + limit)`, or a sort of all edges of the vertex while edges of this label or values of that property
+    /// have changed since the last load or checkpoint.
     ///
     /// # Errors
     /// Unsupported: no order was declared for this label. Input: a bound that is neither a number nor a time

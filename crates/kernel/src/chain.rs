@@ -79,12 +79,6 @@ impl<'a> Run<'a> {
         self.variables
     }
 
-    /// Whether rows must be numbered one after the other, so that one thread only can run the plan.
-    #[must_use]
-    pub fn numbers_solutions(&self) -> bool {
-        self.solution.is_some()
-    }
-
     /// The columns that a step passes on: `keep`, and what numbers solutions.
     pub(crate) fn keep(&self, keep: &[Variable]) -> Keep {
         match self.solution {

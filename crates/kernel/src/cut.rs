@@ -18,13 +18,13 @@
 //! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in one
 //!   morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
 //! * Optional and union: if all steps inside have one, except those that gather (group, order, distinct, slice).
-//! * Group: partial states, except with `GROUP_CONCAT`, whose texts would come in another order each time: such
-//!   a pipeline is not cut. Order: sorted runs.
+//! * Group: partial states. Order: sorted runs.
 //! * Slice: part of the tail, which ends all copies when it has enough.
 //!
-//! Nor is a plan cut that numbers its solutions (`BNODE` with a text).
+//! Plans in which the order of rows shows are not cut at all: see [`needs_one_thread`].
 
-use crate::plan::{Pipeline, PlanStep, Step};
+use crate::once::needs_solution;
+use crate::plan::{Pipeline, Plan, PlanStep, Step};
 use std::ops::Range;
 use vervet_algebra::AggregateKind;
 
@@ -64,10 +64,9 @@ impl Cut {
         let folds = steps
             .get(body_end)
             .is_some_and(|step| matches!(step.step, Step::Group { .. } | Step::Order { .. }));
-        let keeps_order = steps.iter().any(|step| is_concat(&step.step));
         // To hand rows from thread to thread costs as much as to scan them.
         let is_worth_it = body > 0 || folds;
-        (is_worth_it && !keeps_order).then_some(Self { source, head_end: at, body_end, folds })
+        is_worth_it.then_some(Self { source, head_end: at, body_end, folds })
     }
 
     /// The steps that every thread has a copy of, the source included.
@@ -93,6 +92,21 @@ impl Cut {
         let start = self.head_end + usize::from(self.source != SourceKind::Rows);
         start..self.body_end + usize::from(self.folds)
     }
+}
+
+/// Whether a plan must run on one thread: it numbers its solutions (`BNODE` with a text), or it has a
+/// `GROUP_CONCAT`, whose texts would come in another order each time.
+#[must_use]
+pub fn needs_one_thread(plan: &Plan) -> bool {
+    needs_solution(&plan.pipeline) || concatenates(&plan.pipeline)
+}
+
+fn concatenates(pipeline: &Pipeline) -> bool {
+    pipeline.steps.iter().any(|step| match &step.step {
+        Step::Group { aggregates, .. } => (aggregates.iter())
+            .any(|(_, aggregate)| matches!(aggregate.kind, AggregateKind::GroupConcat { .. })),
+        other => other.nested().iter().any(concatenates),
+    })
 }
 
 fn source(steps: &[PlanStep], rows_min: f64) -> Option<(usize, SourceKind)> {
@@ -130,13 +144,5 @@ fn runs_in_copies(step: &Step, outermost: bool) -> bool {
         Step::Optional { .. } | Step::Union { .. } => (step.nested().iter())
             .all(|nested| nested.steps.iter().all(|step| runs_in_copies(&step.step, false))),
         Step::Group { .. } | Step::Order { .. } | Step::Slice { .. } => false,
-    }
-}
-
-fn is_concat(step: &Step) -> bool {
-    match step {
-        Step::Group { aggregates, .. } => (aggregates.iter())
-            .any(|(_, aggregate)| matches!(aggregate.kind, AggregateKind::GroupConcat { .. })),
-        _ => false,
     }
 }

@@ -5,13 +5,17 @@
 //! # Shape
 //! Rows come grouped by the variables bound first, so the keys of a leg come in runs. The leg with the most
 //! runs is the *last*; the intersection of the others, the *prefix*, is kept as long as their keys stay, also
-//! across batches. For each batch the cheaper of two ways is taken:
+//! across batches. For each batch the cheapest of three ways is taken:
 //! * *probe*: each vertex of the prefix is checked in the last leg, in its cheaper direction, a thousand
 //!   pairs in one call;
-//! * *list*: the last leg is expanded, a block of rows in one call, and its entries are looked up in the prefix
-//!   as a set of bits (where the prefix stays for some rows) or merged with it.
+//! * *list*: the last leg is expanded, a block of rows in one call. For all rows that share a prefix together,
+//!   its entries are compared with the prefix if that is short, looked up in it as a set of bits if
+//!   it stays for some rows, or else merged with it row by row;
+//! * *reverse*: each vertex of the prefix is expanded in the other direction of the last leg, once for all rows
+//!   that share the prefix (`reverse.rs`).
 //! # Cost
-//! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns. Memory:
+//! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns; for a run
+//! of rows with one prefix: the prefix times an expansion (17 ns and more). Memory:
 //! `vertices / 8` bytes, [`BLOCK_ENTRIES`] entries or the longest adjacency for each leg.
 //! # Source
 //! H. Ngo, E. Porat, C. Ré, A. Rudra, "Worst-case optimal join algorithms", JACM 2018; T. Veldhuizen,
@@ -20,8 +24,11 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
+use crate::common::{common, hits, is_among, retain_common};
 use crate::control::Control;
 use crate::plan::Operand;
+use crate::reverse::Reversal;
+use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
@@ -32,11 +39,42 @@ const BLOCK_ENTRIES: u64 = 1 << 14;
 /// Rows for each run of the prefix from which on it is worth marking.
 const MARK_ROWS_MIN: usize = 3;
 
+/// A prefix so short is compared whole with each entry: a few vector comparisons and no branch.
+const LANES: usize = 8;
+
 /// What an entry costs that is listed, in ns; see the header.
 const LIST_ENTRY_NS: f64 = 3.0;
+/// What an entry of either list costs that is listed and merged (216 ns for 8 and 21, LUBM-40 Q7, 2026-11-21).
+const MERGE_ENTRY_NS: f64 = 6.0;
 /// What a check costs: so much, and so much more for each halving of its list.
 const PROBE_NS: f64 = 8.0;
 const PROBE_HALVING_NS: f64 = 3.0;
+
+/// What a run of rows costs that is reversed, in ns, and each vertex of its prefix, and each neighbour of that.
+const REVERSE_RUN_NS: f64 = 60.0;
+const REVERSE_VERTEX_NS: f64 = 12.0;
+const REVERSE_ENTRY_NS: f64 = 5.0;
+/// From such a cost of a row on, in ns, sorting rows for longer runs (15 to 20 ns a row) is worth a try.
+const SORT_FROM_NS: f64 = 200.0;
+
+/// What a vertex of a prefix costs if it is expanded. The few vertices with most neighbours are the most
+/// likely to be in a prefix, so the average alone would be too good to be true.
+fn reverse_vertex_ns(reverse: &dyn Segment) -> f64 {
+    let statistics = reverse.statistics();
+    let average = statistics.entries as f64 / statistics.keys.max(1) as f64;
+    REVERSE_VERTEX_NS + REVERSE_ENTRY_NS * (statistics.degree_max as f64).min(8.0 * average)
+}
+
+/// How a batch is done; see the header.
+enum Way<'a> {
+    Probe,
+    List {
+        /// Whether the prefix is marked as bits.
+        marks: bool,
+    },
+    /// By the other direction of the last leg.
+    Reverse(&'a dyn Segment),
+}
 
 pub(crate) struct IntersectLeg<'a> {
     pub segment: &'a dyn Segment,
@@ -45,11 +83,11 @@ pub(crate) struct IntersectLeg<'a> {
     pub filter: EntryFilter,
     pub key: Operand,
     /// For each row its key.
-    keys: Vec<Id>,
+    pub keys: Vec<Id>,
     /// How often the key changes.
     runs: usize,
     /// For each row its degree.
-    degrees: Vec<u64>,
+    pub degrees: Vec<u64>,
 }
 
 impl<'a> IntersectLeg<'a> {
@@ -97,11 +135,18 @@ pub(crate) struct Prefix {
     /// `list` as bits over vertex numbers, if marked.
     words: Vec<u64>,
     is_marked: bool,
+    /// `list`, filled up with [`Id::UNBOUND`], if it fits.
+    lanes: [Id; LANES],
     counted_bytes: u64,
 }
 
 impl Prefix {
-    fn load(
+    /// The vertices; valid after [`Prefix::load`].
+    pub(crate) fn list(&self) -> &[Id] {
+        &self.list
+    }
+
+    pub(crate) fn load(
         &mut self,
         legs: &[IntersectLeg<'_>],
         order: &[usize],
@@ -126,10 +171,19 @@ impl Prefix {
                 retain_common(&mut self.list, &self.scratch);
             }
         }
+        if let Some(lanes) = self.lanes.get_mut(..self.list.len()) {
+            lanes.copy_from_slice(&self.list);
+            self.lanes[self.list.len()..].fill(Id::UNBOUND);
+        }
         let room = self.list.capacity() + self.scratch.capacity();
         control.recount(&mut self.counted_bytes, 8 * room as u64)?;
         self.of.extend(order.iter().map(|&leg| (leg, legs[leg].keys[row])));
         Ok(())
+    }
+
+    /// The list, if it is short, with [`Id::UNBOUND`] behind it, which no entry is.
+    fn lanes<const COUNT: usize>(&self) -> Option<&[Id; COUNT]> {
+        if self.list.len() <= COUNT { self.lanes.first_chunk() } else { None }
     }
 
     fn mark(&mut self, run: &Run<'_>) -> Result<()> {
@@ -188,12 +242,14 @@ pub(crate) struct Intersect<'a> {
     pub keep: Keep,
     pub prefix: Prefix,
     pub pairs: Pairs,
+    pub reversal: Reversal,
     pub entries: Expansion,
     /// The most entries that memory has been counted for.
     pub entries_counted: u64,
     pub rows: Vec<u32>,
     pub found: Vec<Id>,
-    pub common: Vec<Id>,
+    /// Positions of entries that are in the prefix.
+    pub hits: Vec<u32>,
     pub counts: Vec<u64>,
     pub selection: Vec<u32>,
     pub out: Batch,
@@ -214,11 +270,12 @@ impl<'a> Intersect<'a> {
             keep,
             prefix: Prefix::default(),
             pairs: Pairs::default(),
+            reversal: Reversal::default(),
             entries: Expansion::default(),
             entries_counted: 0,
             rows: Vec::new(),
             found: Vec::new(),
-            common: Vec::new(),
+            hits: Vec::new(),
             counts: Vec::new(),
             selection: Vec::new(),
             out: Batch::new(variables),
@@ -234,7 +291,7 @@ impl<'a> Intersect<'a> {
     }
 
     /// Takes one row and vertex over into the rows found.
-    fn add(&mut self, batch: &Batch, row: u32, id: Id, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    pub(crate) fn add(&mut self, batch: &Batch, row: u32, id: Id, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.rows.push(row);
         self.found.push(id);
         if self.rows.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
@@ -243,6 +300,43 @@ impl<'a> Intersect<'a> {
     /// Whether a row has an empty adjacency.
     fn is_barren(&self, row: usize) -> bool {
         self.legs.iter().any(|leg| leg.degrees[row] == 0)
+    }
+
+    /// The end of the rows, from `row` on and before `end`, that have the same keys in the legs of `order`.
+    pub(crate) fn run_end(&self, order: &[usize], row: usize, end: usize) -> usize {
+        let same =
+            |other: &usize| order.iter().all(|&leg| self.legs[leg].keys[*other] == self.legs[leg].keys[row]);
+        (row + 1..end).find(|other| !same(other)).unwrap_or(end)
+    }
+
+    /// The cheapest way for a batch.
+    fn cheapest(&mut self, batch: &Batch, order: &[usize], last: usize) -> Way<'a> {
+        let (runs, mut of_runs, of_rows) = self.reversal.arrange(&self.legs, order, batch.rows, false);
+        let leg = &self.legs[last];
+        let listed: u64 = leg.degrees.iter().sum();
+        let vertices = |leg: &usize| self.legs[*leg].segment.statistics().vertices_only;
+        let marks = runs * MARK_ROWS_MIN <= batch.rows && order.iter().all(vertices) && vertices(&last);
+        let list_ns = if marks || of_rows <= (LANES * batch.rows) as u64 / 2 {
+            listed as f64 * LIST_ENTRY_NS
+        } else {
+            (listed + of_rows) as f64 * MERGE_ENTRY_NS
+        };
+        let probe_ns = of_rows as f64 * leg.probe().1;
+        let best_ns = list_ns.min(probe_ns);
+        if let Some(reverse) = leg.reverse {
+            let vertex_ns = reverse_vertex_ns(reverse);
+            let mut runs = runs;
+            if 4 * runs > 3 * batch.rows && best_ns > batch.rows as f64 * SORT_FROM_NS {
+                (runs, of_runs, _) = self.reversal.arrange(&self.legs, order, batch.rows, true);
+            }
+            if runs as f64 * REVERSE_RUN_NS + of_runs as f64 * vertex_ns < best_ns {
+                return Way::Reverse(reverse);
+            }
+        }
+        if probe_ns < list_ns {
+            return Way::Probe;
+        }
+        Way::List { marks }
     }
 
     fn by_probing(
@@ -320,65 +414,85 @@ impl<'a> Intersect<'a> {
             }
             self.entries.clear();
             self.entries.capacity = usize::try_from(total).unwrap_or(usize::MAX);
-            // 12 bytes: a row number and a neighbour.
+            // 16 bytes: a row number, a neighbour and the position of a hit.
             let grown = total.saturating_sub(self.entries_counted);
-            next.run().control.grow(12 * grown)?;
+            next.run().control.grow(16 * grown)?;
             self.entries_counted += grown;
             let mut cursor = Cursor::default();
             leg.segment.expand(&leg.keys[first..end], leg.filter, &mut cursor, &mut self.entries)?;
-            let mut at = 0;
-            for row in first..end {
+            let (mut at, mut row) = (0, first);
+            while row < end {
+                let run_end = self.run_end(order, row, end);
+                let count: u64 = self.legs[last].degrees[row..run_end].iter().sum();
                 let start = at;
-                let offset = u32::try_from(row - first).unwrap_or(u32::MAX);
-                at += self.entries.rows[at..].partition_point(|&other| other == offset);
+                at = (at + usize::try_from(count).unwrap_or(usize::MAX)).min(self.entries.len());
+                let run = Listed { first, rows: row..run_end, entries: start..at };
                 if start < at
-                    && !self.is_barren(row)
-                    && self.list(batch, order, (row, start..at), marks, next)? == Flow::Done
+                    && !order.iter().any(|&leg| self.legs[leg].degrees[row] == 0)
+                    && self.list(batch, order, last, &run, marks, next)? == Flow::Done
                 {
                     return Ok(Flow::Done);
                 }
+                row = run_end;
             }
             first = end;
         }
         Ok(Flow::More)
     }
 
-    /// Intersects the prefix of a row with its listed entries.
+    /// Intersects the prefix of a run of rows with the entries listed for them.
     fn list(
         &mut self,
         batch: &Batch,
         order: &[usize],
-        (row, entries): (usize, std::ops::Range<usize>),
+        last: usize,
+        run: &Listed,
         marks: bool,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        self.prefix.load(&self.legs, order, row, next.run().control)?;
-        let entries = &self.entries.neighbours[entries];
-        if marks {
+        self.prefix.load(&self.legs, order, run.rows.start, next.run().control)?;
+        if self.prefix.list.is_empty() {
+            return Ok(Flow::More);
+        }
+        let neighbours = &self.entries.neighbours[run.entries.clone()];
+        self.hits.clear();
+        if let Some(lanes) = self.prefix.lanes::<4>() {
+            hits(neighbours, &mut self.hits, |id| is_among(id, lanes));
+        } else if let Some(lanes) = self.prefix.lanes::<LANES>() {
+            hits(neighbours, &mut self.hits, |id| is_among(id, lanes));
+        } else if marks {
             self.prefix.mark(next.run())?;
-            let prefix = &self.prefix;
-            if self.count_only {
-                self.counts[row] = entries.iter().map(|&id| u64::from(prefix.has_mark(id))).sum();
-                return Ok(Flow::More);
-            }
-            self.common.clear();
-            self.common.extend(entries.iter().copied().filter(|&id| prefix.has_mark(id)));
+            hits(neighbours, &mut self.hits, |id| self.prefix.has_mark(id));
         } else {
-            self.common.clone_from(&self.prefix.list);
-            retain_common(&mut self.common, entries);
-            if self.count_only {
-                self.counts[row] = self.common.len() as u64;
-                return Ok(Flow::More);
+            let mut start = 0_usize;
+            for row in run.rows.clone() {
+                let degree = usize::try_from(self.legs[last].degrees[row]).unwrap_or(usize::MAX);
+                let end = start.saturating_add(degree).min(neighbours.len());
+                common(&self.prefix.list, &neighbours[start..end], start, &mut self.hits);
+                start = end;
             }
         }
-        let number = u32::try_from(row).unwrap_or(u32::MAX);
-        for at in 0..self.common.len() {
-            if self.add(batch, number, self.common[at], next)? == Flow::Done {
-                return Ok(Flow::Done);
+        for at in 0..self.hits.len() {
+            let entry = run.entries.start + self.hits[at] as usize;
+            let row = run.first + self.entries.rows[entry] as usize;
+            if self.count_only {
+                self.counts[row] += 1;
+            } else {
+                let number = u32::try_from(row).unwrap_or(u32::MAX);
+                if self.add(batch, number, self.entries.neighbours[entry], next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
             }
         }
         Ok(Flow::More)
     }
+}
+
+/// Rows of equal prefix, and their part of what has been listed for the rows from `first` on.
+struct Listed {
+    first: usize,
+    rows: Range<usize>,
+    entries: Range<usize>,
 }
 
 impl<'a> Kernel<'a> for Intersect<'a> {
@@ -395,17 +509,10 @@ impl<'a> Kernel<'a> for Intersect<'a> {
         let mut order: Vec<usize> = (0..self.legs.len()).collect();
         order.sort_by_key(|&leg| self.legs[leg].runs);
         let Some(last) = order.pop() else { return Ok(Flow::More) };
-        let prefix_runs: usize = order.iter().map(|&leg| self.legs[leg].runs).max().unwrap_or(1);
-        let prefix_of = |row: usize| order.iter().map(|&leg| self.legs[leg].degrees[row]).min().unwrap_or(0);
-        let probed: u64 = (0..batch.rows).map(prefix_of).sum();
-        let listed: u64 = self.legs[last].degrees.iter().sum();
-        let flow = if probed as f64 * self.legs[last].probe().1 < listed as f64 * LIST_ENTRY_NS {
-            self.by_probing(batch, &order, last, next)?
-        } else {
-            let vertices = |leg: &usize| self.legs[*leg].segment.statistics().vertices_only;
-            let marks =
-                prefix_runs * MARK_ROWS_MIN <= batch.rows && order.iter().all(vertices) && vertices(&last);
-            self.by_listing(batch, &order, last, marks, next)?
+        let flow = match self.cheapest(batch, &order, last) {
+            Way::Probe => self.by_probing(batch, &order, last, next)?,
+            Way::List { marks } => self.by_listing(batch, &order, last, marks, next)?,
+            Way::Reverse(reverse) => self.by_reversing(batch, &order, last, reverse, next)?,
         };
         if flow == Flow::Done {
             return Ok(Flow::Done);
@@ -415,56 +522,5 @@ impl<'a> Kernel<'a> for Intersect<'a> {
             return next.push(batch);
         }
         self.flush(batch, next)
-    }
-}
-
-/// Keeps in `common` what is also in `other`; both ascending without duplicates.
-fn retain_common(common: &mut Vec<Id>, other: &[Id]) {
-    // Galloping pays when one list is much longer; else a merge has better predicted branches.
-    if other.len() / 16 > common.len() {
-        let mut from = 0;
-        common.retain(|&id| {
-            from += gallop(&other[from..], id);
-            other.get(from) == Some(&id)
-        });
-        return;
-    }
-    let (mut kept, mut i, mut j) = (0, 0, 0);
-    while i < common.len() && j < other.len() {
-        let (a, b) = (common[i], other[j]);
-        common[kept] = a;
-        kept += usize::from(a == b);
-        i += usize::from(a <= b);
-        j += usize::from(b <= a);
-    }
-    common.truncate(kept);
-}
-
-/// The position of the first element that is not below `id`.
-fn gallop(sorted: &[Id], id: Id) -> usize {
-    let mut step = 1;
-    while step < sorted.len() && sorted[step] < id {
-        step *= 2;
-    }
-    let start = step / 2;
-    let end = (step + 1).min(sorted.len());
-    start + sorted[start..end].partition_point(|&other| other < id)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn galloping_and_merging_agree_with_sets() {
-        let ids = |step: u64, count: u64| (0..count).map(|i| Id::vertex(i * step)).collect::<Vec<_>>();
-        for (left, right) in [(3, 5), (1, 1), (7, 2), (1000, 1), (1, 1000), (13, 1)] {
-            for (short, long) in [(10, 10), (3, 4000), (0, 5), (5, 0), (1, 1)] {
-                let (mut common, other) = (ids(left, short), ids(right, long));
-                let expected: Vec<_> = common.iter().copied().filter(|id| other.contains(id)).collect();
-                retain_common(&mut common, &other);
-                assert_eq!(common, expected);
-            }
-        }
     }
 }

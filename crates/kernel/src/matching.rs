@@ -149,10 +149,10 @@ impl Matching {
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         let mut keys = Vec::new();
-        let mut position = 0;
-        while position < segment.statistics().keys {
+        let mut next_key = Some(Id::UNBOUND);
+        while let Some(from) = next_key {
             keys.clear();
-            position = segment.keys(position, BATCH_ROWS, &mut keys)?;
+            next_key = segment.keys(from, BATCH_ROWS, &mut keys)?;
             for &row in rows {
                 let same = vec![row; keys.len()];
                 if self.expand(batch, &same, &keys, (predicate, Direction::Out, segment), next)? == Flow::Done

@@ -64,7 +64,7 @@ fn number(batch: &mut Batch, solution: Option<Variable>, last: &AtomicU64) {
     let column = &mut batch.columns[solution.index()];
     column.resize(batch.rows, Id::UNBOUND);
     for id in column.iter_mut().filter(|id| !id.is_bound()) {
-        // One thread numbers: see `Run::numbers_solutions`.
+        // One thread numbers: see `needs_one_thread`.
         *id = Id::vertex(last.fetch_add(1, Relaxed) + 1);
     }
 }

@@ -139,11 +139,8 @@ pub struct Morsels<'m> {
 
 enum Next {
     Nothing,
-    /// Numbers of morsels: all those of the first row, then those of the second.
-    Scan {
-        next: AtomicU64,
-        keys: u64,
-    },
+    /// A row of the head, and the key to go on with in it.
+    Scan(Mutex<(usize, Id)>),
     Expand {
         cursor: Mutex<Cursor>,
         keys: Vec<Id>,
@@ -173,7 +170,7 @@ impl<'m> Morsels<'m> {
                 match segment(access, run)? {
                     Some((segment, _)) => {
                         let keys = segment.statistics().keys;
-                        let next = Next::Scan { next: AtomicU64::new(0), keys };
+                        let next = Next::Scan(Mutex::new((0, Id::UNBOUND)));
                         (next, size(keys.saturating_mul(rows.rows as u64)))
                     }
                     None => (Next::Nothing, 1),
@@ -183,7 +180,9 @@ impl<'m> Morsels<'m> {
                 let mut scratch = Vec::new();
                 let keys = operand_column(*key, rows, &mut scratch).to_vec();
                 // The estimate is of all rows of the head, these may be a part.
-                (Next::Expand { cursor: Mutex::default(), keys }, size(estimate as u64))
+                #[expect(clippy::cast_possible_truncation, reason = "saturates; it is an estimate")]
+                let total = estimate as u64;
+                (Next::Expand { cursor: Mutex::default(), keys }, size(total))
             }
             _ => (Next::Rows(AtomicU64::new(0)), size(rows.rows as u64)),
         };
@@ -303,16 +302,9 @@ fn take<'a>(
 ) -> Result<Option<Flow>> {
     let rows = morsels.rows;
     match (source, &morsels.next) {
-        (Source::Scan(scan), Next::Scan { next: number, keys }) => {
-            let per_row = keys.div_ceil(morsels.size).max(1);
-            // Relaxed: numbers are handed out once each, and carry nothing else.
-            let number = number.fetch_add(1, Relaxed);
-            let row = usize::try_from(number / per_row).unwrap_or(usize::MAX);
-            if row >= rows.rows {
-                return Ok(None);
-            }
-            let start = number % per_row * morsels.size;
-            scan.push_range(rows, row, start..(start + morsels.size).min(*keys), next).map(Some)
+        (Source::Scan(scan), Next::Scan(place)) => {
+            let capacity = usize::try_from(morsels.size).unwrap_or(BATCH_ROWS);
+            scan.push_next(rows, place, capacity, next)
         }
         (Source::Expand(expand), Next::Expand { cursor, keys }) => {
             let capacity = usize::try_from(morsels.size).unwrap_or(BATCH_ROWS);

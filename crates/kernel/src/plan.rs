@@ -53,12 +53,14 @@ pub struct Access {
 /// Some keys of a segment, each once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Among {
-    /// Keys at these positions (see [`vervet_snapshot::Segment::keys`]); ascending, apart from each other.
-    pub keys: Vec<Range<u64>>,
+    /// Keys between these ids, both included; ascending, apart from each other.
+    pub keys: Vec<(Id, Id)>,
     /// Literals at these positions of the order of texts
     /// ([`vervet_snapshot::Snapshot::literals_in_order`]), as far as they are keys; none of these keys is
     /// in `keys`.
     pub literals: Range<u64>,
+    /// How many keys and literals these are, for people; an estimate where the segment has changed.
+    pub count: u64,
 }
 
 /// One leg of an intersection: the neighbours of `key` in a segment.

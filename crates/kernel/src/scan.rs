@@ -9,8 +9,9 @@ use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::Among;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
-use vervet_model::Result;
+use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
 
 pub(crate) struct Scan<'a> {
@@ -72,29 +73,51 @@ impl<'a> Scan<'a> {
         self.out.rows = rows;
     }
 
-    /// Pushes, for one row, the entries of the keys at these positions.
-    pub(crate) fn push_range(
+    /// Pushes, for one row, the entries of the keys between these two, both included.
+    fn push_range(
         &mut self,
         batch: &Batch,
         row: usize,
-        range: Range<u64>,
+        (first, last): (Id, Id),
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        let mut position = range.start;
-        while position < range.end {
-            let limit = usize::try_from(range.end - position).map_or(BATCH_ROWS, |left| left.min(BATCH_ROWS));
-            self.keys.columns[0].clear();
-            let end = self.segment.keys(position, limit, &mut self.keys.columns[0])?;
-            // A plan of another version must not make this run for ever.
-            if end <= position {
-                break;
-            }
-            position = end;
+        let mut next_key = Some(first);
+        while let Some(from) = next_key.filter(|from| *from <= last) {
+            let keys = &mut self.keys.columns[0];
+            keys.clear();
+            next_key = self.segment.keys(from, BATCH_ROWS, keys)?;
+            keys.truncate(keys.partition_point(|key| *key <= last));
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
         }
         Ok(Flow::More)
+    }
+
+    /// Takes from `place` on (a row of `batch`, and the key to go on with) up to `capacity` keys and pushes
+    /// their entries. `None`: there are no more. Other threads wait while keys are listed, for about a
+    /// microsecond.
+    pub(crate) fn push_next(
+        &mut self,
+        batch: &Batch,
+        place: &Mutex<(usize, Id)>,
+        capacity: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Option<Flow>> {
+        let keys = &mut self.keys.columns[0];
+        keys.clear();
+        let row = {
+            // A place is whole at any time, so a panic elsewhere does not spoil it.
+            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            let (row, from) = *place;
+            if row >= batch.rows {
+                return Ok(None);
+            }
+            let next_key = self.segment.keys(from, capacity, keys)?;
+            *place = next_key.map_or((row + 1, Id::UNBOUND), |next_key| (row, next_key));
+            row
+        };
+        self.push_keys(batch, row, next).map(Some)
     }
 
     /// Those literals at these positions of their order that are keys.
@@ -153,10 +176,10 @@ impl<'a> Scan<'a> {
 impl<'a> Kernel<'a> for Scan<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         for row in 0..batch.rows {
-            let all = [0..self.segment.statistics().keys];
+            let all = [(Id::UNBOUND, Id::from_bits(u64::MAX))];
             let ranges = self.among.map_or(all.as_slice(), |among| among.keys.as_slice());
             for range in ranges {
-                if self.push_range(batch, row, range.clone(), next)? == Flow::Done {
+                if self.push_range(batch, row, *range, next)? == Flow::Done {
                     return Ok(Flow::Done);
                 }
             }

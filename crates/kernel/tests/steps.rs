@@ -1,12 +1,16 @@
 //! Every step against a definition of it in a few lines, over random graphs.
 //!
 //! A chain of fast steps must find what the general `Match` step finds, and joins must find what two
-//! nested loops find. The seed stands in every message.
+//! nested loops find. The seed stands in every message. Every plan runs on one thread and, cut into the smallest
+//! morsels, on two and four, and must find the same rows.
 
 use oxrdf::NamedNode;
 use oxsdatatypes::DateTime;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::Duration;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Function, OrderKey, Variable};
+use vervet_driver_local::{LocalDriver, Parallelism};
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{
     Access, GraphOperand, JoinKind, Leg, Match, Operand, Pipeline, Plan, PlanStep, Step,
@@ -22,6 +26,10 @@ const C: Variable = Variable(2);
 const D: Variable = Variable(3);
 const ROW: Variable = Variable(4);
 const VARIABLES: usize = 5;
+
+const THREADS: [usize; 3] = [1, 2, 4];
+
+static DRIVER: OnceLock<LocalDriver> = OnceLock::new();
 
 struct Random(u64);
 
@@ -101,10 +109,24 @@ impl Sample {
 
     /// Rows as sorted vectors of bits.
     fn run(&self, steps: Vec<Step>, result: &[Variable]) -> Vec<Vec<u64>> {
-        self.try_run(pipeline(steps), result, &Control::default()).expect("nothing stops this query")
+        let run = |threads| {
+            self.try_run(threads, pipeline(steps.clone()), result, &Control::default())
+                .expect("nothing stops this query")
+        };
+        let rows = run(1);
+        for threads in [2, 4] {
+            assert!(run(threads) == rows, "{threads} threads find other rows: {steps:?}");
+        }
+        rows
     }
 
-    fn try_run(&self, pipeline: Pipeline, result: &[Variable], control: &Control) -> Result<Vec<Vec<u64>>> {
+    fn try_run(
+        &self,
+        threads: usize,
+        pipeline: Pipeline,
+        result: &[Variable],
+        control: &Control<'_>,
+    ) -> Result<Vec<Vec<u64>>> {
         let plan = Plan {
             pipeline,
             variables: vec![String::new(); VARIABLES],
@@ -117,13 +139,26 @@ impl Sample {
         let evaluator = Evaluator::new(&self.snapshot, &computed, DateTime::MIN, 0);
         let mut rows = Vec::new();
         let mut input = Batch::unit(VARIABLES);
-        let profile = execute(&plan, &self.snapshot, &evaluator, control, &mut input, true, &mut |batch| {
+        let mut sink = |batch: &Batch| {
             for row in 0..batch.rows {
                 rows.push(result.iter().map(|&variable| batch.value(variable, row).bits()).collect());
             }
             Ok(Flow::More)
-        })?;
+        };
+        let profile = if threads == 1 {
+            execute(&plan, &self.snapshot, &evaluator, control, &mut input, true, &mut sink)?
+        } else {
+            let parallelism = Parallelism { threads: Some(threads), heavy_from: Duration::ZERO };
+            let driver = DRIVER.get_or_init(LocalDriver::default);
+            let snapshot = &self.snapshot;
+            driver.execute(&plan, snapshot, &evaluator, control, parallelism, &mut input, true, &mut sink)?
+        };
         assert_eq!(profile.steps.len(), plan.pipeline.number_steps());
+        let last = plan.pipeline.steps.len() - 1;
+        let last: usize = plan.pipeline.steps[..last].iter().map(|step| step.step.number_steps()).sum();
+        // A row may stand for several solutions, and be one in the figures.
+        assert!(profile.steps[last].rows_out <= rows.len() as u64, "{threads} threads: {profile:?}");
+        assert_eq!(profile.steps[last].rows_out == 0, rows.is_empty(), "{threads} threads: {profile:?}");
         rows.sort();
         Ok(rows)
     }
@@ -159,6 +194,61 @@ fn chains_of_fast_steps_find_what_patterns_mean() {
         assert_eq!(sample.run(intersected, &[A, B, C]), triangles, "intersect, seed {seed}");
         let counted = vec![sample.scan(0, A, Some(B)), intersect(true)];
         assert_eq!(sample.run(counted, &[A]).len(), triangles.len(), "count, seed {seed}");
+    }
+}
+
+/// Roots with some `B`s (predicate 0) and some `C`s (1); each `C` leads to so many `B`s (2).
+fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64) -> Sample {
+    let mut snapshot = MemorySnapshot::default();
+    let mut nodes = |kind: &str, count: u64| -> Vec<Id> {
+        let name = |number| NamedNode::new_unchecked(format!("urn:{kind}{number}"));
+        (0..count).map(|number| snapshot.intern(&name(number).into())).collect()
+    };
+    let predicates = nodes("p", 3);
+    let (a, b, c) = (nodes("a", roots), nodes("b", 3 * bs), nodes("c", 3 * cs));
+    let mut entries = vec![Vec::new(); 3];
+    let mut link = |of: usize, from: &[Id], to: &[Id], degree: u64| {
+        for &subject in from {
+            for _ in 0..degree {
+                let object = to[usize::try_from(random.below(to.len() as u64)).expect("small")];
+                entries[of].push((subject, object));
+                let predicate = predicates[of];
+                snapshot.add(Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND });
+            }
+        }
+    };
+    link(0, &a, &b, bs);
+    link(1, &a, &c, cs);
+    link(2, &c, &b, of_c);
+    Sample { snapshot: snapshot.finish(), predicates, entries }
+}
+
+#[test]
+fn intersections_of_all_shapes_find_what_patterns_mean() {
+    // Where a root has many of one and few of the other, and those lead to one or many, another way is
+    // cheapest: probing, listing with a short, a marked or a long prefix, the reverse of the last leg.
+    for seed in 0..3 {
+        let random = &mut Random(seed);
+        for (bs, cs, of_c) in [(40, 30, 1), (40, 3, 1), (3, 40, 6), (40, 7, 9), (40, 40, 9), (1, 40, 9)] {
+            let sample = fans(random, 60, bs, cs, of_c);
+            let found = sample.run(
+                vec![sample.pattern(A, 0, B), sample.pattern(A, 1, C), sample.pattern(C, 2, B)],
+                &[A, B, C],
+            );
+            assert!(!found.is_empty());
+            let legs = vec![
+                Leg { key: Operand::Variable(A), access: sample.access(1, Direction::Out) },
+                Leg { key: Operand::Variable(B), access: sample.access(2, Direction::In) },
+            ];
+            let intersect = |count_only| Step::Intersect { target: C, legs: legs.clone(), count_only };
+            let listed = sample.run(vec![sample.scan(0, A, Some(B)), intersect(false)], &[A, B, C]);
+            assert_eq!(listed, found, "seed {seed}: {bs}, {cs}, {of_c}");
+            let count = Aggregate { kind: AggregateKind::Count, distinct: false, expression: None };
+            let group = Step::Group { keys: vec![], aggregates: vec![(D, count)] };
+            let counted = sample.run(vec![sample.scan(0, A, Some(B)), intersect(true), group.clone()], &[D]);
+            let all = sample.run(vec![sample.scan(0, A, Some(B)), intersect(false), group], &[D]);
+            assert_eq!(counted, all, "seed {seed}: {bs}, {cs}, {of_c}");
+        }
     }
 }
 
@@ -341,18 +431,17 @@ fn limits_stop_a_query_with_their_reason() {
             Step::Distinct { variables: vec![A, B, C, D] },
         ])
     };
-    let control = Control::new(Limits { memory_bytes: Some(1 << 20), ..Limits::default() });
-    let error = sample.try_run(product(), &[A], &control).expect_err("1 MiB is not enough");
-    assert_eq!(error.kind(), vervet_model::ErrorKind::MemoryLimit);
-    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let control = Control::new(Limits { cancelled: Some(flag), ..Limits::default() });
-    let error = sample.try_run(product(), &[A], &control).expect_err("cancelled");
-    assert_eq!(error.kind(), vervet_model::ErrorKind::Cancelled);
-    let past = std::time::Instant::now();
-    let control =
-        Control::new(Limits { deadline: Some((past, std::time::Duration::ZERO)), ..Limits::default() });
-    let error = sample.try_run(product(), &[A], &control).expect_err("late");
-    assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
+    for threads in THREADS {
+        let control = Control::new(Limits { memory_bytes: Some(1 << 20), ..Limits::default() });
+        let error = sample.try_run(threads, product(), &[A], &control).expect_err("1 MiB is not enough");
+        assert_eq!(error.kind(), vervet_model::ErrorKind::MemoryLimit);
+        let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let control = Control::new(Limits { cancelled: Some(flag), ..Limits::default() });
+        let error = sample.try_run(threads, product(), &[A], &control).expect_err("cancelled");
+        assert_eq!(error.kind(), vervet_model::ErrorKind::Cancelled);
+        let error = sample.try_run(threads, product(), &[A], &late()).expect_err("late");
+        assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
+    }
 }
 
 /// An inline table with `count` rows for one variable.
@@ -407,13 +496,13 @@ fn steps_that_find_nothing_see_the_deadline() {
         compatible: vec![A],
         adds: vec![B],
     };
-    for step in [unlike(15), minus] {
+    for (step, threads) in [unlike(15), minus].iter().flat_map(|step| THREADS.map(|n| (step.clone(), n))) {
         let steps = vec![table(A, 100_000), step];
-        let error = sample.try_run(pipeline(steps), &[A], &late()).expect_err("late");
+        let error = sample.try_run(threads, pipeline(steps), &[A], &late()).expect_err("late");
         assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
     }
     // A single step that goes straight to the sink.
-    let error = sample.try_run(pipeline(vec![table(A, 200_000)]), &[A], &late()).expect_err("late");
+    let error = sample.try_run(1, pipeline(vec![table(A, 200_000)]), &[A], &late()).expect_err("late");
     assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
 }
 
@@ -442,12 +531,15 @@ fn tables_and_computed_terms_count_as_memory() {
         (join(JoinKind::Semi), 600_000),
     ] {
         let steps = || pipeline(vec![table(A, 20_000), step.clone(), Step::Filter(text(""))]);
-        let error = sample.try_run(steps(), &[A], &cap(bytes)).expect_err("too little");
-        assert_eq!(error.kind(), vervet_model::ErrorKind::MemoryLimit, "{step:?}");
-        assert!(sample.try_run(steps(), &[A], &cap(60_000_000)).is_ok(), "{step:?}");
+        for threads in THREADS {
+            let error = sample.try_run(threads, steps(), &[A], &cap(bytes)).expect_err("too little");
+            assert_eq!(error.kind(), vervet_model::ErrorKind::MemoryLimit, "{threads} threads, {step:?}");
+            let done = sample.try_run(threads, steps(), &[A], &cap(60_000_000));
+            assert!(done.is_ok(), "{threads} threads, {step:?}: {:?}", done.err());
+        }
     }
     // What is only looked at takes no memory.
-    assert!(sample.try_run(pipeline(vec![table(A, 20_000), nothing]), &[A], &cap(1_000_000)).is_ok());
+    assert!(sample.try_run(1, pipeline(vec![table(A, 20_000), nothing]), &[A], &cap(1_000_000)).is_ok());
 }
 
 #[test]

@@ -81,6 +81,8 @@ pub struct Id(u64);
 impl Id {
     /// An unbound variable.
     pub const UNBOUND: Self = Self(0);
+    /// Above the id of every term.
+    pub const END: Self = Self(u64::MAX);
     /// Number of bits of the payload.
     pub const PAYLOAD_BITS: u32 = 60;
     /// The largest payload.

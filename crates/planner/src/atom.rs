@@ -1,13 +1,14 @@
 //! A pattern with its constants looked up and the statistics of its segments at hand.
 
-use crate::classes::{ClassSet, Collector, Distribution};
+use crate::classes::ClassSet;
 use crate::seek::Seek;
 use crate::set::VariableSet;
+use std::cell::OnceCell;
 use std::rc::Rc;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::{Access, Match, Operand};
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{ClassId, GraphFilter, Segment, SegmentStatistics, Snapshot};
+use vervet_snapshot::{ClassId, Flow, GraphFilter, Segment, SegmentStatistics, Snapshot};
 
 /// One end of a statement.
 pub(crate) type End = Operand;
@@ -20,96 +21,110 @@ pub(crate) fn variable_of(operand: Operand) -> Option<Variable> {
     }
 }
 
-/// One direction of the segment of an atom.
-#[derive(Clone)]
+/// One direction of the segment of an atom. What it derives from the statistics is made when it is first
+/// asked for: most patterns of most plans need a part of it.
 pub(crate) struct Side<'a> {
     /// The segment itself.
     pub(crate) segment: &'a dyn Segment,
     /// Its exact counts.
     pub(crate) statistics: &'a SegmentStatistics,
-    /// For each class of keys: neighbours of a vertex of that class on average, and the fraction of its
-    /// vertices that are keys at all. Sorted by class.
-    pub(crate) fans: Rc<[Fan]>,
-    /// For each flow the probability that a random vertex of the one class and a random one of the other
-    /// are joined by an entry.
-    pub(crate) densities: Rc<[f64]>,
+    snapshot: &'a dyn Snapshot,
+    fans: OnceCell<Box<[Fan]>>,
 }
 
-/// See [`Side::fans`].
+/// Both directions of a predicate, by [`Direction`].
+pub(crate) struct Sides<'a> {
+    pub(crate) by_direction: [Option<Side<'a>>; 2],
+    shares: [OnceCell<Box<[f64]>>; 2],
+}
+
+/// The entries of a random vertex of one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fan {
     pub(crate) class: ClassId,
-    /// Vertices of the class, or keys where the class has no size.
-    pub(crate) size: f64,
+    /// 1 / vertices of the class, or keys where the class has no size.
+    pub(crate) share: f64,
     /// Neighbours of one vertex on average.
     pub(crate) degree: f64,
     /// Fraction of the vertices that have neighbours.
     pub(crate) keys: f64,
+    /// Its flows: a range of [`SegmentStatistics::flows`].
+    first: u32,
+    end: u32,
 }
 
-impl<'a> Side<'a> {
-    /// Both directions of a predicate, by [`Direction`].
-    pub(crate) fn both(predicate: Id, snapshot: &'a dyn Snapshot) -> Result<[Option<Self>; 2]> {
-        let side = |direction| -> Result<Option<Self>> {
-            Ok(snapshot.segment(predicate, direction)?.map(|segment| Self::new(segment, snapshot)))
+impl<'a> Sides<'a> {
+    pub(crate) fn new(predicate: Id, snapshot: &'a dyn Snapshot) -> Result<Self> {
+        let side = |direction| -> Result<Option<Side<'a>>> {
+            Ok(snapshot.segment(predicate, direction)?.map(|segment| Side {
+                segment,
+                statistics: segment.statistics(),
+                snapshot,
+                fans: OnceCell::new(),
+            }))
         };
-        let mut sides = [side(Direction::Out)?, side(Direction::In)?];
-        for at in 0..2 {
-            let Some(side) = &sides[at] else { continue };
-            let mut targets: Vec<f64> = Vec::new();
-            for fan in sides[1 - at].iter().flat_map(|other| other.fans.iter()) {
-                let at = usize::from(fan.class.0);
-                targets.resize(targets.len().max(at + 1), 0.0);
-                targets[at] = fan.size;
-            }
-            let neighbours = side.statistics.neighbours.max(1) as f64;
-            let keys = side.statistics.keys.max(1) as f64;
-            let mut source = None;
-            let densities: Rc<[f64]> = side
-                .statistics
-                .flows
-                .iter()
-                .map(|flow| {
-                    let (class, size) = match source {
-                        Some((class, size)) if class == flow.source => (class, size),
-                        _ => (flow.source, side.fan(flow.source).map_or(keys, |fan| fan.size)),
-                    };
-                    source = Some((class, size));
-                    let target = targets.get(usize::from(flow.target.0)).copied().filter(|size| *size > 0.0);
-                    flow.entries as f64 / (size * target.unwrap_or(neighbours))
-                })
-                .collect();
-            if let Some(side) = &mut sides[at] {
-                side.densities = densities;
-            }
-        }
-        Ok(sides)
+        let by_direction = [side(Direction::Out)?, side(Direction::In)?];
+        Ok(Self { by_direction, shares: [OnceCell::new(), OnceCell::new()] })
     }
 
-    fn new(segment: &'a dyn Segment, snapshot: &dyn Snapshot) -> Self {
-        let statistics = segment.statistics();
-        let mut flows = statistics.flows.iter().peekable();
-        let fans = statistics
-            .keys_of_class
-            .iter()
-            .map(|&(class, keys)| {
+    pub(crate) fn side(&self, direction: Direction) -> Option<&Side<'a>> {
+        self.by_direction[direction as usize].as_ref()
+    }
+
+    /// By class number: 1 / the number of vertices of a class of neighbours. Where there is none the
+    /// neighbours are all that is known; see [`Sides::share_of_others`].
+    pub(crate) fn neighbour_shares(&self, direction: Direction) -> &[f64] {
+        self.shares[direction as usize].get_or_init(|| {
+            let others = self.share_of_others(direction);
+            let fans = self.side(direction.reverse()).map_or(&[][..], Side::fans);
+            let length = fans.last().map_or(0, |fan| usize::from(fan.class.0) + 1);
+            let mut shares = vec![others; length];
+            fans.iter().for_each(|fan| shares[usize::from(fan.class.0)] = fan.share);
+            shares.into()
+        })
+    }
+
+    /// 1 / the number of neighbours.
+    pub(crate) fn share_of_others(&self, direction: Direction) -> f64 {
+        1.0 / self.side(direction).map_or(1, |side| side.statistics.neighbours).max(1) as f64
+    }
+}
+
+impl Side<'_> {
+    /// For each class of keys what its vertices have; ascending by class.
+    pub(crate) fn fans(&self) -> &[Fan] {
+        self.fans.get_or_init(|| {
+            let flows = &self.statistics.flows;
+            let mut at = 0;
+            let fan = |&(class, keys): &(ClassId, u64)| {
+                while flows.get(at).is_some_and(|flow| flow.source < class) {
+                    at += 1;
+                }
+                let first = at;
                 let mut entries = 0;
-                while let Some(flow) = flows.next_if(|flow| flow.source <= class) {
-                    if flow.source == class {
-                        entries += flow.entries;
-                    }
+                while let Some(flow) = flows.get(at).filter(|flow| flow.source == class) {
+                    entries += flow.entries;
+                    at += 1;
                 }
                 // Literals, edges and strange data have no class size; then keys are all that is known.
-                let size = snapshot.class_size(class).max(keys).max(1) as f64;
-                Fan { class, size, degree: entries as f64 / size, keys: keys as f64 / size }
-            })
-            .collect();
-        Self { segment, statistics, fans, densities: Rc::default() }
+                let share = 1.0 / self.snapshot.class_size(class).max(keys).max(1) as f64;
+                let position = |at| u32::try_from(at).unwrap_or(u32::MAX);
+                Fan {
+                    class,
+                    share,
+                    degree: entries as f64 * share,
+                    keys: keys as f64 * share,
+                    first: position(first),
+                    end: position(at),
+                }
+            };
+            self.statistics.keys_of_class.iter().map(fan).collect()
+        })
     }
 
-    /// The fan of a class.
-    pub(crate) fn fan(&self, class: ClassId) -> Option<&Fan> {
-        self.fans.binary_search_by_key(&class, |fan| fan.class).ok().map(|at| &self.fans[at])
+    /// The flows that start at the class of `fan`.
+    pub(crate) fn flows_of(&self, fan: &Fan) -> &[Flow] {
+        self.statistics.flows.get(fan.first as usize..fan.end as usize).unwrap_or_default()
     }
 
     /// Neighbours of a random key.
@@ -122,17 +137,8 @@ impl<'a> Side<'a> {
     /// known, so this is a guess: a third of the square root of their ratio. It is 1 up to a ratio of 9
     /// (all of LUBM), and 10 for a power-law graph where sums over all entries give 15.
     pub(crate) fn skew(&self) -> f64 {
-        ((self.statistics.degree_max as f64 / self.average_degree().max(1.0)).sqrt() / 3.0).max(1.0)
-    }
-
-    /// The classes of the keys and of the neighbours of random entries whose key passes.
-    pub(crate) fn entry_classes(&self, key_passes: impl Fn(ClassId) -> bool) -> (Distribution, Distribution) {
-        let (mut keys, mut neighbours) = (Collector::new(), Collector::new());
-        for flow in self.statistics.flows.iter().filter(|flow| key_passes(flow.source)) {
-            keys.add(flow.source, flow.entries as f64);
-            neighbours.add(flow.target, flow.entries as f64);
-        }
-        (keys.finish(), neighbours.finish())
+        let ratio = self.statistics.degree_max as f64 / self.average_degree().max(1.0);
+        if ratio <= 9.0 { 1.0 } else { ratio.sqrt() / 3.0 }
     }
 }
 
@@ -146,8 +152,8 @@ pub(crate) struct Atom<'a> {
     pub(crate) predicate: Id,
     pub(crate) graph: GraphFilter,
     pub(crate) parallel: bool,
-    /// By [`Direction`].
-    pub(crate) sides: [Option<Side<'a>>; 2],
+    /// Its segments, if its predicate is constant.
+    pub(crate) sides: Option<Rc<Sides<'a>>>,
     /// Exact degree of the subject or object if it is constant, by [`Direction`].
     pub(crate) degrees: [Option<f64>; 2],
     /// A pattern that only [`vervet_kernel::plan::Step::Match`] can do.
@@ -178,7 +184,12 @@ impl<'a> Atom<'a> {
     }
 
     pub(crate) fn side(&self, direction: Direction) -> Option<&Side<'a>> {
-        self.sides[direction as usize].as_ref()
+        self.sides.as_ref()?.side(direction)
+    }
+
+    /// Its statistics, in either direction.
+    pub(crate) fn statistics(&self) -> impl Iterator<Item = &'a SegmentStatistics> + '_ {
+        self.sides.iter().flat_map(|sides| sides.by_direction.iter().flatten()).map(|side| side.statistics)
     }
 
     /// The general form of this atom.

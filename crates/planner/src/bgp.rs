@@ -1,14 +1,15 @@
 //! Joins of patterns: look up constants, infer classes, search an order, add its steps.
 
-use crate::atom::{Atom, Side, variable_of};
+use crate::atom::{Atom, Sides, variable_of};
 use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
 use crate::flow::Flow;
 use crate::lower::Planner;
-use crate::search::{Action, Search};
+use crate::search::{Action, Chosen, Search, bind};
 use crate::seek::seek;
 use crate::set::VariableSet;
+use std::rc::Rc;
 use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
 use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
 use vervet_model::{Direction, Id, Result, Tag};
@@ -147,7 +148,7 @@ impl<'a> Planner<'a> {
             predicate: Id::UNBOUND,
             graph: GraphFilter::Default,
             parallel: pattern.parallel,
-            sides: [None, None],
+            sides: None,
             degrees: [None, None],
             general: Some((general, self.snapshot.statement_count() as f64)),
             types: None,
@@ -160,15 +161,15 @@ impl<'a> Planner<'a> {
             return Ok(Some(atom));
         };
         atom.predicate = predicate;
-        atom.sides = match self.sides.iter().find(|(of, _)| *of == predicate) {
-            Some((_, sides)) => sides.clone(),
+        atom.sides = Some(match self.sides.iter().find(|(of, _)| *of == predicate) {
+            Some((_, sides)) => Rc::clone(sides),
             None => {
-                let sides = Side::both(predicate, self.snapshot)?;
-                self.sides.push((predicate, sides.clone()));
+                let sides = Rc::new(Sides::new(predicate, self.snapshot)?);
+                self.sides.push((predicate, Rc::clone(&sides)));
                 sides
             }
-        };
-        let Some(entries) = atom.sides.iter().flatten().map(|side| side.statistics.entries).next() else {
+        });
+        let Some(entries) = atom.statistics().map(|statistics| statistics.entries).next() else {
             return Ok(None);
         };
         atom.general = Some((general, entries as f64));
@@ -181,7 +182,7 @@ impl<'a> Planner<'a> {
                 degree.clear();
                 side.segment.degrees(&[key], filter, &mut degree)?;
                 let degree = degree.first().copied().unwrap_or_default();
-                if degree == 0 && edge.is_none() {
+                if degree == 0 && edge.is_none() && side.statistics.exact {
                     return Ok(None);
                 }
                 atom.degrees[direction as usize] = Some(degree as f64);
@@ -196,9 +197,8 @@ impl<'a> Planner<'a> {
             return Ok(Some(atom));
         }
         atom.general = None;
-        let statistics = || atom.sides.iter().flatten().map(|side| side.statistics);
-        let has_named = statistics().any(|statistics| statistics.has_named_graphs);
-        let has_edges = statistics().any(|statistics| statistics.has_edges);
+        let has_named = atom.statistics().any(|statistics| statistics.has_named_graphs);
+        let has_edges = atom.statistics().any(|statistics| statistics.has_edges);
         let many_graphs = matches!(graph, GraphFilter::Any | GraphFilter::AnyNamed) && has_named;
         atom.counts_once = !(many_graphs || pattern.parallel && has_edges);
         if let (Operand::Constant(of), true) = (object, self.snapshot.type_predicate() == Some(predicate))
@@ -234,41 +234,36 @@ impl<'a> Planner<'a> {
             reorder: self.options.reorder,
         };
         // Variables that are possibly bound are not bound for the search: only general patterns touch them.
-        let path = search.run(flow.certain.clone(), flow.rows, flow.classes.clone());
+        let (path, classes) = search.run(flow.certain.clone(), flow.rows, &flow.classes);
+        flow.classes = classes;
         let before = flow.cost;
         let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
         let mut bound = flow.certain.clone();
-        for state in path {
-            let step = step_of(atoms, &state.action);
-            match &state.action {
-                Action::Intersect(target, _) => bound.insert(*target),
-                Action::Scan(at, _) | Action::Seek(at) | Action::Expand(at, _) | Action::Match(at) => {
-                    bound.add_all(&atoms[*at].variables);
-                }
-                Action::Check(..) | Action::Start => {}
-            }
+        for Chosen { action, rows: rows_after, cost } in path {
+            let step = step_of(atoms, &action);
+            bind(atoms, &action, &mut bound);
             let mut ready: Vec<Conjunct> = waiting
                 .iter_mut()
                 .filter(|filter| filter.as_ref().is_some_and(|filter| filter.variables.is_subset(&bound)))
                 .filter_map(Option::take)
                 .collect();
             let passed: f64 = ready.iter().map(|filter| filter.selectivity).product();
-            let rows = match &state.action {
-                Action::Seek(at) => atoms[*at].seek.as_ref().map_or(state.rows, |seek| {
-                    let side = atoms[*at].side(Direction::In);
-                    seek.candidates * side.map_or(1.0, Side::average_degree) * flow.rows
-                }),
-                _ => state.rows / passed.max(1e-9),
+            let rows = match action {
+                Action::Seek(at) => {
+                    let atom = &atoms[usize::from(at)];
+                    let average = atom.side(Direction::In).map_or(1.0, |side| side.average_degree());
+                    atom.seek.as_ref().map_or(rows_after, |seek| seek.candidates * average * flow.rows)
+                }
+                _ => rows_after / passed.max(1e-9),
             };
             flow.push(step, rows);
-            if let (Action::Seek(_), Some(first)) = (&state.action, ready.first_mut()) {
+            if let (Action::Seek(_), Some(first)) = (action, ready.first_mut()) {
                 // What was sought has passed already.
-                first.selectivity *= state.rows / (rows * passed).max(1e-9);
+                first.selectivity *= rows_after / (rows * passed).max(1e-9);
             }
             self.apply(ready, flow);
-            flow.rows = state.rows;
-            flow.cost = before + state.cost;
-            flow.classes = state.classes;
+            flow.rows = rows_after;
+            flow.cost = before + cost;
         }
         flow.possible.add_all(&bound);
         flow.certain = bound;
@@ -287,35 +282,36 @@ fn is_fixed(variable: Variable, pattern: &Match) -> bool {
 }
 
 fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
-    let access = |at: &usize, direction: &Direction| -> (Operand, Access, Operand) {
-        let (key, neighbour) = atoms[*at].ends(*direction);
-        (key, atoms[*at].access(*direction), neighbour)
+    let access = |at: usize, direction: Direction| -> (Operand, Access, Operand) {
+        let (key, neighbour) = atoms[at].ends(direction);
+        (key, atoms[at].access(direction), neighbour)
     };
-    match action {
+    let general = |at: u8| Step::Match(atoms[usize::from(at)].to_match());
+    match *action {
         Action::Start => Step::Empty,
-        Action::Scan(at, direction) => match access(at, direction) {
+        Action::Scan(at, direction) => match access(usize::from(at), direction) {
             (Operand::Variable(key), access, neighbour) => {
                 Step::Scan { access, key, neighbour: variable_of(neighbour) }
             }
-            (Operand::Constant(_), ..) => Step::Match(atoms[*at].to_match()),
+            (Operand::Constant(_), ..) => general(at),
         },
-        Action::Seek(at) => match (access(at, &Direction::In), &atoms[*at].seek) {
+        Action::Seek(at) => match (access(usize::from(at), Direction::In), &atoms[usize::from(at)].seek) {
             ((Operand::Variable(key), access, neighbour), Some(seek)) => {
                 let neighbour = variable_of(neighbour);
                 Step::Seek { access, key, neighbour, among: seek.among.clone() }
             }
-            _ => Step::Match(atoms[*at].to_match()),
+            _ => general(at),
         },
         Action::Expand(at, direction) => {
-            let (key, access, neighbour) = access(at, direction);
+            let (key, access, neighbour) = access(usize::from(at), direction);
             Step::Expand { key, access, neighbour: variable_of(neighbour) }
         }
         Action::Check(at, direction) => {
-            let (key, access, neighbour) = access(at, direction);
+            let (key, access, neighbour) = access(usize::from(at), direction);
             Step::Check { key, access, neighbour }
         }
         Action::Intersect(target, legs) => Step::Intersect {
-            target: *target,
+            target,
             legs: legs
                 .iter()
                 .map(|(at, direction)| {
@@ -325,6 +321,6 @@ fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
                 .collect(),
             count_only: false,
         },
-        Action::Match(at) => Step::Match(atoms[*at].to_match()),
+        Action::Match(at) => general(at),
     }
 }

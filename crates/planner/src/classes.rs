@@ -3,8 +3,10 @@
 //! # Invariants
 //! 1. A [`ClassSet`] is never too small: a class that is not in it has no value of that variable. It may
 //!    therefore prove emptiness and implied types.
-//! 2. A [`Distribution`] is an estimate; it sums to 1, and nothing but cost depends on it.
+//! 2. [`Classes`] are an estimate; nothing but cost depends on them.
 
+use std::rc::Rc;
+use vervet_algebra::Variable;
 use vervet_snapshot::ClassId;
 
 /// A set of classes.
@@ -14,6 +16,12 @@ pub(crate) struct ClassSet([u64; ClassId::COUNT_MAX / 64]);
 impl ClassSet {
     pub(crate) const EMPTY: Self = Self([0; ClassId::COUNT_MAX / 64]);
     pub(crate) const ALL: Self = Self([u64::MAX; ClassId::COUNT_MAX / 64]);
+    /// Classes that have one set of types that is known.
+    pub(crate) const KNOWN: Self = {
+        let mut words = [u64::MAX; ClassId::COUNT_MAX / 64];
+        words[0] = u64::MAX << ClassId::FIRST.0;
+        Self(words)
+    };
 
     pub(crate) fn insert(&mut self, class: ClassId) {
         if let Some(word) = self.0.get_mut(usize::from(class.0) / 64) {
@@ -53,53 +61,13 @@ impl FromIterator<ClassId> for ClassSet {
     }
 }
 
-/// How the values of a variable are spread over classes; sorted by class.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Distribution {
-    pub(crate) weights: Vec<(ClassId, f64)>,
-    /// The same by class number.
-    dense: Vec<f64>,
-}
+/// Estimated distributions of variables; each holds weights by class number that sum to 1.
+pub(crate) type Classes = Vec<(Variable, Rc<[f64]>)>;
 
-impl Distribution {
-    /// The weight of a class.
-    pub(crate) fn weight(&self, class: ClassId) -> f64 {
-        self.dense.get(usize::from(class.0)).copied().unwrap_or(0.0)
-    }
-}
-
-/// Collects weights by class in any order.
-#[derive(Debug)]
-pub(crate) struct Collector {
-    dense: Vec<f64>,
-}
-
-impl Collector {
-    pub(crate) fn new() -> Self {
-        Self { dense: Vec::with_capacity(32) }
-    }
-
-    pub(crate) fn add(&mut self, class: ClassId, weight: f64) {
-        let at = usize::from(class.0);
-        if self.dense.len() <= at {
-            self.dense.resize(at + 1, 0.0);
-        }
-        self.dense[at] += weight;
-    }
-
-    /// Scales to the sum 1.
-    pub(crate) fn finish(mut self) -> Distribution {
-        let sum: f64 = self.dense.iter().sum();
-        if sum <= 0.0 {
-            return Distribution::default();
-        }
-        self.dense.iter_mut().for_each(|weight| *weight /= sum);
-        let weights = (0..)
-            .map(ClassId)
-            .zip(&self.dense)
-            .filter(|(_, weight)| **weight > 0.0)
-            .map(|(class, weight)| (class, *weight))
-            .collect();
-        Distribution { weights, dense: self.dense }
-    }
+/// The distribution of a bag that is made of two, with these numbers of rows.
+pub(crate) fn mix(a: &[f64], a_rows: f64, b: &[f64], b_rows: f64) -> Rc<[f64]> {
+    let (a_rows, b_rows) = (a_rows.max(f64::MIN_POSITIVE), b_rows.max(f64::MIN_POSITIVE));
+    let all = a_rows + b_rows;
+    let of = |weights: &[f64], at: usize| weights.get(at).copied().unwrap_or(0.0);
+    (0..a.len().max(b.len())).map(|at| (of(a, at) * a_rows + of(b, at) * b_rows) / all).collect()
 }

@@ -77,7 +77,7 @@ impl Planner<'_> {
                     return Ok((!any).then(zero));
                 };
                 let statistics = segment.statistics();
-                if statistics.has_edges || statistics.has_named_graphs {
+                if statistics.has_edges || statistics.has_named_graphs || !statistics.exact {
                     return Ok(None);
                 }
                 let (key, other, direction) = match (subject, object) {

@@ -4,7 +4,8 @@
 //! classes between which its segment has entries; domains are narrowed until nothing changes (arc
 //! consistency: Mackworth, "Consistency in Networks of Relations", Artificial Intelligence 1977). A domain
 //! that becomes empty proves that there is no solution; a type that all classes of a domain have need
-//! not be checked. Vertices of [`ClassId::OTHER`] have unknown types, so that class implies nothing.
+//! not be checked. A segment that has changed since its flows were counted proves nothing and narrows nothing;
+//! those that have not changed still hold for the classes that their ends had then. Vertices of [`ClassId::OTHER`] have unknown types, so that class implies nothing.
 //! # Cost
 //! A few passes over the flows of the segments: microseconds for six patterns.
 
@@ -42,7 +43,7 @@ fn narrow(domains: &mut Domains, variable: Variable, to: &ClassSet) -> bool {
 
 /// Narrows `domains` by all atoms except implied ones and `without`; `false`: provably no solution.
 fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) -> bool {
-    let used = |at: usize, atom: &Atom<'_>| !atom.implied && Some(at) != without;
+    let used = |at: usize, atom: &Atom<'_>| !atom.implied && Some(at) != without && is_exact(atom);
     loop {
         let mut changed = false;
         for (_, atom) in atoms.iter().enumerate().filter(|(at, atom)| used(*at, atom)) {
@@ -108,7 +109,8 @@ pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
     let mut candidates: Vec<(f64, usize)> = atoms
         .iter()
         .enumerate()
-        .filter(|(_, atom)| atom.types.is_some() && atom.general.is_none() && can_be_implied(atom))
+        .filter(|(_, atom)| atom.types.is_some() && atom.general.is_none())
+        .filter(|(_, atom)| is_exact(atom) && can_be_implied(atom))
         .filter(|(_, atom)| variable_of(atom.subject).is_some())
         .map(|(at, atom)| (atom.degrees[Direction::In as usize].unwrap_or(0.0), at))
         .collect();
@@ -117,7 +119,7 @@ pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
         let (Some(types), Some(subject)) = (atoms[at].types, variable_of(atoms[at].subject)) else {
             continue;
         };
-        let certain = types.intersection(&known_classes());
+        let certain = types.intersection(&ClassSet::KNOWN);
         // A quick no: what all atoms together leave must be within the type in any case.
         if !domain(domains, subject).is_subset(&certain) {
             continue;
@@ -130,9 +132,10 @@ pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
     true
 }
 
-/// Classes that have one set of types that is known.
-fn known_classes() -> ClassSet {
-    (ClassId::FIRST.0..256).map(ClassId).collect()
+/// Whether the statistics of the pattern are those of the snapshot. For a pattern with types this says too
+/// that classes are exact: where types have changed, the statistics of the type segments are not exact.
+fn is_exact(atom: &Atom<'_>) -> bool {
+    Direction::BOTH.into_iter().filter_map(|direction| atom.side(direction)).all(|side| side.statistics.exact)
 }
 
 /// Whether the pattern matches exactly once wherever the class says that the type is there.

@@ -157,9 +157,7 @@ impl Writer<'_> {
             }
             Step::Seek { access, key, neighbour, among } => {
                 let entry = self.entry(Operand::Variable(*key), access, *neighbour);
-                let keys: u64 = among.keys.iter().map(|range| range.end.saturating_sub(range.start)).sum();
-                let literals = among.literals.end.saturating_sub(among.literals.start);
-                format!("seek       {entry}  among {} values", grouped(keys.saturating_add(literals)))
+                format!("seek       {entry}  among {} values", grouped(among.count))
             }
             Step::Expand { key, access, neighbour } => {
                 format!("expand     {}", self.entry(*key, access, *neighbour))

@@ -1,10 +1,8 @@
 //! A pipeline in the making and what is known about the rows at its end.
 
-use crate::classes::{ClassSet, Collector};
+use crate::classes::{ClassSet, Classes, mix};
 use crate::domain::{Domains, domain};
-use crate::search::Classes;
 use crate::set::VariableSet;
-use std::rc::Rc;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::{Pipeline, PlanStep, Step};
 use vervet_model::Id;
@@ -98,13 +96,9 @@ impl Flow {
             let mut mixed = Classes::new();
             for (variable, classes) in &all.classes {
                 if let Some((_, other)) = branch.classes.iter().find(|(other, _)| other == variable) {
-                    let mut mix = Collector::new();
-                    classes.weights.iter().for_each(|(class, weight)| mix.add(*class, weight * all.rows));
-                    other.weights.iter().for_each(|(class, weight)| mix.add(*class, weight * branch.rows));
-                    mixed.push((*variable, Rc::new(mix.finish())));
+                    mixed.push((*variable, mix(classes, all.rows, other, branch.rows)));
                 }
             }
-            mixed.retain(|(_, classes)| !classes.weights.is_empty());
             all.classes = mixed;
             all.constants.retain(|constant| branch.constants.contains(constant));
             all.possible.add_all(&branch.possible);

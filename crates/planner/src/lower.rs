@@ -11,7 +11,7 @@
 //! 2. A filter is applied only where its variables have their last values.
 
 use crate::PlanOptions;
-use crate::atom::Side;
+use crate::atom::Sides;
 use crate::cost;
 use crate::filter::{Conjunct, split};
 use crate::flow::Flow;
@@ -19,6 +19,7 @@ use crate::parts::{Parts, Post, is_group};
 use crate::scope::{certain, expression_variables, is_lateral, possible};
 use crate::set::VariableSet;
 use oxrdf::Term;
+use std::rc::Rc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Variable};
 use vervet_kernel::plan::{JoinKind, Pipeline, Step};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
@@ -38,7 +39,7 @@ pub(crate) struct Planner<'a> {
     /// See [`vervet_kernel::plan::Plan::computed`].
     pub(crate) computed: Vec<Term>,
     /// Statistics of predicates that have been looked at.
-    pub(crate) sides: Vec<(Id, [Option<Side<'a>>; 2])>,
+    pub(crate) sides: Vec<(Id, Rc<Sides<'a>>)>,
     /// How many more alternatives may be compared.
     alternatives: usize,
     /// Solutions that an order directly below a slice has to keep.

@@ -3,8 +3,7 @@
 //! # Shape
 //! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`. What they allow
 //! becomes ranges of ids, since values inside ids keep their order ([`vervet_model::Inline`]), and hence
-//! ranges of positions in the key set of the direction from object to subject; and, for texts, a range
-//! in the order of the literals of the dictionary ([`Snapshot::literal_range`]).
+//! of keys of the direction from object to subject; and, for texts, a range in the order of the literals of the dictionary ([`Snapshot::literal_range`]).
 //! # Invariants
 //! No object that passes the condition is left out; others may be let in. The condition stays in the plan
 //! and is tested on what comes.
@@ -17,7 +16,6 @@
 
 use crate::filter::Conjunct;
 use oxrdf::{Literal, Term};
-use std::ops::Range;
 use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_kernel::plan::Among;
 use vervet_model::{
@@ -256,44 +254,54 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
 /// The keys of a segment that are being chosen.
 struct Chosen<'s> {
     segment: &'s dyn Segment,
-    ranges: Vec<Range<u64>>,
+    /// Ids between which they are, both included.
+    ranges: Vec<(Id, Id)>,
     /// Keys that pass for certain, by their order.
     sure: u64,
     /// Keys that may pass.
     unsure: u64,
+    /// Keys in `ranges`.
+    count: u64,
+}
+
+/// The ids with a tag.
+fn whole(tag: Tag) -> (Id, Id) {
+    (Id::new(tag, 0), Id::new(tag, Id::PAYLOAD_MAX))
 }
 
 impl Chosen<'_> {
-    /// The positions of keys between two ids, both included.
-    fn between(&self, first: Id, last: Id) -> Result<Range<u64>> {
+    /// Number of keys between two ids, both included.
+    fn between(&self, (first, last): (Id, Id)) -> Result<u64> {
         let start = self.segment.keys_below(first)?;
         let end = match last.bits().checked_add(1) {
             Some(next) => self.segment.keys_below(Id::from_bits(next))?,
             None => self.segment.statistics().keys,
         };
-        Ok(start..end.max(start))
+        Ok(end.saturating_sub(start))
     }
 
-    fn of_tag(&self, tag: Tag) -> Result<Range<u64>> {
-        self.between(Id::new(tag, 0), Id::new(tag, Id::PAYLOAD_MAX))
+    fn of_tag(&self, tag: Tag) -> Result<u64> {
+        self.between(whole(tag))
     }
 
-    fn add_sure(&mut self, range: Range<u64>) {
-        self.sure += range.end - range.start;
-        self.ranges.push(range);
+    /// Takes what is between two ids, unless that is certainly nothing.
+    fn add(&mut self, range: (Id, Id)) -> Result<u64> {
+        let count = self.between(range)?;
+        if range.0 <= range.1 && (count > 0 || !self.segment.statistics().exact) {
+            self.ranges.push(range);
+        }
+        self.count += count;
+        Ok(count)
     }
 
     fn add_tag(&mut self, tag: Tag) -> Result<()> {
-        let range = self.of_tag(tag)?;
-        self.unsure += range.end - range.start;
-        self.ranges.push(range);
+        self.unsure += self.add(whole(tag))?;
         Ok(())
     }
 
     fn add_bounds(&mut self, bounds: Option<(Id, Id)>) -> Result<()> {
-        if let Some((first, last)) = bounds {
-            let range = self.between(first, last)?;
-            self.add_sure(range);
+        if let Some(range) = bounds {
+            self.sure += self.add(range)?;
         }
         Ok(())
     }
@@ -306,14 +314,13 @@ fn candidates(
     segment: &dyn Segment,
     snapshot: &dyn Snapshot,
 ) -> Result<Seek> {
-    let mut chosen = Chosen { segment, ranges: Vec::new(), sure: 0, unsure: 0 };
+    let mut chosen = Chosen { segment, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
     let mut literals = 0..0;
     match allowed {
         Allowed::Text { from, to, any_kind } => {
             let stored = chosen.of_tag(Tag::Literal)?;
-            let stored = stored.end - stored.start;
             let in_order = match stored {
-                0 => Some(0..0),
+                0 if segment.statistics().exact => Some(0..0),
                 _ => snapshot.literal_range(from, to.as_deref())?,
             };
             match in_order {
@@ -329,9 +336,8 @@ fn candidates(
                 Some(to) => short_string_bound(to),
                 None => Id::new(Tag::ShortString, Id::PAYLOAD_MAX),
             };
-            let start = segment.keys_below(first)?;
-            let end = segment.keys_below(end)?.max(start);
-            chosen.add_sure(start..end);
+            // The end is not one of them; where it is the least of its tag, nothing is left.
+            chosen.add_bounds(Some((first, Id::from_bits(end.bits() - 1))))?;
             if *any_kind {
                 let tags = [
                     Tag::Vertex,
@@ -367,14 +373,13 @@ fn candidates(
             chosen.add_tag(Tag::Literal)?;
         }
     }
-    let Chosen { mut ranges, sure, unsure, .. } = chosen;
-    ranges.retain(|range| !range.is_empty());
-    ranges.sort_unstable_by_key(|range| range.start);
-    let of_ranges: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-    let candidates = of_ranges.saturating_add(literals.end - literals.start) as f64;
+    let Chosen { mut ranges, sure, unsure, count, .. } = chosen;
+    ranges.sort_unstable();
+    let count = count.saturating_add(literals.end - literals.start);
+    let candidates = count as f64;
     let passing = sure as f64 + unsure as f64 * default;
     let fraction = (passing / segment.statistics().keys.max(1) as f64).clamp(1e-9, 1.0);
-    Ok(Seek { among: Among { keys: ranges, literals }, candidates, fraction })
+    Ok(Seek { among: Among { keys: ranges, literals, count }, candidates, fraction })
 }
 
 #[cfg(test)]

@@ -82,6 +82,10 @@ impl VariableSet {
         self
     }
 
+    pub(crate) fn intersects(&self, other: &Self) -> bool {
+        self.low & other.low != 0 || self.high.iter().zip(&other.high).any(|(mine, its)| mine & its != 0)
+    }
+
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
         self.low & !other.low == 0
             && self
@@ -126,6 +130,7 @@ mod tests {
         assert_eq!(list(&a.clone().intersection(&b)), [63, 200]);
         assert_eq!(list(&a.clone().union(&b)), [1, 7, 63, 64, 200]);
         assert_eq!(list(&a.clone().minus(&b)), [1, 64]);
+        assert!(a.intersects(&b) && !a.intersects(&[7, 65].map(Variable).into_iter().collect()));
         assert!(a.clone().intersection(&b).is_subset(&a) && !b.is_subset(&a));
         assert!(a.contains(Variable(64)) && !a.contains(Variable(65)) && !a.contains(Variable(60_000)));
         let mut c = b;

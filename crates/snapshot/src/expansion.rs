@@ -75,8 +75,19 @@ pub struct OrderedEntry {
 pub struct Cursor {
     /// The next row of the input.
     pub row: usize,
-    /// How many entries of that row have been looked at.
+    /// How many entries of that row have been looked at, or 0 where `resume` says it.
     pub offset: u64,
+    /// The first entry (neighbour, graph, edge) of that row that has not been looked at, for segments
+    /// that find an entry faster than they count; nothing bound: `offset` says it.
+    pub resume: [Id; 3],
+}
+
+impl Cursor {
+    /// Before the first entry of a row.
+    #[must_use]
+    pub fn at(row: usize) -> Self {
+        Self { row, ..Self::default() }
+    }
 }
 
 /// Entries found for a batch of keys, as columns of equal length.

@@ -89,7 +89,13 @@ pub trait Snapshot: Send + Sync {
     /// The classes (see [`ClassId`]) whose vertices have the type `type_id`; ascending.
     fn classes_of_type(&self, type_id: Id) -> &[ClassId];
 
-    /// Number of vertices of a class.
+    /// Whether every vertex has the types that it had when classes were derived, so that classes say for
+    /// certain what types a vertex has. Where not, the statistics of the type segments are not exact either.
+    fn classes_are_exact(&self) -> bool {
+        true
+    }
+
+    /// Number of vertices of a class, when classes were derived.
     fn class_size(&self, class: ClassId) -> u64;
 
     /// Where the literals of the dictionary whose text is at least `from`, and below `to` if given, stand
@@ -119,7 +125,7 @@ pub trait Snapshot: Send + Sync {
 
 /// All entries of one `[predicate, direction]`.
 pub trait Segment: Send + Sync {
-    /// Exact counts and type-correlated flows.
+    /// Counts and type-correlated flows; of this snapshot only if [`SegmentStatistics::exact`].
     fn statistics(&self) -> &SegmentStatistics;
 
     /// Appends entries of `keys`, row after row from `cursor` on, to `out` until `out` is full
@@ -172,15 +178,30 @@ pub trait Segment: Send + Sync {
     /// Damaged segment.
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()>;
 
-    /// Appends up to `limit` keys in ascending order, starting with the key at `position` (0 is the
-    /// first), and returns the position behind the last one; equal to `statistics().keys` at the end.
-    /// All keys are listed, also those whose entries all fail a filter.
+    /// Appends up to `limit` keys that are not below `from`, ascending, and returns the key to continue
+    /// with; `None` at the end. Fewer than `limit` do not mean the end. All keys are listed, also those
+    /// whose entries all fail a filter.
     ///
     /// # Errors
     /// Damaged segment.
-    fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64>;
+    fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>>;
 
-    /// The property by which [`Segment::ordered`] lists entries, if it can.
+    /// Appends up to `limit` entries (neighbour, graph, edge) of one key that are not below `from`,
+    /// ascending: all of them, no filter, parallel edges counted. Fewer than `limit`: there are no more.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()>;
+
+    /// How many keys are below `key`, which need not be one: exactly if [`SegmentStatistics::exact`], else
+    /// an estimate that is good enough to plan with, and proves nothing.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn keys_below(&self, key: Id) -> Result<u64>;
+
+    /// The property by which entries are ordered, if there is one. [`Segment::ordered`] lists by it only while neither
+    /// this segment nor that of the property has changed ([`SegmentStatistics::exact`]).
     fn order(&self) -> Option<Id> {
         None
     }
@@ -201,27 +222,5 @@ pub trait Segment: Send + Sync {
         let _ = (key, range, graph, out);
         Err(Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")
             .with_hint("declare one when loading, such as --order knows=since"))
-    }
-
-    /// How many keys are below `key`, which need not be one: the position of the first that is not.
-    ///
-    /// As it stands here it asks for `log2(keys)` single keys; good enough to plan with.
-    ///
-    /// # Errors
-    /// Damaged segment.
-    fn keys_below(&self, key: Id) -> Result<u64> {
-        let (mut low, mut high) = (0, self.statistics().keys);
-        let mut one = Vec::with_capacity(1);
-        while low < high {
-            let middle = low.midpoint(high);
-            one.clear();
-            self.keys(middle, 1, &mut one)?;
-            if one.first().is_some_and(|found| *found < key) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
     }
 }

@@ -1,4 +1,5 @@
-//! Statistics that a store collects while it builds: exact counts and flows between classes.
+//! Statistics that a store collects while it builds: counts and flows between classes, exact until
+//! something changes.
 //!
 //! # Source
 //! Wukong's type-centric planner (research/wukong.md §4): the number of `advisor` edges that start at a
@@ -37,6 +38,9 @@ pub struct Flow {
 /// What is known about one segment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SegmentStatistics {
+    /// Whether counts and flows are those of this snapshot. `false`: they are of an earlier one, estimates
+    /// that prove nothing; only what the four flags below exclude is still certain.
+    pub exact: bool,
     /// Number of distinct keys.
     pub keys: u64,
     /// Number of entries (over all graphs, parallel edges counted).
@@ -45,13 +49,13 @@ pub struct SegmentStatistics {
     pub neighbours: u64,
     /// The largest number of entries of one key.
     pub degree_max: u64,
-    /// Whether some entry is in a named graph.
+    /// Whether some entry may be in a named graph.
     pub has_named_graphs: bool,
-    /// Whether some entry has an edge id.
+    /// Whether some entry may have an edge id.
     pub has_edges: bool,
-    /// Whether every neighbour is a literal (of any tag from `Tag::Literal` on).
+    /// Whether every neighbour certainly is a literal (of any tag from `Tag::Literal` on).
     pub literals_only: bool,
-    /// Whether every neighbour is a vertex.
+    /// Whether every neighbour certainly is a vertex.
     pub vertices_only: bool,
     /// Entries by class of key and class of neighbour; sorted by `(source, target)`; sums to `entries`.
     pub flows: Vec<Flow>,

@@ -1,4 +1,4 @@
-//! SPARQL text to [`vervet_algebra::Query`]: lexer, parser, scopes, and errors that point at the mistake.
+//! SPARQL text to [`vervet_algebra::Query`] and [`vervet_algebra::Update`]: lexer, parser, scopes, and errors that point at the mistake.
 //!
 //! # Shape
 //! One pass over the text by recursive descent. The parser builds the algebra directly: a group becomes a
@@ -16,7 +16,7 @@
 //! rather than the `spargebra` crate, which remains the second opinion in tests: its time doubles with each
 //! nested `REPLACE`, and its syntax trees have no positions for messages.
 //! # Not here
-//! Property paths of unknown length, `EXISTS`, `SERVICE`, `FROM`, updates: refused by name.
+//! Property paths of unknown length, `EXISTS`, `SERVICE`, `FROM`; in updates, new reifiers: refused by name.
 //!
 //! ```
 //! use vervet_sparql::{parse, ParseOptions};
@@ -42,14 +42,16 @@ mod parser;
 mod prefixes;
 mod select;
 mod suggest;
+mod template;
 mod term;
 mod triples;
+mod update;
 mod walk;
 
 pub use error::{QueryError, QueryErrorKind};
 pub use prefixes::well_known_prefixes;
 
-use vervet_algebra::Query;
+use vervet_algebra::{Query, Update};
 
 /// What surrounds a query.
 #[derive(Clone, Copy, Default, Debug)]
@@ -70,5 +72,31 @@ pub struct ParseOptions<'a> {
 /// Not SPARQL; SPARQL that Vervet does not do; a limit of [`limits`] is passed; a parameter that the
 /// query does not mention.
 pub fn parse(text: &str, options: &ParseOptions<'_>) -> Result<Query, QueryError> {
-    parser::Parser::new(text, options)?.query()
+    parser::Parser::new(text, options, limits::TEXT_BYTES_MAX)?.query()
+}
+
+/// Parses an update: any number of operations with `;` between them, also none.
+///
+/// Each operation has a table of variables of its own ([`vervet_algebra::Modify::solutions`]), which begins
+/// with the parameters. Prefixes and base of one operation hold for the next ones. Templates are plain lists
+/// of statements; a statement with a variable that the pattern never binds is not among them.
+///
+/// ```
+/// use vervet_sparql::{parse_update, ParseOptions};
+///
+/// let text = "PREFIX : <http://example.org/>
+///     INSERT DATA { :ann :knows :bob } ;
+///     DELETE WHERE { ?x :knows ?x }";
+/// let update = parse_update(text, &ParseOptions::default())?;
+/// assert_eq!(update.operations.len(), 2);
+///
+/// let error = parse_update("DELETE DATA { ?x ?y ?z }", &ParseOptions::default()).unwrap_err();
+/// assert_eq!((error.line(), error.column()), (1, 15));
+/// # Ok::<_, vervet_sparql::QueryError>(())
+/// ```
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_update(text: &str, options: &ParseOptions<'_>) -> Result<Update, QueryError> {
+    parser::Parser::new(text, options, limits::UPDATE_BYTES_MAX)?.update()
 }

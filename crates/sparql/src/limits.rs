@@ -1,4 +1,4 @@
-//! Limits on one query, so that no text overflows the stack or a counter.
+//! Limits on one query or one operation of an update, so that no text overflows the stack or a counter.
 
 /// Groups, parentheses, brackets and unary operators inside each other.
 pub const NESTING_MAX: usize = 100;
@@ -9,5 +9,8 @@ pub const CHAIN_MAX: usize = 1_500;
 /// Variables of one query, blank nodes and intermediate results included.
 pub const VARIABLE_COUNT_MAX: usize = u16::MAX as usize;
 
-/// Bytes of text.
+/// Bytes of the text of a query.
 pub const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of the text of an update. Positions of terms and blank nodes in it fit into 32 bits.
+pub const UPDATE_BYTES_MAX: usize = 512 << 20;

@@ -1,9 +1,10 @@
 //! The parser's state, its small steps, and the forms of queries.
 
 use crate::lexer::{Lexeme, Lexer, Token};
-use crate::limits::{CHAIN_MAX, NESTING_MAX, TEXT_BYTES_MAX, VARIABLE_COUNT_MAX};
+use crate::limits::{CHAIN_MAX, NESTING_MAX, VARIABLE_COUNT_MAX};
 use crate::select::{Aggregation, Head};
 use crate::suggest::nearest;
+use crate::template::{DataLabels, Template};
 use crate::triples::Labels;
 use crate::walk::{VariableSet, mark_possible};
 use crate::{ParseOptions, QueryError};
@@ -21,7 +22,7 @@ pub(crate) struct Parser<'a, 'o> {
     /// The token that comes next; `lexer` stands behind it.
     pub(crate) ahead: Lexeme,
     pub(crate) base: Option<Iri<String>>,
-    pub(crate) prefixes: Vec<(&'a str, String)>,
+    pub(crate) prefixes: FxHashMap<&'a str, String>,
     /// The current scope; outer ones wait in the callers.
     pub(crate) scope: Scope<'a>,
     pub(crate) names: Vec<String>,
@@ -29,6 +30,9 @@ pub(crate) struct Parser<'a, 'o> {
     /// The graph that patterns look at.
     pub(crate) graph: GraphSlot,
     pub(crate) labels: Labels<'a>,
+    /// The template of an update that is being read, if one is.
+    pub(crate) template: Option<Template<'a>>,
+    pub(crate) data_labels: DataLabels<'a>,
     /// Where aggregates go; `None` where they are not allowed.
     pub(crate) aggregation: Option<Aggregation<'a>>,
     nesting: usize,
@@ -36,9 +40,14 @@ pub(crate) struct Parser<'a, 'o> {
 }
 
 impl<'a, 'o> Parser<'a, 'o> {
-    pub(crate) fn new(text: &'a str, options: &'o ParseOptions<'o>) -> Result<Self, QueryError> {
-        if text.len() > TEXT_BYTES_MAX {
-            return Err(QueryError::at("", 0, 0, format!("the query is longer than {TEXT_BYTES_MAX} bytes")));
+    /// At the start of a text of at most `bytes_max` bytes.
+    pub(crate) fn new(
+        text: &'a str,
+        options: &'o ParseOptions<'o>,
+        bytes_max: usize,
+    ) -> Result<Self, QueryError> {
+        if text.len() > bytes_max {
+            return Err(QueryError::at("", 0, 0, format!("the text is longer than {bytes_max} bytes")));
         }
         let mut lexer = Lexer::new(text);
         let ahead = lexer.next()?;
@@ -58,12 +67,14 @@ impl<'a, 'o> Parser<'a, 'o> {
             lexer,
             ahead,
             base,
-            prefixes: Vec::new(),
+            prefixes: FxHashMap::default(),
             scope: Scope::default(),
-            names: options.parameters.iter().map(|name| (*name).to_owned()).collect(),
+            names: parameter_names(options),
             parameters_seen: vec![false; options.parameters.len()],
             graph: GraphSlot::Default,
             labels: Labels::default(),
+            template: None,
+            data_labels: DataLabels::default(),
             aggregation: None,
             nesting: 0,
             chain: 0,
@@ -85,28 +96,47 @@ impl<'a, 'o> Parser<'a, 'o> {
             Some(
                 "INSERT" | "DELETE" | "LOAD" | "CLEAR" | "CREATE" | "DROP" | "COPY" | "MOVE" | "ADD" | "WITH",
             ) => {
-                return Err(self.unsupported(self.ahead, "updates are"));
+                return Err(self
+                    .error(self.ahead, "this is an update, not a query")
+                    .with_hint("run it as one: `vervet update`, or `Database::update`"));
             }
             _ => return Err(self.expected("SELECT, ASK, CONSTRUCT or DESCRIBE")),
         };
         if self.ahead.token != Token::End {
             return Err(self.expected("the end of the query"));
         }
-        if let Some(unseen) = self.parameters_seen.iter().position(|seen| !seen) {
-            let name = self.options.parameters[unseen];
-            let error =
-                QueryError::at(self.text, 0, 0, format!("the query does not mention the parameter ?{name}"));
-            let others = self.names.iter().skip(self.options.parameters.len()).map(String::as_str);
-            return Err(match nearest(name, others.filter(|other| !other.is_empty())) {
-                Some(other) => error.with_hint(format!("did you mean ?{other}?")),
-                None => error,
-            });
-        }
-        let parameters = (0..self.options.parameters.len()).map(variable_at).collect();
-        Ok(Query { form, root, variables: self.names, parameters })
+        self.require_parameters()?;
+        let (variables, parameters) = self.take_variables();
+        Ok(Query { form, root, variables, parameters })
     }
 
-    fn prologue(&mut self) -> Result<(), QueryError> {
+    /// Each parameter has been mentioned somewhere.
+    pub(crate) fn require_parameters(&self) -> Result<(), QueryError> {
+        let Some(unseen) = self.parameters_seen.iter().position(|seen| !seen) else { return Ok(()) };
+        let name = self.options.parameters[unseen];
+        let error =
+            QueryError::at(self.text, 0, 0, format!("the query does not mention the parameter ?{name}"));
+        let others = self.names.iter().skip(self.options.parameters.len()).map(String::as_str);
+        Err(match nearest(name, others.filter(|other| !other.is_empty())) {
+            Some(other) => error.with_hint(format!("did you mean ?{other}?")),
+            None => error,
+        })
+    }
+
+    /// Starts an operation of an update: variables and limits are its own.
+    pub(crate) fn begin_operation(&mut self) {
+        self.scope.clear();
+        self.names = parameter_names(self.options);
+        self.chain = 0;
+    }
+
+    /// The names of all variables, and the parameters, which are the first of them.
+    pub(crate) fn take_variables(&mut self) -> (Vec<String>, Vec<Variable>) {
+        let parameters = (0..self.options.parameters.len()).map(variable_at).collect();
+        (std::mem::take(&mut self.names), parameters)
+    }
+
+    pub(crate) fn prologue(&mut self) -> Result<(), QueryError> {
         loop {
             if self.eat_keyword("PREFIX")? {
                 let name = self.advance()?;
@@ -118,7 +148,7 @@ impl<'a, 'o> Parser<'a, 'o> {
                     return Err(self.error(iri, "expected the IRI of the prefix between < and >"));
                 }
                 let iri = self.resolve(iri)?;
-                self.prefixes.push((&self.text[name.start..name.extra], iri));
+                self.prefixes.insert(&self.text[name.start..name.extra], iri);
             } else if self.eat_keyword("BASE")? {
                 let iri = self.advance()?;
                 if iri.token != Token::Iri {
@@ -245,6 +275,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         if lexeme.token != Token::Variable {
             return Err(self.error(lexeme, "expected a variable"));
         }
+        self.refuse_variable(lexeme)?;
         self.variable_named(&self.text[lexeme.start + 1..lexeme.end])
     }
 
@@ -419,13 +450,17 @@ impl<'a, 'o> Parser<'a, 'o> {
     }
 }
 
+fn parameter_names(options: &ParseOptions<'_>) -> Vec<String> {
+    options.parameters.iter().map(|name| (*name).to_owned()).collect()
+}
+
 /// The variable with this number, which [`VARIABLE_COUNT_MAX`] keeps small.
 fn variable_at(index: usize) -> Variable {
     Variable(u16::try_from(index).expect("the number of variables is limited"))
 }
 
 /// Words with a meaning of their own outside expressions.
-const KEYWORDS: [&str; 50] = [
+const KEYWORDS: [&str; 54] = [
     "SELECT",
     "ASK",
     "CONSTRUCT",
@@ -476,4 +511,8 @@ const KEYWORDS: [&str; 50] = [
     "LATERAL",
     "USING",
     "DATA",
+    "INTO",
+    "TO",
+    "DEFAULT",
+    "ALL",
 ];

@@ -63,9 +63,9 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn namespace(&self, prefix: &str) -> Option<&str> {
-        let declared = self.prefixes.iter().rev().find(|(name, _)| *name == prefix);
+        let declared = self.prefixes.get(prefix).map(String::as_str);
         let given = || self.options.prefixes.iter().find(|(name, _)| *name == prefix).map(|(_, iri)| *iri);
-        declared.map(|(_, iri)| iri.as_str()).or_else(given)
+        declared.or_else(given)
     }
 
     fn undeclared(&self, lexeme: Lexeme, prefix: &str) -> QueryError {
@@ -78,7 +78,7 @@ impl<'a> Parser<'a, '_> {
         if let Some((name, iri)) = well_known_prefixes().iter().find(|(name, _)| *name == prefix) {
             return error.with_hint(format!("add PREFIX {name}: <{iri}> before the query"));
         }
-        let declared = self.prefixes.iter().map(|(name, _)| *name);
+        let declared = self.prefixes.keys().copied();
         let given = self.options.prefixes.iter().map(|(name, _)| *name);
         if let Some(name) = nearest(prefix, declared.chain(given)) {
             return error.with_hint(format!("did you mean {name}:?"));

@@ -35,6 +35,11 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
+    /// For triples without paths.
+    pub(crate) fn template() -> Self {
+        Self { template: true, ..Self::default() }
+    }
+
     /// All of it joined. A plain pattern beside one for the edges of the same statement says nothing new.
     pub(crate) fn into_node(mut self) -> Node {
         let edges: Vec<Pattern> = self.patterns.iter().filter(|p| p.edge.is_some()).cloned().collect();
@@ -101,7 +106,7 @@ impl<'a> Parser<'a, '_> {
 
     /// `{ triples }` without paths.
     pub(crate) fn template_as_pattern(&mut self) -> Result<Vec<Pattern>, QueryError> {
-        let mut sink = Sink { template: true, ..Sink::default() };
+        let mut sink = Sink::template();
         self.expect(Token::BraceOpen, "{")?;
         self.triples_block(&mut sink)?;
         self.expect(Token::BraceClose, "a triple or }")?;
@@ -178,7 +183,7 @@ impl<'a> Parser<'a, '_> {
         while matches!(self.ahead.token, Token::Tilde | Token::AnnotationOpen) {
             let edge = self.reifier()?;
             let pattern = self.pattern(subject.clone(), predicate.clone(), object.clone());
-            sink.patterns.push(Pattern { edge: Some(edge.clone()), ..pattern });
+            self.emit_pattern(Pattern { edge: Some(edge.clone()), ..pattern }, sink);
             if self.eat(Token::AnnotationOpen)? {
                 self.nested(|parser| parser.property_list(&edge, sink))?;
                 self.expect(Token::AnnotationClose, "; or |}")?;
@@ -194,15 +199,18 @@ impl<'a> Parser<'a, '_> {
         if !is_reifies {
             return Err(self.unsupported(self.ahead, "triple terms other than as objects of rdf:reifies are"));
         }
+        self.refuse_reified(self.ahead)?;
         self.advance()?;
         let pattern = self.inner_triple(sink)?;
         self.expect(Token::TripleTermClose, ")>>")?;
-        sink.patterns.push(Pattern { edge: Some(subject.clone()), ..pattern });
+        self.emit_pattern(Pattern { edge: Some(subject.clone()), ..pattern }, sink);
         Ok(())
     }
 
     /// `~ e`, `~`, or nothing before an annotation block.
     fn reifier(&mut self) -> Result<Slot, QueryError> {
+        let start = self.ahead;
+        self.refuse_reifier(start)?;
         if self.eat(Token::Tilde)? {
             match self.ahead.token {
                 Token::Variable => return Ok(Slot::Variable(self.variable()?)),
@@ -215,7 +223,7 @@ impl<'a> Parser<'a, '_> {
                 _ => {}
             }
         }
-        Ok(Slot::Variable(self.new_variable("")?))
+        self.anonymous(start)
     }
 
     /// The `s p o` of `<< s p o >>` and `<<( s p o )>>`.
@@ -264,6 +272,9 @@ impl<'a> Parser<'a, '_> {
 
     fn labelled_blank(&mut self) -> Result<Slot, QueryError> {
         let lexeme = self.advance()?;
+        if let Some(slot) = self.template_label(lexeme)? {
+            return Ok(slot);
+        }
         let label = self.spelled(lexeme);
         let current = self.labels.current;
         match self.labels.known.get(label) {
@@ -283,8 +294,8 @@ impl<'a> Parser<'a, '_> {
 
     /// `[]` or `[ property list ]`.
     fn bracket(&mut self, sink: &mut Sink) -> Result<(Slot, bool), QueryError> {
-        self.advance()?;
-        let slot = Slot::Variable(self.new_variable("")?);
+        let start = self.advance()?;
+        let slot = self.anonymous(start)?;
         if self.eat(Token::BracketClose)? {
             return Ok((slot, false));
         }
@@ -295,35 +306,39 @@ impl<'a> Parser<'a, '_> {
 
     /// `()` or `( nodes )`.
     fn collection(&mut self, sink: &mut Sink) -> Result<(Slot, bool), QueryError> {
-        self.advance()?;
+        let start = self.advance()?;
         let nil = Slot::Constant(rdf::NIL.into_owned().into());
         if self.eat(Token::ParenthesisClose)? {
             return Ok((nil, false));
         }
         let first = Slot::Constant(rdf::FIRST.into_owned().into());
         let rest = Slot::Constant(rdf::REST.into_owned().into());
-        let head = Slot::Variable(self.new_variable("")?);
+        let head = self.anonymous(start)?;
         let mut cell = head.clone();
         loop {
             let (member, _) = self.node(sink)?;
-            sink.patterns.push(self.pattern(cell.clone(), first.clone(), member));
+            let pattern = self.pattern(cell.clone(), first.clone(), member);
+            self.emit_pattern(pattern, sink);
             if self.eat(Token::ParenthesisClose)? {
-                sink.patterns.push(self.pattern(cell, rest, nil));
+                let pattern = self.pattern(cell, rest, nil);
+                self.emit_pattern(pattern, sink);
                 return Ok((head, true));
             }
-            let next = Slot::Variable(self.new_variable("")?);
-            sink.patterns.push(self.pattern(cell, rest.clone(), next.clone()));
+            let next = self.anonymous(start)?;
+            let pattern = self.pattern(cell, rest.clone(), next.clone());
+            self.emit_pattern(pattern, sink);
             cell = next;
         }
     }
 
     /// `<< s p o ~ e >>` stands for `e`.
     fn reified(&mut self, sink: &mut Sink) -> Result<Slot, QueryError> {
+        self.refuse_reified(self.ahead)?;
         self.advance()?;
         let pattern = self.inner_triple(sink)?;
         let edge = self.reifier()?;
         self.expect(Token::ReifiedClose, ">>")?;
-        sink.patterns.push(Pattern { edge: Some(edge.clone()), ..pattern });
+        self.emit_pattern(Pattern { edge: Some(edge.clone()), ..pattern }, sink);
         Ok(edge)
     }
 
@@ -407,7 +422,8 @@ impl<'a> Parser<'a, '_> {
     fn emit(&mut self, subject: &Slot, verb: &Verb, object: Slot, sink: &mut Sink) -> Result<(), QueryError> {
         match verb {
             Verb::Simple(predicate) => {
-                sink.patterns.push(self.pattern(subject.clone(), predicate.clone(), object));
+                let pattern = self.pattern(subject.clone(), predicate.clone(), object);
+                self.emit_pattern(pattern, sink);
                 Ok(())
             }
             Verb::Path(path) => self.emit_path(subject.clone(), path, object, sink),

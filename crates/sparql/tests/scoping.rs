@@ -461,7 +461,12 @@ fn mistakes_are_pointed_at() {
         ("SELECT * { FILTER NOT EXISTS { ?x :p ?n } }", (1, 19), "NOT EXISTS is not supported yet", ""),
         ("SELECT * FROM <http://g> {}", (1, 10), "FROM and FROM NAMED", "GRAPH"),
         ("SELECT * { <x> :p 1 }", (1, 12), "not a valid IRI", "BASE"),
-        ("INSERT DATA { :a :b :c }", (1, 1), "updates are not supported yet", ""),
+        (
+            "INSERT DATA { :a :b :c }",
+            (1, 1),
+            "this is an update, not a query",
+            "run it as one: `vervet update`, or `Database::update`",
+        ),
         ("SELECT * { ?x :p ?y FILTER(?x<?y&&?y>?x) }", (1, 30), "but found <?y&&?y>", "blank behind <"),
         ("SELECT * { ?x :p 1 } LIMIT -1", (1, 28), "expected a whole number", ""),
     ] {

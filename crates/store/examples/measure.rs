@@ -186,7 +186,7 @@ fn measure(
     segment: &dyn Segment,
 ) -> Result<(), Box<dyn Error>> {
     let mut keys = Vec::new();
-    segment.keys(0, usize::MAX, &mut keys)?;
+    segment.keys(Id::UNBOUND, usize::MAX, &mut keys)?;
     let mut name = Vec::new();
     store.write_terms(&[predicate], &mut name, &mut Vec::new())?;
     let name = String::from_utf8(name)?;

@@ -115,6 +115,11 @@ impl StoreBuilder {
         Self { options, buffers: Buffers::default(), spill: None }
     }
 
+    /// Sets how much memory statements may take from now on, for a caller whose own tables grow.
+    pub fn set_memory_bytes(&mut self, bytes: u64) {
+        self.options.memory_bytes = bytes;
+    }
+
     /// Adds statements. A statement without an edge that is there already, with or without an edge, changes
     /// nothing.
     ///

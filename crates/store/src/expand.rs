@@ -33,12 +33,12 @@ fn cut(located: &mut Located, room: usize, cursor: &mut Cursor) -> usize {
             located.ends[row] = located.starts[row] + taken;
             located.rows = row + 1;
             let before = if row == 0 { cursor.offset } else { 0 };
-            *cursor = Cursor { row: cursor.row + row, offset: before + taken as u64 };
+            *cursor = Cursor { offset: before + taken as u64, ..Cursor::at(cursor.row + row) };
             return room;
         }
         total += degree;
     }
-    *cursor = Cursor { row: cursor.row + located.rows, offset: 0 };
+    *cursor = Cursor::at(cursor.row + located.rows);
     total
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn some(
             let rest = first.saturating_add(skipped).min(range.end)..range.end;
             for entry in view.passing_from(first, rest, filter, out.want_edges) {
                 if out.room() == 0 {
-                    *cursor = Cursor { row, offset: (entry.index - first) as u64 };
+                    *cursor = Cursor { offset: (entry.index - first) as u64, ..Cursor::at(row) };
                     return;
                 }
                 out.rows.push(u32::try_from(row).unwrap_or(u32::MAX));
@@ -245,7 +245,7 @@ pub(crate) fn some(
                 }
             }
         }
-        *cursor = Cursor { row: first_row + located.rows, offset: 0 };
+        *cursor = Cursor::at(first_row + located.rows);
     }
 }
 

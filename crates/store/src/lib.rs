@@ -34,7 +34,7 @@
 //! ```
 //!
 //! # Not here
-//! The delta, runs and versions: they will stand in front of a store, behind the same traits. The bytes
+//! Changes: `vervet-delta` stands in front of a store, behind the same traits. The bytes
 //! of the files are described in `docs/format.md`.
 
 mod buffers;

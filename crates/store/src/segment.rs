@@ -16,8 +16,8 @@
 //! DESIGN §3; Wukong's segments (research/wukong.md §2). Different: no hash table, since the rank of a
 //! key in a bitmap costs one miss and two bits instead of 16 to 30 bytes.
 //! # Not here
-//! Changes since the segment was built. A delta will wrap this segment behind the same trait, asking it
-//! for the entries of a key and laying its own over them.
+//! Changes since the segment was built: `vervet-delta` wraps this segment behind the same trait, asks it for
+//! the entries of a key and lays its own over them.
 
 use crate::encode::{Parts, flag, optional_id};
 use crate::locate::{Entry, View};
@@ -178,6 +178,7 @@ fn read_statistics(meta: &mut Reader<'_>) -> Result<(SegmentStatistics, u64), Da
         class.map(ClassId).ok_or(Damaged("class number too large"))
     };
     let mut statistics = SegmentStatistics {
+        exact: true,
         keys: meta.u64()?,
         entries: meta.u64()?,
         neighbours: meta.u64()?,
@@ -212,7 +213,7 @@ impl Segment for BaseSegment {
         out: &mut Expansion,
     ) -> Result<()> {
         if self.is_void(filter, out.want_edges) {
-            *cursor = Cursor { row: keys.len(), offset: 0 };
+            *cursor = Cursor::at(keys.len());
         } else if self.is_plain(filter, out.want_edges) {
             crate::expand::all(&self.view(), keys, cursor, out);
         } else {
@@ -335,8 +336,41 @@ impl Segment for BaseSegment {
         Ok(())
     }
 
-    fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64> {
-        Ok(self.parts.keys.list(&self.bytes, position, limit, |key| out.push(Id::from_bits(key))))
+    fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        let keys = &self.parts.keys;
+        let position = keys.lower_bound(&self.bytes, from.bits());
+        let end = keys.list(&self.bytes, position, limit, |key| out.push(Id::from_bits(key)));
+        let mut next = None;
+        keys.list(&self.bytes, end, 1, |key| next = Some(Id::from_bits(key)));
+        Ok(next)
+    }
+
+    fn keys_below(&self, key: Id) -> Result<u64> {
+        Ok(self.parts.keys.lower_bound(&self.bytes, key.bits()))
+    }
+
+    fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
+        let view = self.view();
+        let range = view.range_of(view.position(key));
+        let triple = |index| {
+            let Entry { neighbour, graph, edge, .. } = view.entry(index);
+            [neighbour, graph, edge]
+        };
+        let mut start = range.start;
+        if from > [Id::UNBOUND; 3] {
+            let mut length = range.len();
+            while length > 0 {
+                let half = length / 2;
+                if triple(start + half) < from {
+                    start += half + 1;
+                    length -= half + 1;
+                } else {
+                    length = half;
+                }
+            }
+        }
+        out.extend((start..start.saturating_add(limit).min(range.end)).map(triple));
+        Ok(())
     }
 }
 

@@ -16,8 +16,8 @@ pub struct Statements<'a> {
     next: usize,
     predicate: Id,
     segment: Option<&'a BaseSegment>,
-    /// Position of the next keys in the segment.
-    position: u64,
+    /// The next key of the segment that has not been listed.
+    from: Option<Id>,
     /// Keys that have not been read yet, last first.
     keys: Vec<Id>,
     subject: Id,
@@ -37,7 +37,7 @@ impl Store {
             next: 0,
             predicate: Id::UNBOUND,
             segment: None,
-            position: 0,
+            from: None,
             keys: Vec::new(),
             subject: Id::UNBOUND,
             entries: Vec::new(),
@@ -58,16 +58,14 @@ impl Statements<'_> {
                     self.entries.reverse();
                     return Ok(true);
                 }
-            } else if let Some(segment) =
-                self.segment.filter(|segment| self.position < segment.statistics().keys)
-            {
-                self.position = segment.keys(self.position, KEYS, &mut self.keys)?;
+            } else if let (Some(segment), Some(from)) = (self.segment, self.from) {
+                self.from = segment.keys(from, KEYS, &mut self.keys)?;
                 self.keys.reverse();
             } else {
                 let Some((predicate, _)) = self.store.toc.predicates.get(self.next) else { return Ok(false) };
                 self.predicate = *predicate;
-                self.segment = self.store.base_segment(*predicate, Direction::Out)?;
-                self.position = 0;
+                self.segment = self.store.base_segment(*predicate, Direction::Out)?.map(|segment| &**segment);
+                self.from = Some(Id::UNBOUND);
                 self.next += 1;
             }
         }

@@ -139,6 +139,7 @@ pub(crate) fn collect<E: Entries + ?Sized>(
     let has_named_graphs = has(&|index| out.graph(index) != 0);
     let has_edges = has(&|index| out.edge(index) != 0);
     let of = |keys: &KeyRuns, neighbours: &KeyRuns, flows: Vec<Flow>| SegmentStatistics {
+        exact: true,
         keys: keys.keys.len() as u64,
         entries: out.len() as u64,
         neighbours: neighbours.keys.len() as u64,

@@ -7,9 +7,9 @@
 //! Opening reads the manifest, the dictionary's head and the table of contents; a segment is one hash
 //! lookup.
 //! # Not here
-//! Versions: a transaction layer will put a delta in front of each segment and hand out snapshots at
-//! read timestamps; this store is what they all share.
+//! Versions: `vervet-delta` puts changes in front of each segment; this store is what all versions share.
 
+use crate::builder::OrderBy;
 use crate::edges::EdgeTable;
 use crate::files::{self, FileRecord, LogPlace, Manifest};
 use crate::order::OrderColumn;
@@ -20,12 +20,16 @@ use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::{Bytes, Environment};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use xxhash_rust::xxh3::xxh3_64;
+
+/// See [`Store::number`].
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// A graph that does not change. See the header of this file.
 #[derive(Debug)]
@@ -34,13 +38,14 @@ pub struct Store {
     pub(crate) toc: Toc,
     /// From the bits of a predicate to its position in the table of contents.
     index: FxHashMap<u64, usize>,
-    slots: Vec<[Slot<BaseSegment>; 2]>,
+    slots: Vec<[Slot<Arc<BaseSegment>>; 2]>,
     pub(crate) edges: Option<Slot<EdgeTable>>,
     /// By predicate (bits) and direction.
     orders: FxHashMap<(u64, Direction), Arc<Slot<OrderColumn>>>,
     /// The files with what the manifest says about them, for validation.
     pub(crate) files: Vec<(String, FileRecord, Bytes)>,
     log: Option<LogPlace>,
+    number: u64,
 }
 
 /// A section that is looked at when it is first asked for.
@@ -188,7 +193,9 @@ impl Store {
             }
         }
         let index = toc.predicates.iter().map(|(predicate, _)| predicate.bits()).zip(0..).collect();
-        Ok(Self { dictionary, toc, index, slots, edges, orders, files: Vec::new(), log: None })
+        // Relaxed: numbers only have to differ.
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { dictionary, toc, index, slots, edges, orders, files: Vec::new(), log: None, number })
     }
 
     /// The dictionary: to look terms up by their parts, or to add terms to a copy.
@@ -197,10 +204,33 @@ impl Store {
         &self.dictionary
     }
 
+    /// A number that no other store of this process has, nor ever had.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Where the log goes on behind this store; `None`: there is none.
     #[must_use]
     pub fn log_place(&self) -> Option<LogPlace> {
         self.log
+    }
+
+    /// As [`Snapshot::segment`], shared: for layers that stand in front of it.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    pub fn segment_arc(&self, predicate: Id, direction: Direction) -> Result<Option<Arc<dyn Segment>>> {
+        let segment = self.base_segment(predicate, direction)?;
+        Ok(segment.map(|segment| -> Arc<dyn Segment> { Arc::<BaseSegment>::clone(segment) }))
+    }
+
+    /// Subject, predicate, object and graph of an edge; `None` if there is no such edge.
+    ///
+    /// # Errors
+    /// Damaged edge table.
+    pub fn find_edge(&self, edge: Id) -> Result<Option<[Id; 4]>> {
+        Ok(self.edge_table()?.and_then(|table| table.row(edge)))
     }
 
     /// Sizes in bytes of everything that the store consists of.
@@ -234,7 +264,11 @@ impl Store {
     }
 
     /// The segment itself, not behind the trait.
-    pub(crate) fn base_segment(&self, predicate: Id, direction: Direction) -> Result<Option<&BaseSegment>> {
+    pub(crate) fn base_segment(
+        &self,
+        predicate: Id,
+        direction: Direction,
+    ) -> Result<Option<&Arc<BaseSegment>>> {
         let Some(index) = self.index.get(&predicate.bits()) else { return Ok(None) };
         let Some([out, reverse]) = self.slots.get(*index) else { return Ok(None) };
         let slot = match direction {
@@ -250,7 +284,7 @@ impl Store {
                 let property = self.orders().find(|(of, _)| *of == predicate);
                 segment.set_order(property.map_or(Id::UNBOUND, |(_, property)| property), Arc::clone(slot));
             }
-            Ok(segment)
+            Ok(Arc::new(segment))
         })
         .map(Some)
     }
@@ -258,6 +292,23 @@ impl Store {
     /// Predicates whose entries are ordered, ascending, each with the property that orders them.
     pub fn orders(&self) -> impl Iterator<Item = (Id, Id)> {
         self.toc.orders.iter().map(|order| (order.predicate, order.property))
+    }
+
+    /// The same by name, to build a store with the same orders.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    pub fn order_names(&self) -> Result<Vec<OrderBy>> {
+        let text = |id| {
+            let mut text = String::new();
+            self.read_term(id, &mut String::new(), &mut |parts| parts.write_str(&mut text))?;
+            Ok::<_, Error>(text)
+        };
+        self.orders()
+            .map(|(predicate, property)| {
+                Ok(OrderBy { predicate: text(predicate)?, property: text(property)? })
+            })
+            .collect()
     }
 
     pub(crate) fn edge_table(&self) -> Result<Option<&EdgeTable>> {
@@ -288,7 +339,7 @@ impl Snapshot for Store {
     }
 
     fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
-        Ok(self.base_segment(predicate, direction)?.map(|segment| -> &dyn Segment { segment }))
+        Ok(self.base_segment(predicate, direction)?.map(|segment| -> &dyn Segment { &**segment }))
     }
 
     fn predicates(&self) -> &[(Id, u64)] {
@@ -320,8 +371,8 @@ impl Snapshot for Store {
     }
 
     fn edge(&self, edge: Id) -> Result<[Id; 4]> {
-        let row = self.edge_table()?.and_then(|table| table.row(edge));
-        row.ok_or_else(|| Error::new(ErrorKind::Input, format!("{edge:?} is not an edge of this graph")))
+        self.find_edge(edge)?
+            .ok_or_else(|| Error::new(ErrorKind::Input, format!("{edge:?} is not an edge of this graph")))
     }
 
     fn classes_of_type(&self, type_id: Id) -> &[ClassId] {

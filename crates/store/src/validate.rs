@@ -89,7 +89,7 @@ impl Store {
                 let expected =
                     order::encode(predicate, direction, property, entries.as_slice(), &runs, &values);
                 let segment = self.base_segment(predicate, direction)?;
-                let column = segment.map(BaseSegment::order_column).transpose()?.flatten();
+                let column = segment.map(|segment| segment.order_column()).transpose()?.flatten();
                 if column.is_none_or(|column| column.bytes[..] != expected[..]) {
                     return Err(Error::corrupt(name, "it differs from one made anew"));
                 }
@@ -153,7 +153,7 @@ impl BaseSegment {
     fn all_entries(&self, name: &str) -> Result<Vec<[u64; 4]>> {
         let view = self.view();
         let mut keys = Vec::new();
-        self.keys(0, usize::MAX, &mut keys)?;
+        self.keys(Id::UNBOUND, usize::MAX, &mut keys)?;
         if !keys.is_sorted() || keys.len() as u64 != self.statistics().keys {
             return Err(Error::corrupt(name, "its keys are not in order"));
         }

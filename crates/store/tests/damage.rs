@@ -45,7 +45,7 @@ fn read_all(environment: &Environment, dir: &Path) -> Result<String> {
             let Some(segment) = store.segment(*predicate, direction)? else { continue };
             say(segment.statistics());
             let mut keys = Vec::new();
-            segment.keys(0, usize::MAX, &mut keys)?;
+            segment.keys(Id::UNBOUND, usize::MAX, &mut keys)?;
             let mut degrees = Vec::new();
             segment.degrees(&keys, EntryFilter { graph: GraphFilter::Any, parallel: true }, &mut degrees)?;
             say(&degrees);

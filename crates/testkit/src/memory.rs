@@ -14,7 +14,7 @@ use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, Segment, SegmentStatistics, Snapshot,
 };
 
-/// A graph in memory, complete and immutable once the first query has been asked.
+/// A graph in memory. Queries see what was there at the last [`MemorySnapshot::finish`].
 #[derive(Default, Debug)]
 pub struct MemorySnapshot {
     ids: HashMap<Term, Id>,
@@ -76,9 +76,19 @@ impl MemorySnapshot {
         id
     }
 
-    /// Adds a statement; call [`MemorySnapshot::finish`] after the last one.
-    pub fn add(&mut self, statement: Statement) {
-        self.statements.insert(statement);
+    /// Adds a statement; whether it was not there. Call [`MemorySnapshot::finish`] after the last one.
+    pub fn add(&mut self, statement: Statement) -> bool {
+        self.statements.insert(statement)
+    }
+
+    /// Removes a statement; whether it was there. Call [`MemorySnapshot::finish`] after the last one.
+    pub fn remove(&mut self, statement: &Statement) -> bool {
+        self.statements.remove(statement)
+    }
+
+    /// All statements, ascending by subject.
+    pub fn statements(&self) -> impl Iterator<Item = &Statement> {
+        self.statements.iter()
     }
 
     /// Adds a statement with an edge id of its own and returns that id.
@@ -89,9 +99,13 @@ impl MemorySnapshot {
         edge
     }
 
-    /// Builds segments and statistics.
+    /// Builds segments and statistics, anew if they were built before.
     #[must_use]
     pub fn finish(mut self) -> Self {
+        self.segments.clear();
+        self.predicates.clear();
+        self.classes.clear();
+        self.class_sizes.clear();
         let type_predicate =
             self.ids.get(&Term::NamedNode(oxrdf::NamedNode::new_unchecked(RDF_TYPE))).copied();
         let mut types: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
@@ -319,6 +333,7 @@ impl MemorySegment {
         }
         let neighbours: BTreeSet<Id> = entries.iter().map(|entry| entry[1]).collect();
         let statistics = SegmentStatistics {
+            exact: true,
             keys: keys.len() as u64,
             entries: entries.len() as u64,
             neighbours: neighbours.len() as u64,
@@ -387,7 +402,7 @@ impl Segment for MemorySegment {
                 }
                 cursor.offset += 1;
             }
-            *cursor = Cursor { row: cursor.row + 1, offset: 0 };
+            *cursor = Cursor::at(cursor.row + 1);
         }
         Ok(())
     }
@@ -426,10 +441,24 @@ impl Segment for MemorySegment {
         Ok(())
     }
 
-    fn keys(&self, position: u64, limit: usize, out: &mut Vec<Id>) -> Result<u64> {
-        let start = usize::try_from(position).expect("a position in memory").min(self.keys.len());
+    fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        let start = self.keys.partition_point(|key| *key < from);
         let end = start.saturating_add(limit).min(self.keys.len());
         out.extend_from_slice(&self.keys[start..end]);
-        Ok(end as u64)
+        Ok(self.keys.get(end).copied())
+    }
+
+    fn keys_below(&self, key: Id) -> Result<u64> {
+        Ok(self.keys.partition_point(|other| *other < key) as u64)
+    }
+
+    fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
+        let all = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let found = self
+            .matching(key, all, false)
+            .into_iter()
+            .map(|[_, neighbour, graph, edge]| [neighbour, graph, edge]);
+        out.extend(found.filter(|entry| *entry >= from).take(limit));
+        Ok(())
     }
 }

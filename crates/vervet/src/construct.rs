@@ -90,7 +90,7 @@ fn template_blank(variable: Variable, solution: u64, snapshot: &dyn Snapshot) ->
 /// that they lead to.
 pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<(Vec<Triple>, Profile)> {
     let control = execution.control();
-    let snapshot: &dyn Snapshot = &execution.version.store;
+    let snapshot: &dyn Snapshot = execution.snapshot;
     let mut wanted = Wanted { list: Vec::new(), seen: FxHashSet::default(), control: &control };
     for resource in resources {
         if let Slot::Constant(term) = resource

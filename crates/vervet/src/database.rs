@@ -1,25 +1,26 @@
 //! The database: where the graph is, and the current version of it.
 
-use crate::options::QueryOptions;
+use crate::options::{DatabaseOptions, QueryOptions};
 use crate::prepared::{PlanCache, Prepared};
 use crate::{Answer, Solutions, loading};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use vervet_driver_local::LocalDriver;
 use vervet_env::Environment;
 use vervet_graph::Graph;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_store::Store;
+use vervet_txn::{Counts, Durability, Options as TransactionsOptions, Published, Timestamp, Transactions};
 
 /// A load of fewer statements leaves too little behind to be worth asking for it back.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
 
 /// One graph, in memory or in a directory. Clones share it; all calls may come from many threads.
 ///
-/// Queries never wait: each sees the version of the graph that was current when it began. A load makes a
-/// new version and publishes it whole, or leaves everything as it was.
+/// Queries never wait: each sees the graph as the last commit before its begin has left it. Changes are made by
+/// transactions ([`Database::begin`]), serializable unless asked otherwise; a bulk load is one as well.
 #[derive(Clone, Debug)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -29,44 +30,51 @@ pub struct Database {
 struct Inner {
     environment: Environment,
     directory: Option<PathBuf>,
-    current: RwLock<Arc<Version>>,
-    /// Held while a load runs.
-    loading: Mutex<()>,
+    transactions: Arc<Transactions>,
     plans: Mutex<PlanCache>,
     /// Owns the threads that help with heavy queries; they end with the database.
     driver: LocalDriver,
+    /// Drawn when the first query runs: a call of the system for each would take as long as a small query.
+    seed: OnceLock<u64>,
+    /// Queries that have run.
+    runs: AtomicU64,
 }
 
-/// A version of the graph.
-#[derive(Debug)]
-pub(crate) struct Version {
-    pub number: u64,
-    pub store: Store,
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.transactions.wait_background();
+    }
 }
 
 /// The graph at one point in time, for the typed interface.
 #[derive(Clone, Debug)]
 pub struct GraphSnapshot {
-    version: Arc<Version>,
+    published: Arc<Published>,
 }
 
 impl GraphSnapshot {
     /// Vertices, edges and properties.
     #[must_use]
     pub fn graph(&self) -> Graph<'_> {
-        Graph::new(&self.version.store)
+        Graph::new(&self.published.version)
     }
 
     /// What query engines read.
     #[must_use]
     pub fn as_snapshot(&self) -> &dyn Snapshot {
-        &self.version.store
+        &self.published.version
     }
 
     /// Number of statements.
     #[must_use]
     pub fn statement_count(&self) -> u64 {
-        self.version.store.statement_count()
+        self.published.version.statement_count()
+    }
+
+    /// The last commit that it holds.
+    #[must_use]
+    pub fn timestamp(&self) -> Timestamp {
+        self.published.timestamp
     }
 }
 
@@ -85,17 +93,20 @@ impl Database {
     /// An empty database that is gone with its last clone.
     #[must_use]
     pub fn in_memory() -> Self {
-        let store = Store::empty().expect("an empty store is made of constants");
-        Self::new(Environment::real(), None, store)
+        let environment = Environment::real();
+        let transactions = Transactions::in_memory(environment.clone(), TransactionsOptions::default())
+            .expect("an empty store is made of constants");
+        Self::new(environment, None, transactions)
     }
 
-    /// Opens the database in a directory.
+    /// Opens the database in a directory: everything that was committed there, also by another process that is
+    /// writing to it now. The directory becomes this process's own with the first transaction or load.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if there is none, [`ErrorKind::Corrupt`] if its manifest is damaged. Data is
+    /// [`ErrorKind::Input`] if there is none, [`ErrorKind::Corrupt`] if its manifest or its log is damaged. Data is
     /// verified when it is first read, or by [`Database::check`].
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
-        Self::open_in(Environment::real(), directory)
+        Self::open_with(directory, DatabaseOptions::default())
     }
 
     /// [`Database::open`] in another outside world.
@@ -103,17 +114,26 @@ impl Database {
     /// # Errors
     /// As [`Database::open`].
     pub fn open_in(environment: Environment, directory: impl AsRef<Path>) -> Result<Self> {
-        let directory = directory.as_ref();
-        let store = Store::open(&environment, directory)?;
-        Ok(Self::new(environment, Some(directory.to_owned()), store))
+        Self::open_with(directory, DatabaseOptions { environment, ..DatabaseOptions::default() })
     }
 
-    /// Opens the database in a directory, or an empty one that its first load will put there.
+    /// [`Database::open`] with options.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open_with(directory: impl AsRef<Path>, options: DatabaseOptions) -> Result<Self> {
+        let directory = directory.as_ref();
+        let transactions =
+            Transactions::open(options.environment.clone(), directory, options.of_transactions())?;
+        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions))
+    }
+
+    /// Opens the database in a directory, or an empty one that its first load or commit will put there.
     ///
     /// # Errors
     /// As [`Database::open`], except that nothing need be there.
     pub fn open_or_create(directory: impl AsRef<Path>) -> Result<Self> {
-        Self::open_or_create_in(Environment::real(), directory)
+        Self::open_or_create_with(directory, DatabaseOptions::default())
     }
 
     /// [`Database::open_or_create`] in another outside world.
@@ -121,24 +141,29 @@ impl Database {
     /// # Errors
     /// As [`Database::open_or_create`].
     pub fn open_or_create_in(environment: Environment, directory: impl AsRef<Path>) -> Result<Self> {
-        let directory = directory.as_ref();
-        let store = match Store::open(&environment, directory) {
-            Err(error) if error.kind() == ErrorKind::Input => Store::empty()?,
-            store => store?,
-        };
-        Ok(Self::new(environment, Some(directory.to_owned()), store))
+        Self::open_or_create_with(directory, DatabaseOptions { environment, ..DatabaseOptions::default() })
     }
 
-    fn new(environment: Environment, directory: Option<PathBuf>, store: Store) -> Self {
-        let current = RwLock::new(Arc::new(Version { number: 0, store }));
-        let (loading, plans) = (Mutex::default(), Mutex::default());
+    /// [`Database::open_or_create`] with options.
+    ///
+    /// # Errors
+    /// As [`Database::open_or_create`].
+    pub fn open_or_create_with(directory: impl AsRef<Path>, options: DatabaseOptions) -> Result<Self> {
+        let directory = directory.as_ref();
+        let transactions =
+            Transactions::open_or_create(options.environment.clone(), directory, options.of_transactions())?;
+        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions))
+    }
+
+    fn new(environment: Environment, directory: Option<PathBuf>, transactions: Arc<Transactions>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 environment,
                 directory,
-                current,
-                loading,
-                plans,
+                transactions,
+                plans: Mutex::default(),
+                seed: OnceLock::new(),
+                runs: AtomicU64::new(0),
                 driver: LocalDriver::default(),
             }),
         }
@@ -189,25 +214,16 @@ impl Database {
         memory_bytes: Option<u64>,
         skipped: &mut dyn std::io::Write,
     ) -> Result<LoadReport> {
-        let _one_at_a_time = lock(&self.inner.loading);
-        let before = self.version();
-        let owned = match &self.inner.directory {
-            Some(directory) => Some(loading::own(&self.inner.environment, directory)?),
-            None => None,
-        };
-        // Another process may have published a newer graph: this load adds to that.
-        let newest = owned.as_ref().and_then(|owned| owned.store.as_ref()).unwrap_or(&before.store);
         let place = loading::Place {
             environment: &self.inner.environment,
             directory: self.inner.directory.as_deref(),
             memory_bytes,
         };
-        let (store, report) = loading::load(newest, sources, options, &place, skipped)?;
-        let version = Arc::new(Version { number: before.number + 1, store });
-        *self.inner.current.write().unwrap_or_else(PoisonError::into_inner) = version;
+        let report = self
+            .inner
+            .transactions
+            .replace_graph(|version, log| loading::load(version, log, sources, options, &place, skipped))?;
         lock(&self.inner.plans).clear();
-        drop(owned);
-        drop(before);
         if report.statements >= RELEASE_STATEMENTS_MIN {
             vervet_env::release_free_memory();
         }
@@ -282,7 +298,7 @@ impl Database {
     /// The graph as it is now.
     #[must_use]
     pub fn snapshot(&self) -> GraphSnapshot {
-        GraphSnapshot { version: self.version() }
+        GraphSnapshot { published: self.published() }
     }
 
     /// Reads everything and verifies checksums and invariants.
@@ -290,7 +306,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Corrupt`] naming the file and what is wrong.
     pub fn check(&self) -> Result<()> {
-        self.version().store.validate()
+        self.published().version.base().validate()
     }
 
     /// What the parts of the database take.
@@ -298,28 +314,79 @@ impl Database {
     /// # Errors
     /// Damaged data.
     pub fn parts(&self) -> Result<Vec<Part>> {
-        let version = self.version();
+        let published = self.published();
+        let version = &published.version;
         let name_of = |id| -> Result<String> {
             let mut name = String::new();
-            version.store.read_term(id, &mut String::new(), &mut |parts| parts.write_str(&mut name))?;
+            version.read_term(id, &mut String::new(), &mut |parts| parts.write_str(&mut name))?;
             Ok(name)
         };
-        let parts = version.store.parts()?.into_iter().map(|part| {
+        let parts = version.base().parts()?.into_iter().map(|part| {
             let segment = match part.segment {
                 Some((predicate, direction)) => Some((name_of(predicate)?, direction)),
                 None => None,
             };
             Ok(Part { segment, name: part.part, size_bytes: part.bytes })
         });
-        parts.collect()
+        let delta = [("delta", version.delta_bytes()), ("new terms", version.terms().bytes())];
+        let delta = delta.into_iter().filter(|(_, bytes)| *bytes > 0);
+        let delta = delta.map(|(name, size_bytes)| Ok(Part { segment: None, name, size_bytes }));
+        parts.chain(delta).collect()
     }
 
-    pub(crate) fn version(&self) -> Arc<Version> {
-        Arc::clone(&self.inner.current.read().unwrap_or_else(PoisonError::into_inner))
+    /// How commits become durable; `None` for a database in memory.
+    #[must_use]
+    pub fn durability(&self) -> Option<Durability> {
+        self.inner.directory.as_ref().map(|_| self.inner.transactions.durability())
+    }
+
+    /// How many transactions have ended how since the database was opened.
+    #[must_use]
+    pub fn transaction_counts(&self) -> Counts {
+        self.inner.transactions.counts()
+    }
+
+    /// Copies the database as it is now into another directory, as a database of its own, while others read and write;
+    /// returns its number of statements.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: there is a database in `to`. A full disk and the like: then there is none.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<u64> {
+        self.inner.transactions.backup(to.as_ref())
+    }
+
+    /// Merges all changes since the last load or checkpoint into a new base, while others read and write; done in the
+    /// background when there is enough to merge. `false`: there were no changes.
+    ///
+    /// # Errors
+    /// A full disk and the like: then everything is as it was.
+    pub fn checkpoint(&self) -> Result<bool> {
+        self.inner.transactions.checkpoint()
+    }
+
+    pub(crate) fn published(&self) -> Arc<Published> {
+        self.inner.transactions.current()
+    }
+
+    pub(crate) fn transactions(&self) -> &Arc<Transactions> {
+        &self.inner.transactions
     }
 
     pub(crate) fn driver(&self) -> &LocalDriver {
         &self.inner.driver
+    }
+
+    /// A number for the random functions of one run; others get others.
+    pub(crate) fn next_seed(&self) -> Result<u64> {
+        let drawn = match self.inner.seed.get() {
+            Some(drawn) => *drawn,
+            None => {
+                let random = &self.inner.environment.random;
+                let drawn = random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
+                *self.inner.seed.get_or_init(|| drawn)
+            }
+        };
+        Ok(drawn.wrapping_add(self.inner.runs.fetch_add(1, Ordering::Relaxed)))
     }
 
     pub(crate) fn environment(&self) -> &Environment {

@@ -1,22 +1,27 @@
 //! Runs plans for the facade: parameters, limits, collected columns.
 
 use crate::QueryOptions;
-use crate::database::{Database, Version};
+use crate::database::Database;
 use crate::prepared::parameter_values;
+use crate::reading::Reading;
 use oxrdf::Term;
 use oxsdatatypes::DateTime;
-use std::sync::Arc;
 use std::time::Instant;
 use vervet_algebra::Variable;
+use vervet_driver_local::LocalDriver;
+use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, Profile};
 use vervet_kernel::{Batch, Control, Flow, Limits};
 use vervet_model::{Error, Id, Result, Tag};
+use vervet_snapshot::Snapshot;
 
 /// One run of a plan.
 pub(crate) struct Execution<'a> {
     pub database: &'a Database,
-    pub version: &'a Arc<Version>,
+    pub reading: &'a Reading,
+    /// The same graph, as queries are to read it.
+    pub snapshot: &'a dyn Snapshot,
     pub plan: &'a Plan,
     pub options: &'a QueryOptions,
 }
@@ -33,12 +38,7 @@ impl Execution<'_> {
 
     /// The limits of this run, starting now.
     pub(crate) fn control(&self) -> Control<'static> {
-        Control::new(Limits {
-            cancelled: self.options.cancel.as_ref().map(crate::CancelToken::flag),
-            deadline: (self.options.timeout)
-                .and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
-            memory_bytes: self.options.memory_limit_bytes,
-        })
+        control(self.options)
     }
 
     /// [`Execution::run`] under limits that the caller keeps counting with.
@@ -47,42 +47,12 @@ impl Execution<'_> {
         control: &Control<'_>,
         sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
     ) -> Result<(ComputedTerms, Profile)> {
-        let computed = match self.options.memory_limit_bytes {
-            Some(limit) => ComputedTerms::with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
-            None => ComputedTerms::new(),
+        let parts = Parts {
+            environment: self.database.environment(),
+            driver: Some(self.database.driver()),
+            seed: self.database.next_seed()?,
         };
-        let store = &self.version.store;
-        let seed = self
-            .database
-            .environment()
-            .random
-            .next_u64()
-            .map_err(|error| Error::io("draw a seed", &error))?;
-        let evaluator = Evaluator::new(store, &computed, self.now(), seed)
-            .with_base(self.options.base_iri.clone())
-            .with_solution(vervet_kernel::solution_column(self.plan));
-        for (index, term) in (0_u64..).zip(&self.plan.computed) {
-            let id = evaluator.intern(term.as_ref())?;
-            if id != Id::new(Tag::Computed, index) {
-                return Err(Error::internal(format!("the plan expects {term} to be new to the graph")));
-            }
-        }
-        let mut input = Batch::unit(self.plan.variables.len());
-        for (&variable, term) in self.plan.parameters.iter().zip(parameter_values(self.plan, self.options)?) {
-            input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
-        }
-        let profile = self.database.driver().execute(
-            self.plan,
-            store,
-            &evaluator,
-            control,
-            self.options.parallelism(),
-            &mut input,
-            self.options.profile,
-            &mut |batch| sink(&evaluator, batch),
-        )?;
-        drop(evaluator);
-        Ok((computed, profile))
+        run(&parts, self.snapshot, self.plan, self.options, control, sink)
     }
 
     /// The plan with what its steps did, for people.
@@ -97,25 +67,100 @@ impl Execution<'_> {
         let copies = driver.steps_in_copies(self.plan, parallelism);
         let threads: Vec<usize> =
             copies.into_iter().map(|in_copies| if in_copies { threads } else { 1 }).collect();
-        let (store, prefixes) = (&self.version.store, crate::prepared::prefixes());
+        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
         vervet_planner::explain_threads(self.plan, &threads, profile, store, &prefixes)
     }
+}
 
-    fn now(&self) -> DateTime {
-        let wall = self.database.environment().clock.wall();
-        let since_epoch = wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let milliseconds = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-        let text = vervet_model::Inline::DateTime(milliseconds);
-        let mut lexical = String::new();
-        text.write_lexical(&mut lexical);
-        lexical.parse().unwrap_or(DateTime::MIN)
+/// The limits of `options`, starting now.
+pub(crate) fn control(options: &QueryOptions) -> Control<'static> {
+    Control::new(Limits {
+        cancelled: options.cancel.as_ref().map(crate::CancelToken::flag),
+        deadline: (options.timeout).and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
+        memory_bytes: options.memory_limit_bytes,
+    })
+}
+
+/// What runs a plan, besides the plan.
+pub(crate) struct Parts<'a> {
+    pub environment: &'a Environment,
+    /// `None`: it runs on this thread.
+    pub driver: Option<&'a LocalDriver>,
+    /// For functions that give another value each time.
+    pub seed: u64,
+}
+
+/// Runs a plan on a snapshot, for which it is valid; on many threads if there is a driver that wants to.
+pub(crate) fn run(
+    parts: &Parts<'_>,
+    snapshot: &dyn Snapshot,
+    plan: &Plan,
+    options: &QueryOptions,
+    control: &Control<'_>,
+    sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
+) -> Result<(ComputedTerms, Profile)> {
+    let computed = match options.memory_limit_bytes {
+        Some(limit) => ComputedTerms::with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
+        None => ComputedTerms::new(),
+    };
+    let evaluator = Evaluator::new(snapshot, &computed, now(parts.environment), parts.seed)
+        .with_base(options.base_iri.clone())
+        .with_solution(vervet_kernel::solution_column(plan));
+    for (index, term) in (0_u64..).zip(&plan.computed) {
+        let id = evaluator.intern(term.as_ref())?;
+        if id != Id::new(Tag::Computed, index) {
+            return Err(Error::internal(format!("the plan expects {term} to be new to the graph")));
+        }
     }
+    let mut input = Batch::unit(plan.variables.len());
+    for (&variable, term) in plan.parameters.iter().zip(parameter_values(plan, options)?) {
+        input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
+    }
+    let mut sink = |batch: &Batch| sink(&evaluator, batch);
+    let profile = match parts.driver {
+        Some(driver) => driver.execute(
+            plan,
+            snapshot,
+            &evaluator,
+            control,
+            options.parallelism(),
+            &mut input,
+            options.profile,
+            &mut sink,
+        )?,
+        None => vervet_kernel::execute(
+            plan,
+            snapshot,
+            &evaluator,
+            control,
+            &mut input,
+            options.profile,
+            &mut sink,
+        )?,
+    };
+    drop(evaluator);
+    Ok((computed, profile))
+}
+
+/// 64 random bits.
+pub(crate) fn seed(environment: &Environment) -> Result<u64> {
+    environment.random.next_u64().map_err(|error| Error::io("draw a seed", &error))
+}
+
+fn now(environment: &Environment) -> DateTime {
+    let wall = environment.clock.wall();
+    let since_epoch = wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let milliseconds = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+    let text = vervet_model::Inline::DateTime(milliseconds);
+    let mut lexical = String::new();
+    text.write_lexical(&mut lexical);
+    lexical.parse().unwrap_or(DateTime::MIN)
 }
 
 /// Solutions in memory, with what it takes to read them.
 #[derive(Debug)]
 pub(crate) struct Held {
-    version: Arc<Version>,
+    reading: Reading,
     computed: ComputedTerms,
     pub names: Vec<String>,
     pub columns: Vec<Vec<Id>>,
@@ -146,7 +191,7 @@ impl Held {
             Ok(Flow::More)
         })?;
         let profile = execution.options.profile.then(|| execution.explain_profile(&profile));
-        Ok(Self { version: Arc::clone(execution.version), computed, names, columns, rows, profile })
+        Ok(Self { reading: execution.reading.clone(), computed, names, columns, rows, profile })
     }
 
     /// The term of an id.
@@ -160,7 +205,7 @@ impl Held {
         if id.tag() == Tag::Computed {
             self.computed.read(id, &mut scratch, &mut read)?;
         } else {
-            vervet_snapshot::Snapshot::read_term(&self.version.store, id, &mut scratch, &mut read)?;
+            self.reading.version().read_term(id, &mut scratch, &mut read)?;
         }
         Ok(term)
     }

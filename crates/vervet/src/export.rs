@@ -20,8 +20,8 @@ impl Database {
     /// # Errors
     /// Another format; named graphs in N-Triples; `out` fails; damaged data.
     pub fn export(&self, format: Format, out: &mut dyn Write) -> Result<u64> {
-        let version = self.version();
-        let store = &version.store;
+        let published = self.published();
+        let store = &published.version;
         let graphs = match format {
             Format::NQuads => Graphs::Behind,
             Format::TriG => Graphs::Around,

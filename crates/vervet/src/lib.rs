@@ -42,8 +42,9 @@
 //! # Limits
 //! Queries end with an error at [`QUERY_TIMEOUT_DEFAULT`] and [`QUERY_MEMORY_DEFAULT_BYTES`] unless
 //! [`QueryOptions`] says otherwise.
-//! # Not here
-//! Single updates and transactions: the graph changes by whole loads only.
+//! # Threads
+//! A light query runs on the thread that asks. A heavy one, by its estimated cost, also uses helpers that the database
+//! owns: see [`QueryOptions::threads`].
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -54,6 +55,9 @@ mod export;
 mod loading;
 mod options;
 mod prepared;
+mod reading;
+mod transaction;
+pub mod update;
 mod writing;
 
 /// The example of the README is a test too.
@@ -64,16 +68,18 @@ struct Readme;
 pub use answer::{Answer, Row, Solutions};
 pub use database::{Database, GraphSnapshot, Part};
 pub use options::{
-    CancelToken, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT, QueryOptions,
-    THREADS_MAX,
+    CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT,
+    QueryOptions, THREADS_MAX,
 };
 pub use prepared::Prepared;
+pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
 pub use writing::{OutputFormat, Written};
 
 pub use vervet_env::Environment;
 pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Progress, Source};
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Result};
+pub use vervet_txn::{Counts, Durability, Isolation, Timestamp};
 
 /// Terms, as the `oxrdf` library has them.
 pub use oxrdf::{BlankNode, Literal, NamedNode, Term, Triple};

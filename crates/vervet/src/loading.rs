@@ -2,16 +2,21 @@
 
 use std::io::Write;
 use std::path::Path;
+use vervet_delta::Version;
 use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
-use vervet_env::{Environment, LockGuard};
+use vervet_env::Environment;
 use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
 use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement};
+use vervet_model::{Id, LiteralKind, Result, Statement};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
+use vervet_store::{BuildOptions, LogPlace, OrderBy, Store, StoreBuilder};
 
-/// Bytes of statements that a load holds in memory if nobody says otherwise; beyond, it sorts in files.
+/// Bytes of dictionary and statements that a load holds in memory if nobody says otherwise; beyond, it sorts
+/// statements in files.
 const LOAD_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
+
+/// However large the dictionary is, statements get this part of the memory.
+const STATEMENTS_PART_MIN: u64 = 8;
 
 /// How many old statements are handed over at a time.
 const CHUNK: usize = 1 << 16;
@@ -23,40 +28,10 @@ pub(crate) struct Place<'a> {
     pub memory_bytes: Option<u64>,
 }
 
-/// Name of the file whose lock a loader holds.
-const LOCK: &str = "LOCK";
-
-/// A directory that nobody else writes to while this lives, and what is in it.
-pub(crate) struct Owned {
-    /// The graph that was last published there; `None`: nothing yet.
-    pub store: Option<Store>,
-    /// Dropped last.
-    _lock: Box<dyn LockGuard>,
-}
-
-/// Makes a directory ours, for writing.
-pub(crate) fn own(environment: &Environment, directory: &Path) -> Result<Owned> {
-    let files = &environment.files;
-    files
-        .create_dir_all(directory)
-        .map_err(|error| Error::io(format_args!("create {}", directory.display()), &error))?;
-    let lock = files.lock(&directory.join(LOCK)).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            let message = format!("could not load into {}: {error}", directory.display());
-            Error::new(ErrorKind::Unavailable, message).with_hint("try again when its load is done")
-        }
-        _ => Error::io(format_args!("lock {}", directory.join(LOCK).display()), &error),
-    })?;
-    let store = match Store::open(environment, directory) {
-        Err(error) if error.kind() == ErrorKind::Input => None,
-        store => Some(store?),
-    };
-    Ok(Owned { store, _lock: lock })
-}
-
 /// The statements of `before` and of `sources` as a new store. `before` is untouched, whatever happens.
 pub(crate) fn load(
-    before: &Store,
+    before: &Version,
+    log: Option<LogPlace>,
     sources: Vec<Source>,
     options: &LoadOptions<'_>,
     place: &Place<'_>,
@@ -65,16 +40,17 @@ pub(crate) fn load(
     let threads = options.threads.max(1);
     let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
     let mut building = Building {
-        dictionary: DictionaryBuilder::from_dictionary(before.dictionary())?,
+        dictionary: vervet_txn::continued(before, before.terms().vertex_end(), before.terms().literal_end())?,
         store: StoreBuilder::new(BuildOptions {
             threads,
             memory_bytes,
             environment: place.environment.clone(),
             temp_dir: place.directory.map(Path::to_owned),
-            log: before.log_place(),
-            orders: orders(before, options)?,
+            log,
+            orders: orders(before.base(), options)?,
         }),
         edges: before.edge_count(),
+        memory_bytes,
     };
     // Labels of blank nodes of this load never meet those of an earlier one.
     let options = LoadOptions {
@@ -104,15 +80,7 @@ fn orders(before: &Store, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
         .iter()
         .map(|(predicate, property)| OrderBy { predicate: iri(predicate), property: iri(property) });
     let mut orders: Vec<OrderBy> = new.collect();
-    let mut scratch = String::new();
-    let mut text = |id| {
-        let mut text = String::new();
-        before.read_term(id, &mut scratch, &mut |parts| parts.write_str(&mut text))?;
-        Ok::<_, Error>(text)
-    };
-    for (predicate, property) in before.orders() {
-        orders.push(OrderBy { predicate: text(predicate)?, property: text(property)? });
-    }
+    orders.extend(before.order_names()?);
     Ok(orders)
 }
 
@@ -122,13 +90,23 @@ struct Building {
     store: StoreBuilder,
     /// The next edge number.
     edges: u64,
+    /// What statements and dictionary may take together.
+    memory_bytes: u64,
 }
 
 impl Building {
-    /// Adds the statements of a store whose dictionary this one continues.
-    fn add_all(&mut self, store: &Store) -> Result<()> {
+    /// Leaves to statements what the dictionary does not take, but no less than a part of all: many small
+    /// runs would cost more than the memory is worth.
+    fn share_memory(&mut self) {
+        let dictionary = u64::try_from(self.dictionary.memory_bytes()).unwrap_or(u64::MAX);
+        let least = self.memory_bytes / STATEMENTS_PART_MIN;
+        self.store.set_memory_bytes(self.memory_bytes.saturating_sub(dictionary).max(least));
+    }
+
+    /// Adds the statements of a version whose dictionary this one continues.
+    fn add_all(&mut self, version: &Version) -> Result<()> {
         let mut chunk = Vec::with_capacity(CHUNK);
-        for statement in store.statements() {
+        for statement in version.statements() {
             chunk.push(statement?);
             if chunk.len() == CHUNK {
                 self.store.add(&chunk)?;
@@ -184,10 +162,12 @@ impl Target for Building {
     }
 
     fn add_triples(&mut self, triples: &[[Id; 3]]) -> Result<()> {
+        self.share_memory();
         self.store.add_triples(triples)
     }
 
     fn add(&mut self, statements: &[Statement]) -> Result<()> {
+        self.share_memory();
         self.store.add(statements)
     }
 

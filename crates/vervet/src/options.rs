@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use vervet_driver_local::Parallelism;
 pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
+use vervet_env::Environment;
+use vervet_txn::Durability;
 
 /// How long a query may run if nobody says otherwise. Long enough for any analysis, and not for ever.
 pub const QUERY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(3600);
@@ -33,6 +35,41 @@ impl CancelToken {
     /// The flag, for layers below.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
+    }
+}
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub struct DatabaseOptions {
+    /// Files, clock and randomness.
+    pub environment: Environment,
+    /// When a commit counts as done.
+    pub durability: Durability,
+    /// Whether a transaction begins with commits that are on their way to the disk; see
+    /// [`vervet_txn::Options::pre_read`].
+    pub pre_read: bool,
+    /// Whether changes are merged in the background when there are enough.
+    pub checkpoints: bool,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        Self {
+            environment: Environment::real(),
+            durability: Durability::default(),
+            pre_read: true,
+            checkpoints: true,
+        }
+    }
+}
+
+impl DatabaseOptions {
+    pub(crate) fn of_transactions(&self) -> vervet_txn::Options {
+        let mut options = vervet_txn::Options::default();
+        options.durability = self.durability;
+        options.pre_read = self.pre_read;
+        options.checkpoints = self.checkpoints;
+        options
     }
 }
 
@@ -77,7 +114,30 @@ impl Default for QueryOptions {
     }
 }
 
+/// Names that a parser is to know, borrowed from options.
+pub(crate) struct ParseNames<'o> {
+    parameters: Vec<&'o str>,
+    prefixes: Vec<(&'o str, &'o str)>,
+}
+
+impl ParseNames<'_> {
+    pub(crate) fn options<'s>(&'s self, options: &'s QueryOptions) -> vervet_sparql::ParseOptions<'s> {
+        vervet_sparql::ParseOptions {
+            base_iri: options.base_iri.as_deref(),
+            parameters: &self.parameters,
+            prefixes: &self.prefixes,
+        }
+    }
+}
+
 impl QueryOptions {
+    pub(crate) fn parse_names(&self) -> ParseNames<'_> {
+        ParseNames {
+            parameters: self.parameters.iter().map(|(name, _)| name.as_str()).collect(),
+            prefixes: self.prefixes.iter().map(|(prefix, iri)| (prefix.as_str(), iri.as_str())).collect(),
+        }
+    }
+
     /// The same options with a value for the variable `name` (without `?`).
     #[must_use]
     pub fn with_parameter(mut self, name: impl Into<String>, value: impl Into<Term>) -> Self {

@@ -1,8 +1,9 @@
 //! Queries parsed and planned ahead, and the cache of recurring texts.
 
 use crate::construct;
-use crate::database::{Database, Version};
+use crate::database::Database;
 use crate::execute::{Execution, Held};
+use crate::reading::{Planned, Reading};
 use crate::{Answer, QueryOptions, Solutions};
 use oxrdf::Term;
 use rustc_hash::FxHashMap;
@@ -11,7 +12,7 @@ use vervet_algebra::{Form, Query};
 use vervet_kernel::Flow;
 use vervet_kernel::plan::Plan;
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_planner::PlanOptions;
+use vervet_txn::Published;
 
 /// How many texts the plan cache holds; when it is full it starts anew.
 const PLAN_CACHE_MAX: usize = 1024;
@@ -23,35 +24,28 @@ const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub query: Query,
-    plan: RwLock<Option<(u64, Arc<Plan>)>>,
+    plan: RwLock<Option<Planned>>,
 }
 
 impl Compiled {
-    /// The plan for a version of the graph.
-    pub(crate) fn plan(&self, version: &Version) -> Result<Arc<Plan>> {
-        if let Some((number, plan)) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
-            && *number == version.number
+    /// A plan that fits a version of the graph.
+    pub(crate) fn plan(&self, published: &Published) -> Result<Arc<Plan>> {
+        if let Some(planned) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
+            && planned.fits(published)
         {
-            return Ok(Arc::clone(plan));
+            return Ok(Arc::clone(&planned.plan));
         }
-        let plan = Arc::new(vervet_planner::plan(&self.query, &version.store, &PlanOptions::default())?);
-        *self.plan.write().unwrap_or_else(PoisonError::into_inner) =
-            Some((version.number, Arc::clone(&plan)));
+        let planned = Planned::make(&self.query, published)?;
+        let plan = Arc::clone(&planned.plan);
+        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(planned);
         Ok(plan)
     }
 }
 
 /// Parses a query.
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
-    let parameters: Vec<&str> = options.parameters.iter().map(|(name, _)| name.as_str()).collect();
-    let prefixes: Vec<(&str, &str)> =
-        options.prefixes.iter().map(|(prefix, iri)| (prefix.as_str(), iri.as_str())).collect();
-    let parse = vervet_sparql::ParseOptions {
-        base_iri: options.base_iri.as_deref(),
-        parameters: &parameters,
-        prefixes: &prefixes,
-    };
-    Ok(Compiled { query: vervet_sparql::parse(text, &parse)?, plan: RwLock::default() })
+    let names = options.parse_names();
+    Ok(Compiled { query: vervet_sparql::parse(text, &names.options(options))?, plan: RwLock::default() })
 }
 
 /// Compiled queries by text.
@@ -125,36 +119,13 @@ impl Prepared {
 
     /// The answer, and for other forms than `SELECT` (whose solutions hold it) the profile, if asked for.
     fn answer(&self, options: &QueryOptions) -> Result<(Answer, Option<String>)> {
-        let version = self.database.version();
-        let plan = self.compiled.plan(&version)?;
-        let execution = Execution { database: &self.database, version: &version, plan: &plan, options };
-        let (answer, profile) = match &self.compiled.query.form {
-            Form::Select(columns) => {
-                let names: Vec<String> = columns
-                    .iter()
-                    .map(|column| self.compiled.query.variables[column.index()].clone())
-                    .collect();
-                let held = Box::new(Held::collect(&execution, columns, names)?);
-                return Ok((Answer::Solutions(Solutions { held }), None));
-            }
-            Form::Ask => {
-                let mut found = false;
-                let (_, profile) = execution.run(&mut |_, batch| {
-                    found |= batch.rows > 0;
-                    Ok(if found { Flow::Done } else { Flow::More })
-                })?;
-                (Answer::Boolean(found), profile)
-            }
-            Form::Construct(template) => {
-                let (graph, profile) = construct::construct(&execution, &self.compiled.query, template)?;
-                (Answer::Graph(graph), profile)
-            }
-            Form::Describe(resources) => {
-                let (graph, profile) = construct::describe(&execution, resources)?;
-                (Answer::Graph(graph), profile)
-            }
-        };
-        Ok((answer, options.profile.then(|| execution.explain_profile(&profile))))
+        let published = self.database.published();
+        let plan = self.compiled.plan(&published)?;
+        let reading = Reading::Published(published);
+        let snapshot = reading.version();
+        let execution =
+            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        answer(&execution, &self.compiled.query)
     }
 
     /// The plan for people: steps with estimated rows.
@@ -170,9 +141,12 @@ impl Prepared {
     /// # Errors
     /// Damaged data.
     pub fn explain_with(&self, options: &QueryOptions) -> Result<String> {
-        let version = self.database.version();
-        let plan = self.compiled.plan(&version)?;
-        let execution = Execution { database: &self.database, version: &version, plan: &plan, options };
+        let published = self.database.published();
+        let plan = self.compiled.plan(&published)?;
+        let reading = Reading::Published(published);
+        let snapshot = reading.version();
+        let execution =
+            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
         Ok(execution.explain(None))
     }
 
@@ -195,6 +169,36 @@ impl Prepared {
     pub(crate) fn database(&self) -> &Database {
         &self.database
     }
+}
+
+/// The answer of a query whose plan is about to run, and for other forms than `SELECT` (whose solutions hold
+/// it) the profile, if asked for.
+pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer, Option<String>)> {
+    let (answer, profile) = match &query.form {
+        Form::Select(columns) => {
+            let names: Vec<String> =
+                columns.iter().map(|column| query.variables[column.index()].clone()).collect();
+            let held = Box::new(Held::collect(execution, columns, names)?);
+            return Ok((Answer::Solutions(Solutions { held }), None));
+        }
+        Form::Ask => {
+            let mut found = false;
+            let (_, profile) = execution.run(&mut |_, batch| {
+                found |= batch.rows > 0;
+                Ok(if found { Flow::Done } else { Flow::More })
+            })?;
+            (Answer::Boolean(found), profile)
+        }
+        Form::Construct(template) => {
+            let (graph, profile) = construct::construct(execution, query, template)?;
+            (Answer::Graph(graph), profile)
+        }
+        Form::Describe(resources) => {
+            let (graph, profile) = construct::describe(execution, resources)?;
+            (Answer::Graph(graph), profile)
+        }
+    };
+    Ok((answer, execution.options.profile.then(|| execution.explain_profile(&profile))))
 }
 
 /// What terms are shortened with in plans.

@@ -1,6 +1,7 @@
 //! Results as bytes: a query runs, and its batches go straight to the output.
 
 use crate::execute::Execution;
+use crate::reading::Reading;
 use crate::{Answer, Database, QueryOptions};
 use std::io::Write;
 use vervet_algebra::Form;
@@ -88,9 +89,12 @@ impl crate::Prepared {
                 Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")
             );
         }
-        let version = self.database().version();
-        let plan = self.compiled().plan(&version)?;
-        let execution = Execution { database: self.database(), version: &version, plan: &plan, options };
+        let published = self.database().published();
+        let plan = self.compiled().plan(&published)?;
+        let reading = Reading::Published(published);
+        let snapshot = reading.version();
+        let execution =
+            Execution { database: self.database(), reading: &reading, snapshot, plan: &plan, options };
         let names: Vec<&str> =
             columns.iter().map(|column| self.query().variables[column.index()].as_str()).collect();
         let mut writer = RowWriter::new(format, &names, out)?;

@@ -1,7 +1,7 @@
 //! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers; and a round trip.
 
 use std::path::PathBuf;
-use vervet::{Database, Direction, EdgeRange, Format, Literal, LoadOptions, Source, Term};
+use vervet::{Database, Direction, EdgeRange, Format, Literal, LoadOptions, QueryOptions, Source, Term};
 
 /// The folder of the air routes, if this machine has it.
 fn data() -> Option<PathBuf> {
@@ -26,9 +26,17 @@ fn load(files: &[&str]) -> Option<Database> {
 
 const CSV: [&str; 2] = ["air-routes-nodes.csv", "air-routes-edges.csv"];
 
+/// `?n` of the only row, which must be the same on one and on several threads.
 fn count(db: &Database, query: &str) -> i64 {
-    let solutions = db.select(query).expect("runs");
-    solutions.rows().next().and_then(|row| row.integer("n").expect("a number")).expect("one row")
+    let [one, two, four] = [1, 2, 4].map(|threads| {
+        let heavy_from = if threads == 1 { vervet::HEAVY_FROM_DEFAULT } else { std::time::Duration::ZERO };
+        let options = QueryOptions { heavy_from, ..QueryOptions::default().with_threads(threads) };
+        let answer = db.query_with(query, &options).expect("runs");
+        let solutions = answer.into_solutions().expect("a SELECT");
+        solutions.rows().next().and_then(|row| row.integer("n").expect("a number")).expect("one row")
+    });
+    assert_eq!([two, four], [one; 2], "{query}");
+    one
 }
 
 const AIRPORTS: &str = "SELECT (COUNT(*) AS ?n) { ?a a <urn:vervet:label:airport> }";

@@ -54,40 +54,32 @@ fn count(database: &Database) -> u64 {
 }
 
 #[test]
-fn handles_of_one_directory_build_on_each_other() {
+fn a_second_writer_is_told_who_writes_and_builds_on_what_it_wrote() {
     let environment = Environment::simulated(7);
     let directory = Path::new("/db");
     let open = || Database::open_or_create_in(environment.clone(), directory).expect("it opens");
     let (one, other) = (open(), open());
     one.load_text(Format::NTriples, &batch(0)).expect("it loads");
-    assert_eq!(count(&other), 0);
-    other.load_text(Format::NTriples, &batch(1)).expect("it loads");
-    // Both loads are there, and the first handle goes on with its version until it loads.
-    assert_eq!((count(&one), count(&other), count(&open())), (50, 100, 100));
-    one.load_text(Format::NTriples, &batch(2)).expect("it loads");
-    assert_eq!((count(&one), count(&open())), (150, 150));
+    // Who only reads goes on with what was there, and may open at any time.
+    assert_eq!((count(&other), count(&open())), (0, 50));
+    let writes: [&dyn Fn() -> vervet::Result<()>; 2] =
+        [&|| other.load_text(Format::NTriples, &batch(1)).map(drop), &|| {
+            other.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }").map(drop)
+        }];
+    for write in writes {
+        let error = write().expect_err("the other handle writes");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+    }
+    one.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }").expect("it writes");
+    drop(one);
+    other.load_text(Format::NTriples, &batch(1)).expect("nobody else writes");
+    assert_eq!((count(&other), count(&open())), (101, 101));
+    // A load that fails leaves everything as it was.
+    other.load_text(Format::NTriples, "no statement").expect_err("it is malformed");
+    other.update("DELETE DATA { <urn:a> <urn:b> <urn:c> }").expect("it writes");
+    assert_eq!((count(&other), count(&open())), (100, 100));
     open().check().expect("it is sound");
-}
-
-#[test]
-fn a_second_loader_is_told_who_is_loading() {
-    let environment = Environment::simulated(8);
-    let directory = Path::new("/db");
-    let open = || Database::open_or_create_in(environment.clone(), directory).expect("it opens");
-    let (one, other) = (open(), open());
-    let lock = environment
-        .files
-        .create_dir_all(directory)
-        .and_then(|()| environment.files.lock(&directory.join("LOCK")));
-    let error = one.load_text(Format::NTriples, &batch(0)).expect_err("somebody else is loading");
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
-    drop(lock);
-    one.load_text(Format::NTriples, &batch(0)).expect("nobody is loading");
-    // A load that fails lets go of the directory too.
-    one.load_text(Format::NTriples, "no statement").expect_err("it is malformed");
-    other.load_text(Format::NTriples, &batch(1)).expect("nobody is loading");
-    assert_eq!(count(&open()), 100);
 }
 
 #[test]
@@ -136,10 +128,16 @@ fn every_form_has_a_memory_cap_and_a_deadline() {
         "SELECT ?a (GROUP_CONCAT(?d) AS ?e) { ?a <urn:p> ?b . ?c <urn:p> ?d } GROUP BY ?a",
         "ASK { ?a <urn:p> ?b . BIND(CONCAT(?b, \"x\") AS ?c) FILTER(STRLEN(?c) = 0) }",
     ] {
-        let error = database.query_with(query, &capped).map(|_| ()).expect_err(query);
-        assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{query}");
-        let error = database.query_with(query, &late).map(|_| ()).expect_err(query);
-        assert_eq!(error.kind(), ErrorKind::Deadline, "{query}");
+        for (threads, heavy_from) in
+            [(1, vervet::HEAVY_FROM_DEFAULT), (2, Duration::ZERO), (4, Duration::ZERO)]
+        {
+            let with_threads =
+                |options: &QueryOptions| QueryOptions { heavy_from, ..options.clone().with_threads(threads) };
+            let error = database.query_with(query, &with_threads(&capped)).map(|_| ()).expect_err(query);
+            assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{threads} threads: {query}");
+            let error = database.query_with(query, &with_threads(&late)).map(|_| ()).expect_err(query);
+            assert_eq!(error.kind(), ErrorKind::Deadline, "{threads} threads: {query}");
+        }
     }
     // Nothing comes of this for long.
     let query =

@@ -1,7 +1,8 @@
 //! The project's own chores.
 //!
 //! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest.
-//! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found.
+//! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`, `random`,
+//! `random-update` or `acid` (`acid --full` with long sleeps).
 //! `cargo xtask tidy` checks what no lint can say.
 #![forbid(unsafe_code)]
 
@@ -10,7 +11,8 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | conformance SUITE\n";
+const USAGE: &str =
+    "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | random | random-update | acid\n";
 
 /// A step of CI: its name, its command, and environment for it.
 struct Step {

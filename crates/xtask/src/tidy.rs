@@ -7,16 +7,19 @@ use std::path::{Path, PathBuf};
 const LINES_MAX: usize = 900;
 
 /// Crates from the ground up. A crate may depend on crates before it only.
-const LAYERS: [&str; 21] = [
+const LAYERS: &[&str] = &[
     "vervet-model",
     "vervet-env",
     "vervet-codec",
+    "vervet-log",
     "vervet-snapshot",
     "vervet-testkit",
     "vervet-algebra",
     "vervet-generate",
     "vervet-dictionary",
     "vervet-store",
+    "vervet-delta",
+    "vervet-txn",
     "vervet-load",
     "vervet-expression",
     "vervet-results",

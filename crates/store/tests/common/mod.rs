@@ -1,44 +1,14 @@
 //! Random graphs, and a naive implementation of a snapshot over a list of statements.
-#![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use std::collections::BTreeSet;
 use vervet_dictionary::DictionaryBuilder;
 use vervet_env::Environment;
 use vervet_model::{Direction, Id, LiteralKind, Tag, vocab::RDF_TYPE};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snapshot};
+use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, OrderBy, Statement, Store, StoreBuilder, Target};
-
-/// xorshift64*.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
-    }
-
-    pub fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
-
-/// The seed of this run, printed.
-pub fn seed() -> u64 {
-    let seed = std::env::var("VERVET_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_120_u64);
-    println!("VERVET_SEED={seed}");
-    seed
-}
+use vervet_testkit::check_segment;
+pub use vervet_testkit::{Random, seed};
 
 /// A graph as a list of statements, and the dictionary of its ids.
 #[derive(Clone)]
@@ -205,31 +175,6 @@ pub fn options(environment: &Environment) -> BuildOptions {
     }
 }
 
-fn passes(filter: EntryFilter, graph: Id) -> bool {
-    match filter.graph {
-        GraphFilter::Default => !graph.is_bound(),
-        GraphFilter::Named(name) => graph == name,
-        GraphFilter::AnyNamed => graph.is_bound(),
-        GraphFilter::Any => true,
-    }
-}
-
-/// `(neighbour, graph, edge)` of a key that an expansion brings, by definition.
-fn expected(entries: &[[Id; 4]], key: Id, filter: EntryFilter, want_edges: bool) -> Vec<[Id; 3]> {
-    let mut found: Vec<[Id; 3]> = Vec::new();
-    for [_, neighbour, graph, edge] in entries.iter().filter(|entry| entry[0] == key) {
-        if !passes(filter, *graph) || want_edges && !edge.is_bound() {
-            continue;
-        }
-        let same = |other: &[Id; 3]| other[0] == *neighbour && other[1] == *graph;
-        if !want_edges && !filter.parallel && found.last().is_some_and(same) {
-            continue;
-        }
-        found.push([*neighbour, *graph, *edge]);
-    }
-    found
-}
-
 /// Compares everything that a snapshot says with the statements.
 pub fn compare(store: &Store, graph: &Graph, random: &mut Random, context: &str) {
     let set = graph.set();
@@ -271,143 +216,12 @@ pub fn compare(store: &Store, graph: &Graph, random: &mut Random, context: &str)
             let segment = store.segment(*predicate, direction).expect("whole");
             match segment {
                 None => assert!(entries.is_empty(), "{context}"),
-                Some(segment) => compare_segment(segment, &entries, graph, random, &context),
+                Some(segment) => {
+                    assert!(segment.statistics().exact, "{context}");
+                    let strangers = [&graph.vertices[..], &graph.literals].concat();
+                    check_segment(segment, &entries, &strangers, &graph.graphs, random, &context);
+                }
             }
         }
-    }
-}
-
-fn compare_segment(
-    segment: &dyn Segment,
-    entries: &[[Id; 4]],
-    graph: &Graph,
-    random: &mut Random,
-    context: &str,
-) {
-    let keys: Vec<Id> = entries.iter().map(|e| e[0]).collect::<BTreeSet<_>>().into_iter().collect();
-    let neighbours: Vec<Id> = entries.iter().map(|e| e[1]).collect::<BTreeSet<_>>().into_iter().collect();
-    let statistics = segment.statistics();
-    assert_eq!(statistics.keys, keys.len() as u64, "{context}");
-    assert_eq!(statistics.entries, entries.len() as u64, "{context}");
-    assert_eq!(statistics.neighbours, neighbours.len() as u64, "{context}");
-    assert_eq!(statistics.flows.iter().map(|f| f.entries).sum::<u64>(), statistics.entries, "{context}");
-    assert_eq!(statistics.keys_of_class.iter().map(|k| k.1).sum::<u64>(), statistics.keys, "{context}");
-    assert_eq!(statistics.literals_only, neighbours.iter().all(|n| n.is_stored_literal()), "{context}");
-    assert_eq!(statistics.vertices_only, neighbours.iter().all(|n| n.is_vertex()), "{context}");
-    assert_eq!(statistics.has_edges, entries.iter().any(|e| e[3].is_bound()), "{context}");
-    assert_eq!(statistics.has_named_graphs, entries.iter().any(|e| e[2].is_bound()), "{context}");
-    let degree = |key: &Id| entries.iter().filter(|e| e[0] == *key).count() as u64;
-    assert_eq!(statistics.degree_max, keys.iter().map(degree).max().unwrap_or(0), "{context}");
-
-    let (start, limit) = (random.below(keys.len() as u64 + 1), random.below(200));
-    let mut listed = Vec::new();
-    let end = segment.keys(start, limit as usize, &mut listed).expect("whole");
-    let stop = (start + limit).min(keys.len() as u64);
-    assert_eq!(listed, keys[start as usize..stop as usize], "{context}: keys");
-    assert_eq!(end, stop, "{context}: keys");
-
-    let mut asked: Vec<Id> = Vec::new();
-    for _ in 0..random.below(200) {
-        let key = match random.below(5) {
-            0 => random.pick(&graph.vertices),
-            1 => random.pick(&graph.literals),
-            2 if !asked.is_empty() => asked[asked.len() - 1],
-            _ => random.pick(&keys),
-        };
-        asked.push(key);
-    }
-    for graph_filter in [
-        GraphFilter::Default,
-        GraphFilter::Named(random.pick(&graph.graphs)),
-        GraphFilter::AnyNamed,
-        GraphFilter::Any,
-    ] {
-        for parallel in [false, true] {
-            let filter = EntryFilter { graph: graph_filter, parallel };
-            let context = format!("{context}, {filter:?}");
-            compare_filtered(segment, entries, &asked, filter, random, &context);
-        }
-    }
-}
-
-fn compare_filtered(
-    segment: &dyn Segment,
-    entries: &[[Id; 4]],
-    asked: &[Id],
-    filter: EntryFilter,
-    random: &mut Random,
-    context: &str,
-) {
-    for (want_edges, want_graphs) in [(false, false), (false, true), (true, false), (true, true)] {
-        let mut found: Vec<(u32, [Id; 3])> = Vec::new();
-        let mut cursor = Cursor::default();
-        let mut out = Expansion::new(1 + random.below(70) as usize);
-        (out.want_edges, out.want_graphs) = (want_edges, want_graphs);
-        let mut calls = 0;
-        while cursor.row < asked.len() {
-            out.clear();
-            segment.expand(asked, filter, &mut cursor, &mut out).expect("whole");
-            calls += 1;
-            assert!(out.len() <= out.capacity && calls < 100_000, "{context}");
-            assert!(cursor.row == asked.len() || out.room() == 0, "{context}: stopped early");
-            assert_eq!(out.neighbours.len(), out.len(), "{context}");
-            assert_eq!(out.edges.len(), if want_edges { out.len() } else { 0 }, "{context}");
-            assert_eq!(out.graphs.len(), if want_graphs { out.len() } else { 0 }, "{context}");
-            for index in 0..out.len() {
-                let graph = if want_graphs { out.graphs[index] } else { Id::UNBOUND };
-                let edge = if want_edges { out.edges[index] } else { Id::UNBOUND };
-                found.push((out.rows[index], [out.neighbours[index], graph, edge]));
-            }
-        }
-        let rows = (0_u32..).zip(asked);
-        let wanted: Vec<(u32, [Id; 3])> = rows
-            .flat_map(|(row, key)| {
-                expected(entries, *key, filter, want_edges).into_iter().map(move |e| (row, e))
-            })
-            .map(|(row, [neighbour, graph, edge])| {
-                let graph = if want_graphs { graph } else { Id::UNBOUND };
-                (row, [neighbour, graph, if want_edges { edge } else { Id::UNBOUND }])
-            })
-            .collect();
-        assert_eq!(found, wanted, "{context}: expand, edges {want_edges}, graphs {want_graphs}");
-    }
-    let mut degrees = vec![7];
-    segment.degrees(asked, filter, &mut degrees).expect("whole");
-    let wanted: Vec<u64> =
-        asked.iter().map(|key| expected(entries, *key, filter, false).len() as u64).collect();
-    assert_eq!(degrees, wanted, "{context}: degrees");
-
-    let other: Vec<Id> = asked
-        .iter()
-        .map(|key| {
-            match expected(entries, *key, EntryFilter { graph: GraphFilter::Any, parallel: true }, false) {
-                found if !found.is_empty() && !random.one_in(3) => random.pick(&found)[0],
-                _ => random.pick(entries)[1],
-            }
-        })
-        .collect();
-    let has = |key: Id, neighbour: Id| {
-        entries.iter().any(|e| e[0] == key && e[1] == neighbour && passes(filter, e[2]))
-    };
-    let mut rows = vec![9];
-    segment.check(asked, &other, filter, &mut rows).expect("whole");
-    let wanted: Vec<u32> = std::iter::once(9)
-        .chain((0..asked.len()).filter(|i| has(asked[*i], other[*i])).map(|i| i as u32))
-        .collect();
-    assert_eq!(rows, wanted, "{context}: check");
-    for _ in 0..4 {
-        let constant = if random.one_in(4) { Id::vertex(random.below(400)) } else { random.pick(entries)[1] };
-        let mut rows = Vec::new();
-        segment.check_constant(asked, constant, filter, &mut rows).expect("whole");
-        let wanted: Vec<u32> =
-            (0..asked.len()).filter(|i| has(asked[*i], constant)).map(|i| i as u32).collect();
-        assert_eq!(rows, wanted, "{context}: check_constant {constant:?}");
-    }
-    for key in asked.iter().take(20) {
-        let mut neighbours = Vec::new();
-        segment.neighbours(*key, filter, &mut neighbours).expect("whole");
-        let mut wanted: Vec<Id> = expected(entries, *key, filter, false).iter().map(|e| e[0]).collect();
-        wanted.dedup();
-        assert_eq!(neighbours, wanted, "{context}: neighbours of {key:?}");
     }
 }

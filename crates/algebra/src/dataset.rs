@@ -1,0 +1,138 @@
+//! Which graphs a pattern sees: `FROM`, `USING`, `WITH`.
+//!
+//! # Shape
+//! A front end says what it read as a [`Dataset`]; [`Dataset::restrict`] rewrites the patterns, so that no
+//! operator behind it needs to know. One graph as the default graph is another [`GraphSlot`]; several are a
+//! union without repetitions; a choice of named graphs is a join with the list of their names.
+//! # Cost
+//! One walk over the algebra.
+
+use crate::{GraphSlot, Node, Pattern, Variable};
+use oxrdf::NamedNode;
+
+/// The graphs that a pattern sees; the default value leaves everything as it is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Dataset {
+    /// What stands for the default graph: the merge of these graphs (of none: an empty graph). `None`: the
+    /// default graph of the store.
+    pub default: Option<Vec<NamedNode>>,
+    /// The graphs that `GRAPH` may name; `None`: all.
+    pub named: Option<Vec<NamedNode>>,
+}
+
+impl Dataset {
+    /// Whether it leaves everything as it is.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.default.is_none() && self.named.is_none()
+    }
+
+    /// Makes the patterns of `node` look at these graphs. [`GraphSlot::Any`], which is no dataset of RDF,
+    /// stays as it is.
+    pub fn restrict(&self, node: &mut Node) {
+        if self.is_whole() {
+            return;
+        }
+        node.for_each_child_mut(&mut |child| self.restrict(child));
+        if let Node::Patterns(patterns) = node {
+            *node = self.restricted(std::mem::take(patterns));
+        }
+    }
+
+    fn restricted(&self, patterns: Vec<Pattern>) -> Node {
+        let mut all = Vec::new();
+        patterns.iter().flat_map(Pattern::variables).for_each(|variable| {
+            if !all.contains(&variable) {
+                all.push(variable);
+            }
+        });
+        let mut kept = Vec::with_capacity(patterns.len());
+        let mut parts = Vec::new();
+        let mut chosen: Vec<Variable> = Vec::new();
+        for mut pattern in patterns {
+            match (&pattern.graph, &self.default, &self.named) {
+                (GraphSlot::Default, Some(graphs), _) => match graphs.as_slice() {
+                    [] => return nothing(all),
+                    [graph] => {
+                        pattern.graph = GraphSlot::Named(graph.clone());
+                        kept.push(pattern);
+                    }
+                    graphs => parts.push(merged(&pattern, graphs)),
+                },
+                (GraphSlot::Named(graph), _, Some(named)) if !named.contains(graph) => return nothing(all),
+                (GraphSlot::Variable(variable), _, Some(named)) => {
+                    if !chosen.contains(variable) {
+                        chosen.push(*variable);
+                        let rows = named.iter().map(|graph| vec![Some(graph.clone().into())]).collect();
+                        parts.push(Node::Values { variables: vec![*variable], rows });
+                    }
+                    kept.push(pattern);
+                }
+                _ => kept.push(pattern),
+            }
+        }
+        if parts.is_empty() {
+            return Node::Patterns(kept);
+        }
+        if !kept.is_empty() {
+            parts.insert(0, Node::Patterns(kept));
+        }
+        if parts.len() == 1 { parts.remove(0) } else { Node::Join(parts) }
+    }
+}
+
+/// No solution.
+fn nothing(variables: Vec<Variable>) -> Node {
+    Node::Values { variables, rows: Vec::new() }
+}
+
+/// The pattern over the merge of several graphs: a statement that is in two of them counts once.
+fn merged(pattern: &Pattern, graphs: &[NamedNode]) -> Node {
+    let in_graph = |graph: &NamedNode| {
+        Node::Patterns(vec![Pattern { graph: GraphSlot::Named(graph.clone()), ..pattern.clone() }])
+    };
+    Node::Distinct(Box::new(Node::Union(graphs.iter().map(in_graph).collect())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Slot;
+
+    fn pattern(graph: GraphSlot) -> Pattern {
+        let slot = |number| Slot::Variable(Variable(number));
+        Pattern { subject: slot(0), predicate: slot(1), object: slot(2), graph, edge: None, parallel: false }
+    }
+
+    fn named(name: &str) -> NamedNode {
+        NamedNode::new_unchecked(format!("http://a/{name}"))
+    }
+
+    fn check(dataset: &Dataset, graph: GraphSlot, expected: &Node) {
+        let mut node = Node::Distinct(Box::new(Node::Patterns(vec![pattern(graph)])));
+        dataset.restrict(&mut node);
+        assert_eq!(node, Node::Distinct(Box::new(expected.clone())));
+    }
+
+    #[test]
+    fn patterns_look_at_the_graphs_of_the_dataset() {
+        let in_graph = |name| Node::Patterns(vec![pattern(GraphSlot::Named(named(name)))]);
+        let all = || vec![Variable(0), Variable(1), Variable(2)];
+        let whole = Dataset::default();
+        check(&whole, GraphSlot::Default, &Node::Patterns(vec![pattern(GraphSlot::Default)]));
+        let one = Dataset { default: Some(vec![named("a")]), named: None };
+        check(&one, GraphSlot::Default, &in_graph("a"));
+        check(&one, GraphSlot::Named(named("b")), &in_graph("b"));
+        let two = Dataset { default: Some(vec![named("a"), named("b")]), named: Some(vec![named("c")]) };
+        let union = Node::Union(vec![in_graph("a"), in_graph("b")]);
+        check(&two, GraphSlot::Default, &Node::Distinct(Box::new(union)));
+        check(&two, GraphSlot::Named(named("a")), &nothing(all()));
+        check(&two, GraphSlot::Named(named("c")), &in_graph("c"));
+        let none = Dataset { default: Some(Vec::new()), named: Some(vec![named("c")]) };
+        check(&none, GraphSlot::Default, &nothing(all()));
+        let graph = Variable(3);
+        let names = Node::Values { variables: vec![graph], rows: vec![vec![Some(named("c").into())]] };
+        let patterns = Node::Patterns(vec![pattern(GraphSlot::Variable(graph))]);
+        check(&none, GraphSlot::Variable(graph), &Node::Join(vec![patterns, names]));
+    }
+}

@@ -1,0 +1,44 @@
+//! `vervet update`: one request, one transaction.
+
+use crate::arguments::UpdateArguments;
+use crate::output::{self, Outcome};
+use crate::{input, interrupt};
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::Instant;
+use vervet::update::UpdateOptions;
+use vervet::{Database, QueryOptions};
+
+pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
+    let text = match arguments.text.as_deref() {
+        Some("-") => input::text(Some(Path::new("-")))?,
+        Some(text) => text.to_owned(),
+        None => input::text(arguments.file.as_deref())?,
+    };
+    let running = interrupt::start();
+    let started = Instant::now();
+    let database = Database::open_or_create(&arguments.database)?;
+    let mut options = UpdateOptions::default();
+    let query = &mut options.query;
+    *query = QueryOptions::default().with_cancel(&running.token);
+    if let Some(timeout) = arguments.timeout {
+        query.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+    }
+    if let Some(memory) = arguments.memory {
+        query.memory_limit_bytes = Some(memory).filter(|&bytes| bytes != 0);
+    }
+    query.base_iri = arguments.base.as_ref().map(|base| base.as_str().to_owned());
+    for parameter in &arguments.parameters {
+        query.parameters.push((parameter.name.clone(), parameter.value.clone()));
+    }
+    let report = database.update_with(&text, &mut options)?;
+    if io::stderr().is_terminal() {
+        eprintln!(
+            "{} statements added, {} removed in {}",
+            output::count(report.inserted),
+            output::count(report.removed),
+            output::time(started.elapsed()),
+        );
+    }
+    Ok(())
+}

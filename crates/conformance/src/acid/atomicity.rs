@@ -1,0 +1,118 @@
+//! A transaction takes effect as a whole (`C`) or not at all (`RB`).
+
+use super::world::{Client, Stop, World, integers, person};
+use vervet::{Answer, Transaction};
+
+/// Readers beside the writers: at any time they see one of the two states.
+const READERS: usize = 14;
+
+const START: &str = "INSERT DATA {
+    <urn:acid:person:1> a <urn:acid:Person> ; <urn:acid:name> 'Alice' ; <urn:acid:email> 'a' .
+    <urn:acid:person:2> a <urn:acid:Person> ; <urn:acid:name> 'Bob' ; <urn:acid:email> 'b1', 'b2' }";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Writer,
+    BackToSavepoint,
+    Reader,
+}
+
+/// Persons, persons with a name, emails.
+fn counts(transaction: &Transaction) -> Result<[i64; 3], Stop> {
+    let one = |of: &str| {
+        let query = format!("SELECT (COUNT(*) AS ?n) {{ ?s {of} ?o }}");
+        Ok::<_, Stop>(integers(transaction, &query, ["n"])?[0])
+    };
+    let persons = integers(transaction, "SELECT (COUNT(*) AS ?n) { ?p a <urn:acid:Person> }", ["n"])?[0];
+    Ok([persons, one("<urn:acid:name>")?, one("<urn:acid:email>")?])
+}
+
+fn add_email(transaction: &mut Transaction, email: &str) -> Result<(), Stop> {
+    transaction.update(&format!("INSERT DATA {{ {} <urn:acid:email> '{email}' }}", person(1)))?;
+    Ok(())
+}
+
+/// Whether the clients see `allowed` only, and the end is the last of these.
+fn check(
+    world: &World,
+    clients: &[Who],
+    allowed: &[[i64; 3]],
+    write: impl Fn(&mut Client<'_>, Who) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    world.start(START)?;
+    let seen = world.run(clients, |client, who| {
+        if who != Who::Reader {
+            return write(client, who).map(|()| None);
+        }
+        client.sleep();
+        client.read(|client, transaction| {
+            let first = counts(transaction)?;
+            client.sleep();
+            let second = counts(transaction)?;
+            if first == second {
+                return Ok(first);
+            }
+            Err(Stop::Failed(format!("one transaction counts {first:?} and later {second:?}")))
+        })
+    })?;
+    if let Some(wrong) = seen.iter().flatten().find(|seen| !allowed.contains(seen)) {
+        return Err(format!("a reader counts {wrong:?}; whole are {allowed:?}"));
+    }
+    let end = world.after(|transaction| counts(transaction))?;
+    if Some(&end) == allowed.last() {
+        return Ok(());
+    }
+    Err(format!("the end counts {end:?} in place of {:?}", allowed.last()))
+}
+
+/// `C`: what was committed is there.
+pub(super) fn commit(world: &World) -> Result<(), String> {
+    let mut clients = vec![Who::Reader; READERS];
+    clients.insert(0, Who::Writer);
+    check(world, &clients, &[[2, 2, 3], [3, 2, 4]], |client, _| {
+        let done = client.write(|client, transaction| {
+            add_email(transaction, "new")?;
+            client.sleep();
+            transaction.update(&format!("INSERT DATA {{ {} a <urn:acid:Person> }}", person(3)))?;
+            client.sleep();
+            transaction.update(
+                "INSERT DATA { <urn:acid:person:1> <urn:acid:knows> <urn:acid:person:3> .
+                   <urn:acid:edge:1> <urn:acid:from> <urn:acid:person:1> ;
+                     <urn:acid:to> <urn:acid:person:3> ; <urn:acid:since> 2020 }",
+            )?;
+            Ok(())
+        })?;
+        done.ok_or_else(|| "the only writer aborts".to_owned())
+    })
+}
+
+/// `RB`: what was rolled back was never there.
+pub(super) fn roll_back(world: &World) -> Result<(), String> {
+    let mut clients = vec![Who::Reader; READERS];
+    clients.splice(0..0, [Who::Writer, Who::BackToSavepoint]);
+    check(world, &clients, &[[2, 2, 3]], |client, who| {
+        if who == Who::BackToSavepoint {
+            let done = client.write(|client, transaction| {
+                let before = transaction.savepoint();
+                add_email(transaction, "other")?;
+                client.sleep();
+                transaction.roll_back_to(&before)?;
+                Ok(())
+            })?;
+            return done.ok_or_else(|| "a transaction that changes nothing aborts".to_owned());
+        }
+        client.roll_back(|client, transaction| {
+            add_email(transaction, "new")?;
+            client.sleep();
+            let ask = format!("ASK {{ {} a <urn:acid:Person> }}", person(2));
+            match transaction.query(&ask)? {
+                Answer::Boolean(true) => Ok(()),
+                _ => Err(Stop::Failed("the second person is not there".to_owned())),
+            }
+        })
+    })?;
+    match world.tally().rolled_back {
+        1 => Ok(()),
+        other => Err(format!("{other} transactions rolled back in place of one")),
+    }
+}

@@ -1,0 +1,210 @@
+//! Anomalies with one or two vertices: dirty writes, dirty and circular reads, reads that do not repeat.
+
+use super::world::{World, count_up, integer, integers, person, set, text};
+use std::collections::BTreeMap;
+
+const VERSION: &str = "<urn:acid:version>";
+const HISTORY: &str = "<urn:acid:history>";
+/// The vertex of the edge of `G0`.
+const EDGE: &str = "<urn:acid:edge:1>";
+
+#[derive(Clone, Copy)]
+enum Who {
+    Writer(i64),
+    Reader,
+}
+
+impl World {
+    /// So many writers (numbered from 1) and readers, in an order drawn by chance.
+    fn writers_and_readers(&self, writers: i64, readers: usize) -> Vec<Who> {
+        let mut clients: Vec<Who> = (1..=writers).map(Who::Writer).collect();
+        clients.extend(std::iter::repeat_n(Who::Reader, readers));
+        self.shuffled(clients)
+    }
+}
+
+/// `G0`: writers append their numbers to three lists; all three have one order.
+pub(super) fn dirty_write(world: &World) -> Result<(), String> {
+    const WRITERS: u64 = 200;
+    let lists = [person(1), person(2), EDGE.to_owned()];
+    let [one, two, edge] = &lists;
+    world.start(&format!(
+        "INSERT DATA {{ {one} <urn:acid:knows> {two} ; {HISTORY} '0' . {two} {HISTORY} '0' .
+           {edge} <urn:acid:from> {one} ; <urn:acid:to> {two} ; {HISTORY} '0' }}"
+    ))?;
+    let clients: Vec<u64> = (1..=WRITERS).collect();
+    let committed = world.run(&clients, |client, number| {
+        client.write(|client, transaction| {
+            transaction.update(&format!(
+                "DELETE {{ ?x {HISTORY} ?old }} INSERT {{ ?x {HISTORY} ?new }}
+                 WHERE {{ VALUES ?x {{ {one} {two} {edge} }} ?x {HISTORY} ?old
+                   BIND(CONCAT(?old, ',{number}') AS ?new) }}"
+            ))?;
+            client.linger();
+            Ok(number)
+        })
+    })?;
+    let [first, others @ ..] = world.after(|transaction| {
+        Ok([
+            text(transaction, one, HISTORY)?,
+            text(transaction, two, HISTORY)?,
+            text(transaction, edge, HISTORY)?,
+        ])
+    })?;
+    if let Some(other) = others.iter().find(|other| **other != first) {
+        return Err(format!("the lists differ in order or content: {first} and {other}"));
+    }
+    // Nothing that was acknowledged is lost, nothing that aborted is there.
+    let mut expected: Vec<u64> = committed.into_iter().flatten().chain([0]).collect();
+    let mut listed = first.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>().unwrap_or_default();
+    expected.sort_unstable();
+    listed.sort_unstable();
+    if listed == expected {
+        return Ok(());
+    }
+    Err(format!("the list {first} is not that of the committed {expected:?}"))
+}
+
+/// `G1a`: nobody reads what is rolled back later.
+pub(super) fn aborted_read(world: &World) -> Result<(), String> {
+    const EACH: usize = 5;
+    let vertex = &person(1);
+    world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
+    let clients = world.writers_and_readers(5, EACH);
+    let seen = world.run(&clients, |client, who| {
+        let Who::Writer(_) = who else {
+            client.sleep();
+            return client.read(|_, transaction| integer(transaction, vertex, VERSION));
+        };
+        client.roll_back(|client, transaction| {
+            integer(transaction, vertex, VERSION)?;
+            client.sleep();
+            transaction.update(&set(vertex, VERSION, 2))?;
+            client.sleep();
+            Ok(())
+        })?;
+        Ok(None)
+    })?;
+    let rolled_back = world.tally().rolled_back;
+    match seen.into_iter().flatten().find(|version| *version != 1) {
+        Some(version) => Err(format!("a reader saw version {version}, which was never committed")),
+        None if rolled_back == EACH => Ok(()),
+        None => Err(format!("{rolled_back} transactions rolled back in place of {EACH}")),
+    }
+}
+
+/// `G1b`: nobody reads what its writer has written over before the commit.
+pub(super) fn intermediate_read(world: &World) -> Result<(), String> {
+    let vertex = &person(1);
+    world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 99 }}"))?;
+    let clients = world.writers_and_readers(10, 100);
+    let seen = world.run(&clients, |client, who| match who {
+        Who::Writer(number) => client.write(|client, transaction| {
+            transaction.update(&set(vertex, VERSION, 100 + 2 * number))?;
+            client.sleep();
+            transaction.update(&set(vertex, VERSION, 101 + 2 * number))?;
+            Ok(99)
+        }),
+        Who::Reader => {
+            client.sleep();
+            client.read(|_, transaction| integer(transaction, vertex, VERSION))
+        }
+    })?;
+    match seen.into_iter().flatten().find(|version| version % 2 == 0) {
+        Some(version) => Err(format!("a reader saw version {version}, which is between two steps")),
+        None => Ok(()),
+    }
+}
+
+/// `G1c`: of two transactions at most one reads what the other one wrote.
+pub(super) fn circular_information_flow(world: &World) -> Result<(), String> {
+    let pair = [person(1), person(2)];
+    world.start(&format!("INSERT DATA {{ {} {VERSION} 0 . {} {VERSION} 0 }}", pair[0], pair[1]))?;
+    let clients: Vec<i64> = (1..=100).collect();
+    let read = world.run(&clients, |client, number| {
+        client.write(|client, transaction| {
+            let (own, other) = if client.below(2) == 0 { (0, 1) } else { (1, 0) };
+            transaction.update(&set(&pair[own], VERSION, number))?;
+            client.linger();
+            Ok((number, integer(transaction, &pair[other], VERSION)?))
+        })
+    })?;
+    let read: BTreeMap<i64, i64> = read.into_iter().flatten().collect();
+    for (number, from) in read.iter().filter(|(_, from)| **from != 0) {
+        match read.get(from) {
+            None => return Err(format!("transaction {number} read from {from}, which aborted")),
+            Some(back) if back == number => {
+                return Err(format!("transactions {number} and {from} read from each other"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// `IMP`: what is read twice is the same.
+pub(super) fn item_many_preceders(world: &World) -> Result<(), String> {
+    let vertex = &person(1);
+    world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
+    let clients = world.writers_and_readers(10, 10);
+    let seen = world.run(&clients, |client, who| match who {
+        Who::Writer(_) => {
+            client.sleep();
+            client.write(|_, transaction| Ok(transaction.update(&count_up(vertex, VERSION)).map(|_| None)?))
+        }
+        Who::Reader => client.read(|client, transaction| {
+            let first = integer(transaction, vertex, VERSION)?;
+            client.sleep();
+            Ok(Some([first, integer(transaction, vertex, VERSION)?]))
+        }),
+    })?;
+    if let Some(seen) = seen.into_iter().flatten().flatten().find(|[first, second]| first != second) {
+        return Err(format!("one transaction read versions {seen:?}"));
+    }
+    let (last, commits) =
+        (world.after(|transaction| integer(transaction, vertex, VERSION))?, world.tally().writer_commits);
+    if usize::try_from(last - 1) == Ok(commits) {
+        return Ok(());
+    }
+    Err(format!("version {last} after {commits} commits"))
+}
+
+/// `PMP`: what is counted twice is the same: no phantoms.
+pub(super) fn predicate_many_preceders(world: &World) -> Result<(), String> {
+    const COUNT: &str =
+        "SELECT (COUNT(*) AS ?n) { ?p a <urn:acid:Person> ; <urn:acid:likes> <urn:acid:post:1> }";
+    const WRITERS: i64 = 10;
+    let persons: String = (0..=WRITERS.unsigned_abs())
+        .map(|number| format!("{} a <urn:acid:Person> . ", person(number)))
+        .collect();
+    world.start(&format!("INSERT DATA {{ {persons} <urn:acid:post:1> a <urn:acid:Post> }}"))?;
+    let clients = world.writers_and_readers(WRITERS, 10);
+    let seen = world.run(&clients, |client, who| match who {
+        Who::Writer(number) => {
+            client.sleep();
+            let person = person(number.unsigned_abs());
+            client.write(|_, transaction| {
+                transaction.update(&format!(
+                    "INSERT {{ {person} <urn:acid:likes> ?post }}
+                     WHERE {{ {person} a <urn:acid:Person> . ?post a <urn:acid:Post> }}"
+                ))?;
+                Ok(None)
+            })
+        }
+        Who::Reader => client.read(|client, transaction| {
+            let first = integers(transaction, COUNT, ["n"])?;
+            client.sleep();
+            Ok(Some([first, integers(transaction, COUNT, ["n"])?]))
+        }),
+    })?;
+    if let Some(seen) = seen.into_iter().flatten().flatten().find(|[first, second]| first != second) {
+        return Err(format!("one transaction counted {seen:?}"));
+    }
+    let [last] = world.after(|transaction| integers(transaction, COUNT, ["n"]))?;
+    let commits = world.tally().writer_commits;
+    if usize::try_from(last) == Ok(commits) {
+        Ok(())
+    } else {
+        Err(format!("{last} edges after {commits} commits"))
+    }
+}

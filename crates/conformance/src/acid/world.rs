@@ -1,0 +1,333 @@
+//! What a test runs in: a database, clients on threads, and the count of how transactions ended.
+
+use super::THREADS;
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use vervet::{
+    Database, DatabaseOptions, Durability, Error, ErrorKind, Isolation, Solutions, Transaction,
+    TransactionOptions,
+};
+use vervet_testkit::Random;
+
+/// Why a transaction did not commit.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It collided with another one, which is allowed.
+    Conflict,
+    /// Anything else fails the test.
+    Failed(String),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Conflict => Self::Conflict,
+            kind => Self::Failed(format!("{kind:?}: {error}")),
+        }
+    }
+}
+
+/// How the transactions of a test ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) writer_commits: usize,
+    pub(super) writer_aborts: usize,
+    pub(super) rolled_back: usize,
+    pub(super) reader_commits: usize,
+    pub(super) reader_aborts: usize,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { writer_commits, writer_aborts, rolled_back, reader_commits, reader_aborts } = self;
+        let tenths = writer_aborts * 1000 / (writer_commits + writer_aborts).max(1);
+        write!(
+            f,
+            "writers {writer_commits:>3} commits {writer_aborts:>3} aborts {:>2}.{} % {rolled_back} rolled back, \
+             readers {reader_commits:>3} commits {reader_aborts} aborts",
+            tenths / 10,
+            tenths % 10
+        )
+    }
+}
+
+/// See the header of this file.
+pub(super) struct World {
+    pub(super) isolation: Isolation,
+    pub(super) sleep: Duration,
+    database: Database,
+    seed: u64,
+    tally: Mutex<Tally>,
+    notes: Mutex<String>,
+}
+
+impl World {
+    /// An empty database, in `folder` or in memory.
+    pub(super) fn new(
+        isolation: Isolation,
+        sleep: Duration,
+        folder: Option<&Path>,
+        seed: u64,
+    ) -> Result<Self, String> {
+        let database = match folder {
+            Some(folder) => open(folder)?,
+            None => Database::in_memory(),
+        };
+        let (tally, notes) = Default::default();
+        Ok(Self { isolation, sleep, database, seed, tally, notes })
+    }
+
+    /// Commits the start graph: an update request.
+    pub(super) fn start(&self, request: &str) -> Result<(), String> {
+        self.database.update(request).map(drop).map_err(|error| format!("start graph: {error}"))
+    }
+
+    /// Runs `work` for each of `clients` once, at most [`THREADS`] at a time, begun in the order given; what they
+    /// gave back, in any order.
+    pub(super) fn run<C: Copy + Sync, T: Send>(
+        &self,
+        clients: &[C],
+        work: impl Fn(&mut Client<'_>, C) -> Result<T, String> + Sync,
+    ) -> Result<Vec<T>, String> {
+        let next = AtomicUsize::new(0);
+        let ends = Mutex::new(Vec::with_capacity(clients.len()));
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    // Relaxed: only the number counts; the scope's end orders the rest.
+                    while let Some((number, client)) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, *clients.get(n)?)))
+                    {
+                        let seed = self.seed.wrapping_add(number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                        let end = work(&mut Client { world: self, random: Random(seed | 1) }, client);
+                        lock(&ends).push(end);
+                    }
+                });
+            }
+        });
+        ends.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
+    }
+
+    /// The same clients in an order drawn by chance.
+    pub(super) fn shuffled<C>(&self, mut clients: Vec<C>) -> Vec<C> {
+        let mut random = Random(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        for end in (1..clients.len()).rev() {
+            let other = random.below(end as u64 + 1);
+            clients.swap(end, usize::try_from(other).unwrap_or(end));
+        }
+        clients
+    }
+
+    /// Reads when all clients are done.
+    pub(super) fn after<T>(
+        &self,
+        read: impl FnOnce(&mut Transaction) -> Result<T, Stop>,
+    ) -> Result<T, String> {
+        let read = self.begin().map_err(Stop::from).and_then(|mut transaction| read(&mut transaction));
+        read.map_err(|stop| match stop {
+            Stop::Conflict => "a read conflicts with nothing".to_owned(),
+            Stop::Failed(message) => message,
+        })
+    }
+
+    /// Two transactions for the same thread.
+    pub(super) fn begin(&self) -> vervet::Result<Transaction> {
+        self.database.begin_with(TransactionOptions { isolation: self.isolation })
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        *lock(&self.tally)
+    }
+
+    pub(super) fn notes(&self) -> String {
+        lock(&self.notes).clone()
+    }
+
+    /// Adds to the line of this test.
+    pub(super) fn note(&self, text: &str) {
+        *lock(&self.notes) += &format!("; {text}");
+    }
+
+    /// Closes the database in `folder`; opened again, it holds the same statements.
+    pub(super) fn reopened_is_the_same(self, folder: Option<&Path>) -> Result<(), String> {
+        let Some(folder) = folder else { return Ok(()) };
+        let before = statements(&self.database)?;
+        drop(self);
+        let after = statements(&open(folder)?)?;
+        if before == after {
+            return Ok(());
+        }
+        Err(format!("opened again, it is different: {before:?} has become {after:?}"))
+    }
+}
+
+fn open(folder: &Path) -> Result<Database, String> {
+    let options = DatabaseOptions { durability: Durability::None, ..DatabaseOptions::default() };
+    Database::open_or_create_with(folder, options).map_err(|error| error.to_string())
+}
+
+fn statements(database: &Database) -> Result<Vec<String>, String> {
+    let read = || {
+        let solutions = database.select("SELECT ?s ?p ?o { ?s ?p ?o }")?;
+        let line = |row: vervet::Row<'_>| {
+            Ok(format!("{:?} {:?} {:?}", row.text("s")?, row.text("p")?, row.get("o")?))
+        };
+        solutions.rows().map(line).collect::<vervet::Result<Vec<_>>>()
+    };
+    let mut lines = read().map_err(|error| error.to_string())?;
+    lines.sort_unstable();
+    Ok(lines)
+}
+
+/// What the mutexes guard is whole after each change.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Somebody who runs transactions, one at a time.
+pub(super) struct Client<'a> {
+    world: &'a World,
+    random: Random,
+}
+
+impl Client<'_> {
+    /// A transaction that writes; `None`: it aborted.
+    pub(super) fn write<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
+    ) -> Result<Option<T>, String> {
+        let end = self.transaction(work)?;
+        let mut tally = lock(&self.world.tally);
+        *(if end.is_some() { &mut tally.writer_commits } else { &mut tally.writer_aborts }) += 1;
+        Ok(end)
+    }
+
+    /// A transaction that only reads; `None`: it aborted.
+    pub(super) fn read<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
+    ) -> Result<Option<T>, String> {
+        let end = self.transaction(work)?;
+        let mut tally = lock(&self.world.tally);
+        *(if end.is_some() { &mut tally.reader_commits } else { &mut tally.reader_aborts }) += 1;
+        Ok(end)
+    }
+
+    /// A transaction that changes its mind.
+    pub(super) fn roll_back(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<(), Stop>,
+    ) -> Result<(), String> {
+        let mut transaction = self.world.begin().map_err(|error| error.to_string())?;
+        match work(self, &mut transaction) {
+            Ok(()) => {}
+            Err(Stop::Conflict) => return Err("a conflict before the commit".to_owned()),
+            Err(Stop::Failed(message)) => return Err(message),
+        }
+        transaction.roll_back();
+        lock(&self.world.tally).rolled_back += 1;
+        Ok(())
+    }
+
+    fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
+    ) -> Result<Option<T>, String> {
+        let run = || {
+            let mut transaction = self.world.begin()?;
+            let value = work(self, &mut transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        match run() {
+            Ok(value) => Ok(Some(value)),
+            Err(Stop::Conflict) => Ok(None),
+            Err(Stop::Failed(message)) => Err(message),
+        }
+    }
+
+    /// Sleeps for between a half and one and a half of the usual time.
+    pub(super) fn sleep(&mut self) {
+        self.sleep_for(self.world.sleep);
+    }
+
+    /// Lets others come between, every second time: where the description has one statement and no sleep, few
+    /// transactions would overlap on a machine with few cores.
+    pub(super) fn linger(&mut self) {
+        if self.random.one_in(2) {
+            self.sleep_for(Duration::from_millis(1));
+        }
+    }
+
+    /// Sleeps for about this long.
+    pub(super) fn sleep_for(&mut self, time: Duration) {
+        let percent = u32::try_from(50 + self.random.below(101)).unwrap_or(100);
+        std::thread::sleep(time * percent / 100);
+    }
+
+    /// A number below `limit`.
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.random.below(limit)
+    }
+}
+
+/// A person by number.
+pub(super) fn person(number: u64) -> String {
+    format!("<urn:acid:person:{number}>")
+}
+
+/// A request that replaces the value of a property.
+pub(super) fn set(vertex: &str, property: &str, value: i64) -> String {
+    format!(
+        "DELETE {{ {vertex} {property} ?old }} INSERT {{ {vertex} {property} {value} }} \
+         WHERE {{ {vertex} {property} ?old }}"
+    )
+}
+
+/// A request that counts up a property.
+pub(super) fn count_up(vertex: &str, property: &str) -> String {
+    format!(
+        "DELETE {{ {vertex} {property} ?old }} INSERT {{ {vertex} {property} ?new }} \
+         WHERE {{ {vertex} {property} ?old BIND(?old + 1 AS ?new) }}"
+    )
+}
+
+/// The integers of the only solution of a query, column after column.
+pub(super) fn integers<const N: usize>(
+    transaction: &Transaction,
+    query: &str,
+    columns: [&str; N],
+) -> Result<[i64; N], Stop> {
+    let solutions = transaction.select(query)?;
+    let row = only(&solutions, query)?;
+    let mut values = [0; N];
+    for (value, column) in values.iter_mut().zip(columns) {
+        let read = row.integer(column)?;
+        *value = read.ok_or_else(|| Stop::Failed(format!("?{column} is no integer in {query}")))?;
+    }
+    Ok(values)
+}
+
+/// The only value of a property, an integer.
+pub(super) fn integer(transaction: &Transaction, vertex: &str, property: &str) -> Result<i64, Stop> {
+    let query = format!("SELECT ?value {{ {vertex} {property} ?value }}");
+    Ok(integers(transaction, &query, ["value"])?[0])
+}
+
+/// The only value of a property, a text.
+pub(super) fn text(transaction: &Transaction, vertex: &str, property: &str) -> Result<String, Stop> {
+    let query = format!("SELECT ?value {{ {vertex} {property} ?value }}");
+    let solutions = transaction.select(&query)?;
+    Ok(only(&solutions, &query)?.text("value")?.unwrap_or_default())
+}
+
+fn only<'a>(solutions: &'a Solutions, query: &str) -> Result<vervet::Row<'a>, Stop> {
+    let mut rows = solutions.rows();
+    match (rows.next(), rows.len()) {
+        (Some(row), 0) => Ok(row),
+        _ => Err(Stop::Failed(format!("{} solutions in place of one: {query}", solutions.len()))),
+    }
+}

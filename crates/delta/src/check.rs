@@ -1,0 +1,106 @@
+//! Membership through an overlay: the answer of the lower segment, corrected where cells speak of the pair.
+//!
+//! # Cost
+//! Beside the lower segment: one test in the filter for each row; for a touched key a path through the
+//! tree; only where an entry with that neighbour is gone, the entries with it are merged.
+
+use crate::Overlay;
+use crate::cell::CellKey;
+use crate::merged::Merged;
+use vervet_model::{Id, Result};
+use vervet_snapshot::EntryFilter;
+
+/// See [`vervet_snapshot::Segment::check`].
+pub(crate) fn pairs(
+    overlay: &Overlay,
+    keys: &[Id],
+    neighbours: &[Id],
+    filter: EntryFilter,
+    out: &mut Vec<u32>,
+) -> Result<()> {
+    let start = out.len();
+    if let Some(lower) = &overlay.lower {
+        lower.check(keys, neighbours, filter, out)?;
+    }
+    correct(overlay, keys.iter().copied().zip(neighbours.iter().copied()), filter, start, out)
+}
+
+/// See [`vervet_snapshot::Segment::check_constant`].
+pub(crate) fn constant(
+    overlay: &Overlay,
+    keys: &[Id],
+    neighbour: Id,
+    filter: EntryFilter,
+    out: &mut Vec<u32>,
+) -> Result<()> {
+    let start = out.len();
+    if let Some(lower) = &overlay.lower {
+        lower.check_constant(keys, neighbour, filter, out)?;
+    }
+    correct(overlay, keys.iter().map(|key| (*key, neighbour)), filter, start, out)
+}
+
+/// Puts right what is in `out` from `start` on.
+fn correct(
+    overlay: &Overlay,
+    pairs: impl Iterator<Item = (Id, Id)>,
+    filter: EntryFilter,
+    start: usize,
+    out: &mut Vec<u32>,
+) -> Result<()> {
+    let mut answers: Vec<(u32, bool)> = Vec::new();
+    let mut last = None;
+    for (row, pair) in (0_u32..).zip(pairs) {
+        if overlay.touched.may_contain(pair.0) {
+            let answer = match last {
+                Some((of, answer)) if of == pair => answer,
+                _ => answer_of(overlay, pair, filter)?,
+            };
+            last = Some((pair, answer));
+            answers.extend(answer.map(|answer| (row, answer)));
+        }
+    }
+    if answers.is_empty() {
+        return Ok(());
+    }
+    let below: Vec<u32> = out.drain(start..).collect();
+    let mut below = below.into_iter().peekable();
+    for (row, answer) in answers {
+        while let Some(other) = below.next_if(|other| *other < row) {
+            out.push(other);
+        }
+        below.next_if_eq(&row);
+        if answer {
+            out.push(row);
+        }
+    }
+    out.extend(below);
+    Ok(())
+}
+
+/// Whether the entry is there, if there are cells that decide it.
+fn answer_of(overlay: &Overlay, (key, neighbour): (Id, Id), filter: EntryFilter) -> Result<Option<bool>> {
+    let start = [neighbour, Id::UNBOUND, Id::UNBOUND];
+    let cells = overlay.cells.iter_from(CellKey::new(key, start));
+    let mut is_any_gone = false;
+    for cell in cells.take_while(|cell| cell.key == key && cell.neighbour == neighbour) {
+        if !cell.is_present() {
+            is_any_gone = true;
+        } else if filter.graph.passes(cell.graph) {
+            return Ok(Some(true));
+        }
+    }
+    if !is_any_gone {
+        return Ok(None);
+    }
+    let mut entries = Merged::new(overlay, key, start);
+    while let Some([other, graph, _]) = entries.next()? {
+        if other != neighbour {
+            break;
+        }
+        if filter.graph.passes(graph) {
+            return Ok(Some(true));
+        }
+    }
+    Ok(Some(false))
+}

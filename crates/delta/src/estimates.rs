@@ -1,0 +1,143 @@
+//! Statistics of an overlay: flags that stay certain, and counts that are estimates.
+//!
+//! # Shape
+//! Flags are widened by every entry that comes, and never narrowed. Counts are made anew whenever the cells
+//! of a predicate have doubled: entries are exact then; keys that the lower segment does not have are
+//! estimated from up to [`SAMPLES`] cells spread evenly over the tree, each counting as one divided by the cells
+//! of its key. Flows are those of the lower segment, scaled. A predicate that the store does not know is
+//! taken to lead from and to the largest classes of the store, in proportion to their sizes: nothing better
+//! is known, and to assume nothing would make the planner believe that there is nothing.
+//! # Why nothing wrong is proved
+//! Classes belong to vertices as they were when the store was built; no vertex has changed class since, since
+//! nobody gives a class to anything but a builder. What can have changed is (a) the entries of a
+//! segment: then it has an overlay, whose statistics say that they are not exact, and nobody concludes from
+//! its flows; (b) the types of a vertex: then the type segments have overlays, so no type is implied, nor
+//! are classes taken for types. Flows of segments without overlay are still all of their entries, between
+//! the classes of that time. A vertex that came later has no entry in any of those, and where it has one
+//! there is an overlay; so a proof that rests on exact flows holds for it, too: as a subject or object of
+//! a pattern over an exact segment it does not occur.
+
+use crate::Overlay;
+use crate::cell::CellKey;
+use crate::merged::EVERY;
+use std::sync::Arc;
+use vervet_model::Id;
+use vervet_snapshot::{ClassId, Flow, SegmentStatistics};
+
+/// Cells that are looked at for an estimate.
+const SAMPLES: u64 = 256;
+/// Classes that entries of unknown classes are spread over.
+pub(crate) const SPREAD_CLASSES: usize = 16;
+
+impl Overlay {
+    /// Makes the flags true of an entry that comes.
+    pub(crate) fn widen(&mut self, [neighbour, graph, edge]: [Id; 3]) {
+        let known = &self.statistics;
+        let (named, edged) = (graph.is_bound(), edge.is_bound());
+        let (literal, vertex) = (neighbour.is_stored_literal(), neighbour.is_vertex());
+        let fits = (known.has_named_graphs || !named)
+            && (known.has_edges || !edged)
+            && (!known.literals_only || literal)
+            && (!known.vertices_only || vertex);
+        if !fits {
+            let statistics = Arc::make_mut(&mut self.statistics);
+            statistics.has_named_graphs |= named;
+            statistics.has_edges |= edged;
+            statistics.literals_only &= literal;
+            statistics.vertices_only &= vertex;
+        }
+    }
+
+    /// The number of distinct keys, roughly.
+    fn keys_estimated(&self) -> u64 {
+        let known = self.lower.as_ref().map_or(0, |lower| lower.statistics().keys);
+        let cells = self.cells.len();
+        let samples = cells.min(SAMPLES);
+        if samples == 0 {
+            return known;
+        }
+        let sampled = (0..samples).filter_map(|number| self.cells.nth(number * cells / samples));
+        let keys: Vec<Id> = sampled.filter(|cell| cell.is_present()).map(|cell| cell.key).collect();
+        let mut degrees = vec![0; keys.len()];
+        if let Some(lower) = &self.lower {
+            // If this fails, so will the query that could have used a better estimate.
+            let _ = lower.degrees(&keys, EVERY, &mut degrees);
+        }
+        let new = keys.iter().zip(degrees).filter(|(_, degree)| *degree == 0).map(|(key, _)| {
+            let below = |key| self.cells.sum_below(key).items;
+            1.0 / (below(CellKey::end(*key)) - below(CellKey::start(*key))).max(1) as f64
+        });
+        let new = new.sum::<f64>() * cells as f64 / samples as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "below the number of cells"
+        )]
+        let new = new.round() as u64;
+        known + new
+    }
+}
+
+/// Makes the counts of both directions anew. `classes`: the largest classes of the store and their sizes.
+pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)]) {
+    let keys = [sides[0].keys_estimated(), sides[1].keys_estimated()];
+    for (at, side) in sides.iter_mut().enumerate() {
+        let side = Arc::make_mut(side);
+        let entries = side.len();
+        let before = match &side.lower {
+            Some(lower) => lower.statistics().clone(),
+            None => spread(&side.statistics, classes),
+        };
+        let statistics = Arc::make_mut(&mut side.statistics);
+        let own = keys[at].clamp(entries.min(1), entries.max(1));
+        *statistics = SegmentStatistics {
+            exact: false,
+            keys: own,
+            entries,
+            neighbours: keys[1 - at].clamp(entries.min(1), entries.max(1)),
+            degree_max: before.degree_max.max(entries.div_ceil(own.max(1))),
+            flows: scaled_flows(&before.flows, entries),
+            keys_of_class: scaled(&before.keys_of_class, own),
+            ..*statistics
+        };
+    }
+}
+
+/// What a segment may look like of which only the flags are known.
+fn spread(statistics: &SegmentStatistics, classes: &[(ClassId, u64)]) -> SegmentStatistics {
+    let sources: Vec<(ClassId, u64)> = classes.to_vec();
+    let targets = classes.iter().copied().filter(|(class, _)| match *class {
+        ClassId::LITERAL => !statistics.vertices_only,
+        _ => !statistics.literals_only,
+    });
+    let mut targets: Vec<(ClassId, u64)> = targets.collect();
+    if targets.is_empty() {
+        targets.push((if statistics.literals_only { ClassId::LITERAL } else { ClassId::UNTYPED }, 1));
+    }
+    let flows = sources.iter().flat_map(|(source, weight)| {
+        let of = |(target, other): &(ClassId, u64)| Flow {
+            source: *source,
+            target: *target,
+            // Sizes are below 2^60; only proportions matter.
+            entries: (weight >> 20).max(1).saturating_mul((other >> 20).max(1)),
+        };
+        targets.iter().map(of).collect::<Vec<_>>()
+    });
+    SegmentStatistics { flows: flows.collect(), keys_of_class: sources.clone(), ..Default::default() }
+}
+
+/// The flows with `total` entries in the same proportions.
+fn scaled_flows(flows: &[Flow], total: u64) -> Vec<Flow> {
+    let weights: Vec<((ClassId, ClassId), u64)> =
+        flows.iter().map(|flow| ((flow.source, flow.target), flow.entries)).collect();
+    let scaled = scaled(&weights, total).into_iter();
+    scaled.map(|((source, target), entries)| Flow { source, target, entries }).collect()
+}
+
+/// The weights with this total in the same proportions, none of them 0.
+fn scaled<T: Copy>(weights: &[(T, u64)], total: u64) -> Vec<(T, u64)> {
+    let sum: u128 = weights.iter().map(|(_, weight)| u128::from(*weight)).sum();
+    let scale = |weight: u64| u128::from(weight) * u128::from(total) / sum.max(1);
+    let scale = |weight: u64| u64::try_from(scale(weight)).unwrap_or(u64::MAX).max(1);
+    weights.iter().map(|(of, weight)| (*of, scale(*weight))).collect()
+}

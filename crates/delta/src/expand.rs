@@ -1,0 +1,91 @@
+//! Expansion through an overlay: stretches of untouched keys go down whole, the others are merged.
+//!
+//! # Cost
+//! Each key is tested once in the filter, up to [`STRETCH`] keys ahead of the output, so a batch that fills
+//! the output many times is not tested whole each time. A touched key whose entries do not fit goes on from
+//! the entry that the cursor names: a search, however many came before.
+
+use crate::Overlay;
+use crate::merged::{Cells, Merged};
+use vervet_model::{Id, Result};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion};
+
+/// Keys that are tested before the untouched ones among them go down.
+const STRETCH: usize = 256;
+
+/// See [`vervet_snapshot::Segment::expand`].
+pub(crate) fn expand(
+    overlay: &Overlay,
+    keys: &[Id],
+    filter: EntryFilter,
+    cursor: &mut Cursor,
+    out: &mut Expansion,
+) -> Result<()> {
+    while cursor.row < keys.len() && out.room() > 0 {
+        let ahead = keys.len().min(cursor.row + STRETCH);
+        let rest = &keys[cursor.row..ahead];
+        let mut found = None;
+        let untouched = rest.iter().position(|key| {
+            found = overlay.cells_of(*key);
+            found.is_some()
+        });
+        let untouched = untouched.unwrap_or(rest.len());
+        if untouched > 0 {
+            let end = cursor.row + untouched;
+            match &overlay.lower {
+                // Rows count from the first key, so what goes down begins there, too.
+                Some(lower) => lower.expand(&keys[..end], filter, cursor, out)?,
+                None => *cursor = Cursor::at(end),
+            }
+            if cursor.row < end {
+                return Ok(());
+            }
+        }
+        if let Some(cells) = found {
+            one(overlay, keys[cursor.row], cells, filter, cursor, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends what fits of one touched key, that of `cursor.row`.
+fn one(
+    overlay: &Overlay,
+    key: Id,
+    cells: Cells<'_>,
+    filter: EntryFilter,
+    cursor: &mut Cursor,
+    out: &mut Expansion,
+) -> Result<()> {
+    let row = u32::try_from(cursor.row).unwrap_or(u32::MAX);
+    let once = !out.want_edges && !filter.parallel;
+    let mut entries = match cursor.resume {
+        from if from == Cursor::default().resume => Merged::all(overlay, key, cells),
+        from => Merged::new(overlay, key, from),
+    };
+    // An entry to resume with is never a repeated one, so nothing before it matters.
+    let mut last = None;
+    while let Some(entry) = entries.next()? {
+        let [neighbour, graph, edge] = entry;
+        if !filter.graph.passes(graph) || out.want_edges && !edge.is_bound() {
+            continue;
+        }
+        if once && last.replace((neighbour, graph)) == Some((neighbour, graph)) {
+            continue;
+        }
+        if out.room() == 0 {
+            cursor.resume = entry;
+            return Ok(());
+        }
+        out.rows.push(row);
+        out.neighbours.push(neighbour);
+        if out.want_edges {
+            out.edges.push(edge);
+        }
+        if out.want_graphs {
+            out.graphs.push(graph);
+        }
+    }
+    *cursor = Cursor::at(cursor.row + 1);
+    Ok(())
+}

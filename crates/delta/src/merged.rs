@@ -1,0 +1,105 @@
+//! The entries of one key as they are now: those of the lower segment with the cells laid over them.
+//!
+//! # Cost
+//! Lower entries come in chunks that grow fourfold, each found by a search from where the last one ended.
+
+use crate::Overlay;
+use crate::cell::{Cell, CellKey};
+use crate::tree::Iter;
+use vervet_model::{Id, Result};
+use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
+
+/// Entries of the first chunk, and of the largest.
+const CHUNK_FIRST: usize = 16;
+const CHUNK_MAX: usize = 1024;
+
+/// The cells of a key from the second on, and the first.
+pub(crate) type Cells<'a> = (Iter<'a, Cell>, &'a Cell);
+
+/// Entries (neighbour, graph, edge) in ascending order.
+pub(crate) struct Merged<'a> {
+    lower: Option<&'a dyn Segment>,
+    key: Id,
+    chunk: Vec<[Id; 3]>,
+    /// The next one of the chunk.
+    at: usize,
+    /// How many to ask for next; 0: there are no more.
+    ask: usize,
+    /// Where the chunk after this one begins.
+    from: [Id; 3],
+    cells: Iter<'a, Cell>,
+    /// The next cell of the key.
+    cell: Option<&'a Cell>,
+}
+
+impl<'a> Merged<'a> {
+    /// Those of `key` that are not below `from`.
+    pub(crate) fn new(overlay: &'a Overlay, key: Id, from: [Id; 3]) -> Self {
+        let mut cells = overlay.cells.iter_from(CellKey::new(key, from));
+        let cell = cells.next().filter(|cell| cell.key == key);
+        Self::with(overlay, key, from, (cells, cell))
+    }
+
+    /// All of a touched key.
+    pub(crate) fn all(overlay: &'a Overlay, key: Id, (cells, cell): Cells<'a>) -> Self {
+        Self::with(overlay, key, [Id::UNBOUND; 3], (cells, Some(cell)))
+    }
+
+    fn with(
+        overlay: &'a Overlay,
+        key: Id,
+        from: [Id; 3],
+        (cells, cell): (Iter<'a, Cell>, Option<&'a Cell>),
+    ) -> Self {
+        let lower = overlay.lower.as_deref();
+        let ask = if lower.is_some() { CHUNK_FIRST } else { 0 };
+        Self { lower, key, chunk: Vec::new(), at: 0, ask, from, cells, cell }
+    }
+
+    /// The next entry.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<[Id; 3]>> {
+        loop {
+            if self.at == self.chunk.len() && self.ask > 0 {
+                self.refill()?;
+            }
+            let lower = self.chunk.get(self.at).copied();
+            let Some(cell) = self.cell else {
+                self.at += usize::from(lower.is_some());
+                return Ok(lower);
+            };
+            let own = cell.entry();
+            if lower.is_some_and(|lower| lower < own) {
+                self.at += 1;
+                return Ok(lower);
+            }
+            // A cell for an entry of the lower segment says that it is gone.
+            self.at += usize::from(lower == Some(own));
+            self.cell = self.cells.next().filter(|cell| cell.key == self.key);
+            if cell.is_present() {
+                return Ok(Some(own));
+            }
+        }
+    }
+
+    fn refill(&mut self) -> Result<()> {
+        self.chunk.clear();
+        self.at = 0;
+        if let Some(lower) = self.lower {
+            lower.entries(self.key, self.from, self.ask, &mut self.chunk)?;
+        }
+        self.ask = if self.chunk.len() < self.ask { 0 } else { (self.ask * 4).min(CHUNK_MAX) };
+        if let Some(last) = self.chunk.last() {
+            self.from = after(*last);
+        }
+        Ok(())
+    }
+}
+
+/// What no entry behind this one is below.
+pub(crate) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
+    [neighbour, graph, Id::from_bits(edge.bits().saturating_add(1))]
+}
+
+/// Every entry counts.
+pub(crate) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };

@@ -1,0 +1,295 @@
+//! An overlay: a segment with changes laid over it.
+//!
+//! # Shape
+//! A lower segment (of a store, another overlay, or none), a persistent tree of cells (see `cell`), the filter of
+//! touched keys, and statistics. A clone shares all of them and costs four atomic increments.
+//! # Invariants
+//! 1. Cells are never redundant: an entry has a cell that says "there" only if the lower segment does not
+//!    have it, one that says "gone" only if it does. So a degree is the lower one plus a sum of 1 and -1, and
+//!    an entry that comes back takes its cell away.
+//! 2. A key with cells is in the filter.
+//! 3. The flags of the statistics exclude only what no entry has ever had, here or below; the rest of the
+//!    statistics is an estimate (see `estimates`).
+//! # Cost
+//! A batch of keys without cells: one test in the filter for each, then the lower segment does what it does.
+//! A key with cells: merging (see `merged`); its degree: two paths through the tree.
+//! # Source
+//! DESIGN §3. Different: no stamps and no visibility. A version is a value; what a reader cannot see is not
+//! in its tree.
+//! # Not here
+//! How a statement becomes two entries, and what else it changes (see `version`).
+
+use crate::cell::{Cell, CellKey};
+use crate::merged::{Cells, Merged};
+use crate::touched::Touched;
+use crate::tree::Tree;
+use std::fmt;
+use std::sync::Arc;
+use vervet_model::{Id, Result};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, SegmentStatistics};
+
+/// A segment with changes laid over it. See the header of this file.
+#[derive(Clone)]
+pub struct Overlay {
+    pub(crate) lower: Option<Arc<dyn Segment>>,
+    pub(crate) cells: Tree<Cell>,
+    pub(crate) touched: Arc<Touched>,
+    pub(crate) statistics: Arc<SegmentStatistics>,
+    /// Entries of the lower segment.
+    pub(crate) lower_entries: u64,
+}
+
+/// What an entry was, before it became what it was to become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Change {
+    /// It was in neither: now it has a cell.
+    Add,
+    /// It had a cell that said "gone": now it has none.
+    Restore,
+    /// The lower segment has it: now it has a cell that says "gone".
+    Hide,
+    /// It had a cell that said "there": now it has none.
+    Drop,
+}
+
+impl fmt::Debug for Overlay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let below = self.lower_entries;
+        f.debug_struct("Overlay").field("cells", &self.cells.len()).field("lower", &below).finish()
+    }
+}
+
+impl Overlay {
+    /// No changes yet over `lower`, which has `entries` entries.
+    #[must_use]
+    pub fn new(lower: Option<Arc<dyn Segment>>, entries: u64) -> Self {
+        let statistics = match &lower {
+            Some(lower) => SegmentStatistics { exact: false, ..lower.statistics().clone() },
+            // Nothing has a neighbour that is no literal, or none that is a vertex, before there is one.
+            None => SegmentStatistics { literals_only: true, vertices_only: true, ..Default::default() },
+        };
+        Self {
+            lower_entries: if lower.is_some() { entries } else { 0 },
+            lower,
+            cells: Tree::default(),
+            touched: Arc::new(Touched::for_keys(0)),
+            statistics: Arc::new(statistics),
+        }
+    }
+
+    /// Number of entries, exactly.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.lower_entries.saturating_add_signed(self.cells.sum().weight)
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of cells: entries that are not as they are in the lower segment.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        self.cells.len()
+    }
+
+    /// Adds an entry (neighbour, graph, edge) of `key`; `false`: it was there.
+    ///
+    /// # Errors
+    /// Damaged lower segment.
+    pub fn insert(&mut self, key: Id, entry: [Id; 3]) -> Result<bool> {
+        let change = self.change(key, entry, true)?;
+        Ok(change.inspect(|change| self.apply(key, entry, *change)).is_some())
+    }
+
+    /// Takes an entry of `key` out; `false`: it was not there.
+    ///
+    /// # Errors
+    /// Damaged lower segment.
+    pub fn remove(&mut self, key: Id, entry: [Id; 3]) -> Result<bool> {
+        let change = self.change(key, entry, false)?;
+        Ok(change.inspect(|change| self.apply(key, entry, *change)).is_some())
+    }
+
+    /// Whether there is this entry.
+    ///
+    /// # Errors
+    /// Damaged lower segment.
+    pub fn contains(&self, key: Id, entry: [Id; 3]) -> Result<bool> {
+        // An entry that is there cannot be added.
+        Ok(self.change(key, entry, true)?.is_none())
+    }
+
+    /// What has to be done so that the entry is there, or is not; `None`: it is so.
+    pub(crate) fn change(&self, key: Id, entry: [Id; 3], to_present: bool) -> Result<Option<Change>> {
+        if self.touched.may_contain(key)
+            && let Some(cell) = self.cells.get(CellKey::new(key, entry))
+        {
+            return Ok(match (cell.is_present(), to_present) {
+                (true, false) => Some(Change::Drop),
+                (false, true) => Some(Change::Restore),
+                _ => None,
+            });
+        }
+        change_over(self.lower.as_deref(), key, entry, to_present)
+    }
+
+    /// Does what [`Overlay::change`] has found to be done.
+    pub(crate) fn apply(&mut self, key: Id, entry: [Id; 3], change: Change) {
+        match change {
+            Change::Add | Change::Hide => {
+                let is_present = change == Change::Add;
+                self.touch([key].into_iter());
+                if is_present {
+                    self.widen(entry);
+                }
+                self.cells.insert(Cell::new(key, entry, is_present));
+            }
+            Change::Drop | Change::Restore => {
+                self.cells.remove(CellKey::new(key, entry));
+            }
+        }
+    }
+
+    /// Adds many entries, of which neither this nor the lower segment knows anything: cells that say
+    /// "there", sorted.
+    pub(crate) fn add_all(&mut self, cells: &[Cell]) {
+        let keys = || cells.chunk_by(|a, b| a.key == b.key).filter_map(|run| run.first());
+        let touched = self.touched.keys() + keys().count() as u64;
+        if touched > self.touched.capacity() {
+            self.renew_filter(touched + touched / 2);
+        }
+        self.touch(keys().map(|cell| cell.key));
+        let mut last = None;
+        for cell in cells {
+            let [neighbour, graph, edge] = cell.entry();
+            let kinds = (neighbour.tag(), graph.is_bound(), edge.is_bound());
+            if last != Some(kinds) {
+                self.widen(cell.entry());
+                last = Some(kinds);
+            }
+        }
+        self.cells.merge_sorted(cells);
+    }
+
+    /// The first entry of `key` that is not below `from`.
+    pub(crate) fn first_entry(&self, key: Id, from: [Id; 3]) -> Result<Option<[Id; 3]>> {
+        if self.touches(key) {
+            return Merged::new(self, key, from).next();
+        }
+        first_of(self.lower.as_deref(), key, from)
+    }
+
+    /// Whether the key has a cell.
+    #[inline]
+    pub(crate) fn touches(&self, key: Id) -> bool {
+        self.cells_of(key).is_some()
+    }
+
+    /// The cells of a key, if it has any.
+    #[inline]
+    pub(crate) fn cells_of(&self, key: Id) -> Option<Cells<'_>> {
+        if self.touched.may_contain(key) { self.find_cells(key) } else { None }
+    }
+
+    fn find_cells(&self, key: Id) -> Option<Cells<'_>> {
+        let mut cells = self.cells.iter_from(CellKey::start(key));
+        let first = cells.next().filter(|cell| cell.key == key)?;
+        Some((cells, first))
+    }
+
+    fn touch(&mut self, keys: impl Iterator<Item = Id>) {
+        if self.touched.keys() >= self.touched.capacity() {
+            // What other versions have added counts only once: each has a cell at least.
+            self.renew_filter(2 * self.touched.keys().min(self.cells.len()));
+        }
+        keys.for_each(|key| self.touched.add(key));
+    }
+
+    /// A filter for so many keys, with those that have cells.
+    fn renew_filter(&mut self, keys: u64) {
+        let filter = Touched::for_keys(keys);
+        let mut last = None;
+        for cell in self.cells.iter_from(CellKey::start(Id::UNBOUND)) {
+            if last != Some(cell.key) {
+                filter.add(cell.key);
+                last = Some(cell.key);
+            }
+        }
+        self.touched = Arc::new(filter);
+    }
+}
+
+/// The first entry of `key` in a segment that is not below `from`.
+pub(crate) fn first_of(segment: Option<&dyn Segment>, key: Id, from: [Id; 3]) -> Result<Option<[Id; 3]>> {
+    let Some(segment) = segment else { return Ok(None) };
+    let mut found = Vec::new();
+    segment.entries(key, from, 1, &mut found)?;
+    Ok(found.pop())
+}
+
+/// [`Overlay::change`] where there is no cell of the entry.
+pub(crate) fn change_over(
+    lower: Option<&dyn Segment>,
+    key: Id,
+    entry: [Id; 3],
+    to_present: bool,
+) -> Result<Option<Change>> {
+    Ok(match (first_of(lower, key, entry)? == Some(entry), to_present) {
+        (false, true) => Some(Change::Add),
+        (true, false) => Some(Change::Hide),
+        _ => None,
+    })
+}
+
+impl Segment for Overlay {
+    fn statistics(&self) -> &SegmentStatistics {
+        &self.statistics
+    }
+
+    fn expand(
+        &self,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()> {
+        crate::expand::expand(self, keys, filter, cursor, out)
+    }
+
+    fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
+        crate::degrees::degrees(self, keys, filter, out)
+    }
+
+    fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
+        crate::check::pairs(self, keys, neighbours, filter, out)
+    }
+
+    fn check_constant(
+        &self,
+        keys: &[Id],
+        neighbour: Id,
+        filter: EntryFilter,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        crate::check::constant(self, keys, neighbour, filter, out)
+    }
+
+    fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
+        crate::neighbours::neighbours(self, key, filter, out)
+    }
+
+    fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        crate::keys::keys(self, from, limit, out)
+    }
+
+    fn keys_below(&self, key: Id) -> Result<u64> {
+        crate::keys::keys_below(self, key)
+    }
+
+    fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
+        crate::neighbours::entries(self, key, from, limit, out)
+    }
+}

@@ -1,0 +1,106 @@
+//! The two overlays of one predicate, one for each direction.
+
+use crate::estimates;
+use crate::overlay::{Change, Overlay};
+use crate::tree::Item;
+use std::sync::Arc;
+use vervet_model::{Direction, Id, Result, Statement};
+use vervet_snapshot::{ClassId, Segment, Snapshot};
+use vervet_store::Store;
+
+/// A predicate with changes. A clone costs two atomic increments.
+#[derive(Clone, Debug)]
+pub(crate) struct Predicate {
+    pub(crate) id: Id,
+    sides: [Arc<Overlay>; 2],
+    /// The number of cells at which the statistics are made anew.
+    refresh_at: u64,
+}
+
+impl Item for Predicate {
+    type Key = Id;
+
+    /// Copying one costs two atomic increments.
+    const LEAF_MAX: usize = 4;
+
+    fn key(&self) -> Id {
+        self.id
+    }
+}
+
+impl Predicate {
+    /// Nothing changed yet.
+    pub(crate) fn new(id: Id, base: &Store) -> Result<Self> {
+        let entries = entries_of(base, id);
+        let side = |direction| -> Result<Arc<Overlay>> {
+            Ok(Arc::new(Overlay::new(base.segment_arc(id, direction)?, entries)))
+        };
+        Ok(Self { id, sides: [side(Direction::Out)?, side(Direction::In)?], refresh_at: 1 })
+    }
+
+    pub(crate) fn side(&self, direction: Direction) -> &Arc<Overlay> {
+        &self.sides[direction as usize]
+    }
+
+    /// Number of statements.
+    pub(crate) fn entries(&self) -> u64 {
+        self.sides[0].len()
+    }
+
+    /// Number of statements that are not as they are in the store.
+    pub(crate) fn cells(&self) -> u64 {
+        self.sides[0].cells()
+    }
+
+    /// Does to both directions what has been found to be done.
+    pub(crate) fn apply(&mut self, statement: &Statement, change: Change) {
+        for (side, direction) in self.sides.iter_mut().zip(Direction::BOTH) {
+            let (key, entry) = entry_of(statement, direction);
+            Arc::make_mut(side).apply(key, entry, change);
+        }
+    }
+
+    /// Both overlays, to be changed alike.
+    pub(crate) fn sides_mut(&mut self) -> [&mut Overlay; 2] {
+        self.sides.each_mut().map(Arc::make_mut)
+    }
+
+    /// Makes the statistics anew if there is twice as much as when they were made last.
+    pub(crate) fn refresh(&mut self, classes: impl FnOnce() -> Vec<(ClassId, u64)>) {
+        if self.cells() < self.refresh_at {
+            return;
+        }
+        self.refresh_at = 2 * self.cells();
+        let is_new = self.sides.iter().all(|side| side.lower.is_none());
+        let classes = if is_new { classes() } else { Vec::new() };
+        estimates::refresh(&mut self.sides, &classes);
+    }
+}
+
+/// Key and entry of a statement in a direction.
+pub(crate) fn entry_of(statement: &Statement, direction: Direction) -> (Id, [Id; 3]) {
+    let Statement { subject, object, graph, edge, .. } = *statement;
+    match direction {
+        Direction::Out => (subject, [object, graph, edge]),
+        Direction::In => (object, [subject, graph, edge]),
+    }
+}
+
+/// Number of statements that a store has of a predicate.
+fn entries_of(base: &Store, predicate: Id) -> u64 {
+    let predicates = base.predicates();
+    let at = predicates.binary_search_by_key(&predicate, |(id, _)| *id);
+    at.ok().and_then(|at| predicates.get(at)).map_or(0, |(_, entries)| *entries)
+}
+
+/// A segment of a predicate: with changes if there are any.
+pub(crate) fn segment<'a>(
+    changed: Option<&'a Predicate>,
+    base: &'a Store,
+    id: Id,
+    direction: Direction,
+) -> Result<Option<&'a dyn Segment>> {
+    let Some(changed) = changed else { return base.segment(id, direction) };
+    let side = changed.side(direction);
+    Ok((!side.is_empty()).then(|| -> &dyn Segment { &**side }))
+}

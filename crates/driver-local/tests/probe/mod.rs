@@ -1,0 +1,180 @@
+//! A snapshot with one predicate that knows which threads expand it, and panics on demand.
+
+use oxrdf::TermRef;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
+use vervet_model::{Direction, Id, Result, TermParts};
+use vervet_snapshot::{ClassId, Cursor, EntryFilter, Expansion, Segment, SegmentStatistics, Snapshot};
+use vervet_testkit::MemorySnapshot;
+
+pub(crate) struct Probe<'a> {
+    graph: &'a MemorySnapshot,
+    segment: ProbeSegment<'a>,
+}
+
+struct ProbeSegment<'a> {
+    predicate: Id,
+    inner: &'a dyn Segment,
+    /// Names of the threads that have expanded.
+    threads: Mutex<BTreeSet<String>>,
+    /// Who may expand; all others panic. `None`: everybody.
+    only: Mutex<Option<ThreadId>>,
+    rows: AtomicU64,
+}
+
+impl<'a> Probe<'a> {
+    pub(crate) fn new(graph: &'a MemorySnapshot, predicate: Id) -> Self {
+        let inner = graph.segment(predicate, Direction::Out).expect("a sound graph").expect("it has edges");
+        let (threads, only, rows) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        Self { graph, segment: ProbeSegment { predicate, inner, threads, only, rows } }
+    }
+
+    /// How many threads have expanded.
+    pub(crate) fn threads(&self) -> usize {
+        self.segment.threads.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// How many rows they have expanded.
+    pub(crate) fn expanded_rows(&self) -> u64 {
+        self.segment.rows.load(Relaxed)
+    }
+
+    pub(crate) fn forget(&self) {
+        self.segment.threads.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.segment.rows.store(0, Relaxed);
+    }
+
+    pub(crate) fn panic_unless(&self, thread: ThreadId) {
+        self.forget();
+        *self.segment.only.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+    }
+
+    pub(crate) fn calm(&self) {
+        *self.segment.only.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Segment for ProbeSegment<'_> {
+    fn statistics(&self) -> &SegmentStatistics {
+        self.inner.statistics()
+    }
+
+    fn expand(
+        &self,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()> {
+        let current = std::thread::current();
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{:?}", current.id()));
+        let only = *self.only.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(only.is_none_or(|only| only == current.id()), "the probe panics");
+        let before = cursor.row;
+        self.inner.expand(keys, filter, cursor, out)?;
+        self.rows.fetch_add((cursor.row - before) as u64, Relaxed);
+        Ok(())
+    }
+
+    fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
+        self.inner.degrees(keys, filter, out)
+    }
+
+    fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
+        self.inner.check(keys, neighbours, filter, out)
+    }
+
+    fn check_constant(
+        &self,
+        keys: &[Id],
+        neighbour: Id,
+        filter: EntryFilter,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        self.inner.check_constant(keys, neighbour, filter, out)
+    }
+
+    fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
+        self.inner.neighbours(key, filter, out)
+    }
+
+    fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        self.inner.keys(from, limit, out)
+    }
+
+    fn keys_below(&self, key: Id) -> Result<u64> {
+        self.inner.keys_below(key)
+    }
+
+    fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
+        self.inner.entries(key, from, limit, out)
+    }
+}
+
+impl Snapshot for Probe<'_> {
+    fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>> {
+        self.graph.lookup(term)
+    }
+
+    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        self.graph.read_term(id, scratch, read)
+    }
+
+    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        self.graph.write_terms(ids, out, ends)
+    }
+
+    fn is_blank(&self, id: Id) -> Result<bool> {
+        self.graph.is_blank(id)
+    }
+
+    fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
+        Ok(if predicate == self.segment.predicate && direction == Direction::Out {
+            Some(&self.segment)
+        } else {
+            self.graph.segment(predicate, direction)?
+        })
+    }
+
+    fn predicates(&self) -> &[(Id, u64)] {
+        self.graph.predicates()
+    }
+
+    fn graphs(&self) -> &[(Id, u64)] {
+        self.graph.graphs()
+    }
+
+    fn type_predicate(&self) -> Option<Id> {
+        self.graph.type_predicate()
+    }
+
+    fn vertex_count(&self) -> u64 {
+        self.graph.vertex_count()
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.graph.edge_count()
+    }
+
+    fn literal_count(&self) -> u64 {
+        self.graph.literal_count()
+    }
+
+    fn statement_count(&self) -> u64 {
+        self.graph.statement_count()
+    }
+
+    fn edge(&self, edge: Id) -> Result<[Id; 4]> {
+        self.graph.edge(edge)
+    }
+
+    fn classes_of_type(&self, type_id: Id) -> &[ClassId] {
+        self.graph.classes_of_type(type_id)
+    }
+
+    fn class_size(&self, class: ClassId) -> u64 {
+        self.graph.class_size(class)
+    }
+}

@@ -1,0 +1,121 @@
+//! What ascending lists of ids without duplicates have in common.
+//!
+//! # Cost
+//! A merge: 1 to 2 ns for each element of both; where one list is much longer, the logarithm of the gap for
+//! each element of the shorter. Comparing with some lanes: 1 to 3 ns for each element.
+
+use vervet_model::Id;
+
+/// Whether one of the lanes is `id`: no branch.
+pub(crate) fn is_among<const COUNT: usize>(id: Id, lanes: &[Id; COUNT]) -> bool {
+    lanes.iter().fold(false, |found, lane| found | (id == *lane))
+}
+
+/// Appends the positions of the ids that pass.
+pub(crate) fn hits(ids: &[Id], out: &mut Vec<u32>, passes: impl Fn(Id) -> bool) {
+    // Written for every id and kept for hits: no branch to mispredict.
+    let mut count = out.len();
+    out.resize(count + ids.len(), 0);
+    for (position, id) in (0..).zip(ids) {
+        out[count] = position;
+        count += usize::from(passes(*id));
+    }
+    out.truncate(count);
+}
+
+/// Appends the positions, from `start` on, of the ids in `other` that are in `list` too; both ascend without
+/// duplicates.
+pub(crate) fn common(list: &[Id], other: &[Id], start: usize, out: &mut Vec<u32>) {
+    let position = |at: usize| u32::try_from(start + at).unwrap_or(u32::MAX);
+    // Galloping pays when one list is much longer; else a merge has better predicted branches.
+    if other.len() / 16 > list.len() {
+        let mut from = 0;
+        for id in list {
+            from += gallop(&other[from..], *id);
+            if other.get(from) == Some(id) {
+                out.push(position(from));
+            }
+        }
+        return;
+    }
+    if list.len() / 16 > other.len() {
+        let mut from = 0;
+        for (at, id) in other.iter().enumerate() {
+            from += gallop(&list[from..], *id);
+            if list.get(from) == Some(id) {
+                out.push(position(at));
+            }
+        }
+        return;
+    }
+    let mut count = out.len();
+    out.resize(count + other.len().min(list.len()) + 1, 0);
+    let (mut i, mut j) = (0, 0);
+    while i < list.len() && j < other.len() {
+        let (a, b) = (list[i], other[j]);
+        out[count] = position(j);
+        count += usize::from(a == b);
+        i += usize::from(a <= b);
+        j += usize::from(b <= a);
+    }
+    out.truncate(count);
+}
+
+/// Keeps in `common` what is also in `other`; both ascending without duplicates.
+pub(crate) fn retain_common(common: &mut Vec<Id>, other: &[Id]) {
+    // Galloping pays when one list is much longer; else a merge has better predicted branches.
+    if other.len() / 16 > common.len() {
+        let mut from = 0;
+        common.retain(|&id| {
+            from += gallop(&other[from..], id);
+            other.get(from) == Some(&id)
+        });
+        return;
+    }
+    let (mut kept, mut i, mut j) = (0, 0, 0);
+    while i < common.len() && j < other.len() {
+        let (a, b) = (common[i], other[j]);
+        common[kept] = a;
+        kept += usize::from(a == b);
+        i += usize::from(a <= b);
+        j += usize::from(b <= a);
+    }
+    common.truncate(kept);
+}
+
+/// The position of the first element that is not below `id`.
+fn gallop(sorted: &[Id], id: Id) -> usize {
+    let mut step = 1;
+    while step < sorted.len() && sorted[step] < id {
+        step *= 2;
+    }
+    let start = step / 2;
+    let end = (step + 1).min(sorted.len());
+    start + sorted[start..end].partition_point(|&other| other < id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn galloping_and_merging_agree_with_sets() {
+        let ids = |step: u64, count: u64| (0..count).map(|i| Id::vertex(i * step)).collect::<Vec<_>>();
+        for (left, right) in [(3, 5), (1, 1), (7, 2), (1000, 1), (1, 1000), (13, 1)] {
+            for (short, long) in [(10, 10), (3, 4000), (0, 5), (5, 0), (1, 1)] {
+                let (mut list, other) = (ids(left, short), ids(right, long));
+                let expected: Vec<_> = list.iter().copied().filter(|id| other.contains(id)).collect();
+                let mut positions = vec![7];
+                common(&list, &other, 0, &mut positions);
+                let found: Vec<_> = positions[1..].iter().map(|&at| other[at as usize]).collect();
+                assert_eq!((positions[0], &found), (7, &expected));
+                let mut positions = Vec::new();
+                hits(&other, &mut positions, |id| list.contains(&id));
+                let found: Vec<_> = positions.iter().map(|&at| other[at as usize]).collect();
+                assert_eq!(found, expected);
+                retain_common(&mut list, &other);
+                assert_eq!(list, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! What can be done next in a search, with estimated rows and cost.
+//!
+//! # Shape
+//! Every pattern that is not done yet gives at most one candidate for each way to do it: a check where both
+//! ends are bound, an expansion where one is, a scan where nothing else goes on, a general match; and every
+//! unbound variable that two patterns connect with bound ones gives an intersection.
+//! Patterns that others imply are extra: a start, or a check that saves more than it costs.
+
+use crate::atom::variable_of;
+use crate::cost;
+use crate::estimate::Estimator;
+use crate::search::{Action, Candidate, Legs, Search, State, bind};
+use crate::set::VariableSet;
+use vervet_algebra::Variable;
+use vervet_kernel::plan::Operand;
+use vervet_model::Direction;
+
+/// A check that nothing asks for must stop this fraction of rows to be considered.
+const IMPLIED_CHECK_STOPS_MIN: f64 = 0.1;
+
+/// The candidates of one state in the making.
+pub(crate) struct Options<'o, 's, 'a> {
+    pub(crate) search: &'o Search<'s, 'a>,
+    pub(crate) estimator: &'o mut Estimator<'s, 'a>,
+    pub(crate) state: &'o State,
+    /// The position of `state`.
+    pub(crate) parent: u32,
+    pub(crate) out: &'o mut Vec<Candidate>,
+}
+
+/// Of a candidate: what it does, and rows and cost after it without filters.
+struct Change {
+    action: Action,
+    done: u64,
+    rows: f64,
+    cost: f64,
+    independent: bool,
+}
+
+impl Options<'_, '_, '_> {
+    /// Adds all of them to `out`.
+    pub(crate) fn collect(mut self) {
+        let atoms = self.search.atoms;
+        let is_start = self.state.done == 0;
+        let reorder = self.search.reorder;
+        let wanted = if reorder { usize::MAX } else { 1 };
+        let done = self.state.done;
+        let is_open = |index: &usize| done >> index & 1 == 0 && (reorder || !atoms[*index].implied);
+        let todo = || (0..atoms.len()).filter(is_open).take(wanted);
+        let mut connected = false;
+        for index in todo() {
+            let atom = &atoms[index];
+            let bound = (self.is_bound(atom.subject), self.is_bound(atom.object));
+            if atom.general.is_some() {
+                // Only where it continues something, or below as a start.
+                let continues = atom.variables.intersects(&self.state.bound);
+                if continues || atom.variables.is_empty() || bound.0 || bound.1 {
+                    connected = true;
+                    self.general(index);
+                }
+                continue;
+            }
+            match bound {
+                (true, true) => {
+                    connected = true;
+                    self.check(index);
+                }
+                (true, false) => connected |= self.expand(index, Direction::Out),
+                (false, true) if !atom.implied => connected |= self.expand(index, Direction::In),
+                _ => {}
+            }
+        }
+        if self.search.intersect && reorder {
+            self.intersections();
+        }
+        // A part that nothing connects starts by a scan, once nothing else is left to do.
+        if connected && !is_start {
+            return;
+        }
+        for index in todo().filter(|index| !atoms[*index].implied || is_start) {
+            let atom = &atoms[index];
+            if atom.general.is_some() {
+                self.general(index);
+            } else if self.is_bound(atom.object) && !self.is_bound(atom.subject) {
+                if atom.implied {
+                    self.expand(index, Direction::In);
+                }
+            } else if !self.is_bound(atom.subject) {
+                Direction::BOTH.into_iter().for_each(|direction| self.scan(index, direction));
+                self.seek(index);
+            }
+        }
+    }
+
+    fn is_bound(&self, end: Operand) -> bool {
+        variable_of(end).is_none_or(|variable| self.state.bound.contains(variable))
+    }
+
+    fn degree(&self, index: usize, direction: Direction) -> (f64, f64) {
+        self.estimator.degree(self.state.classes, self.state.done == 0, index, direction)
+    }
+
+    fn scan(&mut self, index: usize, direction: Direction) {
+        let atom = &self.search.atoms[index];
+        let Some(side) = atom.side(direction) else { return };
+        let done = self.state.done | 1 << index;
+        let (keys, entries) = (side.statistics.keys as f64, side.statistics.entries as f64);
+        let neighbour = variable_of(atom.ends(direction).1);
+        let (rows, cost) = if neighbour.is_some_and(|variable| self.search.is_dead(variable, done)) {
+            (keys, keys * (cost::SCAN_KEY + cost::OUTPUT_ROW))
+        } else {
+            (entries, keys * cost::SCAN_KEY + entries * cost::OUTPUT_ROW)
+        };
+        let action = Action::Scan(number(index), direction);
+        let (rows, cost) = (self.state.rows * rows, self.state.rows * cost);
+        self.push(Change { action, done, rows, cost, independent: false });
+    }
+
+    /// A scan of the keys that conditions leave.
+    fn seek(&mut self, index: usize) {
+        let atom = &self.search.atoms[index];
+        let (Some(seek), Some(side)) = (&atom.seek, atom.side(Direction::In)) else { return };
+        let done = self.state.done | 1 << index;
+        let dead = variable_of(atom.subject).is_some_and(|variable| self.search.is_dead(variable, done));
+        let fan = if dead { 1.0 } else { side.average_degree() };
+        let all = side.statistics.keys as f64 * fan;
+        let read = (seek.candidates * fan).min(all);
+        let cost = seek.candidates * cost::EXPAND_ROW + read * cost::OUTPUT_ROW;
+        // The condition that is sought is counted as if it were still to be tested on all rows.
+        let cost = cost - (all - read) * cost::FILTER_ROW;
+        let action = Action::Seek(number(index));
+        let (rows, cost) = (self.state.rows * all, self.state.rows * cost);
+        self.push(Change { action, done, rows, cost, independent: false });
+    }
+
+    /// Whether the expansion connects.
+    fn expand(&mut self, index: usize, direction: Direction) -> bool {
+        let atom = &self.search.atoms[index];
+        if atom.side(direction).is_none() {
+            return false;
+        }
+        let (key, neighbour) = atom.ends(direction);
+        let done = self.state.done | 1 << index;
+        let (degree, keys) = self.degree(index, direction);
+        let before = self.state.rows;
+        let neighbour = variable_of(neighbour);
+        let (rows, cost) = if neighbour.is_some_and(|variable| self.search.is_dead(variable, done)) {
+            let rows = before * keys;
+            (rows, before * cost::DEGREE_ROW + rows * cost::OUTPUT_ROW)
+        } else {
+            let rows = before * degree;
+            (rows, before * cost::EXPAND_ROW + rows * cost::OUTPUT_ROW)
+        };
+        let independent = neighbour.is_some_and(|variable| self.is_leaf(index, variable));
+        self.push(Change { action: Action::Expand(number(index), direction), done, rows, cost, independent });
+        // From a constant it is a start like any other; only a bound variable connects.
+        variable_of(key).is_some()
+            || self.state.done == 0
+            || !neighbour.is_some_and(|variable| self.has_bound_neighbour(variable))
+    }
+
+    /// Whether nothing else that is left to do touches this unbound variable.
+    fn is_leaf(&self, index: usize, variable: Variable) -> bool {
+        let mut others = self.search.atoms.iter().enumerate().filter(|(at, _)| *at != index);
+        others.all(|(at, atom)| {
+            self.state.done >> at & 1 == 1 || atom.implied || !atom.variables.contains(variable)
+        }) && !self.search.filters.iter().any(|filter| filter.variables.contains(variable))
+    }
+
+    /// Whether another pattern connects this unbound variable with a bound one.
+    fn has_bound_neighbour(&self, variable: Variable) -> bool {
+        self.search.atoms.iter().enumerate().any(|(at, atom)| {
+            self.state.done >> at & 1 == 0
+                && atom.variables.contains(variable)
+                && atom.variables.intersects(&self.state.bound)
+        })
+    }
+
+    fn check(&mut self, index: usize) {
+        let atom = &self.search.atoms[index];
+        let done = self.state.done | 1 << index;
+        let before = self.state.rows;
+        let passed = self.estimator.selectivity(self.state.classes, index);
+        if atom.implied && passed > 1.0 - IMPLIED_CHECK_STOPS_MIN {
+            return;
+        }
+        let rows = before * passed;
+        let (action, cost) = if atom.counts_once {
+            let Some((direction, cost)) = self.check_direction(index) else { return };
+            (Action::Check(number(index), direction), before * cost + rows * cost::OUTPUT_ROW)
+        } else {
+            (Action::Match(number(index)), before * cost::MATCH_ROW)
+        };
+        self.push(Change { action, done, rows, cost, independent: true });
+    }
+
+    /// The direction in which a check of this atom is cheaper, and its cost for each row.
+    fn check_direction(&self, index: usize) -> Option<(Direction, f64)> {
+        let atom = &self.search.atoms[index];
+        if atom.types.is_some() && atom.side(Direction::Out).is_some() {
+            return Some((Direction::Out, cost::CHECK_TYPE));
+        }
+        Direction::BOTH
+            .into_iter()
+            .filter(|direction| atom.side(*direction).is_some())
+            .map(|direction| (direction, cost::check(self.degree(index, direction).0)))
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn general(&mut self, index: usize) {
+        let atom = &self.search.atoms[index];
+        let Some((_, all)) = &atom.general else { return };
+        // Each bound end divides by about as many as there are ends: a guess that needs no look at data.
+        let fan = match (self.is_bound(atom.subject), self.is_bound(atom.object)) {
+            (true, true) => 1.0,
+            (true, false) => atom.degrees[0].unwrap_or(all.sqrt().min(8.0)),
+            (false, true) => atom.degrees[1].unwrap_or(all.sqrt().min(16.0)),
+            (false, false) => *all,
+        };
+        let rows = self.state.rows * fan;
+        let cost = self.state.rows * cost::MATCH_ROW + rows * cost::OUTPUT_ROW;
+        let done = self.state.done | 1 << index;
+        self.push(Change { action: Action::Match(number(index)), done, rows, cost, independent: false });
+    }
+
+    fn intersections(&mut self) {
+        let mut seen = VariableSet::default();
+        for first in 0..self.search.atoms.len() {
+            for direction in Direction::BOTH {
+                if let Some(target) = self.leg_target(first, direction)
+                    && !seen.contains(target)
+                {
+                    seen.insert(target);
+                    self.intersection(target, first);
+                }
+            }
+        }
+    }
+
+    /// The intersection for a variable, of all atoms from `first` on that can be legs.
+    fn intersection(&mut self, target: Variable, first: usize) {
+        let mut legs = [(0_u8, Direction::Out, 0.0_f64); Legs::MAX];
+        let mut count = 0;
+        for index in first..self.search.atoms.len() {
+            for direction in Direction::BOTH {
+                if count < Legs::MAX && self.leg_target(index, direction) == Some(target) {
+                    legs[count] = (number(index), direction, self.degree(index, direction).0);
+                    count += 1;
+                }
+            }
+        }
+        if count < 2 {
+            return;
+        }
+        let legs = &mut legs[..count];
+        legs.sort_by(|a, b| a.2.total_cmp(&b.2));
+        let mut chosen = Legs { count: 0, all: [(0, Direction::Out); Legs::MAX] };
+        let (mut done, mut listed, mut probed) = (self.state.done, 0.0, 0.0);
+        let shortest = legs[0].2;
+        for &(index, direction, degree) in &*legs {
+            // A leg that is much longer than the common part is better checked afterwards.
+            let too_long = degree * cost::LEG_ENTRY >= 20.0 + shortest * cost::check(degree);
+            if chosen.count >= 2 && too_long {
+                continue;
+            }
+            chosen.all[usize::from(chosen.count)] = (index, direction);
+            chosen.count += 1;
+            done |= 1 << index;
+            listed += degree * cost::LEG_ENTRY;
+            if chosen.count > 1 {
+                probed += shortest * self.leg_probe(usize::from(index));
+            }
+        }
+        // The kernel does what is cheapest for each batch.
+        let ways = [listed, probed, self.reversed(&chosen, shortest)];
+        let per_row =
+            f64::from(chosen.count) * cost::LEG_ROW + ways.into_iter().fold(f64::INFINITY, f64::min);
+        let mark = self.estimator.mark();
+        let (growth, _) =
+            self.estimator.intersection(self.state.classes, self.state.done == 0, chosen.iter());
+        self.estimator.forget(mark);
+        let before = self.state.rows;
+        let rows = before * growth;
+        let rows = if self.search.is_dead(target, done) { rows.min(before) } else { rows };
+        let cost = before * per_row + rows * cost::OUTPUT_ROW;
+        self.push(Change { action: Action::Intersect(target, chosen), done, rows, cost, independent: false });
+    }
+
+    /// What a row costs if the shorter of two legs is expanded in the other direction of the longer, once for all
+    /// rows that share its key.
+    fn reversed(&self, legs: &Legs, shortest: f64) -> f64 {
+        let (2, [(first, direction), (second, other), ..]) = (legs.count, legs.all) else {
+            return f64::INFINITY;
+        };
+        let reverse = self.search.atoms[usize::from(second)].side(other.reverse());
+        let key = variable_of(self.search.atoms[usize::from(first)].ends(direction).0);
+        let (Some(key), Some(side)) = (key, reverse) else { return f64::INFINITY };
+        let degree = (side.statistics.degree_max as f64).min(8.0 * side.average_degree());
+        let of_key = cost::LEG_GROUP_KEY + shortest * (cost::EXPAND_ROW + degree * cost::LEG_ENTRY);
+        let shared = (self.distinct(key) / self.state.rows).min(1.0);
+        cost::LEG_GROUP_ROW + shared * of_key
+    }
+
+    /// The most values that a bound variable can have, by the atoms that are done.
+    fn distinct(&self, variable: Variable) -> f64 {
+        let mut least = f64::INFINITY;
+        for (_, atom) in self.search.atoms.iter().enumerate().filter(|(at, _)| self.state.done >> at & 1 == 1)
+        {
+            for direction in Direction::BOTH {
+                if variable_of(atom.ends(direction).0) == Some(variable)
+                    && let Some(side) = atom.side(direction)
+                {
+                    least = least.min(self.estimator.keys(self.state.classes, variable, side));
+                }
+            }
+        }
+        least
+    }
+
+    /// What it costs to look a pair up in an atom, in the cheaper direction.
+    fn leg_probe(&self, index: usize) -> f64 {
+        let sides =
+            self.search.atoms[index].sides.iter().flat_map(|sides| sides.by_direction.iter().flatten());
+        sides.map(|side| cost::leg_probe(side.average_degree())).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The unbound variable that this atom connects with a bound end in this direction, if it is to do.
+    fn leg_target(&self, index: usize, direction: Direction) -> Option<Variable> {
+        let atom = &self.search.atoms[index];
+        // A type is checked by a bit map; its index is too long to be read for every row.
+        if self.state.done >> index & 1 == 1
+            || atom.general.is_some()
+            || !atom.counts_once
+            || atom.types.is_some()
+        {
+            return None;
+        }
+        atom.side(direction)?;
+        let (key, neighbour) = atom.ends(direction);
+        let target = variable_of(neighbour)?;
+        (self.is_bound(key) && !self.state.bound.contains(target)).then_some(target)
+    }
+
+    /// Adds a candidate, with the filters that apply after it.
+    fn push(&mut self, change: Change) {
+        let Change { action, mut done, mut rows, cost, independent } = change;
+        let mut filtered = self.state.filtered;
+        let mut cost = self.state.cost + cost;
+        if !self.search.filters.is_empty() {
+            let mut bound = self.state.bound.clone();
+            bind(self.search.atoms, &action, &mut bound);
+            for (index, filter) in self.search.filters.iter().enumerate().take(64) {
+                if filtered >> index & 1 == 0 && filter.variables.is_subset(&bound) {
+                    filtered |= 1 << index;
+                    cost += rows * cost::FILTER_ROW;
+                    rows *= filter.selectivity;
+                }
+            }
+        }
+        if !self.search.uses.is_empty() {
+            done |= self.unusable(&action, done);
+        }
+        let rows = rows.max(1e-6);
+        self.out.push(Candidate { parent: self.parent, done, filtered, rows, cost, action, independent });
+    }
+
+    /// Implied atoms over a variable that `action` does not carry on: they cannot be used any more.
+    fn unusable(&self, action: &Action, done: u64) -> u64 {
+        let atoms = self.search.atoms;
+        let target = match action {
+            Action::Seek(of) => variable_of(atoms[usize::from(*of)].subject),
+            Action::Scan(of, direction) | Action::Expand(of, direction) => {
+                variable_of(atoms[usize::from(*of)].ends(*direction).1)
+            }
+            Action::Intersect(target, _) => Some(*target),
+            _ => None,
+        };
+        let Some(target) = target.filter(|target| self.search.is_dead(*target, done)) else { return 0 };
+        let gone = |atom: &crate::atom::Atom<'_>| atom.implied && atom.variables.contains(target);
+        atoms.iter().enumerate().filter(|(_, atom)| gone(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
+    }
+}
+
+fn number(index: usize) -> u8 {
+    u8::try_from(index).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,288 @@
+//! Templates of updates: what stands in the braces of `INSERT`, `DELETE` and their `DATA` forms.
+//!
+//! # Shape
+//! The triples are read by the same functions as those of a pattern. While a [`Template`] is open,
+//! [`Parser::emit_pattern`] puts each into it at once instead of collecting patterns, so a block with a million
+//! triples holds each different term once and 28 bytes for each triple. Blank nodes get numbers of the template
+//! (and are `_:N` on the way into it), not variables, of which there are only
+//! [`crate::limits::VARIABLE_COUNT_MAX`].
+//! # Cost
+//! Linear in the text: a hash table of terms.
+
+use crate::QueryError;
+use crate::lexer::{Lexeme, Token};
+use crate::parser::Parser;
+use crate::triples::Sink;
+use oxrdf::{BlankNode, NamedNode, Term};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vervet_algebra::{GraphSlot, Pattern, Quad, Quads, Slot, TemplateTerm, Variable};
+
+/// What a template is for, which says what may stand in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Use {
+    InsertData,
+    DeleteData,
+    Insert,
+    Delete,
+    DeleteWhere,
+}
+
+impl Use {
+    fn name(self) -> &'static str {
+        match self {
+            Self::InsertData => "INSERT DATA",
+            Self::DeleteData => "DELETE DATA",
+            Self::Insert => "INSERT",
+            Self::Delete => "DELETE",
+            Self::DeleteWhere => "DELETE WHERE",
+        }
+    }
+
+    fn has_variables(self) -> bool {
+        matches!(self, Self::Insert | Self::Delete | Self::DeleteWhere)
+    }
+
+    fn inserts(self) -> bool {
+        matches!(self, Self::Insert | Self::InsertData)
+    }
+}
+
+/// A template that is being read.
+pub(crate) struct Template<'a> {
+    purpose: Use,
+    terms: FxHashMap<TemplateTerm, u32>,
+    quads: Vec<Quad>,
+    /// Numbers of blank nodes by their labels.
+    labels: FxHashMap<&'a str, u32>,
+    blanks: u32,
+}
+
+impl Template<'_> {
+    fn new(purpose: Use) -> Self {
+        Self {
+            purpose,
+            terms: FxHashMap::default(),
+            quads: Vec::new(),
+            labels: FxHashMap::default(),
+            blanks: 0,
+        }
+    }
+
+    fn new_blank(&mut self) -> u32 {
+        self.blanks += 1;
+        self.blanks - 1
+    }
+
+    fn position(&mut self, slot: Slot) -> u32 {
+        let term = match slot {
+            Slot::Variable(variable) => TemplateTerm::Variable(variable),
+            // Blank nodes get here from `blank_slot` only.
+            Slot::Constant(Term::BlankNode(node)) => {
+                TemplateTerm::Blank(node.as_str().parse().expect("blank nodes of templates are numbers"))
+            }
+            Slot::Constant(term) => TemplateTerm::Constant(term),
+        };
+        let next = u32::try_from(self.terms.len()).expect("the length of texts is limited");
+        *self.terms.entry(term).or_insert(next)
+    }
+
+    fn push(&mut self, pattern: Pattern) {
+        let graph = match pattern.graph {
+            GraphSlot::Named(node) => Some(Slot::Constant(node.into())),
+            GraphSlot::Variable(variable) => Some(Slot::Variable(variable)),
+            GraphSlot::Default | GraphSlot::Any => None,
+        };
+        let quad = Quad {
+            subject: self.position(pattern.subject),
+            predicate: self.position(pattern.predicate),
+            object: self.position(pattern.object),
+            graph: graph.map(|slot| self.position(slot)),
+            edge: pattern.edge.map(|slot| self.position(slot)),
+        };
+        self.quads.push(quad);
+    }
+
+    fn finish(self) -> Quads {
+        let mut terms = vec![TemplateTerm::Blank(0); self.terms.len()];
+        for (term, position) in self.terms {
+            terms[position as usize] = term;
+        }
+        Quads { terms, quads: self.quads }
+    }
+}
+
+fn blank_slot(number: u32) -> Slot {
+    Slot::Constant(BlankNode::new_unchecked(number.to_string()).into())
+}
+
+impl<'a> Parser<'a, '_> {
+    /// `{ quads }`; `graph` is that of triples outside of `GRAPH`.
+    pub(crate) fn quads(&mut self, purpose: Use, graph: Option<&NamedNode>) -> Result<Quads, QueryError> {
+        let slot = graph.map_or(GraphSlot::Default, |graph| GraphSlot::Named(graph.clone()));
+        let outer = std::mem::replace(&mut self.graph, slot);
+        self.template = Some(Template::new(purpose));
+        let result = self.quads_of(purpose);
+        let template = self.template.take();
+        self.graph = outer;
+        result?;
+        let template = template.expect("it was open");
+        if purpose == Use::InsertData {
+            self.data_labels.extend(template.labels.keys());
+        }
+        Ok(template.finish())
+    }
+
+    fn quads_of(&mut self, purpose: Use) -> Result<(), QueryError> {
+        let mut sink = Sink::template();
+        self.expect(Token::BraceOpen, "{")?;
+        loop {
+            self.triples_block(&mut sink)?;
+            if self.eat(Token::BraceClose)? {
+                return Ok(());
+            }
+            if !self.eat_keyword("GRAPH")? {
+                return Err(self.expected("a triple, GRAPH or }"));
+            }
+            let slot = match self.ahead.token {
+                Token::Variable => GraphSlot::Variable(self.variable()?),
+                Token::Iri | Token::Name => GraphSlot::Named(self.iri()?),
+                _ if purpose.has_variables() => return Err(self.expected("a variable or an IRI")),
+                _ => return Err(self.expected("an IRI")),
+            };
+            let outer = std::mem::replace(&mut self.graph, slot);
+            self.expect(Token::BraceOpen, "{")?;
+            let triples = self.triples_block(&mut sink);
+            self.graph = outer;
+            triples?;
+            self.expect(Token::BraceClose, "a triple or }")?;
+            self.eat(Token::Dot)?;
+        }
+    }
+
+    /// A triple has been read.
+    pub(crate) fn emit_pattern(&mut self, pattern: Pattern, sink: &mut Sink) {
+        match &mut self.template {
+            Some(template) => template.push(pattern),
+            None => sink.patterns.push(pattern),
+        }
+    }
+
+    /// A blank node without a label, which stands (or would stand) at `at`.
+    pub(crate) fn anonymous(&mut self, at: Lexeme) -> Result<Slot, QueryError> {
+        self.refuse_blank(at)?;
+        match &mut self.template {
+            Some(template) => Ok(blank_slot(template.new_blank())),
+            None => Ok(Slot::Variable(self.new_variable("")?)),
+        }
+    }
+
+    /// The blank node of a label, if a template is being read.
+    pub(crate) fn template_label(&mut self, at: Lexeme) -> Result<Option<Slot>, QueryError> {
+        if self.template.is_none() {
+            return Ok(None);
+        }
+        self.refuse_blank(at)?;
+        let label: &'a str = self.spelled(at);
+        let reused = self.data_labels.contains(label);
+        let Some(template) = &mut self.template else { return Ok(None) };
+        if reused && template.purpose == Use::InsertData {
+            let message = format!("the label {label} is already used in an earlier INSERT DATA");
+            let hint = "blank nodes are new in each operation: use another label, or one operation";
+            return Err(self.error(at, message).with_hint(hint));
+        }
+        let number = match template.labels.get(label) {
+            Some(number) => *number,
+            None => {
+                let number = template.new_blank();
+                template.labels.insert(label, number);
+                number
+            }
+        };
+        Ok(Some(blank_slot(number)))
+    }
+
+    fn refuse_blank(&self, at: Lexeme) -> Result<(), QueryError> {
+        match &self.template {
+            Some(template) if !template.purpose.inserts() => {
+                let hint = match template.purpose {
+                    Use::DeleteData => "use DELETE WHERE with a variable to find what it should be",
+                    _ => "use a variable",
+                };
+                let message = format!("{} cannot have blank nodes", template.purpose.name());
+                Err(self.error(at, message).with_hint(hint))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn refuse_variable(&self, at: Lexeme) -> Result<(), QueryError> {
+        match &self.template {
+            Some(template) if !template.purpose.has_variables() => {
+                let name = template.purpose.name();
+                let verb = if template.purpose.inserts() { "INSERT" } else { "DELETE" };
+                let hint = format!("use {verb} {{ ... }} WHERE {{ ... }}");
+                Err(self.error(at, format!("{name} cannot have variables")).with_hint(hint))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `~` or an annotation block is at `at`.
+    pub(crate) fn refuse_reifier(&self, at: Lexeme) -> Result<(), QueryError> {
+        match &self.template {
+            Some(template) if template.purpose.inserts() => {
+                Err(self.unsupported(at, &format!("reifiers in {} are", template.purpose.name())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `<<` is at `at`: it speaks of a statement without stating it, and edges are statements.
+    pub(crate) fn refuse_reified(&self, at: Lexeme) -> Result<(), QueryError> {
+        self.refuse_reifier(at)?;
+        match &self.template {
+            Some(template) => {
+                let hint = "write the statement with its reifier: ?s ?p ?o ~ ?edge";
+                let what = format!("reified triples in {} are", template.purpose.name());
+                Err(self.unsupported(at, &what).with_hint(hint))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Labels that `INSERT DATA` has used so far in a request.
+pub(crate) type DataLabels<'a> = FxHashSet<&'a str>;
+
+/// Drops what no solution can make: statements with a variable that is never bound, and terms that only
+/// those have.
+pub(crate) fn retain_bound(quads: &mut Quads, is_bound: &dyn Fn(Variable) -> bool) {
+    let terms = &quads.terms;
+    let before = quads.quads.len();
+    quads.quads.retain(|quad| {
+        quad.positions().all(|position| match terms[position as usize] {
+            TemplateTerm::Variable(variable) => is_bound(variable),
+            _ => true,
+        })
+    });
+    if quads.quads.len() == before {
+        return;
+    }
+    let old = std::mem::take(&mut quads.terms);
+    let mut moved: Vec<Option<u32>> = vec![None; old.len()];
+    for quad in &mut quads.quads {
+        let positions = [&mut quad.subject, &mut quad.predicate, &mut quad.object];
+        for position in positions.into_iter().chain(&mut quad.graph).chain(&mut quad.edge) {
+            let at = *position as usize;
+            *position = match moved[at] {
+                Some(new) => new,
+                None => {
+                    quads.terms.push(old[at].clone());
+                    let new = u32::try_from(quads.terms.len() - 1).expect("there are fewer than before");
+                    moved[at] = Some(new);
+                    new
+                }
+            };
+        }
+    }
+}

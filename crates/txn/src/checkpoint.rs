@@ -1,0 +1,300 @@
+//! Checkpoints: the delta becomes part of a new base, while others read and write.
+//!
+//! # Shape
+//! 1. Under the lock of the head: take the newest version, and begin a new file of the log.
+//! 2. Without a lock: write a store with everything in that version. Its manifest says that the log goes on with the
+//!    new file: from here on recovery starts there.
+//! 3. Under the lock again: the head becomes the new base with what was committed since.
+//! 4. Remove the files of the log that nobody needs.
+//!
+//! A graph in memory does the same without files: then this is how the delta is merged.
+//! # Why this is right
+//! A crash before the manifest is renamed leaves the old base and the whole log; one after it, the new base and the
+//! rest of the log. Terms whose records lie before the new file are in the new dictionary, because numbers are
+//! given out and logged under one lock. Terms that are in both are skipped by recovery.
+//! # Cost
+//! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for adding what
+//! was committed meanwhile. With [`CHECKPOINT_SHARE`] this is some ten times what the changes themselves take.
+//! # Not here
+//! Merging single segments, and runs between base and delta.
+
+use crate::change::Timestamp;
+use crate::committed::Changes;
+use crate::recovery::new_terms;
+use crate::transactions::{Published, Transactions, lock};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use vervet_delta::Version;
+use vervet_dictionary::DictionaryBuilder;
+use vervet_env::Bytes;
+use vervet_log::Lsn;
+use vervet_model::{Error, ErrorKind, Result, TermParts};
+use vervet_snapshot::Snapshot;
+use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
+
+/// A delta is worth a checkpoint when it has this share of the statements of its base…
+pub const CHECKPOINT_SHARE: f64 = 0.125;
+/// … and at least so many cells (two for each statement).
+pub const CHECKPOINT_CELLS_MIN: u64 = 1 << 16;
+/// A log of so many bytes is worth one, too: it bounds the time of a recovery.
+pub const CHECKPOINT_LOG_BYTES: u64 = 256 << 20;
+
+/// Bytes of statements that a checkpoint holds in memory.
+const MEMORY_BYTES: u64 = 1 << 30;
+/// How many statements are handed over at a time.
+const CHUNK: usize = 1 << 16;
+
+impl Transactions {
+    /// Whether there is enough to merge.
+    #[must_use]
+    pub fn wants_checkpoint(&self) -> bool {
+        let current = self.current();
+        let base = current.version.base();
+        let log_bytes = match self.open_log() {
+            Some(log) => log.end_lsn().0.saturating_sub(base.log_place().map_or(0, |place| place.lsn)),
+            None => 0,
+        };
+        let cells = current.version.delta_cells();
+        let share = base.statement_count() as f64 * CHECKPOINT_SHARE;
+        cells >= CHECKPOINT_CELLS_MIN && cells as f64 >= share || log_bytes >= CHECKPOINT_LOG_BYTES
+    }
+
+    /// Has a checkpoint made in the background, if there is enough to merge and nobody is at it.
+    pub(crate) fn checkpoint_if_wanted(self: &Arc<Self>) {
+        if !self.options.checkpoints
+            || !self.wants_checkpoint()
+            || self.is_merging.swap(true, Ordering::AcqRel)
+        {
+            return;
+        }
+        let transactions = Arc::clone(self);
+        let merge = move || {
+            // What failed is tried again with the next commit; until then nothing is lost but room.
+            let _ = transactions.checkpoint();
+            transactions.is_merging.store(false, Ordering::Release);
+        };
+        let spawned = std::thread::Builder::new().name("vervet-merge".to_owned()).spawn(merge);
+        match spawned {
+            Ok(thread) => *lock(&self.background) = Some(thread),
+            Err(_) => self.is_merging.store(false, Ordering::Release),
+        }
+    }
+
+    /// Returns when nothing is being merged in the background.
+    pub fn wait_background(&self) {
+        let thread = lock(&self.background).take();
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            // A panic there has left everything as it was.
+            let _ = thread.join();
+        }
+    }
+
+    /// Merges the delta into a new base. `false`: there was none. Only one runs at a time.
+    ///
+    /// # Errors
+    /// A full disk and the like: then everything is as it was. Damaged data.
+    pub fn checkpoint(&self) -> Result<bool> {
+        // Before the lock, which opening the log may take.
+        let log = self.log()?;
+        let _one = lock(&self.checkpointing);
+        let (from, lsn) = {
+            let head = lock(&self.head);
+            if head.published.version.delta_cells() == 0 {
+                return Ok(false);
+            }
+            let lsn = log.map(|log| log.rotate()).transpose()?;
+            (Arc::clone(&head.published), lsn)
+        };
+        let version = &from.version;
+        // After the new file was begun: whoever added a term before holds its lock until it is counted.
+        let ends = [version.terms().vertex_end(), version.terms().literal_end()];
+        let place = log.zip(lsn).map(|(log, lsn)| place(log.id().0, lsn, from.timestamp));
+        let base = Arc::new(self.build(version, ends, place, &self.target())?);
+        {
+            let mut head = lock(&self.head);
+            if let Some(log) = log {
+                log.sync()?;
+            }
+            let terms = head.published.version.terms().succeed(ends[0], ends[1]);
+            let merged = head.published.version.rebase(version, base, terms)?;
+            let published = Published::new(merged, head.published.timestamp);
+            self.replace(&published);
+            head.published = published;
+        }
+        if let Some((log, lsn)) = log.zip(lsn) {
+            // What is left of them takes room, nothing more.
+            let _ = log.remove_before(lsn);
+        }
+        Ok(true)
+    }
+
+    /// Replaces the graph by what `build` makes of the newest version, while all who write wait. Transactions that are
+    /// active fail with a conflict if they have read anything. `build` gets what it must write to
+    /// the manifest; terms keep their numbers.
+    ///
+    /// # Errors
+    /// Those of `build`, and everything is as it was; as [`Transactions::begin`].
+    pub fn replace_graph<T>(
+        &self,
+        build: impl FnOnce(&Version, Option<LogPlace>) -> Result<(Store, T)>,
+    ) -> Result<T> {
+        let _one = lock(&self.checkpointing);
+        let writer = self.own()?;
+        let _gate = self.interning.write().unwrap_or_else(PoisonError::into_inner);
+        let mut head = lock(&self.head);
+        let timestamp = head.published.timestamp.next();
+        let log = self.open_log();
+        let (place, lsn) = match log {
+            Some(log) => {
+                log.sync()?;
+                let lsn = log.rotate()?;
+                (Some(place(log.id().0, lsn, timestamp)), lsn)
+            }
+            None => {
+                let place = writer.and_then(|writer| *lock(&writer.place));
+                let place = place.map(|place| LogPlace { timestamp: timestamp.0, ..place });
+                (place, Lsn(place.map_or(0, |place| place.lsn)))
+            }
+        };
+        let (store, result) = match build(&head.published.version, place) {
+            Ok(built) => built,
+            Err(error) => return Err(self.failed_load(&head.published.version, error)),
+        };
+        let dictionary = store.dictionary();
+        let (vertices, literals) = (dictionary.vertex_count(), dictionary.literal_count());
+        let terms = head.published.version.terms().succeed(vertices, literals);
+        let version = Version::new(Arc::new(store), terms);
+        self.reserve_edges(version.edge_count());
+        let published = Published::new(version, timestamp);
+        head.committed.push(timestamp, Changes::All);
+        head.committed.forget(self.oldest_active());
+        self.replace(&published);
+        head.published = published;
+        drop(head);
+        if let Some(log) = log {
+            // The load is done, whatever becomes of the old files.
+            let _ = log.remove_before(lsn);
+        }
+        Ok(result)
+    }
+
+    /// What a load that failed says. If its store may be the one in the directory by now, what is written from here on
+    /// would be lost behind it: nothing more may be.
+    fn failed_load(&self, before: &Version, error: Error) -> Error {
+        let Some(directory) = &self.directory else { return error };
+        let numbers = |store: &Store| {
+            (store.statement_count(), store.vertex_count(), store.literal_count(), store.edge_count())
+        };
+        let untouched = match Store::open(&self.environment, directory) {
+            Ok(store) => {
+                store.log_place() == before.base().log_place() && numbers(&store) == numbers(before.base())
+            }
+            Err(now) => now.kind() == ErrorKind::Input && before.base().statement_count() == 0,
+        };
+        if untouched {
+            return error;
+        }
+        let error =
+            error.with_hint("the graph in the directory may be the new or the old one: open it again");
+        // The first failure is the one that counts.
+        let _ = self.failure.set(error.clone());
+        error
+    }
+
+    fn target(&self) -> Target {
+        match &self.directory {
+            Some(directory) => Target::Directory(directory.clone()),
+            None => Target::Memory,
+        }
+    }
+
+    /// Writes the graph as it is now as a database of its own; returns its number of statements. Nobody waits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: there is a database in `to`. A full disk and the like: then there is none.
+    pub fn backup(&self, to: &Path) -> Result<u64> {
+        let files = &self.environment.files;
+        let io = |error| Error::io(format_args!("create {}", to.display()), &error);
+        files.create_dir_all(to).map_err(io)?;
+        let _lock = crate::writer::lock_directory(&self.environment, to)?;
+        if crate::recovery::has_store(&self.environment, to)? {
+            let message = format!("there is a database in {} already", to.display());
+            return Err(Error::new(ErrorKind::Input, message).with_hint("name another directory"));
+        }
+        let published = self.current();
+        let version = &published.version;
+        let ends = [version.terms().vertex_end(), version.terms().literal_end()];
+        let store = self.build(version, ends, None, &Target::Directory(to.to_owned()))?;
+        Ok(store.statement_count())
+    }
+
+    /// A store with everything in `version`, whose terms have numbers below `ends`.
+    fn build(
+        &self,
+        version: &Version,
+        ends: [u64; 2],
+        log: Option<LogPlace>,
+        target: &Target,
+    ) -> Result<Store> {
+        let mut builder = StoreBuilder::new(BuildOptions {
+            threads: 1,
+            memory_bytes: MEMORY_BYTES,
+            environment: self.environment.clone(),
+            temp_dir: match target {
+                Target::Directory(directory) => Some(directory.clone()),
+                Target::Memory => None,
+            },
+            log,
+            orders: version.base().order_names()?,
+        });
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for statement in version.statements() {
+            chunk.push(statement?);
+            if chunk.len() == CHUNK {
+                builder.add(&chunk)?;
+                chunk.clear();
+            }
+        }
+        builder.add(&chunk)?;
+        builder.finish(dictionary(version, ends)?, target)
+    }
+}
+
+fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> LogPlace {
+    LogPlace { id, lsn: lsn.0, timestamp: timestamp.0 }
+}
+
+/// The image of a dictionary with the terms of a version.
+fn dictionary(version: &Version, [vertices, literals]: [u64; 2]) -> Result<Bytes> {
+    let base = version.base().dictionary();
+    if (base.vertex_count(), base.literal_count()) == (vertices, literals) {
+        return Ok(base.image());
+    }
+    Ok(Bytes::from(continued(version, vertices, literals)?.finish()?))
+}
+
+/// A builder that goes on behind the terms of a version.
+///
+/// # Errors
+/// Damaged dictionary.
+pub fn continued(version: &Version, vertices: u64, literals: u64) -> Result<DictionaryBuilder> {
+    let mut builder = DictionaryBuilder::from_dictionary(version.base().dictionary())?;
+    let mut text = String::new();
+    for id in new_terms(version, vertices, literals) {
+        let mut interned = Ok(vervet_model::Id::UNBOUND);
+        version.read_term(id, &mut String::new(), &mut |parts| {
+            text.clear();
+            parts.write_str(&mut text);
+            interned = match parts {
+                TermParts::Blank(_) => builder.intern_blank(&text),
+                TermParts::Literal { kind, .. } => builder.intern_literal(&text, kind),
+                _ => builder.intern_iri(&text),
+            };
+        })?;
+        if interned? != id {
+            return Err(Error::internal(format!("{id:?} has the term of another id")));
+        }
+    }
+    Ok(builder)
+}

@@ -1,0 +1,100 @@
+//! Recently committed transactions: what a commit is validated against.
+//!
+//! # Shape
+//! Commit timestamps with the changes of each, ascending, without gaps from `floor` on.
+//! # Invariants
+//! Every commit after the begin of an active transaction is here, or `floor` is above that begin: then
+//! the transaction is too old to be validated and cannot commit.
+//! # Source
+//! The RCT of G-Tran (arXiv 2105.04449, §4). Different: a timestamp is taken and its changes are entered under
+//! one lock, so nobody can be missed; nobody in it is still being validated, so there is nothing to wait
+//! for (see `commit`).
+
+use crate::change::{Change, Timestamp};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The most changes that are remembered for transactions that take long.
+pub const COMMITTED_CHANGES_MAX: usize = 8 << 20;
+
+/// What one transaction did.
+#[derive(Clone, Debug)]
+pub(crate) enum Changes {
+    /// These changes.
+    Listed(Arc<[Change]>),
+    /// Too much to list: a bulk load.
+    All,
+}
+
+impl Changes {
+    /// How many of them there are to look at.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::Listed(changes) => changes.len(),
+            Self::All => 0,
+        }
+    }
+}
+
+/// See the header of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Committed {
+    commits: VecDeque<(Timestamp, Changes)>,
+    changes: usize,
+    /// All commits after this one are here.
+    floor: Timestamp,
+}
+
+impl Committed {
+    /// Nothing that was committed up to `floor` is known.
+    pub(crate) fn new(floor: Timestamp) -> Self {
+        Self { floor, ..Self::default() }
+    }
+
+    /// Enters a commit; timestamps ascend.
+    pub(crate) fn push(&mut self, timestamp: Timestamp, changes: Changes) {
+        debug_assert!(self.commits.back().is_none_or(|(last, _)| *last < timestamp));
+        self.changes += changes.count();
+        self.commits.push_back((timestamp, changes));
+    }
+
+    /// Commits after `begin`, ascending; `None`: some of them have been forgotten.
+    pub(crate) fn after(&self, begin: Timestamp) -> Option<impl Iterator<Item = (Timestamp, &Changes)>> {
+        let first = self.commits.partition_point(|(timestamp, _)| *timestamp <= begin);
+        (begin >= self.floor)
+            .then(|| self.commits.range(first..).map(|(timestamp, changes)| (*timestamp, changes)))
+    }
+
+    /// Forgets commits that no active transaction will ask for, and the oldest ones beyond the limit.
+    pub(crate) fn forget(&mut self, oldest_active: Timestamp) {
+        while let Some((timestamp, changes)) = self.commits.front()
+            && (*timestamp <= oldest_active || self.changes > COMMITTED_CHANGES_MAX)
+        {
+            self.floor = *timestamp;
+            self.changes -= changes.count();
+            self.commits.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_there_until_nobody_can_ask() {
+        let mut committed = Committed::new(Timestamp(3));
+        for timestamp in 4..10 {
+            committed.push(Timestamp(timestamp), Changes::All);
+        }
+        let after = |committed: &Committed, begin| {
+            committed.after(Timestamp(begin)).map(|commits| commits.map(|(at, _)| at.0).collect::<Vec<_>>())
+        };
+        assert_eq!(after(&committed, 2), None);
+        assert_eq!(after(&committed, 3), Some(vec![4, 5, 6, 7, 8, 9]));
+        committed.forget(Timestamp(6));
+        assert_eq!(after(&committed, 5), None);
+        assert_eq!(after(&committed, 6), Some(vec![7, 8, 9]));
+        assert_eq!(after(&committed, 9), Some(vec![]));
+    }
+}

@@ -1,0 +1,51 @@
+//! Transactions: a graph that changes while it is read.
+//!
+//! # Shape
+//! [`Transactions`] stands over one graph, in memory or in a directory. Readers take its current version, a value that
+//! never changes. A [`Transaction`] has a version of its own, which begins as the newest one; its changes go there,
+//! and what it reads is remembered. Its commit is validated against those who committed meanwhile, logged, and
+//! published.
+//!
+//! ```
+//! use vervet_env::Environment;
+//! use vervet_model::Statement;
+//! use vervet_txn::{Isolation, Options, Transactions};
+//! # use oxrdf::NamedNodeRef;
+//! # use vervet_model::Id;
+//!
+//! let graph = Transactions::in_memory(Environment::real(), Options::default())?;
+//! let mut ann = graph.begin(Isolation::Serializable)?;
+//! let mut id = |name| ann.intern(NamedNodeRef::new_unchecked(name).into());
+//! let (subject, predicate, object) = (id("urn:ann")?, id("urn:knows")?, id("urn:bob")?);
+//! let statement = Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND };
+//! assert!(ann.insert(&statement)?);
+//! assert!(!graph.current().version.contains(&statement)?); // nobody else sees it yet
+//! ann.commit()?;
+//! assert!(graph.current().version.contains(&statement)?);
+//! # Ok::<(), vervet_model::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod change;
+mod checkpoint;
+mod commit;
+mod committed;
+mod open;
+mod reads;
+mod record;
+mod recovery;
+mod tracked;
+mod transaction;
+mod transactions;
+mod writer;
+mod writes;
+
+pub use change::{Change, Timestamp};
+pub use checkpoint::{CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_SHARE, continued};
+pub use committed::COMMITTED_CHANGES_MAX;
+pub use reads::READS_MAX;
+pub use tracked::Tracked;
+pub use transaction::{Isolation, Savepoint, Transaction, View};
+pub use transactions::{Counts, Options, Published, Transactions};
+/// When a commit counts as done.
+pub use vervet_log::Level as Durability;

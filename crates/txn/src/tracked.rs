@@ -1,0 +1,236 @@
+//! A version of the graph that remembers what was read from it.
+//!
+//! # Cost
+//! One lock and some hash inserts for each batch. Transactions that only read, and those under snapshot
+//! isolation, read their version itself.
+
+use crate::reads::ReadSet;
+use elsa::sync::FrozenMap;
+use oxrdf::TermRef;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use vervet_delta::Version;
+use vervet_model::{Direction, Id, Result, Tag, TermParts};
+use vervet_snapshot::{
+    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, Snapshot,
+};
+
+/// See the header of this file.
+pub struct Tracked<'a> {
+    version: &'a Version,
+    reads: &'a Mutex<ReadSet>,
+    segments: FrozenMap<(Id, Direction), Box<TrackedSegment<'a>>>,
+}
+
+impl std::fmt::Debug for Tracked<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tracked").finish_non_exhaustive()
+    }
+}
+
+struct TrackedSegment<'a> {
+    predicate: Id,
+    direction: Direction,
+    segment: &'a dyn Segment,
+    reads: &'a Mutex<ReadSet>,
+    /// As estimates: what they prove is not remembered as read.
+    statistics: SegmentStatistics,
+}
+
+/// A set is whole after each insert, so a panic elsewhere does not spoil it.
+fn lock(reads: &Mutex<ReadSet>) -> MutexGuard<'_, ReadSet> {
+    reads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Tracked<'a> {
+    pub(crate) fn new(version: &'a Version, reads: &'a Mutex<ReadSet>) -> Self {
+        Self { version, reads, segments: FrozenMap::new() }
+    }
+}
+
+impl Snapshot for Tracked<'_> {
+    fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>> {
+        let id = self.version.lookup(term)?;
+        match id {
+            Some(id) if id.tag() != Tag::Edge => {}
+            // The name of an edge has an id whether there is the edge or not.
+            _ => match self.version.base().dictionary().lookup(term)?.filter(|id| id.tag() == Tag::Edge) {
+                Some(edge) => lock(self.reads).add_edge(edge),
+                None => lock(self.reads).add_unknown(term),
+            },
+        }
+        Ok(id)
+    }
+
+    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        self.version.read_term(id, scratch, read)
+    }
+
+    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        self.version.write_terms(ids, out, ends)
+    }
+
+    fn is_blank(&self, id: Id) -> Result<bool> {
+        self.version.is_blank(id)
+    }
+
+    fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
+        if let Some(tracked) = self.segments.get(&(predicate, direction)) {
+            return Ok(Some(tracked));
+        }
+        let Some(segment) = self.version.segment(predicate, direction)? else {
+            lock(self.reads).add_segment(predicate);
+            return Ok(None);
+        };
+        let statistics = SegmentStatistics { exact: false, ..segment.statistics().clone() };
+        let tracked = TrackedSegment { predicate, direction, segment, reads: self.reads, statistics };
+        Ok(Some(self.segments.insert((predicate, direction), Box::new(tracked))))
+    }
+
+    fn predicates(&self) -> &[(Id, u64)] {
+        lock(self.reads).add_predicate_list();
+        self.version.predicates()
+    }
+
+    fn graphs(&self) -> &[(Id, u64)] {
+        lock(self.reads).add_graph_list();
+        self.version.graphs()
+    }
+
+    fn type_predicate(&self) -> Option<Id> {
+        let id = self.version.type_predicate();
+        if id.is_none() {
+            // A statement with it would be seen by the id that the term has then.
+            lock(self.reads).add_unknown(oxrdf::vocab::rdf::TYPE.into());
+        }
+        id
+    }
+
+    fn vertex_count(&self) -> u64 {
+        self.version.vertex_count()
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.version.edge_count()
+    }
+
+    fn literal_count(&self) -> u64 {
+        self.version.literal_count()
+    }
+
+    fn statement_count(&self) -> u64 {
+        self.version.statement_count()
+    }
+
+    fn edge(&self, edge: Id) -> Result<[Id; 4]> {
+        lock(self.reads).add_edge(edge);
+        self.version.edge(edge)
+    }
+
+    fn classes_of_type(&self, type_id: Id) -> &[ClassId] {
+        self.version.classes_of_type(type_id)
+    }
+
+    fn class_size(&self, class: ClassId) -> u64 {
+        self.version.class_size(class)
+    }
+
+    /// None: what stands between two texts would have to be remembered as read.
+    fn literal_range(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        Ok(None)
+    }
+
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        self.version.literals_in_order(positions, out)
+    }
+
+    /// Classes prove things about data that were not read.
+    fn classes_are_exact(&self) -> bool {
+        false
+    }
+}
+
+impl Segment for TrackedSegment<'_> {
+    fn statistics(&self) -> &SegmentStatistics {
+        &self.statistics
+    }
+
+    fn expand(
+        &self,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()> {
+        let first = cursor.row;
+        self.segment.expand(keys, filter, cursor, out)?;
+        let end = (cursor.row + 1).min(keys.len());
+        let read = keys.get(first..end).unwrap_or_default();
+        lock(self.reads).add_keys(self.predicate, self.direction, read);
+        Ok(())
+    }
+
+    fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
+        lock(self.reads).add_keys(self.predicate, self.direction, keys);
+        self.segment.degrees(keys, filter, out)
+    }
+
+    fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
+        let entries = keys.iter().copied().zip(neighbours.iter().copied());
+        lock(self.reads).add_entries(self.predicate, self.direction, entries);
+        self.segment.check(keys, neighbours, filter, out)
+    }
+
+    fn check_constant(
+        &self,
+        keys: &[Id],
+        neighbour: Id,
+        filter: EntryFilter,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let entries = keys.iter().map(|key| (*key, neighbour));
+        lock(self.reads).add_entries(self.predicate, self.direction, entries);
+        self.segment.check_constant(keys, neighbour, filter, out)
+    }
+
+    fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
+        lock(self.reads).add_keys(self.predicate, self.direction, &[key]);
+        self.segment.neighbours(key, filter, out)
+    }
+
+    fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        lock(self.reads).add_segment(self.predicate);
+        self.segment.keys(from, limit, out)
+    }
+
+    fn order(&self) -> Option<Id> {
+        self.segment.order()
+    }
+
+    fn ordered(
+        &self,
+        key: Id,
+        range: &OrderRange,
+        graph: GraphFilter,
+        out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        let mut reads = lock(self.reads);
+        reads.add_keys(self.predicate, self.direction, &[key]);
+        // Whose values were compared is not known here.
+        if let Some(property) = self.segment.order() {
+            reads.add_segment(property);
+        }
+        drop(reads);
+        self.segment.ordered(key, range, graph, out)
+    }
+
+    fn keys_below(&self, key: Id) -> Result<u64> {
+        self.segment.keys_below(key)
+    }
+
+    fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
+        lock(self.reads).add_keys(self.predicate, self.direction, &[key]);
+        self.segment.entries(key, from, limit, out)
+    }
+}

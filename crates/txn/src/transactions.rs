@@ -1,0 +1,294 @@
+//! All transactions over one graph: who sees which version, and who may commit.
+//!
+//! # Shape
+//! Two pointers to versions: the newest one that has been validated, and the newest one that is durable; readers
+//! take the latter. Behind a lock, the head: the newest version again, with the recently committed transactions.
+//! # Invariants
+//! 1. Versions are published in the order of their timestamps, and only when the log holds their commits as
+//!    safely as the durability level says: nobody reads what a power failure would undo.
+//! 2. The log holds commits in the order of their timestamps. So if a commit is durable, all those that
+//!    it may have read from are.
+//! 3. An active transaction is registered before anybody forgets a commit that it must be validated against.
+//! # Cost
+//! A begin: two short locks. A commit: see `commit`.
+//! # Source
+//! DESIGN §4; G-Tran (arXiv 2105.04449). Different: versions are values that share structure, in place of
+//! stamps in rows (see `vervet_delta`).
+
+use crate::change::Timestamp;
+use crate::committed::Committed;
+use crate::record;
+use crate::transaction::{Isolation, Transaction};
+use crate::writer::Writer;
+use arc_swap::ArcSwap;
+use oxrdf::TermRef;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use vervet_delta::Version;
+use vervet_env::Environment;
+use vervet_log::{Level, Log, Lsn};
+use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_snapshot::Snapshot;
+
+/// How transactions behave.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// When a commit counts as done.
+    pub durability: Level,
+    /// Optimistic pre-read (G-Tran, §4.2): a transaction that writes begins at the newest validated version, on the
+    /// condition that it becomes durable; its own commit waits for that in any case. `false`: it begins at
+    /// the newest durable one, and conflicts with all that are on their way to the disk.
+    pub pre_read: bool,
+    /// Whether changes are merged in the background when there are enough (`wants_checkpoint`).
+    pub checkpoints: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durability: Level::default(), pre_read: true, checkpoints: true }
+    }
+}
+
+/// How many transactions ended how, since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Committed, with changes.
+    pub commits: u64,
+    /// Refused for a conflict.
+    pub conflicts: u64,
+}
+
+/// A version and when it was made.
+#[derive(Debug)]
+pub struct Published {
+    /// The graph.
+    pub version: Version,
+    /// The last commit in it.
+    pub timestamp: Timestamp,
+    /// Everything in it is durable once the log is up to here. Not set: it is durable.
+    pub(crate) lsn: OnceLock<Lsn>,
+}
+
+impl Published {
+    pub(crate) fn new(version: Version, timestamp: Timestamp) -> Arc<Self> {
+        Arc::new(Self { version, timestamp, lsn: OnceLock::new() })
+    }
+}
+
+/// See the header of this file.
+#[derive(Debug)]
+pub struct Transactions {
+    pub(crate) environment: Environment,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) options: Options,
+    /// Validated, maybe not durable yet.
+    newest: ArcSwap<Published>,
+    /// Durable. Shared with the log, which moves it on.
+    visible: Arc<ArcSwap<Published>>,
+    pub(crate) head: Mutex<Head>,
+    /// Begins of active transactions, with their numbers.
+    active: Mutex<BTreeMap<Timestamp, usize>>,
+    /// What makes the directory ours; none for a graph in memory, or while nobody has written.
+    pub(crate) writer: OnceLock<Arc<Writer>>,
+    /// Held while this becomes the writer.
+    pub(crate) owning: Mutex<()>,
+    /// Held for reading while a term is added; for writing while a bulk load numbers terms of its own.
+    pub(crate) interning: RwLock<()>,
+    next_edge: AtomicU64,
+    /// Set when it is not known what the directory holds: nobody writes any more.
+    pub(crate) failure: OnceLock<Error>,
+    pub(crate) checkpointing: Mutex<()>,
+    /// The thread that merges, and whether it is at work.
+    pub(crate) background: Mutex<Option<JoinHandle<()>>>,
+    pub(crate) is_merging: AtomicBool,
+    commits: AtomicU64,
+    conflicts: AtomicU64,
+}
+
+/// What commits change.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) published: Arc<Published>,
+    pub(crate) committed: Committed,
+}
+
+/// What these mutexes guard is whole after each change.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Transactions {
+    /// Transactions over `version`, whose last commit is `timestamp`.
+    pub(crate) fn new(
+        environment: Environment,
+        directory: Option<PathBuf>,
+        options: Options,
+        version: Version,
+        timestamp: Timestamp,
+    ) -> Arc<Self> {
+        let next_edge = AtomicU64::new(version.edge_count());
+        let published = Published::new(version, timestamp);
+        Arc::new(Self {
+            environment,
+            directory,
+            options,
+            newest: ArcSwap::new(Arc::clone(&published)),
+            visible: Arc::new(ArcSwap::new(Arc::clone(&published))),
+            head: Mutex::new(Head { published, committed: Committed::new(timestamp) }),
+            active: Mutex::default(),
+            writer: OnceLock::new(),
+            owning: Mutex::default(),
+            interning: RwLock::default(),
+            next_edge,
+            failure: OnceLock::new(),
+            checkpointing: Mutex::default(),
+            background: Mutex::default(),
+            is_merging: AtomicBool::new(false),
+            commits: AtomicU64::new(0),
+            conflicts: AtomicU64::new(0),
+        })
+    }
+
+    /// The newest durable version.
+    #[must_use]
+    pub fn current(&self) -> Arc<Published> {
+        self.visible.load_full()
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`]: another process (the message says which) writes to the
+    /// directory. [`ErrorKind::Io`], [`ErrorKind::Corrupt`]: the log could not be
+    /// opened.
+    pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
+        self.log()?;
+        let began = {
+            let mut active = lock(&self.active);
+            let began =
+                if self.options.pre_read { self.newest.load_full() } else { self.visible.load_full() };
+            *active.entry(began.timestamp).or_default() += 1;
+            began
+        };
+        Ok(Transaction::new(Arc::clone(self), began, isolation))
+    }
+
+    /// When a commit counts as done.
+    #[must_use]
+    pub fn durability(&self) -> Level {
+        self.options.durability
+    }
+
+    /// How many transactions ended how.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            commits: self.commits.load(Ordering::Relaxed),
+            conflicts: self.conflicts.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A transaction that began then is no longer active.
+    pub(crate) fn ended(&self, began: Timestamp) {
+        let mut active = lock(&self.active);
+        if let Some(count) = active.get_mut(&began) {
+            *count -= 1;
+            if *count == 0 {
+                active.remove(&began);
+            }
+        }
+    }
+
+    /// No active transaction began before this, and none will.
+    pub(crate) fn oldest_active(&self) -> Timestamp {
+        let active = lock(&self.active);
+        let visible = self.visible.load().timestamp;
+        active.first_key_value().map_or(visible, |(oldest, _)| visible.min(*oldest))
+    }
+
+    /// The id of a term that `version` does not know.
+    pub(crate) fn intern(&self, version: &Version, term: TermRef<'_>) -> Result<Id> {
+        let _gate = self.interning.read().unwrap_or_else(PoisonError::into_inner);
+        let newest = self.newest.load();
+        if !Arc::ptr_eq(newest.version.base(), version.base())
+            && newest.version.base().dictionary().lookup(term)?.is_some()
+        {
+            // A checkpoint leaves its terms where they were, too; a load numbers new ones that old versions cannot know.
+            return version.terms().lookup(term).ok_or_else(|| {
+                let message = format!("this transaction conflicts with a bulk load, which brought {term}");
+                Error::new(ErrorKind::Conflict, message).with_hint("run it again")
+            });
+        }
+        let log = self.log()?;
+        // A bulk load may have numbered it since `version`, in a dictionary of which its terms do not know.
+        if let Some(id) = self.newest.load().version.base().dictionary().lookup(term)? {
+            return Ok(id);
+        }
+        version.terms().intern(term, &mut |id, term| {
+            if let Some(log) = log {
+                let mut bytes = Vec::with_capacity(64);
+                record::write_term(id, term, &mut bytes);
+                log.append(record::TERM, &bytes)?;
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn fresh_edge(&self) -> Id {
+        Id::edge(self.next_edge.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Edge ids from here on are new.
+    pub(crate) fn reserve_edges(&self, end: u64) {
+        self.next_edge.fetch_max(end, Ordering::Relaxed);
+    }
+
+    pub(crate) fn random(&self) -> Result<u64> {
+        self.environment.random.next_u64().map_err(|error| Error::io("draw a random number", &error))
+    }
+
+    pub(crate) fn count_commit(&self) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_conflict(&self) {
+        self.conflicts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The log, if it is open.
+    pub(crate) fn open_log(&self) -> Option<&Log> {
+        self.writer.get()?.log()
+    }
+
+    /// Makes a validated version the one that writers begin with. The caller holds the head.
+    pub(crate) fn publish_newest(&self, published: &Arc<Published>) {
+        self.newest.store(Arc::clone(published));
+    }
+
+    /// What makes a version visible once it is durable.
+    pub(crate) fn publish_visible(&self, published: &Arc<Published>) -> vervet_log::Publish {
+        let (visible, published) = (Arc::clone(&self.visible), Arc::clone(published));
+        Box::new(move |_| visible.store(published))
+    }
+
+    /// Replaces both pointers by the same graph in another form. The caller holds the head, and nothing waits for
+    /// the log.
+    pub(crate) fn replace(&self, published: &Arc<Published>) {
+        self.newest.store(Arc::clone(published));
+        self.visible.store(Arc::clone(published));
+    }
+
+    /// Starts anew from what was found on disk. Nobody has written yet.
+    pub(crate) fn reset(&self, version: Version, timestamp: Timestamp) {
+        let mut head = lock(&self.head);
+        self.reserve_edges(version.edge_count());
+        let published = Published::new(version, timestamp);
+        head.committed = Committed::new(timestamp);
+        self.replace(&published);
+        head.published = published;
+    }
+}

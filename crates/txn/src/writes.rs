@@ -1,0 +1,51 @@
+//! The write set of a transaction.
+//!
+//! # Shape
+//! Changes in the order in which they were made, each of which had an effect on the graph as the transaction
+//! saw it. A savepoint is a length of the list.
+
+use crate::change::Change;
+use crate::reads::{Collision, ReadKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vervet_model::{Id, Statement};
+
+/// What a write locks out under snapshot isolation, where the first committer wins.
+///
+/// A property is one thing, whatever its values are: of two transactions that set it from different old values to
+/// different new ones, one must fail. Of edges each is a thing of its own, so that many can
+/// be added to one vertex at a time.
+#[derive(Debug)]
+pub(crate) struct WriteValidator {
+    /// Subject and predicate of statements with values.
+    properties: FxHashSet<(Id, Id)>,
+    /// Whether the last change of a statement between vertices adds it.
+    statements: FxHashMap<Statement, bool>,
+}
+
+impl WriteValidator {
+    pub(crate) fn new(changes: &[Change]) -> Self {
+        let mut validator = Self { properties: FxHashSet::default(), statements: FxHashMap::default() };
+        for Change { statement, added } in changes {
+            if statement.object.is_stored_literal() {
+                validator.properties.insert((statement.subject, statement.predicate));
+            } else {
+                validator.statements.insert(*statement, *added);
+            }
+        }
+        validator
+    }
+
+    /// The first of `changes` that somebody else made to what this transaction changed too.
+    pub(crate) fn collision(&self, changes: &[Change]) -> Option<Collision> {
+        let both = |change: &&Change| {
+            let statement = &change.statement;
+            if statement.object.is_stored_literal() {
+                self.properties.contains(&(statement.subject, statement.predicate))
+            } else {
+                // Two that add the same statement agree.
+                self.statements.get(statement).is_some_and(|added| !(*added && change.added))
+            }
+        };
+        changes.iter().find(both).map(|change| Collision { what: ReadKind::Write, change: *change })
+    }
+}

@@ -1,0 +1,151 @@
+//! The graph that a query reads, and plans that fit it.
+//!
+//! # Invariants
+//! A plan is used on another version of the graph only if everything that it takes for granted holds there: it is over
+//! the same base, with changes to the same predicates ([`Version::structure`]), and no term was unknown when
+//! it was made. Proofs rest on predicates without changes; where a term was unknown, on that very version.
+
+use oxrdf::TermRef;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use vervet_delta::Version;
+use vervet_kernel::plan::Plan;
+use vervet_model::{Direction, Id, Result, TermParts};
+use vervet_planner::PlanOptions;
+use vervet_snapshot::{ClassId, Segment, Snapshot};
+use vervet_txn::{Published, Timestamp};
+
+/// A graph that does not change, kept alive.
+#[derive(Clone, Debug)]
+pub(crate) enum Reading {
+    /// A version that all may see.
+    Published(Arc<Published>),
+    /// A version with the changes of a transaction.
+    Own(Arc<Version>),
+}
+
+impl Reading {
+    pub(crate) fn version(&self) -> &Version {
+        match self {
+            Self::Published(published) => &published.version,
+            Self::Own(version) => version,
+        }
+    }
+}
+
+/// A plan and what it takes for granted.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) plan: Arc<Plan>,
+    /// The base, by its number in this process.
+    base: u64,
+    structure: u64,
+    /// Only this version, if a term was unknown.
+    only: Option<Timestamp>,
+}
+
+impl Planned {
+    /// Plans for a version that all may see.
+    pub(crate) fn make(query: &vervet_algebra::Query, published: &Published) -> Result<Self> {
+        let version = &published.version;
+        let noting = Noting { version, missing: AtomicBool::new(false) };
+        // Counts of everything change with every commit.
+        let known_counts = version.delta_cells() == 0;
+        let options = PlanOptions { known_counts, ..PlanOptions::default() };
+        let plan = Arc::new(vervet_planner::plan(query, &noting, &options)?);
+        let only = noting.missing.into_inner().then_some(published.timestamp);
+        Ok(Self { plan, base: version.base().number(), structure: version.structure(), only })
+    }
+
+    /// Whether the plan fits this version too.
+    pub(crate) fn fits(&self, published: &Published) -> bool {
+        let version = &published.version;
+        self.base == version.base().number()
+            && self.only.is_none_or(|only| only == published.timestamp)
+            && self.structure == version.structure()
+    }
+}
+
+/// A version that notes whether a term was looked for in vain.
+struct Noting<'a> {
+    version: &'a Version,
+    missing: AtomicBool,
+}
+
+impl Snapshot for Noting<'_> {
+    fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>> {
+        let id = self.version.lookup(term)?;
+        // Relaxed: one thread plans.
+        self.missing.fetch_or(id.is_none(), Ordering::Relaxed);
+        Ok(id)
+    }
+
+    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        self.version.read_term(id, scratch, read)
+    }
+
+    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
+        self.version.write_terms(ids, out, ends)
+    }
+
+    fn is_blank(&self, id: Id) -> Result<bool> {
+        self.version.is_blank(id)
+    }
+
+    fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
+        self.version.segment(predicate, direction)
+    }
+
+    fn predicates(&self) -> &[(Id, u64)] {
+        self.version.predicates()
+    }
+
+    fn graphs(&self) -> &[(Id, u64)] {
+        self.version.graphs()
+    }
+
+    fn type_predicate(&self) -> Option<Id> {
+        self.version.type_predicate()
+    }
+
+    fn vertex_count(&self) -> u64 {
+        self.version.vertex_count()
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.version.edge_count()
+    }
+
+    fn literal_count(&self) -> u64 {
+        self.version.literal_count()
+    }
+
+    fn statement_count(&self) -> u64 {
+        self.version.statement_count()
+    }
+
+    fn edge(&self, edge: Id) -> Result<[Id; 4]> {
+        self.version.edge(edge)
+    }
+
+    fn classes_of_type(&self, type_id: Id) -> &[ClassId] {
+        self.version.classes_of_type(type_id)
+    }
+
+    fn class_size(&self, class: ClassId) -> u64 {
+        self.version.class_size(class)
+    }
+
+    fn classes_are_exact(&self) -> bool {
+        self.version.classes_are_exact()
+    }
+
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        self.version.literal_range(from, to)
+    }
+
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        self.version.literals_in_order(positions, out)
+    }
+}

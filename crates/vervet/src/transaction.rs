@@ -1,0 +1,319 @@
+//! Transactions: changes that all become visible at once, or not at all.
+
+use crate::database::Database;
+use crate::execute::Execution;
+use crate::prepared;
+use crate::reading::Reading;
+use crate::update::{self, UpdateOptions, UpdateReport, UpdateTarget};
+use crate::{Answer, Prepared, QueryOptions, Solutions};
+use oxrdf::{GraphNameRef, QuadRef, TermRef};
+use std::sync::Arc;
+use std::time::Duration;
+use vervet_graph::Graph;
+use vervet_model::{Error, ErrorKind, Id, Result, Statement};
+use vervet_planner::PlanOptions;
+use vervet_snapshot::Snapshot;
+use vervet_txn::{Isolation, Timestamp, View};
+
+/// How often [`Database::transact`] and [`Database::update`] run a transaction that conflicts with others.
+pub const ATTEMPTS_MAX: u32 = 100;
+/// The longest pause between two attempts.
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+
+/// How a transaction behaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TransactionOptions {
+    /// What it may see of others.
+    pub isolation: Isolation,
+}
+
+/// Reads and writes that belong together. It sees the graph as it was at its begin, and its own changes. Dropped without
+/// a commit, it leaves nothing behind.
+///
+/// ```
+/// use vervet::Database;
+///
+/// # fn main() -> vervet::Result<()> {
+/// let db = Database::in_memory();
+/// let mut transaction = db.begin()?;
+/// transaction.update("INSERT DATA { <urn:ann> <urn:knows> <urn:bob> }")?;
+/// assert_eq!(transaction.select("SELECT * { ?a <urn:knows> ?b }")?.len(), 1);
+/// assert_eq!(db.select("SELECT * { ?a <urn:knows> ?b }")?.len(), 0); // nobody else sees it yet
+/// transaction.commit()?;
+/// assert_eq!(db.select("SELECT * { ?a <urn:knows> ?b }")?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Transaction {
+    database: Database,
+    pub(crate) inner: vervet_txn::Transaction,
+}
+
+/// A point in a transaction to go back to.
+#[derive(Debug)]
+pub struct Savepoint(vervet_txn::Savepoint);
+
+impl Database {
+    /// Begins a serializable transaction.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if another process (the message says which) writes to the directory.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(TransactionOptions::default())
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        let inner = self.transactions().begin(options.isolation)?;
+        Ok(Transaction { database: self.clone(), inner })
+    }
+
+    /// Runs `work` in a serializable transaction and commits; again from the start when it conflicts with others, at
+    /// most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice.
+    ///
+    /// # Errors
+    /// Those of `work` and of the commit.
+    ///
+    /// ```
+    /// use vervet::Database;
+    ///
+    /// # fn main() -> vervet::Result<()> {
+    /// let db = Database::in_memory();
+    /// db.update("INSERT DATA { <urn:counter> <urn:value> 1 }")?;
+    /// let count = db.transact(|transaction| {
+    ///     let solutions = transaction.select("SELECT ?value { <urn:counter> <urn:value> ?value }")?;
+    ///     let value = solutions.rows().next().expect("there is one").integer("value")?.expect("a number");
+    ///     transaction.update(&format!(
+    ///         "DELETE DATA {{ <urn:counter> <urn:value> {value} }} ;
+    ///          INSERT DATA {{ <urn:counter> <urn:value> {} }}", value + 1
+    ///     ))?;
+    ///     Ok(value + 1)
+    /// })?;
+    /// assert_eq!(count, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transact<T>(&self, mut work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        let mut attempt = 1;
+        loop {
+            let mut transaction = self.begin()?;
+            let done = work(&mut transaction).and_then(|value| {
+                transaction.commit()?;
+                Ok(value)
+            });
+            match done {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS_MAX => {
+                    // Not all at the same time again.
+                    let spread = self.environment().random.next_u64().unwrap_or_default() % 64;
+                    let pause = Duration::from_micros(u64::from(attempt) * spread);
+                    std::thread::sleep(pause.min(PAUSE_MAX));
+                    attempt += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Runs a SPARQL update request as one transaction, again when it conflicts with others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`] with line, column and a caret; limits; [`ErrorKind::Conflict`] after
+    /// [`ATTEMPTS_MAX`] attempts; as [`Database::begin`].
+    pub fn update(&self, text: &str) -> Result<UpdateReport> {
+        self.transact(|transaction| transaction.update(text))
+    }
+
+    /// [`Database::update`] with options.
+    ///
+    /// # Errors
+    /// As [`Database::update`].
+    pub fn update_with(&self, text: &str, options: &mut UpdateOptions<'_>) -> Result<UpdateReport> {
+        self.transact(|transaction| transaction.update_with(text, options))
+    }
+}
+
+impl Transaction {
+    /// Runs a query of any form.
+    ///
+    /// # Errors
+    /// As [`Database::query`].
+    pub fn query(&self, text: &str) -> Result<Answer> {
+        self.query_with(text, &QueryOptions::default())
+    }
+
+    /// Runs a query of any form with options.
+    ///
+    /// # Errors
+    /// As [`Database::query`].
+    pub fn query_with(&self, text: &str, options: &QueryOptions) -> Result<Answer> {
+        self.run(&self.database.prepare_with(text, options)?, options)
+    }
+
+    /// Runs a `SELECT`.
+    ///
+    /// # Errors
+    /// As [`Database::select`].
+    pub fn select(&self, text: &str) -> Result<Solutions> {
+        self.query(text)?.into_solutions().ok_or_else(|| {
+            Error::new(ErrorKind::Query, "this query is not a SELECT").with_hint("use `query`")
+        })
+    }
+
+    /// Runs a prepared query. It is planned anew, for what this transaction sees.
+    ///
+    /// # Errors
+    /// As [`Prepared::run_with`].
+    pub fn run(&self, prepared: &Prepared, options: &QueryOptions) -> Result<Answer> {
+        let view = self.inner.view();
+        let snapshot = view.as_snapshot();
+        // Counts from statistics would not be remembered as read.
+        let planning = PlanOptions { known_counts: matches!(view, View::Plain(_)), ..PlanOptions::default() };
+        let plan = vervet_planner::plan(prepared.query(), snapshot, &planning)?;
+        let reading = Reading::Own(Arc::new(self.inner.version().clone()));
+        let execution =
+            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        Ok(prepared::answer(&execution, prepared.query())?.0)
+    }
+
+    /// Calls `read` with the graph as this transaction sees it, for the typed interface.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn read<T>(&self, read: impl FnOnce(Graph<'_>) -> Result<T>) -> Result<T> {
+        let view = self.inner.view();
+        read(Graph::new(view.as_snapshot()))
+    }
+
+    /// Runs a SPARQL update request. If it fails half way, the transaction is as it was before.
+    ///
+    /// # Errors
+    /// As [`Database::update`].
+    pub fn update(&mut self, text: &str) -> Result<UpdateReport> {
+        self.update_with(text, &mut UpdateOptions::default())
+    }
+
+    /// [`Transaction::update`] with options.
+    ///
+    /// # Errors
+    /// As [`Database::update`].
+    pub fn update_with(&mut self, text: &str, options: &mut UpdateOptions<'_>) -> Result<UpdateReport> {
+        let request = update::parse(text, &options.query)?;
+        let before = self.inner.savepoint();
+        let environment = self.database.environment().clone();
+        let done = update::run(&request, &mut Target(&mut self.inner), &environment, options);
+        if done.is_err() {
+            self.inner.roll_back_to(&before)?;
+        }
+        done
+    }
+
+    /// Adds a statement; `false`: it was there.
+    ///
+    /// # Errors
+    /// Damaged data; a full disk.
+    pub fn insert<'q>(&mut self, quad: impl Into<QuadRef<'q>>) -> Result<bool> {
+        let quad = quad.into();
+        let statement = Statement {
+            subject: self.inner.intern(quad.subject.into())?,
+            predicate: self.inner.intern(quad.predicate.into())?,
+            object: self.inner.intern(quad.object)?,
+            graph: match quad.graph_name {
+                GraphNameRef::DefaultGraph => Id::UNBOUND,
+                GraphNameRef::NamedNode(name) => self.inner.intern(name.into())?,
+                GraphNameRef::BlankNode(node) => self.inner.intern(node.into())?,
+            },
+            edge: Id::UNBOUND,
+        };
+        self.inner.insert(&statement)
+    }
+
+    /// Removes a statement that has no identity of its own; `false`: it was not there.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn remove<'q>(&mut self, quad: impl Into<QuadRef<'q>>) -> Result<bool> {
+        let quad = quad.into();
+        let view = self.inner.view();
+        let lookup = |term: TermRef<'_>| view.as_snapshot().lookup(term);
+        let graph = match quad.graph_name {
+            GraphNameRef::DefaultGraph => Some(Id::UNBOUND),
+            GraphNameRef::NamedNode(name) => lookup(name.into())?,
+            GraphNameRef::BlankNode(node) => lookup(node.into())?,
+        };
+        let (subject, predicate) = (lookup(quad.subject.into())?, lookup(quad.predicate.into())?);
+        let (Some(subject), Some(predicate), Some(object), Some(graph)) =
+            (subject, predicate, lookup(quad.object)?, graph)
+        else {
+            return Ok(false);
+        };
+        drop(view);
+        self.inner.remove(&Statement { subject, predicate, object, graph, edge: Id::UNBOUND })
+    }
+
+    /// Marks this point.
+    #[must_use]
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint(self.inner.savepoint())
+    }
+
+    /// Undoes all changes since `savepoint`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: the savepoint is of another transaction, or of a part that was undone.
+    pub fn roll_back_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        self.inner.roll_back_to(&savepoint.0)
+    }
+
+    /// Makes all changes visible, and durable as the database was opened to do.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`]: it collided with another transaction, of which the message tells; run it again.
+    /// [`ErrorKind::Io`]: the log could not be written.
+    pub fn commit(self) -> Result<Timestamp> {
+        self.inner.commit()
+    }
+
+    /// Forgets all changes. Dropping the transaction does the same.
+    pub fn roll_back(self) {
+        self.inner.roll_back();
+    }
+}
+
+/// A transaction as what an update changes. What an update says is there or gone afterwards is so whatever was there
+/// before, so changes are not reads.
+struct Target<'a>(&'a mut vervet_txn::Transaction);
+
+impl UpdateTarget for Target<'_> {
+    fn read(&mut self, with: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
+        let view = self.0.view();
+        with(view.as_snapshot())
+    }
+
+    fn intern(&mut self, term: TermRef<'_>) -> Result<Id> {
+        self.0.intern(term)
+    }
+
+    fn insert(&mut self, statement: &Statement) -> Result<bool> {
+        Ok(self.insert_all(std::slice::from_ref(statement))? > 0)
+    }
+
+    fn remove(&mut self, statement: &Statement) -> Result<bool> {
+        Ok(self.remove_all(std::slice::from_ref(statement))? > 0)
+    }
+
+    fn insert_all(&mut self, statements: &[Statement]) -> Result<u64> {
+        let before = self.0.version().statement_count();
+        self.0.insert_all(statements)?;
+        Ok(self.0.version().statement_count().saturating_sub(before))
+    }
+
+    fn remove_all(&mut self, statements: &[Statement]) -> Result<u64> {
+        let before = self.0.version().statement_count();
+        self.0.remove_all(statements)?;
+        Ok(before.saturating_sub(self.0.version().statement_count()))
+    }
+}

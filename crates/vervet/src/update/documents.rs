@@ -1,0 +1,211 @@
+//! `LOAD`: the statements of a document.
+//!
+//! Reading on behalf of whoever may send a request is off unless the caller says from where: a request must
+//! not be a way to read any file of the server, or to make it talk to its network.
+
+use super::{Request, UpdateTarget};
+use oxrdf::{BlankNodeRef, LiteralRef, NamedNode, NamedNodeRef, TermRef};
+use std::fmt;
+use std::path::PathBuf;
+use vervet_kernel::Control;
+use vervet_load::{LoadOptions, Source, Target};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement};
+
+/// Opens the document at an IRI.
+type Open<'a> = dyn FnMut(&str) -> Result<Source> + 'a;
+
+/// What `LOAD` may read.
+pub struct Documents<'a> {
+    allowed: Vec<String>,
+    open: Box<Open<'a>>,
+}
+
+impl<'a> Documents<'a> {
+    /// Documents whose IRIs start with one of `allowed` (end each with `/` to mean a folder), opened by
+    /// `open`, which may be [`file_source`].
+    pub fn new(
+        allowed: impl IntoIterator<Item = impl Into<String>>,
+        open: impl FnMut(&str) -> Result<Source> + 'a,
+    ) -> Self {
+        Self { allowed: allowed.into_iter().map(Into::into).collect(), open: Box::new(open) }
+    }
+
+    fn open(&mut self, iri: &str) -> Result<Source> {
+        let allowed = self.allowed.iter().any(|prefix| iri.starts_with(prefix.as_str()));
+        if !allowed || climbs(iri) {
+            let message = format!("LOAD may not read <{iri}>");
+            return Err(
+                Error::new(ErrorKind::Input, message).with_hint("ask who runs the database to allow it")
+            );
+        }
+        (self.open)(iri)
+    }
+}
+
+impl fmt::Debug for Documents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Documents").field("allowed", &self.allowed).finish_non_exhaustive()
+    }
+}
+
+/// Whether a part of the path leads up (`..`, also as `%2E%2E`, or behind a backslash).
+fn climbs(iri: &str) -> bool {
+    let decoded = decoded(iri).unwrap_or_default();
+    decoded.is_empty() || decoded.split(['/', '\\']).any(|part| part == "..")
+}
+
+/// The text with its percent codes replaced; `None` if it is not UTF-8 then, or has a NUL.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = |at: usize| tail.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        if let (b'%', Some(high), Some(low)) = (first, hex(0), hex(1)) {
+            bytes.push(u8::try_from(high * 16 + low).ok()?);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+/// The local file that a `file:` IRI names, format and compression told by its name.
+///
+/// # Errors
+/// [`ErrorKind::Input`] if it is no IRI of a local file.
+pub fn file_source(iri: &str) -> Result<Source> {
+    let path = iri.strip_prefix("file://").and_then(|rest| rest.strip_prefix("localhost").or(Some(rest)));
+    let path = path.filter(|path| path.starts_with('/') && !path.contains(['?', '#'])).and_then(decoded);
+    match path {
+        Some(path) => Ok(Source::path(PathBuf::from(path))),
+        None => Err(Error::new(ErrorKind::Input, format!("<{iri}> does not name a local file"))
+            .with_hint("such a name looks like file:///data/people.ttl")),
+    }
+}
+
+impl Request<'_, '_> {
+    pub(super) fn load(&mut self, source: &NamedNode, graph: Option<&NamedNode>) -> Result<()> {
+        let Some(documents) = self.documents.as_deref_mut() else {
+            return Err(Error::new(ErrorKind::Unsupported, "LOAD is turned off")
+                .with_hint("load the document with the tools of the database"));
+        };
+        let document = documents.open(source.as_str())?;
+        let cancel = self.options.cancel.as_ref().map(crate::CancelToken::flag);
+        let options = LoadOptions {
+            graph: graph.cloned(),
+            base_iri: Some(source.as_str().to_owned()),
+            threads: 1,
+            cancelled: cancel.as_deref(),
+            blank_scope: self.new_scope()?,
+            ..LoadOptions::default()
+        };
+        let mut held =
+            Held { target: &mut *self.target, control: &self.control, statements: Vec::new(), counted: 0 };
+        let loaded = vervet_load::load(vec![document], &options, &mut held, &mut std::io::sink());
+        let Held { mut statements, mut counted, .. } = held;
+        let done = loaded.and_then(|_| self.insert(&mut statements));
+        self.control.recount(&mut counted, 0)?;
+        done
+    }
+}
+
+/// Keeps statements until the document has been read to its end.
+struct Held<'a> {
+    target: &'a mut dyn UpdateTarget,
+    control: &'a Control<'static>,
+    statements: Vec<Statement>,
+    counted: u64,
+}
+
+impl Held<'_> {
+    fn count(&mut self) -> Result<()> {
+        self.control.check()?;
+        let bytes = self.statements.capacity() * size_of::<Statement>();
+        self.control.recount(&mut self.counted, bytes as u64)
+    }
+}
+
+impl Target for Held<'_> {
+    fn intern_iri(&mut self, iri: &str) -> Result<Id> {
+        if iri.starts_with(vervet_model::vocab::EDGE_NAMESPACE) {
+            return Err(edges());
+        }
+        self.target.intern(NamedNodeRef::new_unchecked(iri).into())
+    }
+
+    fn intern_blank(&mut self, label: &str) -> Result<Id> {
+        self.target.intern(BlankNodeRef::new_unchecked(label).into())
+    }
+
+    fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id> {
+        let parts = vervet_model::TermParts::Literal { head: value, tail: "", kind };
+        match kind {
+            LiteralKind::String => self.target.intern(LiteralRef::new_simple_literal(value).into()),
+            LiteralKind::Typed(datatype) => {
+                let datatype = NamedNodeRef::new_unchecked(datatype);
+                self.target.intern(LiteralRef::new_typed_literal(value, datatype).into())
+            }
+            LiteralKind::Language(_) => {
+                let term = parts.to_term();
+                self.target.intern(TermRef::from(&term))
+            }
+        }
+    }
+
+    fn next_edge(&mut self) -> Result<Id> {
+        Err(edges())
+    }
+
+    fn add_triples(&mut self, triples: &[[Id; 3]]) -> Result<()> {
+        self.statements.extend(triples.iter().map(|&[subject, predicate, object]| Statement {
+            subject,
+            predicate,
+            object,
+            graph: Id::UNBOUND,
+            edge: Id::UNBOUND,
+        }));
+        self.count()
+    }
+
+    fn add(&mut self, statements: &[Statement]) -> Result<()> {
+        self.statements.extend_from_slice(statements);
+        self.count()
+    }
+
+    fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
+        self.statements.retain_mut(each);
+        Ok(())
+    }
+}
+
+fn edges() -> Error {
+    Error::new(ErrorKind::Unsupported, "LOAD cannot read edges with identities yet")
+        .with_hint("load such a document with the tools of the database")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_allowed_is_opened() {
+        let mut documents = Documents::new(["file:///data/"], file_source);
+        for (iri, expected) in [
+            ("file:///data/a.ttl", Some("/data/a.ttl")),
+            ("file:///data/a%20b/..c.ttl", Some("/data/a b/..c.ttl")),
+            ("file:///etc/passwd", None),
+            ("file:///data/../etc/passwd", None),
+            ("file:///data/%2e%2E/etc/passwd", None),
+            ("file:///data/a%2F..%2f..%2Fetc/passwd", None),
+            ("file:///data/a%00.ttl", None),
+            ("file:///data/a.ttl?x", None),
+            ("http://example.org/a.ttl", None),
+        ] {
+            let opened = documents.open(iri);
+            assert_eq!(opened.ok().map(|source| source.name().to_owned()).as_deref(), expected, "{iri}");
+        }
+        assert!(file_source("file://host/data/a.ttl").is_err());
+    }
+}

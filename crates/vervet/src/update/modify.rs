@@ -1,0 +1,375 @@
+//! `INSERT`, `DELETE` and their `DATA` forms: solutions become statements.
+//!
+//! # Shape
+//! Solutions are rows of ids, one column for each variable of a template; `DATA` has one row without columns.
+//! A template is resolved once (constants to ids), and then filled for each row. A statement with an unbound
+//! variable, or that RDF does not allow, is passed over (SPARQL 1.1 Update §4.2.1). Terms that the query has
+//! computed, and constants, become terms of the target when the first statement with them is added.
+
+use super::remove::{Doomed, Removal};
+use super::{CHUNK, Request};
+use crate::execute::{self, Parts, seed};
+use oxrdf::Term;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vervet_algebra::{Form, Modify, Quad, Quads, TemplateTerm, Variable};
+use vervet_expression::ComputedTerms;
+use vervet_kernel::Flow;
+use vervet_model::vocab::EDGE_NAMESPACE;
+use vervet_model::{Error, Id, Result, Statement, Tag, TermParts};
+use vervet_planner::PlanOptions;
+use vervet_snapshot::Snapshot;
+
+/// Solutions as rows of ids.
+struct Rows {
+    columns: Vec<Variable>,
+    ids: Vec<Id>,
+    count: usize,
+    computed: ComputedTerms,
+    /// Bytes of `ids` that count against the memory cap.
+    counted: u64,
+}
+
+impl Rows {
+    /// The one empty solution.
+    fn unit() -> Self {
+        Self { columns: Vec::new(), ids: Vec::new(), count: 1, computed: ComputedTerms::new(), counted: 0 }
+    }
+
+    fn row(&self, row: usize) -> &[Id] {
+        let width = self.columns.len();
+        &self.ids[row * width..(row + 1) * width]
+    }
+
+    /// The column of a variable.
+    fn column(&self, variable: Variable) -> Result<usize> {
+        self.columns
+            .iter()
+            .position(|column| *column == variable)
+            .ok_or_else(|| Error::internal("a template mentions a variable that its pattern does not give"))
+    }
+}
+
+impl Request<'_, '_> {
+    pub(super) fn insert_data(&mut self, quads: &Quads) -> Result<()> {
+        self.insert_rows(quads, &Rows::unit(), &FxHashSet::default())
+    }
+
+    pub(super) fn delete_data(&mut self, quads: &Quads) -> Result<()> {
+        self.remove_rows(quads, &Rows::unit()).map(drop)
+    }
+
+    pub(super) fn modify(&mut self, modify: &Modify) -> Result<()> {
+        if modify.delete.is_empty() && modify.insert.is_empty() {
+            return Ok(());
+        }
+        let mut rows = self.solutions(modify)?;
+        let gone = self.remove_rows(&modify.delete, &rows)?;
+        let done = self.insert_rows(&modify.insert, &rows, &gone);
+        self.control.recount(&mut rows.counted, 0)?;
+        done
+    }
+
+    /// All solutions, before anything changes.
+    fn solutions(&mut self, modify: &Modify) -> Result<Rows> {
+        let mut query = modify.solutions.clone();
+        modify.dataset.restrict(&mut query.root);
+        let Form::Select(columns) = &query.form else {
+            return Err(Error::internal("the pattern of an update is not a SELECT"));
+        };
+        let (environment, options) = (self.environment, self.options);
+        let parts = Parts { environment, driver: None, seed: seed(environment)? };
+        self.read(|snapshot, control| {
+            // Counts that are known beforehand are not read, so a transaction would not remember them as read.
+            let planning = PlanOptions { known_counts: false, ..PlanOptions::default() };
+            let plan = vervet_planner::plan(&query, snapshot, &planning)?;
+            let (mut ids, mut count, mut counted) = (Vec::new(), 0, 0);
+            let (computed, _) = execute::run(&parts, snapshot, &plan, options, control, &mut |_, batch| {
+                count += batch.rows;
+                for row in 0..batch.rows {
+                    ids.extend(columns.iter().map(|column| batch.value(*column, row)));
+                }
+                control.recount(&mut counted, (ids.capacity() * size_of::<Id>()) as u64)?;
+                Ok(Flow::More)
+            })?;
+            Ok(Rows { columns: columns.clone(), ids, count, computed, counted })
+        })
+    }
+
+    /// Removes what the template gives for these rows; the identities that are gone.
+    fn remove_rows(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
+        if quads.is_empty() || rows.count == 0 {
+            return Ok(FxHashSet::default());
+        }
+        let (removal, mut counted) = self.read(|snapshot, control| {
+            let terms = quads.terms.iter().map(|term| Known::new(term, rows, snapshot));
+            let terms: Vec<Known> = terms.collect::<Result<_>>()?;
+            let mut doomed = Doomed::default();
+            let mut counted = 0;
+            // Without columns all rows say the same.
+            let count = if rows.columns.is_empty() { 1 } else { rows.count };
+            for row in 0..count {
+                let ids = rows.row(row);
+                for quad in &quads.quads {
+                    if let Some(statement) = known_statement(quad, &terms, ids) {
+                        let list = match quad.edge {
+                            Some(_) => &mut doomed.entries,
+                            None => &mut doomed.statements,
+                        };
+                        list.push(statement);
+                    }
+                }
+                if row % CHUNK == 0 {
+                    let held = doomed.statements.capacity() + doomed.entries.capacity();
+                    control.recount(&mut counted, (held * size_of::<Statement>()) as u64)?;
+                    control.check()?;
+                }
+            }
+            Ok((doomed.resolve(snapshot, control)?, counted))
+        })?;
+        let Removal { entries, edges } = removal;
+        self.remove(&entries)?;
+        self.control.recount(&mut counted, 0)?;
+        Ok(edges)
+    }
+
+    /// Adds what the template gives for these rows, but nothing about the identities that are `gone`.
+    fn insert_rows(&mut self, quads: &Quads, rows: &Rows, gone: &FxHashSet<Id>) -> Result<()> {
+        if quads.is_empty() || rows.count == 0 {
+            return Ok(());
+        }
+        let mut filling = Filling {
+            terms: quads.terms.iter().map(|term| New::of(term, rows)).collect::<Result<_>>()?,
+            computed: FxHashMap::default(),
+            blanks: Vec::new(),
+            rows,
+            blank_predicates: self.blank_predicates(quads, rows)?,
+        };
+        let has_blanks = filling.terms.iter().any(|term| matches!(term, New::Blank(_)));
+        let count = if rows.columns.is_empty() && !has_blanks { 1 } else { rows.count };
+        let mut statements = Vec::with_capacity(CHUNK.min(count.saturating_mul(quads.quads.len())));
+        for row in 0..count {
+            filling.blanks.clear();
+            for quad in &quads.quads {
+                if filling.allows(quad, row)? {
+                    let statement = filling.statement(quad, row, self)?;
+                    if !gone.contains(&statement.subject) && !gone.contains(&statement.object) {
+                        statements.push(statement);
+                    }
+                }
+                if statements.len() >= CHUNK {
+                    self.insert(&mut statements)?;
+                }
+            }
+        }
+        self.insert(&mut statements)
+    }
+
+    /// Blank nodes among the values of variables that stand for predicates.
+    fn blank_predicates(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
+        let mut columns: Vec<usize> = Vec::new();
+        for quad in &quads.quads {
+            if let TemplateTerm::Variable(variable) = quads.terms[quad.predicate as usize] {
+                let column = rows.column(variable)?;
+                if !columns.contains(&column) {
+                    columns.push(column);
+                }
+            }
+        }
+        if columns.is_empty() {
+            return Ok(FxHashSet::default());
+        }
+        let mut ids: FxHashSet<Id> = FxHashSet::default();
+        for row in 0..rows.count {
+            ids.extend(columns.iter().map(|column| rows.row(row)[*column]).filter(|id| id.is_vertex()));
+        }
+        self.read(|snapshot, _| {
+            let mut blank = FxHashSet::default();
+            for id in ids {
+                if snapshot.is_blank(id)? {
+                    blank.insert(id);
+                }
+            }
+            Ok(blank)
+        })
+    }
+}
+
+/// A term of a template of what goes: only what is in the graph counts.
+#[derive(Clone, Copy)]
+enum Known {
+    Id(Id),
+    /// Not in the graph, so no statement has it.
+    Missing,
+    Column(usize),
+}
+
+impl Known {
+    fn new(term: &TemplateTerm, rows: &Rows, snapshot: &dyn Snapshot) -> Result<Self> {
+        Ok(match term {
+            TemplateTerm::Constant(term) => snapshot.lookup(term.as_ref())?.map_or(Self::Missing, Self::Id),
+            TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
+            TemplateTerm::Blank(_) => return Err(Error::internal("a blank node in what an update removes")),
+        })
+    }
+
+    /// Terms that the query computed are none of the graph.
+    fn value(self, ids: &[Id]) -> Option<Id> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Missing => None,
+            Self::Column(column) => Some(ids[column]).filter(|id| id.is_bound() && id.tag() != Tag::Computed),
+        }
+    }
+}
+
+fn known_statement(quad: &Quad, terms: &[Known], ids: &[Id]) -> Option<Statement> {
+    let value = |position: u32| terms[position as usize].value(ids);
+    let optional = |position: Option<u32>| position.map_or(Some(Id::UNBOUND), value);
+    let statement = Statement {
+        subject: value(quad.subject)?,
+        predicate: value(quad.predicate)?,
+        object: value(quad.object)?,
+        graph: optional(quad.graph)?,
+        edge: optional(quad.edge)?,
+    };
+    // Of a name that is no edge there is no entry.
+    (quad.edge.is_none() || statement.edge.tag() == Tag::Edge).then_some(statement)
+}
+
+/// A term of a template of what comes.
+enum New<'a> {
+    /// Not looked up yet.
+    Constant(&'a Term),
+    Id(Id),
+    Column(usize),
+    Blank(usize),
+}
+
+impl<'a> New<'a> {
+    fn of(term: &'a TemplateTerm, rows: &Rows) -> Result<Self> {
+        Ok(match term {
+            TemplateTerm::Constant(term) => Self::Constant(term),
+            TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
+            TemplateTerm::Blank(number) => Self::Blank(*number as usize),
+        })
+    }
+}
+
+/// What a term is to RDF.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Unbound,
+    Iri,
+    Blank,
+    Edge,
+    Literal,
+}
+
+/// A name of an edge is no IRI like others.
+fn iri_sort(iri: &str) -> Sort {
+    if iri.starts_with(EDGE_NAMESPACE) { Sort::Edge } else { Sort::Iri }
+}
+
+/// A template that is being filled.
+struct Filling<'a> {
+    terms: Vec<New<'a>>,
+    /// Ids of terms that the query has computed, once they are terms of the target.
+    computed: FxHashMap<Id, Id>,
+    /// Blank nodes of this row, by their number; unbound: not needed so far.
+    blanks: Vec<Id>,
+    rows: &'a Rows,
+    blank_predicates: FxHashSet<Id>,
+}
+
+impl Filling<'_> {
+    /// Whether the statement is one that RDF allows.
+    fn allows(&self, quad: &Quad, row: usize) -> Result<bool> {
+        let sort = |position: u32| self.sort(position, row);
+        Ok(matches!(sort(quad.subject)?, Sort::Iri | Sort::Blank | Sort::Edge)
+            && sort(quad.predicate)? == Sort::Iri
+            && sort(quad.object)? != Sort::Unbound
+            && match quad.graph {
+                Some(graph) => matches!(sort(graph)?, Sort::Iri | Sort::Blank),
+                None => true,
+            })
+    }
+
+    fn sort(&self, position: u32, row: usize) -> Result<Sort> {
+        let id = match &self.terms[position as usize] {
+            New::Constant(Term::NamedNode(node)) => return Ok(iri_sort(node.as_str())),
+            New::Constant(_) => return Ok(Sort::Literal),
+            New::Blank(_) => return Ok(Sort::Blank),
+            New::Id(id) => *id,
+            New::Column(column) => self.rows.row(row)[*column],
+        };
+        Ok(match id.tag() {
+            Tag::Unbound => Sort::Unbound,
+            Tag::Vertex if self.blank_predicates.contains(&id) => Sort::Blank,
+            Tag::Vertex => Sort::Iri,
+            Tag::Edge => Sort::Edge,
+            Tag::Computed => {
+                let mut sort = Sort::Unbound;
+                self.rows.computed.read(id, &mut String::new(), &mut |parts| {
+                    sort = match parts {
+                        TermParts::Iri { namespace, .. } => iri_sort(namespace),
+                        TermParts::Blank(_) => Sort::Blank,
+                        TermParts::Edge(_) => Sort::Edge,
+                        TermParts::Literal { .. } => Sort::Literal,
+                    };
+                })?;
+                sort
+            }
+            _ => Sort::Literal,
+        })
+    }
+
+    fn statement(&mut self, quad: &Quad, row: usize, request: &mut Request<'_, '_>) -> Result<Statement> {
+        Ok(Statement {
+            subject: self.id(quad.subject, row, request)?,
+            predicate: self.id(quad.predicate, row, request)?,
+            object: self.id(quad.object, row, request)?,
+            graph: match quad.graph {
+                Some(graph) => self.id(graph, row, request)?,
+                None => Id::UNBOUND,
+            },
+            edge: Id::UNBOUND,
+        })
+    }
+
+    fn id(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
+        let term = &mut self.terms[position as usize];
+        match term {
+            New::Id(id) => Ok(*id),
+            New::Constant(constant) => {
+                let id = request.intern(constant.as_ref())?;
+                *term = New::Id(id);
+                Ok(id)
+            }
+            New::Blank(number) => {
+                if *number >= self.blanks.len() {
+                    self.blanks.resize(*number + 1, Id::UNBOUND);
+                }
+                let blank = &mut self.blanks[*number];
+                if !blank.is_bound() {
+                    *blank = request.new_blank()?;
+                }
+                Ok(*blank)
+            }
+            New::Column(column) => {
+                let id = self.rows.row(row)[*column];
+                if id.tag() != Tag::Computed {
+                    return Ok(id);
+                }
+                if let Some(id) = self.computed.get(&id) {
+                    return Ok(*id);
+                }
+                let mut term = None;
+                self.rows.computed.read(id, &mut String::new(), &mut |parts| term = Some(parts.to_term()))?;
+                let term = term.ok_or_else(|| Error::internal(format!("no term was read for {id:?}")))?;
+                let new = request.intern(term.as_ref())?;
+                self.computed.insert(id, new);
+                Ok(new)
+            }
+        }
+    }
+}
