@@ -140,9 +140,10 @@ fn checkpoints_remove_files_that_lie_before_them() {
     assert_eq!(read_all(&environment, far, &ReadOptions::default()).expect("reads").1.len(), 1);
 }
 
-/// Opening and closing again and again leaves one file, and a log without records costs no new mark.
+/// A log that was closed goes on in a file of its own: behind the mark of the close, whose sync may have failed unseen,
+/// nothing would be safe. Nothing is lost or found twice, and the files are few.
 #[test]
-fn a_closed_log_goes_on_in_its_file() {
+fn a_closed_log_goes_on_in_a_new_file() {
     let simulation = disk(1);
     let environment = simulation.environment();
     for round in 0..10 {
@@ -150,11 +151,11 @@ fn a_closed_log_goes_on_in_its_file() {
         assert_eq!(records.len(), round);
         log.append(1, b"once more").expect("works");
         log.close().expect("works");
-        let operations = simulation.files.write_count();
-        let (log, _) = reopen(&environment, Lsn(0), &LogOptions::default()).expect("opens");
+        let (log, records) = reopen(&environment, Lsn(0), &LogOptions::default()).expect("opens");
+        assert_eq!(records.len(), round + 1);
         log.close().expect("works");
-        assert_eq!(simulation.files.write_count(), operations + 1, "the opening of the file");
-        assert_eq!(environment.files.list(Path::new(DIR)).expect("works").len(), 1);
+        let files = environment.files.list(Path::new(DIR)).expect("works").len();
+        assert!(files <= 2 * round + 3, "{files} files after {round} rounds");
     }
 }
 
