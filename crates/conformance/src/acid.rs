@@ -9,7 +9,7 @@
 //! # What is demanded
 //! At both levels the anomalies that the level forbids are not seen: all of them when serializable, all but
 //! write skew under snapshot isolation, where write skew must be possible. An error that is not a conflict
-//! fails the test. Transactions that only read never abort. Of those that write, as [`Writers`] says for each
+//! fails the test. Transactions that only read never abort. Of those that write, as `Writers` says for each
 //! test, so a database that aborts everything passes nothing. What was acknowledged is there at the end, and
 //! nothing else; a database in a directory is opened again and compared.
 //! # Different from the description
