@@ -20,7 +20,6 @@ pub struct Update {
 
 /// One operation. Where a graph is an `Option`, `None` is the default graph.
 #[derive(Clone, PartialEq, Debug)]
-#[non_exhaustive]
 pub enum Operation {
     /// `INSERT DATA`: statements without variables. Blank nodes are new.
     InsertData(Quads),

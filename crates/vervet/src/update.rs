@@ -169,7 +169,6 @@ impl Request<'_, '_> {
             Operation::Add(transfer) => (transfer.silent, self.add(transfer)),
             Operation::Move(transfer) => (transfer.silent, self.move_graph(transfer)),
             Operation::Copy(transfer) => (transfer.silent, self.copy(transfer).map(drop)),
-            _ => (false, Err(Error::new(ErrorKind::Unsupported, "this operation is not supported yet"))),
         };
         match done {
             Err(error) if silent && is_forgivable(&error) => Ok(()),
