@@ -10,6 +10,7 @@
 //! | [`lubm`], [`light`], [`patterns`], [`self_check`] | the comparisons |
 //! | [`all`] | all that is kept with the project |
 //! | [`processes`] | loads and starts in processes of their own |
+//! | [`transactions`] | what changes cost |
 //! | [`targets`] | what was asked for |
 //! | [`report`], [`table`], [`data`] | what goes out and what comes in |
 //!
@@ -32,6 +33,7 @@ pub mod report;
 pub mod self_check;
 pub mod table;
 pub mod targets;
+pub mod transactions;
 
 /// Our engine, with so many threads for loading and for each query.
 #[must_use]

@@ -15,6 +15,7 @@ use vervet_bench::measure::Budget;
 use vervet_bench::patterns::{self, EdgeList};
 use vervet_bench::peer::Oxigraph;
 use vervet_bench::report::Report;
+use vervet_bench::transactions::{self, TransactionOptions};
 use vervet_bench::{all, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
@@ -62,6 +63,36 @@ enum Command {
         data: PathBuf,
         #[command(flatten)]
         contest: ContestArguments,
+    },
+    /// What transactions cost, and what they cost those who read
+    Transactions {
+        /// Universities (N-Triples, plain or .zst) or the social network (.tar.zst)
+        #[arg(long, value_name = "FILE")]
+        data: PathBuf,
+        /// Only these parts, as inserts,lbv
+        #[arg(long, value_delimiter = ',', value_name = "PARTS")]
+        only: Vec<String>,
+        /// Time for each figure
+        #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+        seconds: f64,
+        /// Numbers of client threads
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_name = "NUMBERS")]
+        clients: Vec<usize>,
+        /// Updates of the steady load
+        #[arg(long, default_value_t = 10_000_000, value_name = "NUMBER")]
+        updates: u64,
+        /// Run the steady load for this time instead
+        #[arg(long, value_name = "MINUTES")]
+        minutes: Option<f64>,
+        /// Statements of one large transaction
+        #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
+        bulk: u64,
+        /// Write the report here too, as JSON
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Write the report here too, as Markdown
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// All that docs/benchmarks holds
     All {
@@ -266,6 +297,31 @@ fn run(arguments: &Arguments) -> Result<bool> {
             let report = light::run_on(data, &mut contest.contest()?, seconds(contest.seconds)?)?;
             println!("{report}");
             contest.finish(&[report])
+        }
+        Command::Transactions {
+            data,
+            only,
+            seconds: time,
+            clients,
+            updates,
+            minutes,
+            bulk,
+            json,
+            output,
+        } => {
+            let options = TransactionOptions {
+                only: only.clone(),
+                time: seconds(*time)?,
+                updates: *updates,
+                steady_time: minutes.map(|minutes| seconds(60.0 * minutes)).transpose()?,
+                bulk: *bulk,
+                clients: clients.clone(),
+            };
+            let report = transactions::run(&transactions::Data::open(data)?, &options)?;
+            println!("{report}");
+            json.iter().try_for_each(|file| report.write_json(file))?;
+            output.iter().try_for_each(|file| report.write_markdown(file))?;
+            Ok(true)
         }
         Command::All { data_dir, output_dir, only, edges, against, seconds: time, limit } => {
             let options = AllOptions {

@@ -56,6 +56,9 @@ pub struct Version {
     pub(crate) ordered_list: OnceLock<OrderedList>,
 }
 
+/// What adding a statement does: to the same without its edge, if that is there, and to itself.
+type Insertion = (Option<(Statement, Change)>, Change);
+
 /// What an edge is now: subject, predicate, object, graph; or nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeChange {
@@ -151,32 +154,32 @@ impl Version {
     /// exist. [`ErrorKind::Internal`]: an id that nobody gave out. Corrupt: damaged data. The
     /// version is then as it was.
     pub fn insert(&mut self, statement: &Statement) -> Result<bool> {
-        self.admit(statement)?;
-        let mut plain = None;
-        if statement.edge.is_bound() {
-            if self.edge_is_there(statement)? {
-                return Ok(false);
-            }
-            let twin = Statement { edge: Id::UNBOUND, ..*statement };
-            plain = self.change(&twin, false)?.map(|change| (twin, change));
-        } else if self.may_have_edges(statement.predicate)? && self.has_any(statement)? {
-            return Ok(false);
-        }
-        let change = self.change(statement, true)?;
-        if change.is_none() {
-            return Ok(false);
-        }
+        let Some((plain, change)) = self.insertion(statement)? else { return Ok(false) };
         self.prepare(statement.predicate)?;
         if let Some((plain, change)) = plain {
             self.apply(&plain, change);
         }
-        if let Some(change) = change {
-            self.apply(statement, change);
-        }
-        if change == Some(Change::Restore) {
+        self.apply(statement, change);
+        if change == Change::Restore {
             self.tidy(statement.predicate);
         }
         Ok(true)
+    }
+
+    /// What [`Version::insert`] has to do: to the same statement without its edge, and to itself.
+    fn insertion(&self, statement: &Statement) -> Result<Option<Insertion>> {
+        self.admit(statement)?;
+        let mut plain = None;
+        if statement.edge.is_bound() {
+            if self.edge_is_there(statement)? {
+                return Ok(None);
+            }
+            let twin = Statement { edge: Id::UNBOUND, ..*statement };
+            plain = self.change(&twin, false)?.map(|change| (twin, change));
+        } else if self.may_have_edges(statement.predicate)? && self.has_any(statement)? {
+            return Ok(None);
+        }
+        Ok(self.change(statement, true)?.map(|change| (plain, change)))
     }
 
     /// Takes a statement out, the one with exactly this graph and edge; `false`: it was not there.
@@ -184,14 +187,35 @@ impl Version {
     /// # Errors
     /// [`ErrorKind::Input`]: it is an edge that other statements are about. Corrupt: damaged data.
     pub fn remove(&mut self, statement: &Statement) -> Result<bool> {
-        let Some(change) = self.change(statement, false)? else { return Ok(false) };
-        if statement.edge.is_bound() {
-            self.check_unused(statement)?;
-        }
+        let Some(change) = self.removal(statement)? else { return Ok(false) };
         self.prepare(statement.predicate)?;
         self.apply(statement, change);
         self.tidy(statement.predicate);
         Ok(true)
+    }
+
+    fn removal(&self, statement: &Statement) -> Result<Option<Change>> {
+        let change = self.change(statement, false)?;
+        if change.is_some() && statement.edge.is_bound() {
+            self.check_unused(statement)?;
+        }
+        Ok(change)
+    }
+
+    /// Whether [`Version::insert`] would add the statement.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn would_insert(&self, statement: &Statement) -> Result<bool> {
+        Ok(self.insertion(statement)?.is_some())
+    }
+
+    /// Whether [`Version::remove`] would take the statement out.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn would_remove(&self, statement: &Statement) -> Result<bool> {
+        Ok(self.removal(statement)?.is_some())
     }
 
     /// Subject, predicate, object and graph of an edge; `None` if there is no such edge.

@@ -43,6 +43,16 @@ pub enum Level {
     None,
 }
 
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sync => f.write_str("sync"),
+            Self::Interval(every) => write!(f, "interval of {every:?}"),
+            Self::None => f.write_str("none"),
+        }
+    }
+}
+
 /// How a log is written.
 #[derive(Clone, Debug)]
 pub struct LogOptions {

@@ -118,7 +118,8 @@ impl Transactions {
             }
             let terms = head.published.version.terms().succeed(ends[0], ends[1]);
             let merged = head.published.version.rebase(version, base, terms)?;
-            let published = Published::new(merged, head.published.timestamp);
+            let Published { timestamp, changes, .. } = *head.published;
+            let published = Arc::new(Published { changes, ..Published::of(merged, timestamp) });
             self.replace(&published);
             head.published = published;
         }
@@ -166,7 +167,8 @@ impl Transactions {
         let terms = head.published.version.terms().succeed(vertices, literals);
         let version = Version::new(Arc::new(store), terms);
         self.reserve_edges(version.edge_count());
-        let published = Published::new(version, timestamp);
+        let changes = head.published.changes;
+        let published = Arc::new(Published { changes, ..Published::of(version, timestamp) });
         head.committed.push(timestamp, Changes::All);
         head.committed.forget(self.oldest_active());
         self.replace(&published);

@@ -1,16 +1,19 @@
 //! The commit of a transaction.
 //!
 //! # Shape
-//! 1. Without the lock, if there is much to look at: the sets are held against commits known so far.
-//! 2. Under the lock of the head: against the rest; take the next timestamp; append the record to the log's
-//!    buffer; the new head is the transaction's own version if nobody committed since its begin, else its
-//!    changes applied to the head.
+//! 1. Without a lock, if there is much to look at: the sets are held against commits known so far.
+//! 2. The transaction is put into a queue, and the lock of the head is taken. Who gets it commits all that are
+//!    queued, in their order: the sets are held against the rest of the commits; each gets the next timestamp and is
+//!    applied to the same next version, which becomes the head when all are through; their records are appended to the
+//!    log's buffer. Those who waited for the lock meanwhile find their answer there.
 //! 3. Without the lock: wait until the log is durable, together with all who commit meanwhile; publish.
 //!
 //! # Why this is right
-//! Commits are ordered by the lock. A serializable transaction's reads are those of the version of its begin, and
-//! validation shows that no commit in between changed any of them: so it could as well have run at its commit. One without
-//! changes could have run at its begin. Under snapshot isolation only what both wrote is compared.
+//! Commits are ordered by the queue, under the lock. A serializable transaction's reads are those of the version of its
+//! begin, and validation shows that no commit in between, of the same batch included, changed any of them: so it could as
+//! well have run at its commit. One without changes could have run at its begin. Under snapshot isolation only what both
+//! wrote is compared. Of a batch only the last version is published, with the last record; all of the batch wait for
+//! that.
 //! # The optimistic rules of G-Tran
 //! *Pre-read* (of transactions that are validated, but not durable yet) is [`crate::Options::pre_read`]. The
 //! condition on which it rests costs nothing, since the log keeps the order of commits. *Optimistic
@@ -19,28 +22,33 @@
 //! stops all writers; so a conflict is certain when it is seen.
 //! # Cost
 //! Validation: up to nine hash look-ups for each change of those who committed meanwhile. The lock is held for
-//! [`LOCKED_CHANGES_MAX`] of these, for one append to memory, and for applying the changes where
-//! somebody else was faster.
+//! [`LOCKED_CHANGES_MAX`] of these for each transaction, for one append to memory, and for applying the changes: one copies
+//! the paths that it changes, others of its batch find many of them copied. One that is alone, and has made
+//! its own version of the newest one, hands over that.
+//! # Source
+//! Flat combining: D. Hendler, I. Incze, N. Shavit, M. Tzafrir, SPAA 2010. Here the lock itself is what the others wait for.
 
 use crate::change::{Change, Timestamp};
 use crate::committed::Changes;
-use crate::reads::{Collision, Validator};
+use crate::reads::{Collision, ReadSet, Validator};
 use crate::record;
 use crate::transaction::{Isolation, Transaction, apply};
 use crate::transactions::{Head, Published, Transactions, lock};
 use crate::writes::WriteValidator;
 use std::fmt::Write;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use vervet_delta::Version;
-use vervet_log::Lsn;
+use vervet_log::{Log, Lsn, RECORD_BYTES_MAX};
 use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
 use vervet_snapshot::Snapshot;
 
-/// The most changes of others that are looked at under the lock, unless others commit faster than they can be
-/// looked at.
-const LOCKED_CHANGES_MAX: usize = 1 << 10;
+/// The most changes of others that are looked at under the lock for one transaction, unless others commit faster
+/// than they can be looked at.
+const LOCKED_CHANGES_MAX: u64 = 1 << 10;
 /// How often a validation starts anew without the lock.
 const ROUNDS_MAX: usize = 4;
+/// From so many additions in a row on they are sorted and added together.
+const BULK_MIN: usize = 64;
 
 /// The sets of a transaction, ready to be held against commits of others.
 enum Against<'a> {
@@ -48,7 +56,14 @@ enum Against<'a> {
     Writes(WriteValidator),
 }
 
-impl Against<'_> {
+impl<'a> Against<'a> {
+    fn new(isolation: Isolation, reads: &'a ReadSet, began: &'a Published, changes: &[Change]) -> Self {
+        match isolation {
+            Isolation::Serializable => Self::Reads(reads.validator(&began.version)),
+            Isolation::Snapshot => Self::Writes(WriteValidator::new(changes)),
+        }
+    }
+
     /// Looks unknown terms up again; whether somebody has introduced one meanwhile. Under the lock this is final:
     /// a term is there before the commit that uses it.
     fn learn(&mut self) -> bool {
@@ -68,6 +83,46 @@ impl Against<'_> {
     }
 }
 
+/// A transaction that is to commit.
+#[derive(Debug)]
+pub(crate) struct Request {
+    transaction: Transaction,
+    reads: ReadSet,
+    changes: Arc<[Change]>,
+    /// What goes into the log, but for the timestamp.
+    record: Vec<u8>,
+    /// The commits up to this one have been looked at.
+    validated: Timestamp,
+    answer: Arc<Mutex<Option<Answer>>>,
+}
+
+/// What became of a request. The request comes back, so that what only it holds is given back outside of the lock.
+#[derive(Debug)]
+struct Answer {
+    outcome: Result<Committed, Refusal>,
+    _request: Request,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Committed {
+    timestamp: Timestamp,
+    /// The log has to be durable up to here.
+    lsn: Option<Lsn>,
+}
+
+/// Why a transaction did not commit.
+#[derive(Debug)]
+enum Refusal {
+    Collision {
+        with: Timestamp,
+        collision: Option<Collision>,
+    },
+    TooOld,
+    /// Its changes do not fit the newest version, as they fitted its own.
+    Unfit(Error),
+    Failed(Error),
+}
+
 impl Transactions {
     /// See the header of this file.
     pub(crate) fn commit(&self, mut transaction: Transaction) -> Result<Timestamp> {
@@ -80,122 +135,249 @@ impl Transactions {
             return Ok(began.timestamp);
         }
         let changes: Arc<[Change]> = std::mem::take(&mut transaction.changes).into();
-        let mut bytes = Vec::new();
-        if log.is_some() {
-            bytes.reserve(16 * changes.len() + 16);
-            record::write_commit(&changes, &mut bytes);
-        }
+        let record = if log.is_some() { record_of(&changes)? } else { Vec::new() };
         let reads = std::mem::take(transaction.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let mut against = match transaction.isolation {
-            Isolation::Serializable => Against::Reads(reads.validator(&began.version)),
-            Isolation::Snapshot => Against::Writes(WriteValidator::new(&changes)),
+        let against = Against::new(transaction.isolation, &reads, &began, &changes);
+        let validated =
+            self.validate_early(&began, &against).map_err(|refusal| self.refused(&began, refusal))?;
+        let answer = Arc::new(Mutex::new(None));
+        let request = Request { transaction, reads, changes, record, validated, answer: Arc::clone(&answer) };
+        lock(&self.queue).push(request);
+        let old = {
+            let mut head = lock(&self.head);
+            // Taken by another: then it is answered.
+            let requests = std::mem::take(&mut *lock(&self.queue));
+            let old = Arc::clone(&head.published);
+            if !requests.is_empty() {
+                self.commit_all(&mut head, log, requests);
+            }
+            old
         };
-        let mut head = self.validated(&began, &mut against)?;
-        // A load may have failed while this waited.
-        if let Some(failure) = self.failure.get() {
-            return Err(failure.clone());
+        // What only it held is given back outside of the lock.
+        drop(old);
+        let answer = lock(&answer).take();
+        let answer = answer.ok_or_else(|| Error::internal("a thread panicked while it committed"))?;
+        let committed = answer.outcome.map_err(|refusal| self.refused(&began, refusal))?;
+        self.count_commit();
+        if let Some((log, lsn)) = log.zip(committed.lsn) {
+            log.wait(lsn)?;
         }
-        let version = match self.on_head(&head, &transaction, &changes) {
-            Ok(version) => version,
-            // It was possible in the transaction's own version.
-            Err(error) if error.kind() == ErrorKind::Input => {
-                drop(head);
-                self.count_conflict();
-                let message = format!("this transaction conflicts with another commit: {error}");
-                return Err(Error::new(ErrorKind::Conflict, message).with_hint("run it again"));
+        Ok(committed.timestamp)
+    }
+
+    /// Commits what was queued, in its order, and answers.
+    fn commit_all(&self, head: &mut Head, log: Option<&Log>, requests: Vec<Request>) {
+        let before = Arc::clone(&head.published);
+        let mut next = Next { version: None, timestamp: before.timestamp, changes: before.changes };
+        let mut accepted: Vec<Request> = Vec::with_capacity(requests.len());
+        for request in requests {
+            match self.accept(head, &before, &mut next, &accepted, &request) {
+                Ok(()) => accepted.push(request),
+                Err(refusal) => answer(request, Err(refusal)),
             }
-            Err(error) => return Err(error),
-        };
-        let timestamp = head.published.timestamp.next();
-        let published = Published::new(version, timestamp);
-        let publish = self.publish_visible(&published);
-        let lsn = match log {
-            Some(log) => {
-                record::set_timestamp(&mut bytes, timestamp);
-                let lsn = log.append_then(record::COMMIT, &bytes, publish)?;
-                // Nobody else sets it.
-                let _ = published.lsn.set(lsn);
-                Some(lsn)
-            }
-            None => {
-                publish(Lsn(0));
-                None
+        }
+        let Some(version) = next.version else { return };
+        let published =
+            Arc::new(Published { changes: next.changes, ..Published::of(version, next.timestamp) });
+        let appended = self.append_all(log, before.timestamp, &published, &mut accepted);
+        let lsn = match appended {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                head.committed.undo_after(before.timestamp);
+                for request in accepted {
+                    answer(request, Err(Refusal::Failed(error.clone())));
+                }
+                return;
             }
         };
         self.publish_newest(&published);
-        head.committed.push(timestamp, Changes::Listed(changes));
         head.committed.forget(self.oldest_active());
-        let old = std::mem::replace(&mut head.published, Arc::clone(&published));
-        drop(head);
-        // What only the old versions held is given back outside of the lock.
-        drop(against);
-        drop((old, began, transaction));
-        self.count_commit();
-        if let Some((log, lsn)) = log.zip(lsn) {
-            log.wait(lsn)?;
+        head.published = published;
+        let mut timestamp = before.timestamp;
+        for request in accepted {
+            timestamp = timestamp.next();
+            answer(request, Ok(Committed { timestamp, lsn }));
         }
-        Ok(timestamp)
     }
 
-    /// The head, locked, once `against` has been held against every commit since the begin.
-    fn validated(&self, began: &Published, against: &mut Against<'_>) -> Result<MutexGuard<'_, Head>> {
-        let mut validated = began.timestamp;
-        for round in 0.. {
-            let head = lock(&self.head);
-            let Some(commits) = head.committed.after(validated) else {
-                self.count_conflict();
-                let message = "this transaction is too old: changes since its begin have been forgotten";
-                return Err(Error::new(ErrorKind::Conflict, message)
-                    .with_hint("run it again, and keep transactions that write short"));
-            };
-            let commits: Vec<(Timestamp, Changes)> =
-                commits.map(|(at, changes)| (at, changes.clone())).collect();
-            let number: usize = commits.iter().map(|(_, changes)| changes.count()).sum();
-            let newest = Arc::clone(&head.published);
-            let hold = number <= LOCKED_CHANGES_MAX || round >= ROUNDS_MAX;
-            let held = if hold {
-                Some(head)
-            } else {
-                drop(head);
-                None
-            };
-            for (timestamp, changes) in &commits {
-                if let Err(collision) = against.collision(changes, &newest.version) {
-                    drop(held);
-                    self.count_conflict();
-                    return Err(conflict(&began.version, *timestamp, collision));
-                }
-                validated = *timestamp;
-            }
-            if let Some(head) = held {
-                if !against.learn() {
-                    return Ok(head);
-                }
-                validated = began.timestamp;
+    /// Validates a request and applies it to the next version.
+    fn accept(
+        &self,
+        head: &mut Head,
+        before: &Arc<Published>,
+        next: &mut Next,
+        accepted: &[Request],
+        request: &Request,
+    ) -> Result<(), Refusal> {
+        // A load may have failed while this waited.
+        if let Some(failure) = self.failure.get() {
+            return Err(Refusal::Failed(failure.clone()));
+        }
+        let Request { transaction, reads, changes, .. } = request;
+        let began = &transaction.began;
+        let mut against = Against::new(transaction.isolation, reads, began, changes);
+        {
+            let newest = next.version.as_ref().unwrap_or(&before.version);
+            validate(head, newest, &against, request.validated)?;
+            if against.learn() {
+                validate(head, newest, &against, began.timestamp)?;
             }
         }
-        Err(Error::internal("a validation did not end"))
-    }
-
-    /// The version after this transaction.
-    fn on_head(&self, head: &Head, transaction: &Transaction, changes: &[Change]) -> Result<Version> {
-        let newest = &head.published;
         // A checkpoint may have given the same graph another base meanwhile.
-        let is_newest = transaction.began.timestamp == newest.timestamp
-            && Arc::ptr_eq(transaction.version.base(), newest.version.base());
-        if is_newest {
-            return Ok(transaction.version.clone());
+        let is_newest = next.version.is_none()
+            && began.timestamp == before.timestamp
+            && Arc::ptr_eq(began.version.base(), before.version.base());
+        if let Some(own) = transaction.own_version().filter(|_| is_newest) {
+            next.version = Some(own.clone());
+        } else {
+            let version = next.version.get_or_insert_with(|| before.version.clone());
+            if let Err(error) = apply_all(version, changes) {
+                next.undo(before, accepted);
+                return Err(match error.kind() {
+                    // It was possible in the transaction's own version.
+                    ErrorKind::Input => Refusal::Unfit(error),
+                    _ => Refusal::Failed(error),
+                });
+            }
         }
-        let mut version = newest.version.clone();
-        for change in changes {
-            apply(&mut version, change)?;
+        next.timestamp = next.timestamp.next();
+        next.changes += changes.len() as u64;
+        head.committed.push(next.timestamp, Changes::Listed(Arc::clone(changes)));
+        Ok(())
+    }
+
+    /// Appends the records of a batch; the last one publishes. Returns what all of them wait for.
+    fn append_all(
+        &self,
+        log: Option<&Log>,
+        mut timestamp: Timestamp,
+        published: &Arc<Published>,
+        accepted: &mut [Request],
+    ) -> Result<Option<Lsn>> {
+        let mut publish = Some(self.publish_visible(published));
+        let Some(log) = log else {
+            publish.into_iter().for_each(|publish| publish(Lsn(0)));
+            return Ok(None);
+        };
+        let mut end = None;
+        let count = accepted.len();
+        for (at, request) in accepted.iter_mut().enumerate() {
+            timestamp = timestamp.next();
+            record::set_timestamp(&mut request.record, timestamp);
+            end = Some(match publish.take_if(|_| at + 1 == count) {
+                Some(publish) => log.append_then(record::COMMIT, &request.record, publish)?,
+                None => log.append(record::COMMIT, &request.record)?,
+            });
         }
-        Ok(version)
+        if let Some(lsn) = end {
+            // Nobody else sets it.
+            let _ = published.lsn.set(lsn);
+        }
+        Ok(end)
+    }
+
+    /// Holds a transaction against the commits since its begin without the lock, until few are left.
+    fn validate_early(&self, began: &Published, against: &Against<'_>) -> Result<Timestamp, Refusal> {
+        let (mut validated, mut seen) = (began.timestamp, began.changes);
+        for _ in 0..ROUNDS_MAX {
+            let newest = self.newest();
+            if newest.changes.saturating_sub(seen) <= LOCKED_CHANGES_MAX {
+                break;
+            }
+            let commits: Vec<(Timestamp, Changes)> = {
+                let head = lock(&self.head);
+                let commits = head.committed.after(validated).ok_or(Refusal::TooOld)?;
+                let commits = commits.take_while(|(at, _)| *at <= newest.timestamp);
+                commits.map(|(at, changes)| (at, changes.clone())).collect()
+            };
+            for (with, changes) in &commits {
+                let collided = against.collision(changes, &newest.version);
+                collided.map_err(|collision| Refusal::Collision { with: *with, collision })?;
+            }
+            (validated, seen) = (newest.timestamp, newest.changes);
+        }
+        Ok(validated)
+    }
+
+    /// The error of a transaction that does not commit.
+    fn refused(&self, began: &Published, refusal: Refusal) -> Error {
+        if !matches!(refusal, Refusal::Failed(_)) {
+            self.count_conflict();
+        }
+        let conflict = |message: String, hint: &str| Error::new(ErrorKind::Conflict, message).with_hint(hint);
+        match refusal {
+            Refusal::Collision { with, collision } => conflict_with(&began.version, with, collision),
+            Refusal::TooOld => conflict(
+                "this transaction is too old: changes since its begin have been forgotten".to_owned(),
+                "run it again, and keep transactions that write short",
+            ),
+            Refusal::Unfit(error) => {
+                conflict(format!("this transaction conflicts with another commit: {error}"), "run it again")
+            }
+            Refusal::Failed(error) => error,
+        }
     }
 }
 
+/// The version that a batch makes.
+struct Next {
+    /// None: nothing has been accepted yet.
+    version: Option<Version>,
+    timestamp: Timestamp,
+    changes: u64,
+}
+
+impl Next {
+    /// Forgets what a request did that failed half way.
+    fn undo(&mut self, before: &Published, accepted: &[Request]) {
+        let mut version = before.version.clone();
+        let again = accepted.iter().try_for_each(|request| apply_all(&mut version, &request.changes));
+        debug_assert!(again.is_ok(), "what could be applied once can be again");
+        self.version = (!accepted.is_empty()).then_some(version);
+    }
+}
+
+/// Holds a transaction against the commits after `from`.
+fn validate(head: &Head, newest: &Version, against: &Against<'_>, from: Timestamp) -> Result<(), Refusal> {
+    for (with, changes) in head.committed.after(from).ok_or(Refusal::TooOld)? {
+        let collided = against.collision(changes, newest);
+        collided.map_err(|collision| Refusal::Collision { with, collision })?;
+    }
+    Ok(())
+}
+
+fn answer(request: Request, outcome: Result<Committed, Refusal>) {
+    let slot = Arc::clone(&request.answer);
+    *lock(&slot) = Some(Answer { outcome, _request: request });
+}
+
+fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
+    let mut record = Vec::with_capacity(16 * changes.len() + 16);
+    record::write_commit(changes, &mut record);
+    if record.len() > RECORD_BYTES_MAX {
+        let message =
+            format!("a transaction of {} changes does not fit into a record of the log", changes.len());
+        return Err(Error::new(ErrorKind::Input, message).with_hint("split it, or load a file"));
+    }
+    Ok(record)
+}
+
+/// Makes all these changes, in their order.
+pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()> {
+    for run in changes.chunk_by(|a, b| a.added == b.added) {
+        match run.first() {
+            Some(Change { added: true, .. }) if run.len() >= BULK_MIN => {
+                let statements: Vec<_> = run.iter().map(|change| change.statement).collect();
+                version.insert_all(&statements)?;
+            }
+            _ => run.iter().try_for_each(|change| apply(version, change).map(drop))?,
+        }
+    }
+    Ok(())
+}
+
 /// The error of a transaction that cannot commit.
-fn conflict(version: &Version, with: Timestamp, collision: Option<Collision>) -> Error {
+fn conflict_with(version: &Version, with: Timestamp, collision: Option<Collision>) -> Error {
     let mut message = format!("this transaction conflicts with commit {with}");
     match collision {
         None => message += ", a bulk load",

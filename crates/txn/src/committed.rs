@@ -65,6 +65,13 @@ impl Committed {
             .then(|| self.commits.range(first..).map(|(timestamp, changes)| (*timestamp, changes)))
     }
 
+    /// Takes commits after this one out again: they did not come about.
+    pub(crate) fn undo_after(&mut self, last: Timestamp) {
+        while let Some((_, changes)) = self.commits.pop_back_if(|(timestamp, _)| *timestamp > last) {
+            self.changes -= changes.count();
+        }
+    }
+
     /// Forgets commits that no active transaction will ask for, and the oldest ones beyond the limit.
     pub(crate) fn forget(&mut self, oldest_active: Timestamp) {
         while let Some((timestamp, changes)) = self.commits.front()

@@ -5,9 +5,9 @@ use crate::reads::ReadSet;
 use crate::tracked::Tracked;
 use crate::transactions::{Published, Transactions};
 use oxrdf::{BlankNode, TermRef};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vervet_delta::Version;
-use vervet_model::{Error, ErrorKind, Id, Result, Statement};
+use vervet_model::{Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::Snapshot;
 
 /// What a transaction may see of others, and others of it.
@@ -22,6 +22,10 @@ pub enum Isolation {
     Snapshot,
 }
 
+/// So many changes wait before a version of its own is made for them: a small transaction often needs none, since it
+/// does not look at what it has changed, and its commit applies them to the newest version anyway.
+const WAITING_MAX: usize = 8;
+
 /// A transaction that reads and writes. Dropped without a commit, it leaves nothing behind.
 ///
 /// It sees the graph as it was when it began, and its own changes.
@@ -30,7 +34,8 @@ pub struct Transaction {
     transactions: Arc<Transactions>,
     pub(crate) began: Arc<Published>,
     pub(crate) isolation: Isolation,
-    pub(crate) version: Version,
+    /// The version of its begin with all changes; not made while these wait.
+    own: OnceLock<Version>,
     pub(crate) changes: Vec<Change>,
     pub(crate) reads: Mutex<ReadSet>,
     /// Set when a read set is needed no more: under snapshot isolation.
@@ -46,7 +51,7 @@ pub struct Transaction {
 /// A point in a transaction to go back to.
 #[derive(Debug)]
 pub struct Savepoint {
-    version: Version,
+    own: OnceLock<Version>,
     changes: usize,
     /// How often the transaction had gone back when this was made.
     returns: usize,
@@ -78,7 +83,7 @@ impl Transaction {
         Self {
             transactions,
             isolation,
-            version: began.version.clone(),
+            own: OnceLock::new(),
             began,
             changes: Vec::new(),
             reads: Mutex::default(),
@@ -92,19 +97,47 @@ impl Transaction {
 
     /// The graph as this transaction sees it; what is read from it is remembered where the isolation level
     /// asks for that.
-    #[must_use]
-    pub fn view(&self) -> View<'_> {
-        if self.untracked {
-            View::Plain(&self.version)
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn view(&self) -> Result<View<'_>> {
+        let version = self.version()?;
+        Ok(if self.untracked {
+            View::Plain(version)
         } else {
-            View::Tracked(Tracked::new(&self.version, &self.reads))
-        }
+            View::Tracked(Tracked::new(version, &self.reads))
+        })
     }
 
     /// The same graph for estimates, on which no answer depends.
-    #[must_use]
-    pub fn version(&self) -> &Version {
-        &self.version
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn version(&self) -> Result<&Version> {
+        if let Some(own) = self.own.get() {
+            return Ok(own);
+        }
+        if self.changes.is_empty() {
+            return Ok(&self.began.version);
+        }
+        let mut version = self.began.version.clone();
+        for change in &self.changes {
+            apply(&mut version, change)?;
+        }
+        Ok(self.own.get_or_init(|| version))
+    }
+
+    /// The version of its own, if it was made: with all changes.
+    pub(crate) fn own_version(&self) -> Option<&Version> {
+        self.own.get()
+    }
+
+    fn version_mut(&mut self) -> Result<&mut Version> {
+        if self.own.get().is_none() {
+            let version = self.version()?.clone();
+            self.own.get_or_init(|| version);
+        }
+        self.own.get_mut().ok_or_else(|| Error::internal("a transaction without a version"))
     }
 
     /// The level that it was begun with.
@@ -130,11 +163,13 @@ impl Transaction {
     /// # Errors
     /// Damaged dictionary; a full disk; a triple term; the IRI of an edge that does not exist.
     pub fn intern(&self, term: TermRef<'_>) -> Result<Id> {
-        if let Some(id) = self.version.lookup(term)? {
+        // What only changes that wait know is found by the second look.
+        let version = self.own.get().unwrap_or(&self.began.version);
+        if let Some(id) = version.lookup(term)? {
             return Ok(id);
         }
-        let id = self.transactions.intern(&self.version, term)?;
-        if id.tag() == vervet_model::Tag::Edge {
+        let id = self.transactions.intern(version, term)?;
+        if id.tag() == Tag::Edge {
             let message = format!("{term} is the name of an edge that does not exist");
             return Err(Error::new(ErrorKind::Input, message).with_hint("edges are made by adding them"));
         }
@@ -188,20 +223,40 @@ impl Transaction {
             reads.add_entries(statement.predicate, vervet_model::Direction::Out, entry);
             // Whether it may be added depends on these edges, whether it may be removed on who uses its own.
             let edges = [statement.subject, statement.object, statement.edge];
-            let is_edge = |id: &Id| id.tag() == vervet_model::Tag::Edge;
+            let is_edge = |id: &Id| id.tag() == Tag::Edge;
             if change.added {
                 edges.into_iter().filter(is_edge).for_each(|edge| reads.add_edge(edge));
             } else if is_edge(&statement.edge) {
                 reads.add_edge_uses(statement.edge);
             }
         }
-        let changed = apply(&mut self.version, &change);
-        match changed {
-            Ok(true) => self.changes.push(change),
-            Ok(false) => {}
-            Err(_) => self.broken = true,
+        let changed = if self.may_wait(&change) {
+            let (version, statement) = (&self.began.version, &change.statement);
+            if change.added { version.would_insert(statement)? } else { version.would_remove(statement)? }
+        } else {
+            let changed = apply(self.version_mut()?, &change);
+            self.broken |= changed.is_err();
+            changed?
+        };
+        if changed {
+            self.changes.push(change);
         }
-        changed
+        Ok(changed)
+    }
+
+    /// Whether what a change does can be told from the version of the begin: the changes that wait have to do with
+    /// other statements and other edges.
+    fn may_wait(&self, change: &Change) -> bool {
+        let edges_of = |statement: &Statement| {
+            let edges = [statement.subject, statement.object, statement.edge].into_iter();
+            edges.filter(|id| id.tag() == Tag::Edge)
+        };
+        let meets = |other: &Change| {
+            let (one, other) = (&change.statement, &other.statement);
+            (one.subject, one.predicate, one.object) == (other.subject, other.predicate, other.object)
+                || edges_of(one).any(|edge| edges_of(other).any(|other| edge == other))
+        };
+        self.own.get().is_none() && self.changes.len() < WAITING_MAX && !self.changes.iter().any(meets)
     }
 
     /// Makes sure that all these statements are there. Whether they were is not a read, so two transactions
@@ -224,12 +279,13 @@ impl Transaction {
     fn change_all(&mut self, statements: &[Statement], added: bool) -> Result<()> {
         self.check_whole()?;
         // Also those that change nothing here: somebody else may have changed them meanwhile.
-        self.changes.extend(statements.iter().map(|&statement| Change { statement, added }));
+        let version = self.version_mut()?;
         let changed = if added {
-            self.version.insert_all(statements).map(|_| ())
+            version.insert_all(statements).map(|_| ())
         } else {
-            statements.iter().try_for_each(|statement| self.version.remove(statement).map(|_| ()))
+            statements.iter().try_for_each(|statement| version.remove(statement).map(|_| ()))
         };
+        self.changes.extend(statements.iter().map(|&statement| Change { statement, added }));
         self.broken |= changed.is_err();
         changed
     }
@@ -238,7 +294,7 @@ impl Transaction {
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
-            version: self.version.clone(),
+            own: self.own.clone(),
             changes: self.changes.len(),
             returns: self.returns.len(),
             began: Arc::clone(&self.began),
@@ -257,7 +313,7 @@ impl Transaction {
             let message = "this savepoint is not a point of this transaction";
             return Err(Error::new(ErrorKind::Input, message));
         }
-        self.version = savepoint.version.clone();
+        self.own = savepoint.own.clone();
         self.changes.truncate(savepoint.changes);
         self.returns.push(savepoint.changes);
         self.broken = false;

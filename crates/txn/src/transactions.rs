@@ -16,6 +16,7 @@
 //! stamps in rows (see `vervet_delta`).
 
 use crate::change::Timestamp;
+use crate::commit::Request;
 use crate::committed::Committed;
 use crate::record;
 use crate::transaction::{Isolation, Transaction};
@@ -69,13 +70,19 @@ pub struct Published {
     pub version: Version,
     /// The last commit in it.
     pub timestamp: Timestamp,
+    /// Number of changes of all commits since the start.
+    pub(crate) changes: u64,
     /// Everything in it is durable once the log is up to here. Not set: it is durable.
     pub(crate) lsn: OnceLock<Lsn>,
 }
 
 impl Published {
     pub(crate) fn new(version: Version, timestamp: Timestamp) -> Arc<Self> {
-        Arc::new(Self { version, timestamp, lsn: OnceLock::new() })
+        Arc::new(Self::of(version, timestamp))
+    }
+
+    pub(crate) fn of(version: Version, timestamp: Timestamp) -> Self {
+        Self { version, timestamp, changes: 0, lsn: OnceLock::new() }
     }
 }
 
@@ -90,6 +97,8 @@ pub struct Transactions {
     /// Durable. Shared with the log, which moves it on.
     visible: Arc<ArcSwap<Published>>,
     pub(crate) head: Mutex<Head>,
+    /// Those who wait for the head to commit.
+    pub(crate) queue: Mutex<Vec<Request>>,
     /// Begins of active transactions, with their numbers.
     active: Mutex<BTreeMap<Timestamp, usize>>,
     /// What makes the directory ours; none for a graph in memory, or while nobody has written.
@@ -138,6 +147,7 @@ impl Transactions {
             options,
             newest: ArcSwap::new(Arc::clone(&published)),
             visible: Arc::new(ArcSwap::new(Arc::clone(&published))),
+            queue: Mutex::default(),
             head: Mutex::new(Head { published, committed: Committed::new(timestamp) }),
             active: Mutex::default(),
             writer: OnceLock::new(),
@@ -262,6 +272,11 @@ impl Transactions {
     /// The log, if it is open.
     pub(crate) fn open_log(&self) -> Option<&Log> {
         self.writer.get()?.log()
+    }
+
+    /// The newest validated version.
+    pub(crate) fn newest(&self) -> Arc<Published> {
+        self.newest.load_full()
     }
 
     /// Makes a validated version the one that writers begin with. The caller holds the head.

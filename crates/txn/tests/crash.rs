@@ -131,7 +131,7 @@ impl Life {
     fn commit(&mut self, transactions: &Arc<Transactions>, random: &SeededRandom) -> Result<()> {
         self.counts[0] += 1;
         let mut transaction = transactions.begin(Isolation::Serializable)?;
-        let mut model = read(transaction.version());
+        let mut model = read(transaction.version().expect("sound"));
         let is_sure = model == self.acknowledged;
         // It may have read from one that failed since; then it fails, too.
         assert!(is_sure || self.options.pre_read && self.maybe.contains(&model), "begins with {model:?}");

@@ -125,7 +125,7 @@ impl Open {
         if t >= EDGE {
             return Some(Id::edge(t - EDGE));
         }
-        self.transaction.view().as_snapshot().lookup(term(t).as_ref()).expect("sound")
+        self.transaction.view().expect("sound").as_snapshot().lookup(term(t).as_ref()).expect("sound")
     }
 
     fn change(&mut self, row: Row, added: bool) {
@@ -179,7 +179,7 @@ impl Open {
 
     fn read(&mut self, random: &SeededRandom) {
         let row = row(random);
-        let view = self.transaction.view();
+        let view = self.transaction.view().expect("sound");
         let snapshot = view.as_snapshot();
         let step = match random.below(7) {
             0 | 1 => {
@@ -215,6 +215,7 @@ impl Open {
                 let known = (1..20).filter(|t| {
                     self.transaction
                         .version()
+                        .expect("sound")
                         .lookup(term(*t).as_ref())
                         .expect("sound")
                         .is_some_and(|id| snapshot.predicates().iter().any(|(p, _)| *p == id))
@@ -283,7 +284,11 @@ fn run(isolation: Isolation, seed: u64) {
             16 => drop(open.swap_remove(at)),
             17..20 => {
                 let Open { transaction, model, steps, began, .. } = open.swap_remove(at);
-                assert_eq!(read(transaction.version()), model, "own changes on the graph of the begin");
+                assert_eq!(
+                    read(transaction.version().expect("sound")),
+                    model,
+                    "own changes on the graph of the begin"
+                );
                 let changes = transaction.change_count();
                 let again = rerun(head.clone(), &steps);
                 let writes = steps.iter().flat_map(|step| match step {

@@ -146,8 +146,8 @@ fn transfers_keep_the_sum() {
                 let amount = 1 + random.below(20) as i64;
                 bank.run(isolation, |transaction| {
                     let (left, right) = {
-                        let view = transaction.view();
-                        assert_eq!(bank.sum(transaction.version()), 600, "in a transaction");
+                        let view = transaction.view().expect("sound");
+                        assert_eq!(bank.sum(transaction.version().expect("sound")), 600, "in a transaction");
                         (bank.get(view.as_snapshot(), from), bank.get(view.as_snapshot(), to))
                     };
                     bank.set(transaction, from, left, left - amount)?;
@@ -170,7 +170,7 @@ fn no_increment_is_lost() {
             for _ in 0..500 {
                 let counter = random.below(2) as usize;
                 counters.run(isolation, |transaction| {
-                    let old = counters.get(transaction.view().as_snapshot(), counter);
+                    let old = counters.get(transaction.view().expect("sound").as_snapshot(), counter);
                     counters.set(transaction, counter, old, old + 1)
                 });
             }
@@ -192,7 +192,7 @@ fn no_skew_at_the_serializable_level() {
             let (own, other) = two(random, 2);
             pair.run(Isolation::Serializable, |transaction| {
                 let (mine, others) = {
-                    let view = transaction.view();
+                    let view = transaction.view().expect("sound");
                     (pair.get(view.as_snapshot(), own), pair.get(view.as_snapshot(), other))
                 };
                 match (mine, others) {
@@ -210,7 +210,7 @@ fn no_skew_at_the_serializable_level() {
     let both = [&mut one, &mut two];
     for (register, transaction) in both.into_iter().enumerate() {
         let transaction = transaction.as_mut().expect("begins");
-        let old = pair.get(transaction.version(), register);
+        let old = pair.get(transaction.version().expect("sound"), register);
         pair.set(transaction, register, old, 5).expect("works");
     }
     assert!(one.and_then(Transaction::commit).is_ok() && two.and_then(Transaction::commit).is_ok());
@@ -252,14 +252,14 @@ fn no_phantom_at_the_serializable_level() {
             let person = people[random.below(40) as usize];
             let by_keys = random.below(2) == 0;
             room.run(Isolation::Serializable, |transaction| {
-                let now = count(transaction.view().as_snapshot(), by_keys);
+                let now = count(transaction.view().expect("sound").as_snapshot(), by_keys);
                 assert!(now <= PLACES);
                 if now < PLACES {
                     transaction.insert_all(&[is_in(person)])
                 } else {
-                    let one = people
-                        .iter()
-                        .find(|one| transaction.version().contains(&is_in(**one)).expect("sound"));
+                    let one = people.iter().find(|one| {
+                        transaction.version().expect("sound").contains(&is_in(**one)).expect("sound")
+                    });
                     transaction.remove_all(&[is_in(*one.expect("someone is in"))])
                 }
             });
@@ -337,7 +337,8 @@ fn history(isolation: Isolation, number_of: u64) -> Vec<Event> {
             let (first, second) = two(random, REGISTERS);
             let (writes_second, pause) = (random.below(3), random.below(4) == 0);
             own.push(registers.run(isolation, |transaction| {
-                let values = [first, second].map(|n| registers.get(transaction.view().as_snapshot(), n));
+                let values = [first, second]
+                    .map(|n| registers.get(transaction.view().expect("sound").as_snapshot(), n));
                 if pause {
                     std::thread::yield_now();
                 }

@@ -12,7 +12,7 @@ use vervet_graph::Graph;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_txn::{Counts, Durability, Options as TransactionsOptions, Published, Timestamp, Transactions};
+use vervet_txn::{Counts, Durability, Published, Timestamp, Transactions};
 
 /// A load of fewer statements leaves too little behind to be worth asking for it back.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
@@ -93,10 +93,18 @@ impl Database {
     /// An empty database that is gone with its last clone.
     #[must_use]
     pub fn in_memory() -> Self {
-        let environment = Environment::real();
-        let transactions = Transactions::in_memory(environment.clone(), TransactionsOptions::default())
+        Self::in_memory_with(DatabaseOptions::default())
+    }
+
+    /// [`Database::in_memory`] with options; durability means nothing there.
+    ///
+    /// # Panics
+    /// Never: an empty store is made of constants.
+    #[must_use]
+    pub fn in_memory_with(options: DatabaseOptions) -> Self {
+        let transactions = Transactions::in_memory(options.environment.clone(), options.of_transactions())
             .expect("an empty store is made of constants");
-        Self::new(environment, None, transactions)
+        Self::new(options.environment, None, transactions)
     }
 
     /// Opens the database in a directory: everything that was committed there, also by another process that is

@@ -168,12 +168,12 @@ impl Transaction {
     /// # Errors
     /// As [`Prepared::run_with`].
     pub fn run(&self, prepared: &Prepared, options: &QueryOptions) -> Result<Answer> {
-        let view = self.inner.view();
+        let view = self.inner.view()?;
         let snapshot = view.as_snapshot();
         // Counts from statistics would not be remembered as read.
         let planning = PlanOptions { known_counts: matches!(view, View::Plain(_)), ..PlanOptions::default() };
         let plan = vervet_planner::plan(prepared.query(), snapshot, &planning)?;
-        let reading = Reading::Own(Arc::new(self.inner.version().clone()));
+        let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
         let execution =
             Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
         Ok(prepared::answer(&execution, prepared.query())?.0)
@@ -184,7 +184,7 @@ impl Transaction {
     /// # Errors
     /// Those of `read`.
     pub fn read<T>(&self, read: impl FnOnce(Graph<'_>) -> Result<T>) -> Result<T> {
-        let view = self.inner.view();
+        let view = self.inner.view()?;
         read(Graph::new(view.as_snapshot()))
     }
 
@@ -216,8 +216,23 @@ impl Transaction {
     /// # Errors
     /// Damaged data; a full disk.
     pub fn insert<'q>(&mut self, quad: impl Into<QuadRef<'q>>) -> Result<bool> {
-        let quad = quad.into();
-        let statement = Statement {
+        let statement = self.interned(quad.into())?;
+        self.inner.insert(&statement)
+    }
+
+    /// Makes sure that all these statements are there. Whether they were is not a read, so two transactions that
+    /// add the same do not conflict; much faster than one at a time.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`].
+    pub fn insert_all<'q>(&mut self, quads: impl IntoIterator<Item = QuadRef<'q>>) -> Result<()> {
+        let statements: Vec<Statement> =
+            quads.into_iter().map(|quad| self.interned(quad)).collect::<Result<_>>()?;
+        self.inner.insert_all(&statements)
+    }
+
+    fn interned(&self, quad: QuadRef<'_>) -> Result<Statement> {
+        Ok(Statement {
             subject: self.inner.intern(quad.subject.into())?,
             predicate: self.inner.intern(quad.predicate.into())?,
             object: self.inner.intern(quad.object)?,
@@ -227,8 +242,7 @@ impl Transaction {
                 GraphNameRef::BlankNode(node) => self.inner.intern(node.into())?,
             },
             edge: Id::UNBOUND,
-        };
-        self.inner.insert(&statement)
+        })
     }
 
     /// Removes a statement that has no identity of its own; `false`: it was not there.
@@ -237,7 +251,7 @@ impl Transaction {
     /// Damaged data.
     pub fn remove<'q>(&mut self, quad: impl Into<QuadRef<'q>>) -> Result<bool> {
         let quad = quad.into();
-        let view = self.inner.view();
+        let view = self.inner.view()?;
         let lookup = |term: TermRef<'_>| view.as_snapshot().lookup(term);
         let graph = match quad.graph_name {
             GraphNameRef::DefaultGraph => Some(Id::UNBOUND),
@@ -289,7 +303,7 @@ struct Target<'a>(&'a mut vervet_txn::Transaction);
 
 impl UpdateTarget for Target<'_> {
     fn read(&mut self, with: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
-        let view = self.0.view();
+        let view = self.0.view()?;
         with(view.as_snapshot())
     }
 
@@ -306,14 +320,14 @@ impl UpdateTarget for Target<'_> {
     }
 
     fn insert_all(&mut self, statements: &[Statement]) -> Result<u64> {
-        let before = self.0.version().statement_count();
+        let before = self.0.version()?.statement_count();
         self.0.insert_all(statements)?;
-        Ok(self.0.version().statement_count().saturating_sub(before))
+        Ok(self.0.version()?.statement_count().saturating_sub(before))
     }
 
     fn remove_all(&mut self, statements: &[Statement]) -> Result<u64> {
-        let before = self.0.version().statement_count();
+        let before = self.0.version()?.statement_count();
         self.0.remove_all(statements)?;
-        Ok(before.saturating_sub(self.0.version().statement_count()))
+        Ok(before.saturating_sub(self.0.version()?.statement_count()))
     }
 }

@@ -1,0 +1,68 @@
+//! `vervet-bench transactions`: what changes cost, and what they cost those who read.
+//!
+//! # Shape
+//! One file for each part; each gives sections (a table and a sentence or two) and targets. `clients` runs the threads,
+//! `graphs` makes the databases.
+
+mod clients;
+mod graphs;
+mod inserts;
+mod readers;
+mod report;
+mod steady;
+
+pub use clients::{Load, Outcome};
+pub use graphs::{Data, Place};
+pub use report::{Section, TransactionReport};
+
+use std::time::Duration;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// What there is to measure.
+pub const PARTS: [&str; 7] = ["inserts", "sync", "bulk", "readers", "lbv", "bank", "steady"];
+
+/// What to measure, on what, for how long.
+#[derive(Clone, Debug)]
+pub struct TransactionOptions {
+    /// Only these of [`PARTS`]; all if empty.
+    pub only: Vec<String>,
+    /// Time for each figure.
+    pub time: Duration,
+    /// Number of updates of the part `steady`.
+    pub updates: u64,
+    /// The part `steady` runs for this time instead.
+    pub steady_time: Option<Duration>,
+    /// Statements of one transaction of the part `bulk`.
+    pub bulk: u64,
+    /// Numbers of client threads.
+    pub clients: Vec<usize>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// An unknown part; something fails, or a value is wrong.
+pub fn run(data: &Data, options: &TransactionOptions) -> Result<TransactionReport> {
+    if let Some(part) = options.only.iter().find(|part| !PARTS.contains(&part.as_str())) {
+        let message = format!("there is no part {part:?}");
+        return Err(Error::new(ErrorKind::Input, message).with_hint(format!("parts: {}", PARTS.join(", "))));
+    }
+    let mut report = TransactionReport::new(data.name());
+    let wants = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
+    if wants("inserts") {
+        inserts::single(data, options, &mut report)?;
+    }
+    if wants("sync") {
+        inserts::group_commit(data, options, &mut report)?;
+    }
+    if wants("bulk") {
+        inserts::bulk(data, options, &mut report)?;
+    }
+    if wants("readers") {
+        readers::run(data, options, &mut report)?;
+    }
+    if wants("steady") {
+        steady::run(data, options, &mut report)?;
+    }
+    Ok(report)
+}
