@@ -45,7 +45,7 @@ pub use checkpoint::{CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_SHAR
 pub use committed::COMMITTED_CHANGES_MAX;
 pub use reads::READS_MAX;
 pub use tracked::Tracked;
-pub use transaction::{Isolation, Savepoint, Transaction, View};
+pub use transaction::{Isolation, Read, Savepoint, Transaction, View};
 pub use transactions::{Counts, Options, Published, Transactions};
 /// When a commit counts as done.
 pub use vervet_log::Level as Durability;

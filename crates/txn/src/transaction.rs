@@ -7,7 +7,7 @@ use crate::transactions::{Published, Transactions};
 use oxrdf::{BlankNode, TermRef};
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet_delta::Version;
-use vervet_model::{Error, ErrorKind, Id, Result, Statement};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 
 /// What a transaction may see of others, and others of it.
@@ -51,6 +51,19 @@ pub struct Savepoint {
     /// How often the transaction had gone back when this was made.
     returns: usize,
     began: Arc<Published>,
+}
+
+/// What somebody has looked at in [`Transaction::version`] whose answer others must not change meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// All statements with this predicate and this subject ([`Direction::Out`]) or object.
+    Key(Id, Direction, Id),
+    /// Whether there are statements with this subject, predicate and object, in any graph, with any edge.
+    Entry(Id, Id, Id),
+    /// What an edge is.
+    Edge(Id),
+    /// Which predicates there are.
+    Predicates,
 }
 
 /// The graph as a transaction sees it.
@@ -101,10 +114,26 @@ impl Transaction {
         }
     }
 
-    /// The same graph for estimates, on which no answer depends.
+    /// The same graph, for estimates and for who says himself what he reads ([`Transaction::note`]).
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.version
+    }
+
+    /// Remembers a read of [`Transaction::version`], which [`Transaction::view`] does by itself.
+    pub fn note(&mut self, read: Read) {
+        if self.untracked {
+            return;
+        }
+        let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Read::Key(predicate, direction, key) => reads.add_keys(predicate, direction, &[key]),
+            Read::Entry(subject, predicate, object) => {
+                reads.add_entries(predicate, Direction::Out, std::iter::once((subject, object)));
+            }
+            Read::Edge(edge) => reads.add_edge(edge),
+            Read::Predicates => reads.add_predicate_list(),
+        }
     }
 
     /// The level that it was begun with.
@@ -183,16 +212,22 @@ impl Transaction {
         self.check_whole()?;
         let statement = &change.statement;
         if !self.untracked {
-            let entry = std::iter::once((statement.subject, statement.object));
             let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
-            reads.add_entries(statement.predicate, vervet_model::Direction::Out, entry);
-            // Whether it may be added depends on these edges, whether it may be removed on who uses its own.
-            let edges = [statement.subject, statement.object, statement.edge];
             let is_edge = |id: &Id| id.tag() == vervet_model::Tag::Edge;
-            if change.added {
-                edges.into_iter().filter(is_edge).for_each(|edge| reads.add_edge(edge));
-            } else if is_edge(&statement.edge) {
+            if !change.added && is_edge(&statement.edge) {
+                // Whether it is there is a question of this edge, not of others between the same two; whether it may
+                // go, of who speaks of it.
+                reads.add_edge(statement.edge);
                 reads.add_edge_uses(statement.edge);
+            } else {
+                let entry = std::iter::once((statement.subject, statement.object));
+                reads.add_entries(statement.predicate, Direction::Out, entry);
+                // Whether it may be added depends on these edges.
+                let edges = [statement.subject, statement.object, statement.edge];
+                edges
+                    .into_iter()
+                    .filter(|id| change.added && is_edge(id))
+                    .for_each(|edge| reads.add_edge(edge));
             }
         }
         let changed = apply(&mut self.version, &change);

@@ -38,6 +38,10 @@ struct Inner {
     seed: OnceLock<u64>,
     /// Queries that have run.
     runs: AtomicU64,
+    /// Begins the names of new vertices; drawn when the first one is added.
+    names: OnceLock<u64>,
+    /// Names that have been given out.
+    named: AtomicU64,
 }
 
 impl Drop for Inner {
@@ -164,6 +168,8 @@ impl Database {
                 plans: Mutex::default(),
                 seed: OnceLock::new(),
                 runs: AtomicU64::new(0),
+                names: OnceLock::new(),
+                named: AtomicU64::new(0),
                 driver: LocalDriver::default(),
             }),
         }
@@ -378,15 +384,24 @@ impl Database {
 
     /// A number for the random functions of one run; others get others.
     pub(crate) fn next_seed(&self) -> Result<u64> {
-        let drawn = match self.inner.seed.get() {
-            Some(drawn) => *drawn,
-            None => {
-                let random = &self.inner.environment.random;
-                let drawn = random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
-                *self.inner.seed.get_or_init(|| drawn)
-            }
-        };
+        let drawn = self.drawn(&self.inner.seed)?;
         Ok(drawn.wrapping_add(self.inner.runs.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// An external id that no vertex has: 63 random bits and a number.
+    pub(crate) fn fresh_vertex_name(&self) -> Result<String> {
+        let drawn = self.drawn(&self.inner.names)? >> 1;
+        Ok(format!("{drawn}-{}", self.inner.named.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+
+    /// A random number that stays the same once it is drawn.
+    fn drawn(&self, place: &OnceLock<u64>) -> Result<u64> {
+        if let Some(drawn) = place.get() {
+            return Ok(*drawn);
+        }
+        let random = &self.inner.environment.random;
+        let drawn = random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
+        Ok(*place.get_or_init(|| drawn))
     }
 
     pub(crate) fn environment(&self) -> &Environment {

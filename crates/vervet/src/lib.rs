@@ -50,6 +50,7 @@
 mod answer;
 mod construct;
 mod database;
+mod edit;
 mod execute;
 mod export;
 mod loading;

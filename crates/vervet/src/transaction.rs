@@ -46,7 +46,7 @@ pub struct TransactionOptions {
 /// ```
 #[derive(Debug)]
 pub struct Transaction {
-    database: Database,
+    pub(crate) database: Database,
     pub(crate) inner: vervet_txn::Transaction,
 }
 
