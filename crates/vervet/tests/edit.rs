@@ -461,12 +461,32 @@ fn what_was_written_is_there_after_opening_again() -> Result<()> {
     Ok(())
 }
 
-/// The other way to remove an edge with properties.
+/// The other ways to remove edges with properties, and edges about edges.
 #[test]
 fn updates_remove_edges_with_what_they_say() -> Result<()> {
-    let (database, ..) = two_people()?;
-    let before = statements(&database);
-    let report = database.update("DELETE WHERE { ?a <urn:vervet:key:knows> ?b }")?;
-    assert_eq!((report.removed, statements(&database)), (3, before - 2));
+    let nested = "<urn:a> <urn:p> <urn:b> ~ <urn:e1> . <urn:e1> <urn:q> <urn:c> ~ <urn:e2> .
+      <urn:e2> <urn:o> <urn:f> ~ <urn:e3> . <urn:e3> <urn:q> 5 . <urn:d> <urn:a> <urn:e3>, <urn:e1> .";
+    let requests = [
+        ("DELETE WHERE { ?a <urn:vervet:key:knows> ?b . ?a <urn:vervet:key:knows> ?b ~ ?e }", 7),
+        ("DELETE WHERE { ?s ?p ?o }", 20),
+        ("DELETE WHERE { ?s <urn:p> ?o }", 11),
+        ("DELETE { ?s <urn:p> ?o ~ ?e } WHERE { ?s <urn:p> ?o ~ ?e }", 11),
+        ("CLEAR DEFAULT", 20),
+        ("CLEAR ALL", 20),
+        ("DROP ALL", 20),
+    ];
+    for (request, _) in requests {
+        let (database, ..) = two_people()?;
+        database.load_text(Format::Turtle, nested)?;
+        let before = database.snapshot().statement_count();
+        let report = database.update(request)?;
+        let after = database.snapshot().statement_count();
+        assert_eq!(report.removed, before - after, "{request}");
+        if !request.contains("urn:") {
+            assert_eq!(after, 0, "{request}");
+        }
+        database.checkpoint()?;
+        database.check()?;
+    }
     Ok(())
 }

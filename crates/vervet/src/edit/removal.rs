@@ -8,13 +8,11 @@
 
 use super::find::{CHUNK, EVERY, after, statement_of};
 use crate::Transaction;
-use rustc_hash::FxHashMap;
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
+use crate::update::remove::put_in_order;
+use rustc_hash::FxHashSet;
+use vervet_model::{Direction, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_txn::Read;
-
-/// How deep statements may speak of edges that speak of edges.
-const NESTING_MAX: u32 = 64;
 
 impl Transaction {
     /// Runs `change` whole or not at all.
@@ -61,25 +59,20 @@ impl Transaction {
             self.inner.remove_all(&statements)?;
             return Ok(statements.len() as u64);
         }
-        let mut depths: FxHashMap<Statement, u32> = FxHashMap::default();
-        let (mut round, mut depth) = (statements, 0);
-        while !round.is_empty() {
-            if depth > NESTING_MAX {
-                let message =
-                    "edges speak of each other in a circle, or too deep, so none can be the first to go";
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
-            depths.extend(round.iter().map(|statement| (*statement, depth)));
-            let mut edges: Vec<Id> = round.iter().map(|s| s.edge).filter(|edge| edge.is_bound()).collect();
+        let mut all: FxHashSet<Statement> = FxHashSet::default();
+        let mut ahead = statements;
+        while !ahead.is_empty() {
+            let edges =
+                ahead.iter().filter(|statement| all.insert(**statement)).map(|statement| statement.edge);
+            let mut edges: Vec<Id> = edges.filter(|edge| edge.is_bound()).collect();
             edges.sort_unstable();
-            edges.dedup();
-            round = self.about(&edges)?;
-            depth += 1;
+            ahead = self.about(&edges)?;
         }
-        let mut order: Vec<(Statement, u32)> = depths.into_iter().collect();
-        order.sort_unstable_by_key(|(statement, depth)| (std::cmp::Reverse(*depth), *statement));
+        let mut order: Vec<Statement> = all.into_iter().collect();
+        order.sort_unstable();
+        put_in_order(&mut order);
         let mut plain = Vec::new();
-        for (statement, _) in &order {
+        for statement in &order {
             if statement.edge.is_bound() {
                 self.inner.remove_all(&plain)?;
                 plain.clear();
@@ -92,7 +85,7 @@ impl Transaction {
         Ok(order.len() as u64)
     }
 
-    /// The statements whose subject or object is one of these edges, but not those that are about themselves alone.
+    /// The statements whose subject or object is one of these edges.
     fn about(&self, edges: &[Id]) -> Result<Vec<Statement>> {
         let mut about = Vec::new();
         if edges.is_empty() {
@@ -108,8 +101,8 @@ impl Transaction {
                 for (&edge, _) in edges.iter().zip(&degrees).filter(|(_, degree)| **degree > 0) {
                     entries.clear();
                     segment.entries(edge, [Id::UNBOUND; 3], usize::MAX, &mut entries)?;
-                    let found = entries.iter().map(|entry| statement_of(predicate, direction, edge, *entry));
-                    about.extend(found.filter(|statement| statement.edge != edge));
+                    about
+                        .extend(entries.iter().map(|entry| statement_of(predicate, direction, edge, *entry)));
                 }
             }
         }
