@@ -41,15 +41,15 @@ impl Transaction {
     /// The graph of a vertex that is there. One statement is read as its witness: a label if it has one.
     pub(super) fn graph_of_vertex(&mut self, vertex: Vertex) -> Result<Id> {
         let id = vertex.id();
-        let mut ways = Vec::new();
-        if let Some(type_id) = self.inner.version().type_predicate() {
-            if let Some(graph) = self.witness(type_id, Direction::Out, id)? {
-                return Ok(graph);
-            }
+        if let Some(type_id) = self.inner.version().type_predicate()
+            && let Some(graph) = self.witness(type_id, Direction::Out, id)?
+        {
+            return Ok(graph);
         }
-        for (predicate, _) in self.inner.version().predicates() {
-            ways.extend(Direction::BOTH.map(|direction| (*predicate, direction)));
-        }
+        let predicates = self.inner.version().predicates().iter();
+        let ways =
+            predicates.flat_map(|(predicate, _)| Direction::BOTH.map(|direction| (*predicate, direction)));
+        let ways: Vec<(Id, Direction)> = ways.collect();
         for &(predicate, direction) in &ways {
             if let Some(graph) = self.witness(predicate, direction, id)? {
                 return Ok(graph);
