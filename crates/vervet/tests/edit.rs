@@ -490,3 +490,35 @@ fn updates_remove_edges_with_what_they_say() -> Result<()> {
     }
     Ok(())
 }
+
+/// Who knows an edge by its number must not meet another one: not after a checkpoint, a load, a backup or an opening.
+#[test]
+fn numbers_of_edges_that_are_gone_do_not_come_again() -> Result<()> {
+    let environment = Environment::simulated(4);
+    let open = |name: &str| Database::open_or_create_in(environment.clone(), Path::new(name));
+    let mut database = open("/db")?;
+    let hub = database.transact(|t| t.add_vertex_named("hub", &[]))?;
+    let mut seen = Vec::new();
+    for round in 0..8 {
+        let edge = database.transact(|t| t.add_edge(hub, "to", hub))?;
+        let id = edge.id().expect("it has one");
+        assert!(!seen.contains(&id), "round {round}: {id:?} of {seen:?}");
+        seen.push(id);
+        database.transact(|t| t.remove_edge(edge))?;
+        if round == 2 {
+            database.load_text(Format::NTriples, "<urn:a> <urn:p> <urn:b> .\n")?;
+        } else if round == 4 {
+            database.backup("/copy")?;
+            database = open("/copy")?;
+        } else if round != 6 {
+            database.checkpoint()?;
+        }
+        database.check()?;
+        if round % 2 == 1 {
+            let name = if round < 4 { "/db" } else { "/copy" };
+            drop(database);
+            database = open(name)?;
+        }
+    }
+    Ok(())
+}
