@@ -12,7 +12,9 @@ use vervet_graph::Graph;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_txn::{Counts, Durability, Options as TransactionsOptions, Published, Timestamp, Transactions};
+use vervet_txn::{
+    Counts, Damage, Durability, Options as TransactionsOptions, Published, Timestamp, Transactions,
+};
 
 /// A load of fewer statements leaves too little behind to be worth asking for it back.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
@@ -157,6 +159,28 @@ impl Database {
         let transactions =
             Transactions::open_or_create(options.environment.clone(), directory, options.of_transactions())?;
         Ok(Self::new(options.environment, Some(directory.to_owned()), transactions))
+    }
+
+    /// Whether the log of the database in a directory is damaged, and what cutting it there would lose. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Unavailable`] while a process writes to it,
+    /// [`ErrorKind::Corrupt`] where cutting the log would not help.
+    pub fn find_log_damage(environment: &Environment, directory: impl AsRef<Path>) -> Result<Option<Damage>> {
+        vervet_txn::find_damage(environment, directory.as_ref())
+    }
+
+    /// Cuts the log of the database in a directory where it is damaged: what follows is lost, as it says. `None`: it
+    /// is sound.
+    ///
+    /// # Errors
+    /// As [`Database::find_log_damage`].
+    pub fn cut_log_at_damage(
+        environment: &Environment,
+        directory: impl AsRef<Path>,
+    ) -> Result<Option<Damage>> {
+        vervet_txn::cut_at_damage(environment, directory.as_ref())
     }
 
     fn new(environment: Environment, directory: Option<PathBuf>, transactions: Arc<Transactions>) -> Self {
