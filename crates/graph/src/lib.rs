@@ -30,6 +30,20 @@ use vervet_snapshot::{
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Vertex(Id);
 
+impl Vertex {
+    /// The vertex with this id; `None`: it is the id of something else.
+    #[must_use]
+    pub fn from_id(id: Id) -> Option<Self> {
+        id.is_vertex().then_some(Self(id))
+    }
+
+    /// Its id, which stays the same as long as the database is there.
+    #[must_use]
+    pub fn id(self) -> Id {
+        self.0
+    }
+}
+
 /// An edge of a graph.
 ///
 /// Two edges are the same if their statements are, and their ids where they have one.
@@ -41,6 +55,35 @@ pub struct Edge {
     /// Where it ends.
     pub target: Vertex,
     id: Id,
+}
+
+impl Edge {
+    /// The edge that is the statement `source label target`, with its id ([`Id::UNBOUND`]: it has none).
+    #[must_use]
+    pub fn from_ids(source: Vertex, label: Id, target: Vertex, id: Id) -> Self {
+        Self { source, label, target, id }
+    }
+
+    /// The id of the edge; `None`: it is a plain statement, which cannot have properties.
+    #[must_use]
+    pub fn id(self) -> Option<Id> {
+        self.id.is_bound().then_some(self.id)
+    }
+
+    /// The id of its label.
+    #[must_use]
+    pub fn label_id(self) -> Id {
+        self.label
+    }
+}
+
+/// A vertex or an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnyElement {
+    /// A vertex.
+    Vertex(Vertex),
+    /// An edge.
+    Edge(Edge),
 }
 
 /// Which edges [`Graph::edges_in_order`] lists.
@@ -68,17 +111,28 @@ impl Default for EdgeRange {
 pub trait Element: Copy {
     #[doc(hidden)]
     fn subject(self) -> Option<Id>;
+
+    /// Which of both it is.
+    fn any(self) -> AnyElement;
 }
 
 impl Element for Vertex {
     fn subject(self) -> Option<Id> {
         Some(self.0)
     }
+
+    fn any(self) -> AnyElement {
+        AnyElement::Vertex(self)
+    }
 }
 
 impl Element for Edge {
     fn subject(self) -> Option<Id> {
         self.id.is_bound().then_some(self.id)
+    }
+
+    fn any(self) -> AnyElement {
+        AnyElement::Edge(self)
     }
 }
 

@@ -102,6 +102,25 @@ pub(crate) fn synced_by_marks(id: LogId, lsn: u64, bytes: &[u8]) -> u64 {
     synced
 }
 
+/// The longest payload that [`records_in`] looks for: bytes between frames read as lengths would have it hash too much.
+const FOUND_PAYLOAD_MAX: usize = 16 << 20;
+
+/// How many valid records there are in `bytes`, which start at `lsn`, wherever they begin.
+pub(crate) fn records_in(id: LogId, lsn: u64, bytes: &[u8]) -> u64 {
+    let (mut at, mut records) = (0, 0);
+    while at < bytes.len() {
+        let window = &bytes[at..bytes.len().min(at.saturating_add(HEAD_BYTES + FOUND_PAYLOAD_MAX))];
+        match decode(id, lsn.wrapping_add(at as u64), window) {
+            Some(frame) => {
+                records += u64::from(matches!(frame, Frame::Record { .. }));
+                at += frame.bytes();
+            }
+            None => at += 1,
+        }
+    }
+    records
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +144,10 @@ mod tests {
         assert_eq!(decode(id, 1005, &bytes[5..]), Some(Frame::Mark { synced: 900 }));
         assert_eq!(synced_by_marks(id, 1000, &bytes), 900);
         assert_eq!(synced_by_marks(id, 1001, &bytes), 0);
+        let behind = 1000 + bytes.len() as u64;
+        push_record(&mut bytes, id, behind, 1, 2, b"hi");
+        bytes.extend_from_slice(b"noise");
+        assert_eq!((records_in(id, 1000, &bytes), records_in(id, 1001, &bytes)), (1, 0));
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct Cut {
     pub offset: u64,
     /// How many bytes follow, those of later files included.
     pub bytes: u64,
+    /// How many valid records are among these bytes, if they follow damage; of a torn tail nobody counts them.
+    pub records: u64,
     /// `None`: a torn tail, of which nothing was acknowledged as synced. Else what is damaged.
     pub damage: Option<String>,
 }
@@ -250,9 +252,26 @@ impl Reader<'_> {
                 if path == place.file { 0 } else { self.environment.files.length(&path).unwrap_or(0) }
             };
             let later: u64 = plan.remove.iter().map(length).sum();
-            Cut { file: place.file.clone(), offset: place.offset, bytes: place.rest + later, damage }
+            let records = if damage.is_some() { self.records_behind(&place, &plan.remove) } else { 0 };
+            Cut { file: place.file.clone(), offset: place.offset, bytes: place.rest + later, records, damage }
         });
         Found { records: self.records, bytes: self.bytes, end: Lsn(self.at), id: self.id, cut, plan }
+    }
+
+    /// How many valid records follow a place, in its file and in these.
+    fn records_behind(&self, place: &Place, later: &[u64]) -> u64 {
+        let Some(id) = self.id else { return 0 };
+        let count = |path: &Path, offset: usize, lsn: u64| {
+            let file = self.environment.files.map(path).ok();
+            file.as_deref()
+                .and_then(|file| file.get(offset..))
+                .map_or(0, |rest| frame::records_in(id, lsn, rest))
+        };
+        let offset = usize::try_from(place.offset).unwrap_or(usize::MAX).max(HEADER_BYTES);
+        let others = later.iter().map(|first| (files::path_of(self.directory, *first), *first));
+        let others = others.filter(|(path, _)| *path != place.file);
+        count(&place.file, offset, self.at)
+            + others.map(|(path, first)| count(&path, HEADER_BYTES, first)).sum::<u64>()
     }
 
     fn damage(&self, place: &Place, what: &str, oldest: Option<&u64>) -> Error {
@@ -265,10 +284,10 @@ impl Reader<'_> {
         }
         let (file, offset) = (place.file.display(), place.offset);
         Error::corrupt(file, format_args!("{what} (byte {offset}, LSN {})", Lsn(self.at))).with_hint(format!(
-            "restore a backup; or keep a copy of the directory and cut the log there, which loses every commit \
-             behind LSN {} ({} records before it are sound)",
+            "restore a backup; or cut the log there, which loses every commit behind LSN {}: \
+             `vervet recover {}` says how many",
             Lsn(self.at),
-            self.records
+            self.directory.display()
         ))
     }
 }

@@ -78,6 +78,8 @@ pub struct StoreBuilder {
     options: BuildOptions,
     buffers: Buffers,
     spill: Option<Spill>,
+    /// Edge numbers below this have been given out.
+    edge_end: u64,
 }
 
 /// The sections of one predicate.
@@ -112,12 +114,17 @@ impl StoreBuilder {
     /// A builder without statements.
     #[must_use]
     pub fn new(options: BuildOptions) -> Self {
-        Self { options, buffers: Buffers::default(), spill: None }
+        Self { options, buffers: Buffers::default(), spill: None, edge_end: 0 }
     }
 
     /// Sets how much memory statements may take from now on, for a caller whose own tables grow.
     pub fn set_memory_bytes(&mut self, bytes: u64) {
         self.options.memory_bytes = bytes;
+    }
+
+    /// Makes the store remember that edge numbers below `end` have been given out, also those of edges that are gone.
+    pub fn reserve_edges(&mut self, end: u64) {
+        self.edge_end = self.edge_end.max(end);
     }
 
     /// Adds statements. A statement without an edge that is there already, with or without an edge, changes
@@ -265,7 +272,7 @@ impl StoreBuilder {
         dictionary: &Dictionary,
         sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionPlace> + Send),
     ) -> Result<Toc> {
-        let Self { options, mut buffers, spill } = self;
+        let Self { options, mut buffers, spill, edge_end } = self;
         let spill = spill.as_ref();
         if let Some(spill) = spill {
             buffers.spill(spill)?;
@@ -289,8 +296,9 @@ impl StoreBuilder {
             toc.type_predicate = type_id;
         }
         let edges = edge_table(&buffers)?;
+        toc.edge_count = edge_end;
         if let Some((bytes, table)) = &edges {
-            toc.edge_count = table.number_end();
+            toc.edge_count = edge_end.max(table.number_end());
             toc.edges = Some(sink(bytes.clone())?);
         }
         let edges = edges.as_ref().map(|(_, table)| table);

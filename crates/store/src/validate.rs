@@ -69,7 +69,7 @@ impl Store {
         if statements != self.toc.statement_count
             || graphs != self.toc.graphs
             || table.map_or(0, |table| table.len()) != edges
-            || table.map_or(0, |table| table.number_end()) != self.toc.edge_count
+            || table.map_or(0, |table| table.number_end()) > self.toc.edge_count
         {
             return Err(Error::corrupt("table of contents", "its counts differ from a new count"));
         }

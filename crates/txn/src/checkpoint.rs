@@ -250,6 +250,8 @@ impl Transactions {
             log,
             orders: version.base().order_names()?,
         });
+        // Also of edges that are gone: who knows one by its number must not meet another one.
+        builder.reserve_edges(version.edge_count());
         let mut chunk = Vec::with_capacity(CHUNK);
         for statement in version.statements() {
             chunk.push(statement?);

@@ -85,7 +85,7 @@ pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Res
     recover(environment, directory, Store::open(environment, directory)?, &options)
 }
 
-fn recover(
+pub(crate) fn recover(
     environment: &Environment,
     directory: &Path,
     store: Store,

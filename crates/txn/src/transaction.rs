@@ -7,7 +7,7 @@ use crate::transactions::{Published, Transactions};
 use oxrdf::{BlankNode, TermRef};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vervet_delta::Version;
-use vervet_model::{Error, ErrorKind, Id, Result, Statement, Tag};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::Snapshot;
 
 /// What a transaction may see of others, and others of it.
@@ -56,6 +56,19 @@ pub struct Savepoint {
     /// How often the transaction had gone back when this was made.
     returns: usize,
     began: Arc<Published>,
+}
+
+/// What somebody has looked at in [`Transaction::version`] whose answer others must not change meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// All statements with this predicate and this subject ([`Direction::Out`]) or object.
+    Key(Id, Direction, Id),
+    /// Whether there are statements with this subject, predicate and object, in any graph, with any edge.
+    Entry(Id, Id, Id),
+    /// What an edge is.
+    Edge(Id),
+    /// Which predicates there are.
+    Predicates,
 }
 
 /// The graph as a transaction sees it.
@@ -109,7 +122,7 @@ impl Transaction {
         })
     }
 
-    /// The same graph for estimates, on which no answer depends.
+    /// The same graph, for estimates and for who says himself what he reads ([`Transaction::note`]).
     ///
     /// # Errors
     /// Damaged data.
@@ -127,6 +140,23 @@ impl Transaction {
         Ok(self.own.get_or_init(|| version))
     }
 
+    /// A version that has the same statements with this predicate and this subject ([`Direction::Out`]) or object as
+    /// [`Transaction::version`], and is there without being made for it if no change waits that has to do with them.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn version_at(&self, predicate: Id, direction: Direction, key: Id) -> Result<&Version> {
+        let meets = |change: &Change| {
+            let Statement { subject, object, .. } = change.statement;
+            let own = if direction == Direction::Out { subject } else { object };
+            change.statement.predicate == predicate && own == key
+        };
+        if self.own.get().is_none() && !self.changes.iter().any(meets) {
+            return Ok(&self.began.version);
+        }
+        self.version()
+    }
+
     /// The version of its own, if it was made: with all changes.
     pub(crate) fn own_version(&self) -> Option<&Version> {
         self.own.get()
@@ -138,6 +168,22 @@ impl Transaction {
             self.own.get_or_init(|| version);
         }
         self.own.get_mut().ok_or_else(|| Error::internal("a transaction without a version"))
+    }
+
+    /// Remembers a read of [`Transaction::version`], which [`Transaction::view`] does by itself.
+    pub fn note(&mut self, read: Read) {
+        if self.untracked {
+            return;
+        }
+        let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Read::Key(predicate, direction, key) => reads.add_keys(predicate, direction, &[key]),
+            Read::Entry(subject, predicate, object) => {
+                reads.add_entries(predicate, Direction::Out, std::iter::once((subject, object)));
+            }
+            Read::Edge(edge) => reads.add_edge(edge),
+            Read::Predicates => reads.add_predicate_list(),
+        }
     }
 
     /// The level that it was begun with.
@@ -218,19 +264,25 @@ impl Transaction {
         self.check_whole()?;
         let statement = &change.statement;
         if !self.untracked {
-            let entry = std::iter::once((statement.subject, statement.object));
             let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
-            reads.add_entries(statement.predicate, vervet_model::Direction::Out, entry);
-            // Whether it may be added depends on these edges, whether it may be removed on who uses its own.
-            let edges = [statement.subject, statement.object, statement.edge];
             let is_edge = |id: &Id| id.tag() == Tag::Edge;
-            if change.added {
-                edges.into_iter().filter(is_edge).for_each(|edge| reads.add_edge(edge));
-            } else if is_edge(&statement.edge) {
+            if !change.added && is_edge(&statement.edge) {
+                // Whether it is there is a question of this edge, not of others between the same two; whether it may
+                // go, of who speaks of it.
+                reads.add_edge(statement.edge);
                 reads.add_edge_uses(statement.edge);
+            } else {
+                let entry = std::iter::once((statement.subject, statement.object));
+                reads.add_entries(statement.predicate, Direction::Out, entry);
+                // Whether it may be added depends on these edges.
+                let edges = [statement.subject, statement.object, statement.edge];
+                edges
+                    .into_iter()
+                    .filter(|id| change.added && is_edge(id))
+                    .for_each(|edge| reads.add_edge(edge));
             }
         }
-        let changed = if self.may_wait(&change) {
+        let changed = if self.may_wait(1, std::iter::once(change)) {
             let (version, statement) = (&self.began.version, &change.statement);
             if change.added { version.would_insert(statement)? } else { version.would_remove(statement)? }
         } else {
@@ -244,19 +296,15 @@ impl Transaction {
         Ok(changed)
     }
 
-    /// Whether what a change does can be told from the version of the begin: the changes that wait have to do with
-    /// other statements and other edges.
-    fn may_wait(&self, change: &Change) -> bool {
-        let edges_of = |statement: &Statement| {
-            let edges = [statement.subject, statement.object, statement.edge].into_iter();
-            edges.filter(|id| id.tag() == Tag::Edge)
-        };
-        let meets = |other: &Change| {
-            let (one, other) = (&change.statement, &other.statement);
-            (one.subject, one.predicate, one.object) == (other.subject, other.predicate, other.object)
-                || edges_of(one).any(|edge| edges_of(other).any(|other| edge == other))
-        };
-        self.own.get().is_none() && self.changes.len() < WAITING_MAX && !self.changes.iter().any(meets)
+    /// Whether what so many changes do can be told from the version of the begin: they and the changes that wait have
+    /// to do with different statements and different edges.
+    fn may_wait(&self, count: usize, changes: impl Iterator<Item = Change> + Clone) -> bool {
+        self.own.get().is_none()
+            && self.changes.len() + count <= WAITING_MAX
+            && changes.clone().enumerate().all(|(at, change)| {
+                let before = self.changes.iter().copied().chain(changes.clone().take(at));
+                before.into_iter().all(|other| !meet(&change.statement, &other.statement))
+            })
     }
 
     /// Makes sure that all these statements are there. Whether they were is not a read, so two transactions
@@ -278,14 +326,28 @@ impl Transaction {
 
     fn change_all(&mut self, statements: &[Statement], added: bool) -> Result<()> {
         self.check_whole()?;
-        // Also those that change nothing here: somebody else may have changed them meanwhile.
+        let changes = statements.iter().map(|&statement| Change { statement, added });
+        if self.may_wait(statements.len(), changes.clone()) {
+            let version = &self.began.version;
+            for statement in statements {
+                // Only for its error.
+                if added {
+                    version.would_insert(statement)?
+                } else {
+                    version.would_remove(statement)?
+                };
+            }
+            self.changes.extend(changes);
+            return Ok(());
+        }
         let version = self.version_mut()?;
         let changed = if added {
             version.insert_all(statements).map(|_| ())
         } else {
             statements.iter().try_for_each(|statement| version.remove(statement).map(|_| ()))
         };
-        self.changes.extend(statements.iter().map(|&statement| Change { statement, added }));
+        // Also those that change nothing here: somebody else may have changed them meanwhile.
+        self.changes.extend(changes);
         self.broken |= changed.is_err();
         changed
     }
@@ -351,6 +413,16 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         self.transactions.ended(self.began.timestamp);
     }
+}
+
+/// Whether a change of one may decide what a change of the other does.
+fn meet(one: &Statement, other: &Statement) -> bool {
+    let edges_of = |statement: &Statement| {
+        let edges = [statement.subject, statement.object, statement.edge].into_iter();
+        edges.filter(|id| id.tag() == Tag::Edge)
+    };
+    (one.subject, one.predicate, one.object) == (other.subject, other.predicate, other.object)
+        || edges_of(one).any(|edge| edges_of(other).any(|other| edge == other))
 }
 
 /// Makes one change; whether it had an effect.

@@ -12,7 +12,7 @@ use vervet_graph::Graph;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_txn::{Counts, Durability, Published, Timestamp, Transactions};
+use vervet_txn::{Counts, Damage, Durability, Published, Timestamp, Transactions};
 
 /// A load of fewer statements leaves too little behind to be worth asking for it back.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
@@ -38,6 +38,10 @@ struct Inner {
     seed: OnceLock<u64>,
     /// Queries that have run.
     runs: AtomicU64,
+    /// Begins the names of new vertices; drawn when the first one is added.
+    names: OnceLock<u64>,
+    /// Names that have been given out.
+    named: AtomicU64,
 }
 
 impl Drop for Inner {
@@ -163,6 +167,28 @@ impl Database {
         Ok(Self::new(options.environment, Some(directory.to_owned()), transactions))
     }
 
+    /// Whether the log of the database in a directory is damaged, and what cutting it there would lose. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Unavailable`] while a process writes to it,
+    /// [`ErrorKind::Corrupt`] where cutting the log would not help.
+    pub fn find_log_damage(environment: &Environment, directory: impl AsRef<Path>) -> Result<Option<Damage>> {
+        vervet_txn::find_damage(environment, directory.as_ref())
+    }
+
+    /// Cuts the log of the database in a directory where it is damaged: what follows is lost, as it says. `None`: it
+    /// is sound.
+    ///
+    /// # Errors
+    /// As [`Database::find_log_damage`].
+    pub fn cut_log_at_damage(
+        environment: &Environment,
+        directory: impl AsRef<Path>,
+    ) -> Result<Option<Damage>> {
+        vervet_txn::cut_at_damage(environment, directory.as_ref())
+    }
+
     fn new(environment: Environment, directory: Option<PathBuf>, transactions: Arc<Transactions>) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -172,6 +198,8 @@ impl Database {
                 plans: Mutex::default(),
                 seed: OnceLock::new(),
                 runs: AtomicU64::new(0),
+                names: OnceLock::new(),
+                named: AtomicU64::new(0),
                 driver: LocalDriver::default(),
             }),
         }
@@ -386,15 +414,24 @@ impl Database {
 
     /// A number for the random functions of one run; others get others.
     pub(crate) fn next_seed(&self) -> Result<u64> {
-        let drawn = match self.inner.seed.get() {
-            Some(drawn) => *drawn,
-            None => {
-                let random = &self.inner.environment.random;
-                let drawn = random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
-                *self.inner.seed.get_or_init(|| drawn)
-            }
-        };
+        let drawn = self.drawn(&self.inner.seed)?;
         Ok(drawn.wrapping_add(self.inner.runs.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// An external id that no vertex has: 63 random bits and a number.
+    pub(crate) fn fresh_vertex_name(&self) -> Result<String> {
+        let drawn = self.drawn(&self.inner.names)? >> 1;
+        Ok(format!("{drawn}-{}", self.inner.named.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+
+    /// A random number that stays the same once it is drawn.
+    fn drawn(&self, place: &OnceLock<u64>) -> Result<u64> {
+        if let Some(drawn) = place.get() {
+            return Ok(*drawn);
+        }
+        let random = &self.inner.environment.random;
+        let drawn = random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
+        Ok(*place.get_or_init(|| drawn))
     }
 
     pub(crate) fn environment(&self) -> &Environment {

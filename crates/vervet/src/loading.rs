@@ -65,6 +65,7 @@ pub(crate) fn load(
         Some(directory) => vervet_store::Target::Directory(directory.to_owned()),
         None => vervet_store::Target::Memory,
     };
+    building.store.reserve_edges(building.edges);
     let store = building.store.finish(building.dictionary.finish_with(threads)?, &target)?;
     Ok((store, report))
 }

@@ -46,7 +46,7 @@ pub struct TransactionOptions {
 /// ```
 #[derive(Debug)]
 pub struct Transaction {
-    database: Database,
+    pub(crate) database: Database,
     pub(crate) inner: vervet_txn::Transaction,
 }
 
@@ -168,15 +168,23 @@ impl Transaction {
     /// # Errors
     /// As [`Prepared::run_with`].
     pub fn run(&self, prepared: &Prepared, options: &QueryOptions) -> Result<Answer> {
+        self.execute(prepared, options, |execution| Ok(prepared::answer(execution, prepared.query())?.0))
+    }
+
+    /// Plans a query for what this transaction sees, and hands it to `run`.
+    pub(crate) fn execute<T>(
+        &self,
+        prepared: &Prepared,
+        options: &QueryOptions,
+        run: impl FnOnce(&Execution<'_>) -> Result<T>,
+    ) -> Result<T> {
         let view = self.inner.view()?;
         let snapshot = view.as_snapshot();
         // Counts from statistics would not be remembered as read.
         let planning = PlanOptions { known_counts: matches!(view, View::Plain(_)), ..PlanOptions::default() };
         let plan = vervet_planner::plan(prepared.query(), snapshot, &planning)?;
         let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
-        let execution =
-            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
-        Ok(prepared::answer(&execution, prepared.query())?.0)
+        run(&Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options })
     }
 
     /// Calls `read` with the graph as this transaction sees it, for the typed interface.

@@ -27,7 +27,7 @@
 mod documents;
 mod graphs;
 mod modify;
-mod remove;
+pub(crate) mod remove;
 
 pub use documents::{Documents, file_source};
 
@@ -251,8 +251,9 @@ impl Request<'_, '_> {
         self.control.check()
     }
 
-    fn remove(&mut self, statements: &[Statement]) -> Result<()> {
-        self.report.removed += self.target.remove_all(statements)?;
+    fn remove(&mut self, mut statements: Vec<Statement>) -> Result<()> {
+        remove::put_in_order(&mut statements);
+        self.report.removed += self.target.remove_all(&statements)?;
         Ok(())
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::execute::Execution;
 use crate::reading::Reading;
-use crate::{Answer, Database, QueryOptions};
+use crate::{Answer, Database, QueryOptions, prepared};
 use std::io::Write;
-use vervet_algebra::Form;
+use vervet_algebra::{Form, Query, Variable};
 use vervet_expression::Evaluator;
 use vervet_kernel::Flow;
 use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
@@ -64,57 +64,89 @@ impl crate::Prepared {
         format: OutputFormat,
         out: &mut dyn Write,
     ) -> Result<Written> {
-        let Form::Select(columns) = &self.query().form else {
-            return match self.run_with(options)? {
-                Answer::Boolean(value) => {
-                    let format = if format.is_for_graphs() { OutputFormat::Tsv } else { format };
-                    vervet_results::write_boolean(format, value, out)?;
-                    Ok(Written { rows: 1 })
-                }
-                Answer::Graph(triples) => {
-                    let format = if format.is_for_graphs() { format } else { OutputFormat::NTriples };
-                    let mut writer = GraphWriter::new(format, vervet_sparql::well_known_prefixes(), out)?;
-                    for triple in &triples {
-                        writer.triple(triple.as_ref())?;
-                    }
-                    writer.finish()?;
-                    Ok(Written { rows: triples.len() as u64 })
-                }
-                Answer::Solutions(_) => Err(Error::internal("a query that is no SELECT has solutions")),
-            };
-        };
-        if format.is_for_graphs() {
-            let message = format!("the rows of a SELECT cannot be written as {format}");
-            return Err(
-                Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")
-            );
-        }
         let published = self.database().published();
         let plan = self.compiled().plan(&published)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
         let execution =
             Execution { database: self.database(), reading: &reading, snapshot, plan: &plan, options };
-        let names: Vec<&str> =
-            columns.iter().map(|column| self.query().variables[column.index()].as_str()).collect();
-        let mut writer = RowWriter::new(format, &names, out)?;
-        let mut unbound = Vec::new();
-        let mut rows = 0;
-        execution.run(&mut |evaluator, batch| {
-            unbound.resize(unbound.len().max(batch.rows), Id::UNBOUND);
-            let ids: Vec<&[Id]> = columns
-                .iter()
-                .map(|column| match batch.columns[column.index()].as_slice() {
-                    // A column that no row of the batch binds is empty.
-                    [] => &unbound[..batch.rows],
-                    ids => ids,
-                })
-                .collect();
-            writer.batch(&ids, batch.rows, &Terms(evaluator))?;
-            rows += batch.rows as u64;
-            Ok(Flow::More)
-        })?;
-        writer.finish()?;
-        Ok(Written { rows })
+        write(&execution, self.query(), format, out)
     }
+}
+
+impl crate::Transaction {
+    /// Runs a prepared query on what this transaction sees and writes its result, as [`Database::write`] does.
+    ///
+    /// # Errors
+    /// As [`Database::write`].
+    pub fn write(
+        &self,
+        prepared: &crate::Prepared,
+        options: &QueryOptions,
+        format: OutputFormat,
+        out: &mut dyn Write,
+    ) -> Result<Written> {
+        self.execute(prepared, options, |execution| write(execution, prepared.query(), format, out))
+    }
+}
+
+fn write(
+    execution: &Execution<'_>,
+    query: &Query,
+    format: OutputFormat,
+    out: &mut dyn Write,
+) -> Result<Written> {
+    match &query.form {
+        Form::Select(columns) => write_rows(execution, query, columns, format, out),
+        _ => match prepared::answer(execution, query)?.0 {
+            Answer::Boolean(value) => {
+                let format = if format.is_for_graphs() { OutputFormat::Tsv } else { format };
+                vervet_results::write_boolean(format, value, out)?;
+                Ok(Written { rows: 1 })
+            }
+            Answer::Graph(triples) => {
+                let format = if format.is_for_graphs() { format } else { OutputFormat::NTriples };
+                let mut writer = GraphWriter::new(format, vervet_sparql::well_known_prefixes(), out)?;
+                for triple in &triples {
+                    writer.triple(triple.as_ref())?;
+                }
+                writer.finish()?;
+                Ok(Written { rows: triples.len() as u64 })
+            }
+            Answer::Solutions(_) => Err(Error::internal("a query that is no SELECT has solutions")),
+        },
+    }
+}
+
+fn write_rows(
+    execution: &Execution<'_>,
+    query: &Query,
+    columns: &[Variable],
+    format: OutputFormat,
+    out: &mut dyn Write,
+) -> Result<Written> {
+    if format.is_for_graphs() {
+        let message = format!("the rows of a SELECT cannot be written as {format}");
+        return Err(Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml"));
+    }
+    let names: Vec<&str> = columns.iter().map(|column| query.variables[column.index()].as_str()).collect();
+    let mut writer = RowWriter::new(format, &names, out)?;
+    let mut unbound = Vec::new();
+    let mut rows = 0;
+    execution.run(&mut |evaluator, batch| {
+        unbound.resize(unbound.len().max(batch.rows), Id::UNBOUND);
+        let ids: Vec<&[Id]> = columns
+            .iter()
+            .map(|column| match batch.columns[column.index()].as_slice() {
+                // A column that no row of the batch binds is empty.
+                [] => &unbound[..batch.rows],
+                ids => ids,
+            })
+            .collect();
+        writer.batch(&ids, batch.rows, &Terms(evaluator))?;
+        rows += batch.rows as u64;
+        Ok(Flow::More)
+    })?;
+    writer.finish()?;
+    Ok(Written { rows })
 }

@@ -27,26 +27,18 @@ impl Request<'_, '_> {
     }
 
     fn clear_graphs(&mut self, graphs: GraphFilter) -> Result<()> {
-        let mut edges = Vec::new();
         for predicate in self.predicates()? {
-            let entries = self.read(|snapshot, control| {
-                let mut entries = Vec::new();
-                scan(snapshot, predicate, graphs, control, &mut entries)?;
-                Ok(entries)
+            let removal = self.read(|snapshot, control| {
+                let mut removal = Removal::default();
+                scan(snapshot, predicate, graphs, control, &mut removal.entries)?;
+                let edges = removal.entries.iter().map(|entry| entry.edge).filter(|edge| edge.is_bound());
+                // What is said about them goes before them, also from other graphs.
+                removal.add_edges(edges.collect(), snapshot, control)?;
+                Ok(removal)
             })?;
-            edges.extend(entries.iter().map(|entry| entry.edge).filter(|edge| edge.is_bound()));
-            self.remove(&entries)?;
+            self.remove(removal.entries)?;
         }
-        if edges.is_empty() {
-            return Ok(());
-        }
-        // What is left about them is in other graphs.
-        let removal = self.read(|snapshot, control| {
-            let mut removal = Removal::default();
-            removal.add_edges(edges, snapshot, control)?;
-            Ok(removal)
-        })?;
-        self.remove(&removal.entries)
+        Ok(())
     }
 
     pub(super) fn create(&mut self, graph: &NamedNode) -> Result<()> {

@@ -127,7 +127,7 @@ impl Request<'_, '_> {
             Ok((doomed.resolve(snapshot, control)?, counted))
         })?;
         let Removal { entries, edges } = removal;
-        self.remove(&entries)?;
+        self.remove(entries)?;
         self.control.recount(&mut counted, 0)?;
         Ok(edges)
     }

@@ -1,16 +1,19 @@
 //! Which entries go when statements go.
 //!
 //! A statement may have several entries in a graph: a plain one, and one for each identity. With an identity
-//! the statements about it go, and with the identities of those the statements about them.
+//! the statements about it go, of which it is the subject or the object, and with the identities of those the
+//! statements about them.
 //!
+//! # Order
+//! Nothing may speak of an edge that is not there, so what speaks of it goes first ([`put_in_order`]).
 //! # Cost
 //! Where a predicate has edges, the entries of each subject are read once, whatever the number of statements
-//! that go. Statements about edges: one look into each segment for a batch of edges.
+//! that go. Statements about edges: one look into each segment of both directions for a batch of edges.
 
 use super::CHUNK;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_kernel::Control;
-use vervet_model::{Direction, Id, Result, Statement};
+use vervet_model::{Direction, Id, Result, Statement, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snapshot};
 
 /// What goes.
@@ -83,8 +86,14 @@ impl Removal {
             ahead.sort_unstable();
             let mut about = Vec::new();
             for &(predicate, _) in snapshot.predicates() {
-                let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
-                all_entries(segment, predicate, &ahead, GraphFilter::Any, control, &mut about)?;
+                for direction in Direction::BOTH {
+                    let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+                    let from = about.len();
+                    all_entries(segment, predicate, &ahead, GraphFilter::Any, control, &mut about)?;
+                    if direction == Direction::In {
+                        about[from..].iter_mut().for_each(|s| std::mem::swap(&mut s.subject, &mut s.object));
+                    }
+                }
             }
             ahead = about.iter().map(|s| s.edge).filter(|edge| edge.is_bound()).collect();
             ahead.retain(|edge| self.edges.insert(*edge));
@@ -92,6 +101,34 @@ impl Removal {
         }
         Ok(())
     }
+}
+
+/// How deep statements may speak of edges that speak of edges, and still go in the right order.
+const NESTING_MAX: usize = 64;
+
+/// Sorts statements that go: those that speak of others before them.
+pub(crate) fn put_in_order(statements: &mut [Statement]) {
+    let is_edge = |id: &Id| id.tag() == Tag::Edge;
+    if !statements.iter().any(|s| is_edge(&s.subject) || is_edge(&s.object)) {
+        return;
+    }
+    let edges = statements.iter().map(|statement| statement.edge).filter(is_edge);
+    let mut depths: FxHashMap<Id, usize> = edges.map(|edge| (edge, 0)).collect();
+    let depth = |statement: &Statement, depths: &FxHashMap<Id, usize>| {
+        let of = [statement.subject, statement.object].into_iter().filter(|id| *id != statement.edge);
+        of.filter_map(|id| depths.get(&id)).max().map_or(0, |depth| depth + 1)
+    };
+    for _ in 0..NESTING_MAX {
+        let mut is_done = true;
+        for statement in statements.iter().filter(|statement| is_edge(&statement.edge)) {
+            let depth = depth(statement, &depths);
+            is_done &= depths.insert(statement.edge, depth) == Some(depth);
+        }
+        if is_done {
+            break;
+        }
+    }
+    statements.sort_by_cached_key(|statement| std::cmp::Reverse(depth(statement, &depths)));
 }
 
 /// Appends all entries of a predicate in these graphs; of a statement that only has entries with an identity

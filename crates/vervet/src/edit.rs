@@ -1,0 +1,192 @@
+//! Typed writes: vertices, edges, labels and properties, without a query language.
+//!
+//! # Shape
+//! Methods of [`Transaction`], with the handles of [`vervet_graph`]. Names stand for IRIs as the loaders have it
+//! (docs/loading.md): vertex `X` is `urn:vervet:vertex:X`, label `L` is `urn:vervet:label:L`, key or edge label `K` is
+//! `urn:vervet:key:K`, and a name with `://` in it, or that begins with `urn:`, is an IRI itself.
+//!
+//! * this file: vertices, labels, edges.
+//! * `properties`: values of vertices and edges.
+//! * `removal`: what goes along with what goes.
+//! * `find`: whether an element is there, and ids of names.
+//! # Invariants
+//! 1. A vertex that was added has a label. One without labels (of RDF data) is there as long as a statement has it.
+//! 2. What is new about an element comes into the graph that the element is in: that of the edge, or of the first label
+//!    (by id) of the vertex. What goes, goes from all graphs.
+//! 3. A transaction reads as little as its answers need: of the ends of a new edge, that each still has one certain
+//!    label; of a property that is set, its values; of an added value, whether it is there. A new vertex and the id
+//!    of a new edge read nothing. So any number of transactions may add edges to one vertex at a time, also between
+//!    the same two, while each of them conflicts with one that removes an end.
+//! # Source
+//! `append` and `delete` of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive Queries", SIGMOD
+//! 2017, Table 1, for nodes and edge records. Different: an edge has an identity and any number of properties, and is
+//! removed by itself, not as all edges of a type.
+
+mod find;
+mod properties;
+mod removal;
+
+use crate::{Edge, Transaction, Vertex};
+use vervet_model::vocab::{LABEL_NAMESPACE, VERTEX_NAMESPACE};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
+use vervet_txn::Read;
+
+/// The label of a vertex that has no other.
+const LABEL_DEFAULT: &str = "vertex";
+
+impl Transaction {
+    /// Adds a vertex with these labels (without any: `vertex`), and with an external id that nobody else has:
+    /// two numbers, such as `5577006791947779410-1`. Reads nothing, so it conflicts with nobody.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: a label that is not an IRI although it looks like one. A full disk.
+    ///
+    /// ```
+    /// use vervet::{Database, Direction};
+    ///
+    /// # fn main() -> vervet::Result<()> {
+    /// let db = Database::in_memory();
+    /// let ann = db.transact(|transaction| {
+    ///     let ann = transaction.add_vertex(&["person"])?;
+    ///     let bob = transaction.add_vertex_named("bob", &["person"])?;
+    ///     transaction.set_property(ann, "name", "Ann")?;
+    ///     let knows = transaction.add_edge(ann, "knows", bob)?;
+    ///     transaction.set_property(knows, "since", 2019)?;
+    ///     Ok(ann)
+    /// })?;
+    /// assert_eq!(db.snapshot().graph().degree(ann, "knows", Direction::Out)?, 1);
+    /// db.transact(|transaction| {
+    ///     let bob = transaction.read(|graph| graph.vertex("bob"))?.expect("he was added");
+    ///     transaction.remove_vertex(bob) // the edge goes too, and what it says
+    /// })?;
+    /// assert_eq!(db.snapshot().graph().degree(ann, "knows", Direction::Out)?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn add_vertex(&mut self, labels: &[&str]) -> Result<Vertex> {
+        let name = self.database.fresh_vertex_name()?;
+        let vertex = self.intern_vertex(&name)?;
+        self.declare(vertex, labels)
+    }
+
+    /// Adds the vertex with this external id: a name, an IRI, or `_:` and the label of a blank node.
+    /// A vertex that only edges mention so far gets its first labels.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: it is there, with a label; a name that is no IRI although it looks like one. A full disk.
+    pub fn add_vertex_named(&mut self, external_id: &str, labels: &[&str]) -> Result<Vertex> {
+        let vertex = self.intern_vertex(external_id)?;
+        let type_id = self.type_id()?;
+        self.inner.note(Read::Key(type_id, Direction::Out, vertex.id()));
+        if self.first_entry(type_id, Direction::Out, vertex.id())?.is_some() {
+            let message = format!("the vertex {external_id} is there already");
+            return Err(Error::new(ErrorKind::Input, message)
+                .with_hint("find it with `Graph::vertex`, or add a label with `add_label`"));
+        }
+        self.declare(vertex, labels)
+    }
+
+    fn intern_vertex(&mut self, external_id: &str) -> Result<Vertex> {
+        let id = self.intern_name(VERTEX_NAMESPACE, external_id)?;
+        Vertex::from_id(id).ok_or_else(|| {
+            Error::new(ErrorKind::Input, format!("{external_id} is the name of an edge, not of a vertex"))
+        })
+    }
+
+    /// Gives a vertex its first labels.
+    fn declare(&mut self, vertex: Vertex, labels: &[&str]) -> Result<Vertex> {
+        let type_id = self.type_id()?;
+        let labels = if labels.is_empty() { &[LABEL_DEFAULT] } else { labels };
+        let mut statements = Vec::with_capacity(labels.len());
+        for label in labels {
+            let label = self.intern_name(LABEL_NAMESPACE, label)?;
+            statements.push(plain(vertex.id(), type_id, label, Id::UNBOUND));
+        }
+        self.inner.insert_all(&statements)?;
+        Ok(vertex)
+    }
+
+    /// Adds a label to a vertex; `false`: it had it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: there is no such vertex; a label that is not an IRI although it looks like one.
+    pub fn add_label(&mut self, vertex: Vertex, label: &str) -> Result<bool> {
+        let graph = self.graph_of_vertex(vertex)?;
+        let (type_id, label) = (self.type_id()?, self.intern_name(LABEL_NAMESPACE, label)?);
+        self.add_value(plain(vertex.id(), type_id, label, graph))
+    }
+
+    /// Takes a label from a vertex; `false`: it did not have it. A vertex that loses its last label gets the label
+    /// `vertex`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: there is no such vertex; `vertex` is its only label.
+    pub fn remove_label(&mut self, vertex: Vertex, label: &str) -> Result<bool> {
+        let graph = self.graph_of_vertex(vertex)?;
+        let type_id = self.type_id()?;
+        let Some(label_id) = self.lookup_name(LABEL_NAMESPACE, label)? else { return Ok(false) };
+        self.inner.note(Read::Key(type_id, Direction::Out, vertex.id()));
+        let labels = self.entries(type_id, Direction::Out, vertex.id())?;
+        let (gone, rest): (Vec<_>, Vec<_>) = labels.into_iter().partition(|s| s.object == label_id);
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        if rest.is_empty() {
+            let last = self.intern_name(LABEL_NAMESPACE, LABEL_DEFAULT)?;
+            if last == label_id {
+                let message = format!("a vertex cannot lose the label {label} if it has no other");
+                return Err(Error::new(ErrorKind::Input, message).with_hint("add another label first"));
+            }
+            self.inner.insert_all(&[plain(vertex.id(), type_id, last, graph)])?;
+        }
+        self.take_out(gone)?;
+        Ok(true)
+    }
+
+    /// Adds an edge, whatever edges there are between these two. It has an id of its own, so it can have properties.
+    /// A plain statement of RDF data between the same two with this label becomes this edge.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: there is no such vertex; a label that is not an IRI although it looks like one, or that
+    /// has another meaning, such as `rdf:type`.
+    pub fn add_edge(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<Edge> {
+        let graph = self.graph_of_vertex(from)?;
+        if to != from {
+            self.graph_of_vertex(to)?;
+        }
+        let label = self.intern_key(label)?;
+        let edge = self.inner.fresh_edge();
+        let statement = Statement { subject: from.id(), predicate: label, object: to.id(), graph, edge };
+        self.inner.insert_all(&[statement])?;
+        Ok(Edge::from_ids(from, label, to, edge))
+    }
+
+    /// Removes an edge with all that is said about it; the number of statements that went.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: there is no such edge.
+    pub fn remove_edge(&mut self, edge: Edge) -> Result<u64> {
+        let statements = self.statements_of_edge(edge)?;
+        self.whole(|transaction| transaction.take_out(statements))
+    }
+
+    /// Removes a vertex: its labels and properties, all edges from and to it, in all graphs, and all that is said about
+    /// those; the number of statements that went. Statements in which it is the predicate or the graph stay.
+    ///
+    /// # Cost
+    /// Two look-ups for each predicate of the graph. For each edge: two changes, and two more look-ups for each predicate
+    /// (who speaks of it). Edges are read in chunks; what is held until the commit is
+    /// 48 bytes for each statement, and the changed paths of the trees.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: there is no such vertex.
+    pub fn remove_vertex(&mut self, vertex: Vertex) -> Result<u64> {
+        self.graph_of_vertex(vertex)?;
+        self.whole(|transaction| transaction.take_out_vertex(vertex.id()))
+    }
+}
+
+/// A statement without an identity.
+fn plain(subject: Id, predicate: Id, object: Id, graph: Id) -> Statement {
+    Statement { subject, predicate, object, graph, edge: Id::UNBOUND }
+}

@@ -1,0 +1,242 @@
+//! Whether an element is there, and ids of names.
+//!
+//! # Invariants
+//! What is looked up in the version itself is noted as read where an answer depends on it.
+
+use crate::{Edge, Element, Transaction, Vertex};
+use oxrdf::{BlankNode, NamedNode, NamedNodeRef, NamedOrBlankNode};
+use vervet_graph::AnyElement;
+use vervet_model::vocab::{
+    EDGE_NAMESPACE, KEY_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri,
+};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
+use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_txn::Read;
+
+/// Entries of a key that are read at a time.
+pub(super) const CHUNK: usize = 4096;
+
+/// Every entry, of all graphs, parallel ones too.
+pub(super) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+
+impl Transaction {
+    /// Subject of statements about an element, and the graph that new ones belong into.
+    ///
+    /// # Errors
+    /// Input: it is not there, or cannot have properties.
+    pub(super) fn located(&mut self, element: impl Element) -> Result<(Id, Id)> {
+        match element.any() {
+            AnyElement::Vertex(vertex) => Ok((vertex.id(), self.graph_of_vertex(vertex)?)),
+            AnyElement::Edge(edge) => match edge.id() {
+                Some(id) => Ok((id, self.graph_of_edge(edge, id)?)),
+                None => {
+                    let message = "a plain statement has no identity, so it cannot have properties";
+                    Err(Error::new(ErrorKind::Input, message)
+                        .with_hint("add the edge with `add_edge`: the statement becomes that edge"))
+                }
+            },
+        }
+    }
+
+    /// The graph of a vertex that is there. One statement is read as its witness: a label if it has one.
+    pub(super) fn graph_of_vertex(&mut self, vertex: Vertex) -> Result<Id> {
+        let id = vertex.id();
+        if let Some(type_id) = self.inner.version()?.type_predicate()
+            && let Some(graph) = self.witness(type_id, Direction::Out, id)?
+        {
+            return Ok(graph);
+        }
+        let predicates = self.inner.version()?.predicates().iter();
+        let ways =
+            predicates.flat_map(|(predicate, _)| Direction::BOTH.map(|direction| (*predicate, direction)));
+        let ways: Vec<(Id, Direction)> = ways.collect();
+        for &(predicate, direction) in &ways {
+            if let Some(graph) = self.witness(predicate, direction, id)? {
+                return Ok(graph);
+            }
+        }
+        // That it is not there depends on all these.
+        self.inner.note(Read::Predicates);
+        for (predicate, direction) in ways {
+            self.inner.note(Read::Key(predicate, direction, id));
+        }
+        let name = self.read(|graph| graph.external_id(vertex)).unwrap_or_else(|_| format!("{id:?}"));
+        Err(Error::new(ErrorKind::Input, format!("there is no vertex {name}"))
+            .with_hint("it was removed, or has never been added"))
+    }
+
+    /// The graph of the first entry of a key, which is noted as read.
+    fn witness(&mut self, predicate: Id, direction: Direction, key: Id) -> Result<Option<Id>> {
+        let Some(first) = self.first_entry(predicate, direction, key)? else { return Ok(None) };
+        self.inner.note(Read::Entry(first.subject, predicate, first.object));
+        Ok(Some(first.graph))
+    }
+
+    /// The graph of an edge that is there.
+    fn graph_of_edge(&mut self, edge: Edge, id: Id) -> Result<Id> {
+        self.inner.note(Read::Edge(id));
+        match self.inner.version()?.find_edge(id)? {
+            Some([subject, predicate, object, graph])
+                if [subject, predicate, object] == [edge.source.id(), edge.label_id(), edge.target.id()] =>
+            {
+                Ok(graph)
+            }
+            _ => Err(no_edge(&format!(" {}", id.payload()))),
+        }
+    }
+
+    /// The statements that an edge is: one if it has an id, else one for each graph.
+    pub(super) fn statements_of_edge(&mut self, edge: Edge) -> Result<Vec<Statement>> {
+        let (subject, predicate, object) = (edge.source.id(), edge.label_id(), edge.target.id());
+        if let Some(id) = edge.id() {
+            let graph = self.graph_of_edge(edge, id)?;
+            return Ok(vec![Statement { subject, predicate, object, graph, edge: id }]);
+        }
+        self.inner.note(Read::Entry(subject, predicate, object));
+        let version = self.inner.version()?;
+        let mut found = Vec::new();
+        if let Some(segment) = version.segment(predicate, Direction::Out)? {
+            let mut from = [object, Id::UNBOUND, Id::UNBOUND];
+            while let Some(entry) = {
+                let mut entries = Vec::new();
+                segment.entries(subject, from, 1, &mut entries)?;
+                entries.first().copied().filter(|[neighbour, ..]| *neighbour == object)
+            } {
+                let [_, graph, id] = entry;
+                if !id.is_bound() {
+                    found.push(Statement { subject, predicate, object, graph, edge: id });
+                }
+                // On to the next graph.
+                from = after([object, graph, Id::END]);
+            }
+        }
+        if found.is_empty() { Err(no_edge("")) } else { Ok(found) }
+    }
+
+    /// The first entry of a key, by neighbour, graph and edge.
+    pub(super) fn first_entry(
+        &self,
+        predicate: Id,
+        direction: Direction,
+        key: Id,
+    ) -> Result<Option<Statement>> {
+        let mut first = Vec::with_capacity(1);
+        if let Some(segment) =
+            self.inner.version_at(predicate, direction, key)?.segment(predicate, direction)?
+        {
+            segment.entries(key, [Id::UNBOUND; 3], 1, &mut first)?;
+        }
+        Ok(first.first().map(|entry| statement_of(predicate, direction, key, *entry)))
+    }
+
+    /// All entries of a key.
+    pub(super) fn entries(&self, predicate: Id, direction: Direction, key: Id) -> Result<Vec<Statement>> {
+        let mut all = Vec::new();
+        if let Some(segment) =
+            self.inner.version_at(predicate, direction, key)?.segment(predicate, direction)?
+        {
+            let (mut chunk, mut from) = (Vec::new(), [Id::UNBOUND; 3]);
+            loop {
+                chunk.clear();
+                segment.entries(key, from, CHUNK, &mut chunk)?;
+                all.extend(chunk.iter().map(|entry| statement_of(predicate, direction, key, *entry)));
+                match chunk.last() {
+                    Some(last) if chunk.len() >= CHUNK => from = after(*last),
+                    _ => break,
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether a statement is in some graph, with an identity or without.
+    pub(super) fn is_there(&self, subject: Id, predicate: Id, object: Id) -> Result<bool> {
+        let mut rows = Vec::with_capacity(1);
+        if let Some(segment) =
+            self.inner.version_at(predicate, Direction::Out, subject)?.segment(predicate, Direction::Out)?
+        {
+            segment.check(&[subject], &[object], EVERY, &mut rows)?;
+        }
+        Ok(!rows.is_empty())
+    }
+
+    /// The id of `rdf:type`.
+    pub(super) fn type_id(&self) -> Result<Id> {
+        match self.inner.version()?.type_predicate() {
+            Some(id) => Ok(id),
+            None => self.inner.intern(NamedNodeRef::new_unchecked(RDF_TYPE).into()),
+        }
+    }
+
+    /// The id of a key or edge label, new if need be.
+    pub(super) fn intern_key(&self, key: &str) -> Result<Id> {
+        let hint = match key {
+            RDF_TYPE => "labels are added with `add_label`",
+            RDF_REIFIES => "an edge that is added has an identity",
+            _ => return self.intern_name(KEY_NAMESPACE, key),
+        };
+        let message = format!("{key} cannot be a key or the label of an edge");
+        Err(Error::new(ErrorKind::Input, message).with_hint(hint))
+    }
+
+    /// The id of what a name stands for, new if need be.
+    pub(super) fn intern_name(&self, namespace: &str, name: &str) -> Result<Id> {
+        let id = match term_of(namespace, name)? {
+            NamedOrBlankNode::NamedNode(node) if node.as_str().starts_with(EDGE_NAMESPACE) => {
+                return Err(Error::new(ErrorKind::Input, format!("{node} is the name of an edge"))
+                    .with_hint("edges get their names from the database"));
+            }
+            NamedOrBlankNode::NamedNode(node) => self.inner.intern(node.as_ref().into())?,
+            NamedOrBlankNode::BlankNode(node) => self.inner.intern(node.as_ref().into())?,
+        };
+        Ok(id)
+    }
+
+    /// The id of what a name stands for, if anybody has ever used it.
+    pub(super) fn lookup_name(&self, namespace: &str, name: &str) -> Result<Option<Id>> {
+        let view = self.inner.view()?;
+        match term_of(namespace, name)? {
+            NamedOrBlankNode::NamedNode(node) => view.as_snapshot().lookup(node.as_ref().into()),
+            NamedOrBlankNode::BlankNode(node) => view.as_snapshot().lookup(node.as_ref().into()),
+        }
+    }
+}
+
+fn no_edge(number: &str) -> Error {
+    Error::new(ErrorKind::Input, format!("there is no such edge{number}"))
+        .with_hint("it was removed, or its transaction did not commit")
+}
+
+/// What a name stands for.
+fn term_of(namespace: &str, name: &str) -> Result<NamedOrBlankNode> {
+    let bad = |what: &str| Error::new(ErrorKind::Input, format!("{name} is not {what}"));
+    if let Some(label) = name.strip_prefix("_:").filter(|_| namespace == VERTEX_NAMESPACE) {
+        return Ok(BlankNode::new(label).map_err(|_| bad("a blank node"))?.into());
+    }
+    if is_iri(name) {
+        return Ok(NamedNode::new(name).map_err(|_| bad("an IRI"))?.into());
+    }
+    Ok(NamedNode::new_unchecked(name_iri(namespace, name)).into())
+}
+
+/// An entry as the statement that it is.
+pub(super) fn statement_of(
+    predicate: Id,
+    direction: Direction,
+    key: Id,
+    [neighbour, graph, edge]: [Id; 3],
+) -> Statement {
+    let (subject, object) = match direction {
+        Direction::Out => (key, neighbour),
+        Direction::In => (neighbour, key),
+    };
+    Statement { subject, predicate, object, graph, edge }
+}
+
+/// Where a list of entries goes on behind this one.
+pub(super) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
+    match edge.bits().checked_add(1) {
+        Some(next) => [neighbour, graph, Id::from_bits(next)],
+        None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
+    }
+}

@@ -1,0 +1,117 @@
+//! Values of properties.
+//!
+//! A key and the label of an edge may have the same name: values are the literals, edges lead to vertices.
+
+use super::plain;
+use crate::{Element, Transaction};
+use oxrdf::Literal;
+use vervet_model::vocab::KEY_NAMESPACE;
+use vervet_model::{Direction, Id, Result, Statement};
+use vervet_txn::Read;
+
+impl Transaction {
+    /// Makes this the only value of a property, also of an edge. Two transactions that set the same property conflict.
+    ///
+    /// # Errors
+    /// [`vervet_model::ErrorKind::Input`]: the element is not there, or is an edge without an id; a key that is
+    /// not an IRI although it looks like one, or that has another meaning, such as `rdf:type`.
+    pub fn set_property(
+        &mut self,
+        element: impl Element,
+        key: &str,
+        value: impl Into<Literal>,
+    ) -> Result<()> {
+        let (subject, graph) = self.located(element)?;
+        let key = self.intern_key(key)?;
+        let value = self.inner.intern(value.into().as_ref().into())?;
+        self.inner.note(Read::Key(key, Direction::Out, subject));
+        let mut values = self.values(key, subject)?;
+        let before = values.len();
+        values.retain(|statement| statement.object != value);
+        if values.len() == before {
+            self.inner.insert_all(&[plain(subject, key, value, graph)])?;
+        }
+        self.take_out(values)?;
+        Ok(())
+    }
+
+    /// Adds a value to a property, beside those that it has; `false`: it had this one. Transactions that add
+    /// different values do not conflict, if they are serializable.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_property`].
+    pub fn add_property(
+        &mut self,
+        element: impl Element,
+        key: &str,
+        value: impl Into<Literal>,
+    ) -> Result<bool> {
+        let (subject, graph) = self.located(element)?;
+        let key = self.intern_key(key)?;
+        let value = self.inner.intern(value.into().as_ref().into())?;
+        self.add_value(plain(subject, key, value, graph))
+    }
+
+    /// Removes all values of a property; how many there were.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_property`].
+    pub fn remove_property(&mut self, element: impl Element, key: &str) -> Result<u64> {
+        let (subject, _) = self.located(element)?;
+        let Some(key) = self.lookup_key(key)? else { return Ok(0) };
+        self.inner.note(Read::Key(key, Direction::Out, subject));
+        let values = self.values(key, subject)?;
+        let mut count = 0;
+        let mut last = Id::UNBOUND;
+        for statement in &values {
+            // The same value in several graphs is one.
+            count += u64::from(statement.object != last);
+            last = statement.object;
+        }
+        self.take_out(values)?;
+        Ok(count)
+    }
+
+    /// Removes one value of a property; `false`: it did not have it.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_property`].
+    pub fn remove_property_value(
+        &mut self,
+        element: impl Element,
+        key: &str,
+        value: impl Into<Literal>,
+    ) -> Result<bool> {
+        let (subject, _) = self.located(element)?;
+        let Some(key) = self.lookup_key(key)? else { return Ok(false) };
+        let value = self.inner.view()?.as_snapshot().lookup(value.into().as_ref().into())?;
+        let Some(value) = value else { return Ok(false) };
+        self.inner.note(Read::Entry(subject, key, value));
+        let mut values = self.values(key, subject)?;
+        values.retain(|statement| statement.object == value);
+        Ok(self.take_out(values)? > 0)
+    }
+
+    /// Adds a plain statement unless it is there in some graph; whether it was not.
+    pub(super) fn add_value(&mut self, statement: Statement) -> Result<bool> {
+        let Statement { subject, predicate, object, .. } = statement;
+        self.inner.note(Read::Entry(subject, predicate, object));
+        if self.is_there(subject, predicate, object)? {
+            return Ok(false);
+        }
+        self.inner.insert_all(&[statement])?;
+        Ok(true)
+    }
+
+    /// The statements with values of a property, by value.
+    fn values(&self, key: Id, subject: Id) -> Result<Vec<Statement>> {
+        let mut values = self.entries(key, Direction::Out, subject)?;
+        values.retain(|statement| statement.object.is_stored_literal());
+        Ok(values)
+    }
+
+    /// The id of a key, if anybody has ever used it.
+    fn lookup_key(&self, key: &str) -> Result<Option<Id>> {
+        self.lookup_name(KEY_NAMESPACE, key)
+    }
+}

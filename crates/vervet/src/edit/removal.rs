@@ -1,0 +1,111 @@
+//! What goes along with what goes.
+//!
+//! # Shape
+//! A statement that has an identity takes along the statements about it, and so on. Those about others go first, since
+//! nothing may speak of an edge that is not there.
+//! # Invariants
+//! That nothing more speaks of an edge is noted by removing it, so what is found here need not be.
+
+use super::find::{CHUNK, EVERY, after, statement_of};
+use crate::Transaction;
+use crate::update::remove::put_in_order;
+use rustc_hash::FxHashSet;
+use vervet_model::{Direction, Id, Result, Statement};
+use vervet_snapshot::Snapshot;
+use vervet_txn::Read;
+
+impl Transaction {
+    /// Runs `change` whole or not at all.
+    pub(super) fn whole(&mut self, change: impl FnOnce(&mut Self) -> Result<u64>) -> Result<u64> {
+        let before = self.inner.savepoint();
+        let done = change(self);
+        if done.is_err() {
+            self.inner.roll_back_to(&before)?;
+        }
+        done
+    }
+
+    /// Removes all statements with this subject or object; how many. Reads them in chunks.
+    pub(super) fn take_out_vertex(&mut self, vertex: Id) -> Result<u64> {
+        self.inner.note(Read::Predicates);
+        let predicates: Vec<Id> = self.inner.version()?.predicates().iter().map(|(id, _)| *id).collect();
+        let mut count = 0;
+        for predicate in predicates {
+            for direction in Direction::BOTH {
+                self.inner.note(Read::Key(predicate, direction, vertex));
+                let mut from = [Id::UNBOUND; 3];
+                loop {
+                    let mut entries = Vec::new();
+                    if let Some(segment) = self.inner.version()?.segment(predicate, direction)? {
+                        segment.entries(vertex, from, CHUNK, &mut entries)?;
+                    }
+                    let Some(last) = entries.last() else { break };
+                    from = after(*last);
+                    let is_last = entries.len() < CHUNK;
+                    let statement = |entry| statement_of(predicate, direction, vertex, entry);
+                    count += self.take_out(entries.into_iter().map(statement).collect())?;
+                    if is_last {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// Removes these statements, which are there, with all that is said about those that have an identity; how many.
+    pub(super) fn take_out(&mut self, statements: Vec<Statement>) -> Result<u64> {
+        if statements.iter().all(|statement| !statement.edge.is_bound()) {
+            self.inner.remove_all(&statements)?;
+            return Ok(statements.len() as u64);
+        }
+        let mut all: FxHashSet<Statement> = FxHashSet::default();
+        let mut ahead = statements;
+        while !ahead.is_empty() {
+            let edges =
+                ahead.iter().filter(|statement| all.insert(**statement)).map(|statement| statement.edge);
+            let mut edges: Vec<Id> = edges.filter(|edge| edge.is_bound()).collect();
+            edges.sort_unstable();
+            ahead = self.about(&edges)?;
+        }
+        let mut order: Vec<Statement> = all.into_iter().collect();
+        order.sort_unstable();
+        put_in_order(&mut order);
+        let mut plain = Vec::new();
+        for statement in &order {
+            if statement.edge.is_bound() {
+                self.inner.remove_all(&plain)?;
+                plain.clear();
+                self.inner.remove(statement)?;
+            } else {
+                plain.push(*statement);
+            }
+        }
+        self.inner.remove_all(&plain)?;
+        Ok(order.len() as u64)
+    }
+
+    /// The statements whose subject or object is one of these edges.
+    fn about(&self, edges: &[Id]) -> Result<Vec<Statement>> {
+        let mut about = Vec::new();
+        if edges.is_empty() {
+            return Ok(about);
+        }
+        let version = self.inner.version()?;
+        let (mut degrees, mut entries) = (Vec::new(), Vec::new());
+        for &(predicate, _) in version.predicates() {
+            for direction in Direction::BOTH {
+                let Some(segment) = version.segment(predicate, direction)? else { continue };
+                degrees.clear();
+                segment.degrees(edges, EVERY, &mut degrees)?;
+                for (&edge, _) in edges.iter().zip(&degrees).filter(|(_, degree)| **degree > 0) {
+                    entries.clear();
+                    segment.entries(edge, [Id::UNBOUND; 3], usize::MAX, &mut entries)?;
+                    about
+                        .extend(entries.iter().map(|entry| statement_of(predicate, direction, edge, *entry)));
+                }
+            }
+        }
+        Ok(about)
+    }
+}
