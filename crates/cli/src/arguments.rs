@@ -6,7 +6,7 @@ use oxrdf::NamedNode;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use vervet::{Format, OutputFormat, THREADS_MAX};
+use vervet::{Durability, Format, OutputFormat, THREADS_MAX};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -33,6 +33,16 @@ Examples:
   vervet update ./db 'INSERT DATA { <urn:ann> <urn:knows> <urn:bob> }'
   vervet update ./db 'DELETE WHERE { ?a <urn:knows> ?b }'
   vervet update ./db --file changes.ru";
+
+const RECOVER_HELP: &str = "\
+Without --cut-at-damage nothing is changed: the command says where the log is damaged, which commit is the last
+one before that, and how much follows. The exit code is 1 if the log is damaged.
+
+A log that a loss of power has torn is not damaged, and needs no command: nothing behind the tear was acknowledged.
+
+Examples:
+  vervet recover ./db
+  cp -r ./db ./copy; vervet recover ./db --cut-at-damage";
 
 const LOAD_EXAMPLES: &str = "\
 Formats, by the extension of the file or by --format, also with .gz or .zst behind:
@@ -62,7 +72,7 @@ pub(crate) enum Command {
     Query(QueryArguments),
     /// Change a database by a SPARQL update request, as one transaction
     Update(UpdateArguments),
-    /// Query a database interactively
+    /// Query and change a database interactively
     Shell(ShellArguments),
     /// Say what a database holds and how many bytes each part takes
     Info(InfoArguments),
@@ -72,6 +82,8 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Copy a database as it is now, also while others write to it
     Backup(BackupArguments),
+    /// Say where the log of a database is damaged, and cut it there if asked to
+    Recover(RecoverArguments),
     /// Make data for tests and measurements
     Generate(GenerateArguments),
     /// A tour: the world's air routes, asked in SPARQL and through the typed interface
@@ -187,6 +199,23 @@ pub(crate) struct UpdateArguments {
     /// What relative IRIs in the request are resolved against
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub base: Option<NamedNode>,
+    /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
+    #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
+    pub durability: Durability,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = RECOVER_HELP)]
+pub(crate) struct RecoverArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Cut the log where it is damaged; every later commit is lost
+    #[arg(long)]
+    pub cut_at_damage: bool,
+    /// Do not ask
+    #[arg(long, short, requires = "cut_at_damage")]
+    pub yes: bool,
 }
 
 #[derive(Args, Debug)]
@@ -204,6 +233,9 @@ pub(crate) struct ShellArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
+    /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
+    #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
+    pub durability: Durability,
 }
 
 #[derive(Args, Debug)]
@@ -322,6 +354,19 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// How often a log is synced at the level `interval`, if nothing else is said.
+const INTERVAL_DEFAULT: Duration = Duration::from_millis(100);
+
+fn durability(text: &str) -> Result<Durability, String> {
+    match text.split_once(':') {
+        None if text == "sync" => Ok(Durability::Sync),
+        None if text == "none" => Ok(Durability::None),
+        None if text == "interval" => Ok(Durability::Interval(INTERVAL_DEFAULT)),
+        Some(("interval", time)) => Ok(Durability::Interval(seconds(time)?)),
+        _ => Err("known are sync, interval, interval:SECONDS, none".to_owned()),
+    }
+}
+
 fn exponent(text: &str) -> Result<f64, String> {
     let exponent: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if exponent > 2.0 && exponent <= 10.0 {
@@ -370,6 +415,18 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn levels_of_durability_have_names() {
+        for text in ["sync", "none", "interval:0.25"] {
+            let level = durability(text).expect("it is one");
+            assert_eq!(crate::output::durability(level), text.replace(':', " "));
+        }
+        assert_eq!(durability("interval"), Ok(Durability::Interval(INTERVAL_DEFAULT)));
+        for text in ["", "fast", "interval:", "interval:-1", "sync:1"] {
+            durability(text).expect_err(text);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Completion for the shell: keywords, prefixes, and the predicates and classes of the data.
 
+use crate::request::Control;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -9,35 +10,49 @@ use vervet::{Database, Direction, Id, Result};
 use vervet_sparql::well_known_prefixes;
 
 /// Commands of the shell, with what they do.
-pub(crate) const COMMANDS: [(&str, &str); 7] = [
+pub(crate) const COMMANDS: [(&str, &str); 12] = [
     (".help", "this list"),
     (".explain QUERY", "show the plan of a query"),
     (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs"),
     (".info", "what the database holds"),
     (".prefixes", "prefixes that need no PREFIX line"),
     (".timing on|off", "say how long each query took"),
+    ("begin [serializable|snapshot]", "open a transaction for all that follows"),
+    ("commit", "make its changes visible and durable"),
+    ("rollback", "forget its changes"),
+    ("savepoint NAME", "mark this point of it"),
+    ("rollback to NAME", "forget the changes since that point"),
     (".quit", "leave (also Ctrl-D)"),
 ];
 
-const KEYWORDS: [&str; 77] = [
+const KEYWORDS: [&str; 92] = [
     "ABS",
+    "ADD",
     "ASC",
     "ASK",
     "AVG",
     "BASE",
+    "BEGIN",
     "BIND",
     "BOUND",
     "CEIL",
+    "CLEAR",
     "COALESCE",
+    "COMMIT",
     "CONCAT",
     "CONSTRUCT",
     "CONTAINS",
+    "COPY",
     "COUNT",
+    "CREATE",
+    "DATA",
     "DATATYPE",
     "DAY",
+    "DELETE",
     "DESC",
     "DESCRIBE",
     "DISTINCT",
+    "DROP",
     "FILTER",
     "FLOOR",
     "GRAPH",
@@ -47,6 +62,7 @@ const KEYWORDS: [&str; 77] = [
     "HOURS",
     "IF",
     "IN",
+    "INSERT",
     "IRI",
     "LANG",
     "LANGMATCHES",
@@ -58,6 +74,7 @@ const KEYWORDS: [&str; 77] = [
     "MINUS",
     "MINUTES",
     "MONTH",
+    "MOVE",
     "NOT IN",
     "NOW",
     "OFFSET",
@@ -68,8 +85,10 @@ const KEYWORDS: [&str; 77] = [
     "REDUCED",
     "REGEX",
     "REPLACE",
+    "ROLLBACK",
     "ROUND",
     "SAMPLE",
+    "SAVEPOINT",
     "SECONDS",
     "SELECT",
     "SEPARATOR",
@@ -89,9 +108,11 @@ const KEYWORDS: [&str; 77] = [
     "UCASE",
     "UNDEF",
     "UNION",
+    "USING",
     "UUID",
     "VALUES",
     "WHERE",
+    "WITH",
     "YEAR",
     "isBLANK",
     "isIRI",
@@ -228,7 +249,7 @@ impl Helper for Assistant {}
 /// end outside of all brackets (inside, it separates statements).
 pub(crate) fn is_complete(input: &str) -> bool {
     let text = input.trim();
-    if text.is_empty() || text.starts_with('.') {
+    if text.is_empty() || text.starts_with('.') || Control::parse(text).is_some() {
         return true;
     }
     let last_line = input.rsplit('\n').next().unwrap_or_default();
@@ -286,6 +307,9 @@ mod tests {
             "ASK { ?s ?p \"{\" } ;",
             "ASK { ?s <http://a/#b> 'it\\'s' } ; ",
             "SELECT (?a < 3 AS ?b) {};",
+            "begin",
+            "rollback to here",
+            "INSERT DATA { <urn:a> <urn:p> 1 };",
         ] {
             assert!(is_complete(input), "{input:?}");
         }

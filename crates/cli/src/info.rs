@@ -5,7 +5,7 @@ use crate::output::{self, Outcome, Output};
 use crate::table::Table;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use vervet::{Database, Direction, Id, Part, Result};
+use vervet::{Database, Direction, Durability, Id, Part, Result};
 use vervet_snapshot::Snapshot;
 
 /// How many predicates and segments are listed without `--all`.
@@ -33,6 +33,8 @@ pub(crate) struct Facts {
     /// Most frequent first.
     predicates: Vec<(String, u64)>,
     parts: Vec<Part>,
+    /// How commits of this process become durable.
+    durability: Option<Durability>,
 }
 
 impl Facts {
@@ -47,6 +49,7 @@ impl Facts {
             graphs: named(view, view.graphs())?,
             predicates: named(view, view.predicates())?,
             parts: database.parts()?,
+            durability: database.durability(),
         })
     }
 
@@ -90,6 +93,13 @@ impl Facts {
             counts.row([what.to_owned(), output::count(number)]);
         }
         counts.write("", out)?;
+        if let Some(level) = self.durability {
+            writeln!(
+                out,
+                "\nCommits of this process are durable at the level {}.",
+                output::durability(level)
+            )?;
+        }
 
         let most = if all { usize::MAX } else { LISTED_MAX };
         for (title, list) in [("named graph", &self.graphs), ("predicate", &self.predicates)] {
@@ -145,13 +155,14 @@ impl Facts {
         writeln!(
             out,
             "{{\"statements\":{},\"vertices\":{},\"literals\":{},\"edges\":{},\"graphs\":{},\"predicates\":{},\
-             \"size_bytes\":{size},\"bytes_per_statement\":{},\"kinds\":{},\"parts\":{}}}",
+             \"durability\":{},\"size_bytes\":{size},\"bytes_per_statement\":{},\"kinds\":{},\"parts\":{}}}",
             self.statements,
             self.vertices,
             self.literals,
             self.edges,
             objects(&self.graphs, ["iri", "statements"]),
             objects(&self.predicates, ["iri", "statements"]),
+            self.durability.map_or("null".to_owned(), |level| quoted(&output::durability(level))),
             self.per_statement(size),
             objects(&self.kinds(), ["name", "size_bytes"]),
             objects(&self.named_parts(), ["name", "size_bytes"]),

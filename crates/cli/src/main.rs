@@ -23,9 +23,12 @@ mod load;
 mod output;
 mod parameter;
 mod query;
+mod recover;
+mod request;
 mod shell;
 mod table;
 mod update;
+mod work;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Demo => demo::run(),
     };

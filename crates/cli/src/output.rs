@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use vervet::{Error, ErrorKind};
+use vervet::{Durability, Error, ErrorKind};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -205,6 +205,15 @@ pub(crate) fn time(duration: Duration) -> String {
         _ if seconds < 0.1 => format!("{:.1} ms", seconds * 1e3),
         _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
         _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// A level of durability: `sync`, `interval 0.1`, `none`.
+pub(crate) fn durability(level: Durability) -> String {
+    match level {
+        Durability::Interval(time) => format!("interval {}", time.as_secs_f64()),
+        Durability::None => "none".to_owned(),
+        _ => "sync".to_owned(),
     }
 }
 

@@ -7,7 +7,7 @@ use clap::{CommandFactory, error::ErrorKind};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use vervet::{CancelToken, Database, LoadOptions, OutputFormat, Prepared, QueryOptions, Source};
+use vervet::{CancelToken, Database, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, Transaction};
 
 pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     let request = Request::new(arguments);
@@ -141,9 +141,10 @@ fn usage(kind: ErrorKind, message: &str) -> ! {
     }
 }
 
-/// Runs a query for the shell, which has its own defaults.
+/// Runs a query for the shell, which has its own defaults; in its transaction, if one is open.
 pub(crate) fn run_on(
     database: &Database,
+    transaction: Option<&Transaction>,
     text: &str,
     options: &QueryOptions,
     format: Option<OutputFormat>,
@@ -155,7 +156,10 @@ pub(crate) fn run_on(
         Some(format) if format.is_for_graphs() == graph => format,
         _ => default_format(&prepared, true),
     };
-    prepared.write_with(options, format, out)?;
+    match transaction {
+        Some(transaction) => transaction.write(&prepared, options, format, out)?,
+        None => prepared.write_with(options, format, out)?,
+    };
     out.flush().map_err(Failure::from)?;
     Ok(())
 }

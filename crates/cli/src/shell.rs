@@ -1,21 +1,25 @@
-//! `vervet shell`: queries from a line editor, with history and completion.
+//! `vervet shell`: queries and updates from a line editor, with history and completion; transactions.
 
 use crate::arguments::ShellArguments;
 use crate::complete::{Assistant, COMMANDS, is_complete};
 use crate::output::{self, Failure, Outcome, Output};
-use crate::{info, interrupt, query};
+use crate::request::{Control, is_update};
+use crate::work::Work;
+use crate::{info, interrupt, query, update};
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Editor};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Instant;
-use vervet::{Database, Error, ErrorKind, OutputFormat, QueryOptions};
+use vervet::update::UpdateOptions;
+use vervet::{Database, DatabaseOptions, Error, ErrorKind, OutputFormat, QueryOptions};
 use vervet_sparql::well_known_prefixes;
 
 pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
-    let database = Database::open(&arguments.database)?;
-    let mut session = Session { database, format: None, timing: true };
+    let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
+    let database = Database::open_with(&arguments.database, open)?;
+    let mut session = Session { database, work: Work::default(), format: None, timing: true };
     if io::stdin().is_terminal() {
         session.edit()
     } else {
@@ -26,6 +30,7 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
 
 struct Session {
     database: Database,
+    work: Work,
     /// What the user chose; `None`: by the form of the query.
     format: Option<OutputFormat>,
     timing: bool,
@@ -56,7 +61,7 @@ impl Session {
         }
         self.welcome()?;
         loop {
-            match editor.readline("vervet> ") {
+            match editor.readline(&self.prompt()) {
                 Ok(input) => match self.run_input(&input) {
                     Ok(Next::More) => {}
                     Ok(Next::Quit) => break,
@@ -67,6 +72,9 @@ impl Session {
                 Err(ReadlineError::Eof) => break,
                 Err(error) => return Err(line_error(error).into()),
             }
+        }
+        if self.work.abandon() {
+            eprintln!("the open transaction was rolled back");
         }
         if let Some(path) = &history
             && let Err(error) = path
@@ -82,6 +90,13 @@ impl Session {
         Ok(())
     }
 
+    /// `vervet [sync, transaction]> `: the level of durability, and whether a transaction is open.
+    fn prompt(&self) -> String {
+        let level = self.database.durability().map(output::durability);
+        let level = level.into_iter().chain(self.work.describe().map(str::to_owned));
+        format!("vervet [{}]> ", level.collect::<Vec<_>>().join(", "))
+    }
+
     /// Reads inputs from a file or pipe; the first error ends the session.
     fn read(&mut self, lines: impl BufRead) -> Outcome {
         let mut input = String::new();
@@ -90,20 +105,30 @@ impl Session {
             input.push_str(&line);
             if is_complete(&input) {
                 if self.run_input(&std::mem::take(&mut input))? == Next::Quit {
-                    return Ok(());
+                    return self.end();
                 }
             } else {
                 input.push('\n');
             }
         }
-        self.run_input(&input).map(|_| ())
+        self.run_input(&input)?;
+        self.end()
+    }
+
+    /// A script that ends inside of a transaction is not what its author meant.
+    fn end(&mut self) -> Outcome {
+        if !self.work.abandon() {
+            return Ok(());
+        }
+        let message = "the input ended inside of a transaction, which was rolled back";
+        Err(Error::new(ErrorKind::Input, message).with_hint("end it with commit or rollback").into())
     }
 
     fn welcome(&self) -> Outcome {
         let mut out = Output::standard();
         writeln!(
             out,
-            "Vervet {}, {} statements. A query ends with ; or an empty line; .help lists commands.",
+            "Vervet {}, {} statements. A query or update ends with ; or an empty line; .help lists commands.",
             env!("CARGO_PKG_VERSION"),
             output::count(self.database.snapshot().statement_count()),
         )?;
@@ -116,18 +141,44 @@ impl Session {
         if text.is_empty() {
             return Ok(Next::More);
         }
+        if let Some(control) = Control::parse(text) {
+            let done = self.work.run(&control, &self.database)?;
+            if self.timing {
+                writeln!(io::stderr(), "{done}")?;
+            }
+            return Ok(Next::More);
+        }
         if text.starts_with('.') {
             let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
             return self.command(command, rest.trim());
         }
-        self.query(without_semicolon(input)).map(|()| Next::More)
+        let text = without_semicolon(input);
+        if is_update(text) { self.update(text) } else { self.query(text) }.map(|()| Next::More)
     }
 
-    fn query(&self, text: &str) -> Outcome {
+    /// Runs an update in the open transaction, else as one of its own.
+    fn update(&mut self, text: &str) -> Outcome {
+        let running = interrupt::start();
+        let started = Instant::now();
+        let mut options = UpdateOptions { query: self.options(&running), documents: None };
+        let report = match self.work.open() {
+            Some(transaction) => transaction.update_with(text, &mut options)?,
+            None => self.database.update_with(text, &mut options)?,
+        };
+        if self.timing {
+            let summary = update::summary(report);
+            writeln!(io::stderr(), "{summary} in {}", output::time(started.elapsed()))?;
+        }
+        Ok(())
+    }
+
+    fn query(&mut self, text: &str) -> Outcome {
         let running = interrupt::start();
         let mut out = Output::standard();
         let started = Instant::now();
-        query::run_on(&self.database, text, &self.options(&running), self.format, &mut out)?;
+        let options = self.options(&running);
+        let transaction = self.work.open().map(|open| &*open);
+        query::run_on(&self.database, transaction, text, &options, self.format, &mut out)?;
         let elapsed = started.elapsed();
         drop(running);
         if self.timing {
@@ -148,7 +199,7 @@ impl Session {
         match command {
             ".help" => {
                 for (command, meaning) in COMMANDS {
-                    writeln!(out, "{command:16}  {meaning}")?;
+                    writeln!(out, "{command:29}  {meaning}")?;
                 }
             }
             ".quit" | ".exit" => return Ok(Next::Quit),

@@ -6,8 +6,8 @@ use crate::{input, interrupt};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
-use vervet::update::UpdateOptions;
-use vervet::{Database, QueryOptions};
+use vervet::update::{UpdateOptions, UpdateReport};
+use vervet::{Database, DatabaseOptions, QueryOptions};
 
 pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     let text = match arguments.text.as_deref() {
@@ -17,7 +17,8 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     };
     let running = interrupt::start();
     let started = Instant::now();
-    let database = Database::open_or_create(&arguments.database)?;
+    let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
+    let database = Database::open_or_create_with(&arguments.database, open)?;
     let mut options = UpdateOptions::default();
     let query = &mut options.query;
     *query = QueryOptions::default().with_cancel(&running.token);
@@ -33,12 +34,12 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     }
     let report = database.update_with(&text, &mut options)?;
     if io::stderr().is_terminal() {
-        eprintln!(
-            "{} statements added, {} removed in {}",
-            output::count(report.inserted),
-            output::count(report.removed),
-            output::time(started.elapsed()),
-        );
+        eprintln!("{} in {}", summary(report), output::time(started.elapsed()));
     }
     Ok(())
+}
+
+/// What a request has done, for people.
+pub(crate) fn summary(report: UpdateReport) -> String {
+    format!("{} statements added, {} removed", output::count(report.inserted), output::count(report.removed))
 }

@@ -1,0 +1,104 @@
+//! The open transaction of a shell, if there is one, and its savepoints.
+
+use crate::output::Outcome;
+use crate::request::Control;
+use vervet::{Database, Error, ErrorKind, Isolation, Savepoint, Transaction, TransactionOptions};
+
+/// See the header of this file.
+#[derive(Default)]
+pub(crate) struct Work {
+    open: Option<Open>,
+}
+
+pub(crate) struct Open {
+    pub(crate) transaction: Transaction,
+    isolation: Isolation,
+    savepoints: Vec<(String, Savepoint)>,
+}
+
+impl Work {
+    /// The transaction in which things are done.
+    pub(crate) fn open(&mut self) -> Option<&mut Transaction> {
+        self.open.as_mut().map(|open| &mut open.transaction)
+    }
+
+    /// What the prompt says of it.
+    pub(crate) fn describe(&self) -> Option<&'static str> {
+        self.open.as_ref().map(|open| match open.isolation {
+            Isolation::Snapshot => "snapshot transaction",
+            Isolation::Serializable => "transaction",
+        })
+    }
+
+    /// Does a command; what to tell a person.
+    pub(crate) fn run(&mut self, control: &Control, database: &Database) -> Outcome<String> {
+        Ok(match control {
+            Control::Begin(isolation) => {
+                if self.open.is_some() {
+                    return Err(input("a transaction is open already", "commit or rollback ends it").into());
+                }
+                let transaction = database.begin_with(TransactionOptions { isolation: *isolation })?;
+                self.open = Some(Open { transaction, isolation: *isolation, savepoints: Vec::new() });
+                "the transaction sees the graph as it is now, and its own changes".to_owned()
+            }
+            Control::Commit => {
+                let open = self.open.take().ok_or_else(none)?;
+                format!("commit {}", open.transaction.commit().map_err(over)?)
+            }
+            Control::Rollback => {
+                self.open.take().ok_or_else(none)?.transaction.roll_back();
+                "rolled back".to_owned()
+            }
+            Control::Savepoint(name) => {
+                let open = self.open.as_mut().ok_or_else(none)?;
+                // A later one of the same name hides the earlier one, as long as it is there.
+                open.savepoints.push((name.clone(), open.transaction.savepoint()));
+                format!("savepoint {name}")
+            }
+            Control::RollbackTo(name) => {
+                let open = self.open.as_mut().ok_or_else(none)?;
+                let at = open.savepoints.iter().rposition(|(other, _)| other == name);
+                let Some(at) = at else {
+                    let known: Vec<&str> = open.savepoints.iter().map(|(name, _)| name.as_str()).collect();
+                    let hint = match known.is_empty() {
+                        true => "savepoint NAME makes one".to_owned(),
+                        false => format!("there are {}", known.join(", ")),
+                    };
+                    return Err(input(&format!("there is no savepoint {name}"), &hint).into());
+                };
+                open.transaction.roll_back_to(&open.savepoints[at].1)?;
+                // Those made later mean nothing any more.
+                open.savepoints.truncate(at + 1);
+                format!("as it was at savepoint {name}")
+            }
+            Control::Wrong(form) => {
+                return Err(input("this is not a command", &format!("write {form}")).into());
+            }
+        })
+    }
+
+    /// Ends with the shell; whether there was a transaction.
+    pub(crate) fn abandon(&mut self) -> bool {
+        self.open.take().is_some()
+    }
+}
+
+fn input(message: &str, hint: &str) -> Error {
+    Error::new(ErrorKind::Input, message).with_hint(hint)
+}
+
+fn none() -> Error {
+    input("there is no open transaction", "begin opens one")
+}
+
+/// The error of a commit: the transaction is gone whatever it was.
+fn over(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Conflict => {
+            let hint =
+                "nothing of it has happened: begin again, and run the same requests on what is there now";
+            error.with_hint(hint)
+        }
+        _ => error,
+    }
+}
