@@ -261,6 +261,70 @@ impl<'a> Graph<'a> {
         Ok(edges)
     }
 
+    /// Calls `visit` with every edge that has this label, by source.
+    ///
+    /// # Cost
+    /// One seek for each source, and a step for each edge; memory for a thousand of each.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn for_each_edge(&self, label: &str, visit: &mut dyn FnMut(Edge)) -> Result<()> {
+        let (Some(label), Some(segment)) =
+            (self.lookup(KEY_NAMESPACE, label)?, self.segment(label, Direction::Out)?)
+        else {
+            return Ok(());
+        };
+        let (mut sources, mut entries) = (Vec::new(), Vec::new());
+        let mut next = Some(Id::UNBOUND);
+        while let Some(from) = next {
+            sources.clear();
+            next = segment.keys(from, CHUNK, &mut sources)?;
+            for source in sources.iter().copied().filter(|id| id.is_vertex()) {
+                let (mut from, mut last) = ([Id::UNBOUND; 3], Id::UNBOUND);
+                loop {
+                    entries.clear();
+                    segment.entries(source, from, CHUNK, &mut entries)?;
+                    for &[target, _, id] in &entries {
+                        // One statement in two graphs is one edge, if it has no identity.
+                        if target.is_vertex() && (id.is_bound() || target != last) {
+                            visit(Edge { source: Vertex(source), label, target: Vertex(target), id });
+                        }
+                        last = target;
+                    }
+                    match entries.last() {
+                        Some(&[target, graph, id]) if entries.len() >= CHUNK => {
+                            from = [target, graph, Id::from_bits(id.bits().saturating_add(1))];
+                        }
+                        _ => break,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All edges that have this value for this property, ascending by number.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn edges_with_property<'t>(&self, key: &str, value: impl Into<TermRef<'t>>) -> Result<Vec<Edge>> {
+        let (Some(segment), Some(value)) =
+            (self.segment(key, Direction::In)?, self.snapshot.lookup(value.into())?)
+        else {
+            return Ok(Vec::new());
+        };
+        let mut ids = Vec::new();
+        segment.neighbours(value, ALL, &mut ids)?;
+        let mut edges = Vec::new();
+        for id in ids.into_iter().filter(|id| id.tag() == Tag::Edge) {
+            let [source, label, target, _] = self.snapshot.edge(id)?;
+            if source.is_vertex() && target.is_vertex() {
+                edges.push(Edge { source: Vertex(source), label, target: Vertex(target), id });
+            }
+        }
+        Ok(edges)
+    }
+
     /// The edges of a vertex with this label by the property that the load has declared as their order (such
     /// as a time), newest first if asked: ZipG's `get_edges(source, label, time range)`. Takes
     /// `O(log(degree) + limit)`, or a sort of all edges of the vertex while edges of this label or values of that property
@@ -495,6 +559,16 @@ mod tests {
         assert!(lengths[0].starts_with("\"100\"") && lengths[1].starts_with("\"200\""), "{lengths:?}");
         let contains = graph.edges(vienna, "contains", Direction::In)?;
         assert_eq!(contains.len(), 1);
+        let all = |label: &str| -> Result<Vec<Edge>> {
+            let mut all = Vec::new();
+            graph.for_each_edge(label, &mut |edge| all.push(edge))?;
+            Ok(all)
+        };
+        assert_eq!(all("route")?, edges);
+        assert_eq!(all("contains")?, contains);
+        assert_eq!(all("dist")?, []);
+        assert_eq!(graph.edges_with_property("dist", &Literal::from(200))?.len(), 1);
+        assert_eq!(graph.edges_with_property("code", &Literal::from("VIE"))?, []);
         assert_eq!(graph.properties(contains[0])?, []);
         assert_eq!(graph.properties(vienna)?.len(), 1);
         Ok(())

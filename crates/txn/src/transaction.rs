@@ -140,6 +140,12 @@ impl Transaction {
         Ok(self.own.get_or_init(|| version))
     }
 
+    /// The graph as it was when this transaction began.
+    #[must_use]
+    pub fn began_version(&self) -> &Version {
+        &self.began.version
+    }
+
     /// A version that has the same statements with this predicate and this subject ([`Direction::Out`]) or object as
     /// [`Transaction::version`], and is there without being made for it if no change waits that has to do with them.
     ///
@@ -155,6 +161,15 @@ impl Transaction {
             return Ok(&self.began.version);
         }
         self.version()
+    }
+
+    /// The same for what an edge is.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn version_of_edge(&self, edge: Id) -> Result<&Version> {
+        let waits = self.changes.iter().any(|change| change.statement.edge == edge);
+        if self.own.get().is_none() && !waits { Ok(&self.began.version) } else { self.version() }
     }
 
     /// The version of its own, if it was made: with all changes.

@@ -1,9 +1,9 @@
 //! Bank transfers: each reads two accounts and writes both. The sum of all accounts never changes.
 
+use super::TransactionOptions;
 use super::clients::{self, Load};
 use super::graphs::{Made, Place};
 use super::report::{Section, TransactionReport};
-use super::TransactionOptions;
 use crate::table::figure;
 use vervet::{Database, Durability, Format, Isolation, TransactionOptions as Begin};
 use vervet_generate::Random;
@@ -19,7 +19,7 @@ pub(super) fn run(options: &TransactionOptions, report: &mut TransactionReport) 
          the disk. The sum is checked by readers meanwhile and at the end. Refused transfers are not repeated.",
         &["accounts", "isolation", "clients", "transfers/s", "p50 µs", "p99 µs", "aborted, %"],
     );
-    for accounts in [10u64, 100_000] {
+    for accounts in [10u32, 100_000] {
         for isolation in [Isolation::Serializable, Isolation::Snapshot] {
             for &clients in &options.clients {
                 let made = Made::empty(Place::Directory(Durability::None), |_| {})?;
@@ -48,7 +48,7 @@ pub(super) fn run(options: &TransactionOptions, report: &mut TransactionReport) 
     Ok(())
 }
 
-fn open_accounts(db: &Database, accounts: u64) -> Result<()> {
+fn open_accounts(db: &Database, accounts: u32) -> Result<()> {
     let mut text = String::new();
     for account in 0..accounts {
         text += &format!("<urn:vervet:vertex:{account}> <{BALANCE}> {FIRST} .\n");
@@ -56,10 +56,10 @@ fn open_accounts(db: &Database, accounts: u64) -> Result<()> {
     db.load_text(Format::Turtle, &text).map(drop)
 }
 
-fn transfer(db: &Database, accounts: u64, isolation: Isolation, seed: u64) -> Result<()> {
+fn transfer(db: &Database, accounts: u32, isolation: Isolation, seed: u64) -> Result<()> {
     let mut random = Random::new(seed);
     let (from, to) = (random.below(accounts), random.below(accounts));
-    let amount = 1 + i64::try_from(random.below(100)).unwrap_or_default();
+    let amount = 1 + i64::from(random.below(100));
     if from == to {
         return Ok(());
     }
@@ -67,29 +67,28 @@ fn transfer(db: &Database, accounts: u64, isolation: Isolation, seed: u64) -> Re
     let (from, from_has) = account(&transaction, from)?;
     let (to, to_has) = account(&transaction, to)?;
     if from_has >= amount {
-        transaction.set_property(from, "balance", &oxrdf::Literal::from(from_has - amount).into())?;
-        transaction.set_property(to, "balance", &oxrdf::Literal::from(to_has + amount).into())?;
+        transaction.set_property(from, "balance", from_has - amount)?;
+        transaction.set_property(to, "balance", to_has + amount)?;
     }
     transaction.commit().map(drop)
 }
 
-fn account(transaction: &vervet::Transaction, account: u64) -> Result<(vervet::Vertex, i64)> {
+fn account(transaction: &vervet::Transaction, account: u32) -> Result<(vervet::Vertex, i64)> {
     let missing = || Error::internal(format!("account {account} has no balance"));
     transaction.read(|graph| {
         let vertex = graph.vertex(&account.to_string())?.ok_or_else(missing)?;
         match graph.property(vertex, "balance")? {
-            Some(oxrdf::Term::Literal(has)) => {
-                Ok((vertex, has.value().parse().map_err(|_| missing())?))
-            }
+            Some(oxrdf::Term::Literal(has)) => Ok((vertex, has.value().parse().map_err(|_| missing())?)),
             _ => Err(missing()),
         }
     })
 }
 
-fn check(db: &Database, accounts: u64) -> Result<()> {
-    let solutions = db.select(&format!("SELECT (SUM(?b) AS ?sum) (COUNT(?b) AS ?n) {{ ?a <{BALANCE}> ?b }}"))?;
+fn check(db: &Database, accounts: u32) -> Result<()> {
+    let solutions =
+        db.select(&format!("SELECT (SUM(?b) AS ?sum) (COUNT(?b) AS ?n) {{ ?a <{BALANCE}> ?b }}"))?;
     let row = solutions.rows().next().ok_or_else(|| Error::internal("a sum has no row"))?;
-    let all = i64::try_from(accounts).unwrap_or_default();
+    let all = i64::from(accounts);
     let (sum, number) = (row.integer("sum")?, row.integer("n")?);
     if sum != Some(all * FIRST) || number != Some(all) {
         return Err(Error::internal(format!("{number:?} accounts hold {sum:?} instead of {}", all * FIRST)));

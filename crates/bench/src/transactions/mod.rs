@@ -4,9 +4,11 @@
 //! One file for each part; each gives sections (a table and a sentence or two) and targets. `clients` runs the threads,
 //! `graphs` makes the databases.
 
+mod bank;
 mod clients;
 mod graphs;
 mod inserts;
+mod lbv;
 mod readers;
 mod report;
 mod steady;
@@ -60,6 +62,12 @@ pub fn run(data: &Data, options: &TransactionOptions) -> Result<TransactionRepor
     }
     if wants("readers") {
         readers::run(data, options, &mut report)?;
+    }
+    if wants("lbv") {
+        lbv::run(data, options, &mut report)?;
+    }
+    if wants("bank") {
+        bank::run(options, &mut report)?;
     }
     if wants("steady") {
         steady::run(data, options, &mut report)?;

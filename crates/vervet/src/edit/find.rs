@@ -41,7 +41,7 @@ impl Transaction {
     /// The graph of a vertex that is there. One statement is read as its witness: a label if it has one.
     pub(super) fn graph_of_vertex(&mut self, vertex: Vertex) -> Result<Id> {
         let id = vertex.id();
-        if let Some(type_id) = self.inner.version()?.type_predicate()
+        if let Some(type_id) = self.type_predicate()?
             && let Some(graph) = self.witness(type_id, Direction::Out, id)?
         {
             return Ok(graph);
@@ -75,7 +75,7 @@ impl Transaction {
     /// The graph of an edge that is there.
     fn graph_of_edge(&mut self, edge: Edge, id: Id) -> Result<Id> {
         self.inner.note(Read::Edge(id));
-        match self.inner.version()?.find_edge(id)? {
+        match self.inner.version_of_edge(id)?.find_edge(id)? {
             Some([subject, predicate, object, graph])
                 if [subject, predicate, object] == [edge.source.id(), edge.label_id(), edge.target.id()] =>
             {
@@ -160,9 +160,18 @@ impl Transaction {
         Ok(!rows.is_empty())
     }
 
+    /// The id of `rdf:type`, if a statement has it.
+    fn type_predicate(&self) -> Result<Option<Id>> {
+        // Once there, it stays.
+        match self.inner.began_version().type_predicate() {
+            None => Ok(self.inner.version()?.type_predicate()),
+            known => Ok(known),
+        }
+    }
+
     /// The id of `rdf:type`.
     pub(super) fn type_id(&self) -> Result<Id> {
-        match self.inner.version()?.type_predicate() {
+        match self.type_predicate()? {
             Some(id) => Ok(id),
             None => self.inner.intern(NamedNodeRef::new_unchecked(RDF_TYPE).into()),
         }
