@@ -13,24 +13,32 @@ use vervet_snapshot::Snapshot;
 use vervet_store::Store;
 
 impl Version {
-    /// The same graph over `base`, a store of exactly the statements of `old`: what this version has beyond
-    /// `old`, and what it has less. Both must stand over one store. `terms` go on where the dictionary of
-    /// `base` ends.
+    /// The same graph over `base`, a store of exactly its statements: no changes. Terms go on as they are until
+    /// [`Version::with_terms`].
     ///
     /// # Errors
-    /// Damaged data. Internal: the versions stand over different stores, or `base` is not a store of `old`.
-    pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<Terms>) -> Result<Self> {
-        if !Arc::ptr_eq(&self.base, &old.base) {
-            return Err(Error::internal("two versions over different stores cannot be compared"));
+    /// Internal: `base` is not a store of this version.
+    pub fn over(&self, base: Arc<Store>) -> Result<Self> {
+        if base.statement_count() != self.statements {
+            return Err(not_its_store());
         }
-        if base.statement_count() != old.statements {
-            return Err(Error::internal(
-                "the new store has not as many statements as the version it was built of",
-            ));
+        let mut moved = Self::new(base, Arc::clone(&self.terms));
+        moved.raise_ends(self);
+        Ok(moved)
+    }
+
+    /// Makes this version, which has the graph of `old`, have that of `new`: what `new` has beyond `old`, and what it has
+    /// less. These two must stand over one store; this one may stand over another.
+    ///
+    /// # Errors
+    /// Damaged data. Internal: `old` and `new` stand over different stores, or this version has another graph than `old`.
+    pub fn follow(&mut self, old: &Self, new: &Self) -> Result<()> {
+        if !Arc::ptr_eq(&new.base, &old.base) {
+            return Err(Error::internal("two versions over different stores cannot be compared"));
         }
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         let (empty, mut changed) = (Tree::default(), Vec::new());
-        self.predicates.differences(&old.predicates, &mut |ours, theirs| {
+        new.predicates.differences(&old.predicates, &mut |ours, theirs| {
             changed.extend(ours.or(theirs).map(|one| one.id));
         });
         for predicate in changed {
@@ -38,29 +46,50 @@ impl Version {
                 let one = version.predicates.get(predicate);
                 one.map_or_else(|| empty.clone(), |one| one.side(Direction::Out).cells.clone())
             };
-            differing(&cells(self), &cells(old), &mut |key, [object, graph, edge], is_there| {
+            differing(&cells(new), &cells(old), &mut |key, [object, graph, edge], is_there| {
                 let statement = Statement { subject: key, predicate, object, graph, edge };
                 (if is_there { &mut come } else { &mut gone }).push(statement);
             });
         }
-        let mut moved = Self::new(base, terms);
-        moved.vertex_end = moved.vertex_end.max(self.vertex_end);
-        moved.literal_end = moved.literal_end.max(self.literal_end);
-        moved.edge_end = moved.edge_end.max(self.edge_end);
+        self.raise_ends(new);
         // What goes comes first: an edge may have left one statement for another.
         for (statements, is_there) in [(gone, false), (come, true)] {
             for statement in statements {
-                let Some(change) = moved.change(&statement, is_there)? else {
-                    return Err(Error::internal(
-                        "the new store is not a store of the version it was built of",
-                    ));
-                };
-                moved.prepare(statement.predicate)?;
-                moved.apply(&statement, change);
+                let change = self.change(&statement, is_there)?.ok_or_else(not_its_store)?;
+                self.prepare(statement.predicate)?;
+                self.apply(&statement, change);
             }
         }
-        Ok(moved)
+        Ok(())
     }
+
+    /// The same with `terms`, which go on where the dictionary of its store ends.
+    #[must_use]
+    pub fn with_terms(mut self, terms: Arc<Terms>) -> Self {
+        self.terms = terms;
+        self
+    }
+
+    /// [`Version::over`], [`Version::follow`] and [`Version::with_terms`] in one: this graph over `base`, a store of
+    /// exactly the statements of `old`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<Terms>) -> Result<Self> {
+        let mut moved = old.over(base)?;
+        moved.follow(old, self)?;
+        Ok(moved.with_terms(terms))
+    }
+
+    fn raise_ends(&mut self, other: &Self) {
+        self.vertex_end = self.vertex_end.max(other.vertex_end);
+        self.literal_end = self.literal_end.max(other.literal_end);
+        self.edge_end = self.edge_end.max(other.edge_end);
+    }
+}
+
+fn not_its_store() -> Error {
+    Error::internal("the new store is not a store of the version it was built of")
 }
 
 /// Gives `each` every entry that is there by `ours` and not by `theirs`, or the other way round.

@@ -4,7 +4,8 @@
 //! 1. Under the lock of the head: take the newest version, and begin a new file of the log.
 //! 2. Without a lock: write a store with everything in that version. Its manifest says that the log goes on with the
 //!    new file: from here on recovery starts there.
-//! 3. Under the lock again: the head becomes the new base with what was committed since.
+//! 3. Without a lock: what was committed since is brought over to the new base, until little is left; under the lock
+//!    again: the rest, and that becomes the head.
 //! 4. Remove the files of the log that nobody needs.
 //!
 //! A graph in memory does the same without files: then this is how the delta is merged.
@@ -13,8 +14,8 @@
 //! rest of the log. Terms whose records lie before the new file are in the new dictionary, because numbers are
 //! given out and logged under one lock. Terms that are in both are skipped by recovery.
 //! # Cost
-//! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for adding what
-//! was committed meanwhile. With [`CHECKPOINT_SHARE`] this is some ten times what the changes themselves take.
+//! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for
+//! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. With [`CHECKPOINT_SHARE`] this is some ten times what the changes themselves take.
 //! # Not here
 //! Merging single segments, and runs between base and delta.
 
@@ -42,6 +43,10 @@ pub const CHECKPOINT_LOG_BYTES: u64 = 256 << 20;
 
 /// Bytes of statements that a checkpoint holds in memory.
 const MEMORY_BYTES: u64 = 1 << 30;
+/// The most changes that are brought over under the lock…
+const LOCKED_CHANGES_MAX: u64 = 1 << 10;
+/// … unless so many rounds without it have left more.
+const ROUNDS_MAX: usize = 8;
 /// How many statements are handed over at a time.
 const CHUNK: usize = 1 << 16;
 
@@ -111,15 +116,30 @@ impl Transactions {
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
         let place = log.zip(lsn).map(|(log, lsn)| place(log.id().0, lsn, from.timestamp));
         let base = Arc::new(self.build(version, ends, place, &self.target())?);
+        let mut merged = version.over(base)?;
+        let mut reached = Arc::clone(&from);
+        for _ in 0..ROUNDS_MAX {
+            let newest = self.newest();
+            if newest.changes.saturating_sub(reached.changes) <= LOCKED_CHANGES_MAX {
+                break;
+            }
+            merged.follow(&reached.version, &newest.version)?;
+            reached = newest;
+        }
+        if let Some(log) = log {
+            // Most of it here, so that little is left to be synced under the lock.
+            log.sync()?;
+        }
         {
             let mut head = lock(&self.head);
             if let Some(log) = log {
                 log.sync()?;
             }
+            merged.follow(&reached.version, &head.published.version)?;
             let terms = head.published.version.terms().succeed(ends[0], ends[1]);
-            let merged = head.published.version.rebase(version, base, terms)?;
             let Published { timestamp, changes, .. } = *head.published;
-            let published = Arc::new(Published { changes, ..Published::of(merged, timestamp) });
+            let published =
+                Arc::new(Published { changes, ..Published::of(merged.with_terms(terms), timestamp) });
             self.replace(&published);
             head.published = published;
         }
