@@ -124,7 +124,7 @@ pub struct Quad {
     pub object: u32,
     /// Graph; `None`: the default graph.
     pub graph: Option<u32>,
-    /// Only the statement with this identity (`~ ?e`); in what goes only.
+    /// `~ ?e`: in what goes, only the statement with this identity; in what comes, the identity that it gets.
     pub edge: Option<u32>,
 }
 

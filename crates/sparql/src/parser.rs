@@ -174,9 +174,9 @@ impl<'a, 'o> Parser<'a, 'o> {
             let start = self.ahead;
             let mut template = self.template()?;
             let root = self.pattern_and_modifiers(true)?;
-            let mut bound = VariableSet::default();
-            mark_possible(&root, None, &mut bound);
-            // A statement with a variable that no solution binds is never made; blank nodes have no name.
+            let bound = self.visible(&root);
+            // A statement with a variable that neither a solution nor a parameter binds is never made; blank nodes have
+            // no name.
             template.retain(|pattern| {
                 pattern.variables().all(|v| bound.contains(v) || self.names[v.index()].is_empty())
             });

@@ -227,19 +227,8 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// `~` or an annotation block is at `at`.
-    pub(crate) fn refuse_reifier(&self, at: Lexeme) -> Result<(), QueryError> {
-        match &self.template {
-            Some(template) if template.purpose.inserts() => {
-                Err(self.unsupported(at, &format!("reifiers in {} are", template.purpose.name())))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// `<<` is at `at`: it speaks of a statement without stating it, and edges are statements.
     pub(crate) fn refuse_reified(&self, at: Lexeme) -> Result<(), QueryError> {
-        self.refuse_reifier(at)?;
         match &self.template {
             Some(template) => {
                 let hint = "write the statement with its reifier: ?s ?p ?o ~ ?edge";
@@ -255,17 +244,20 @@ impl<'a> Parser<'a, '_> {
 pub(crate) type DataLabels<'a> = FxHashSet<&'a str>;
 
 /// Drops what no solution can make: statements with a variable that is never bound, and terms that only
-/// those have.
-pub(crate) fn retain_bound(quads: &mut Quads, is_bound: &dyn Fn(Variable) -> bool) {
+/// those have. What comes needs no reifier.
+pub(crate) fn retain_bound(quads: &mut Quads, comes: bool, is_bound: &dyn Fn(Variable) -> bool) {
     let terms = &quads.terms;
+    let is_made = |position: u32| match terms[position as usize] {
+        TemplateTerm::Variable(variable) => is_bound(variable),
+        _ => true,
+    };
     let before = quads.quads.len();
-    quads.quads.retain(|quad| {
-        quad.positions().all(|position| match terms[position as usize] {
-            TemplateTerm::Variable(variable) => is_bound(variable),
-            _ => true,
-        })
-    });
-    if quads.quads.len() == before {
+    let mut is_same = true;
+    for quad in quads.quads.iter_mut().filter(|quad| comes && quad.edge.is_some_and(|edge| !is_made(edge))) {
+        (quad.edge, is_same) = (None, false);
+    }
+    quads.quads.retain(|quad| quad.positions().all(is_made));
+    if quads.quads.len() == before && is_same {
         return;
     }
     let old = std::mem::take(&mut quads.terms);

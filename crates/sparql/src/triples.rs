@@ -210,7 +210,6 @@ impl<'a> Parser<'a, '_> {
     /// `~ e`, `~`, or nothing before an annotation block.
     fn reifier(&mut self) -> Result<Slot, QueryError> {
         let start = self.ahead;
-        self.refuse_reifier(start)?;
         if self.eat(Token::Tilde)? {
             match self.ahead.token {
                 Token::Variable => return Ok(Slot::Variable(self.variable()?)),

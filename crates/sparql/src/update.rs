@@ -192,8 +192,8 @@ impl Parser<'_, '_> {
         let root = self.group()?;
         let bound = self.visible(&root);
         let mut columns = Vec::new();
-        for quads in [&mut delete, &mut insert] {
-            retain_bound(quads, &|variable| bound.contains(variable));
+        for (quads, comes) in [(&mut delete, false), (&mut insert, true)] {
+            retain_bound(quads, comes, &|variable| bound.contains(variable));
             quads.variables(&mut columns);
         }
         let (variables, parameters) = self.take_variables();

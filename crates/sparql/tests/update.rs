@@ -72,6 +72,10 @@ fn data_is_a_list_of_statements() {
     let first = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>";
     assert!(data("INSERT DATA { :a :p ( :b ) }").starts_with(&format!("_:0 {first} b; ")));
     assert_eq!(data("DELETE DATA { :a :p :b ~ :e {| :k :v |} }"), "a p b ~e; e k v");
+    assert_eq!(
+        data("INSERT DATA { :a :p :b ~ :e {| :k :v |} , :c {| :k 1 |} }"),
+        "a p b ~e; e k v; a p c ~_:0; _:0 k \"1\"^^<http://www.w3.org/2001/XMLSchema#integer>"
+    );
 }
 
 #[test]
@@ -87,6 +91,9 @@ fn templates_and_patterns_share_variables() {
     assert_eq!(templates(text), ["", "a p b"]);
     assert_eq!(modify(text).insert.terms.len(), 3, "nothing is left of the others");
     assert_eq!(templates("DELETE { ?x :p ?y ~ ?e } WHERE { ?x :p ?y ~ ?e }"), ["?x p ?y ~?e", ""]);
+    // What comes needs no reifier; what goes is the one with this reifier, so there is none.
+    let text = "DELETE { ?x :p ?y ~ ?n } INSERT { ?x :q ?y ~ ?n {| :k 1 |} } WHERE { ?x :p ?y }";
+    assert_eq!(templates(text), ["", "?x q ?y"]);
     // Each operation has its own variables; the pattern asks for those of the templates.
     let update = update("INSERT { ?x :p :a } WHERE { ?x :p ?y } ; INSERT { ?z :p :a } WHERE { ?y :q ?z }");
     let names = |operation: &Operation| match operation {
@@ -203,9 +210,8 @@ fn mistakes_are_pointed_at() {
         assert_eq!(error.kind(), QueryErrorKind::Syntax, "{text}");
     }
     for (text, message) in [
-        ("INSERT DATA { :a :p :b ~ :e }", "reifiers in INSERT DATA"),
-        ("INSERT { ?x :p :b {| :q 1 |} } WHERE { ?x :p :b }", "reifiers in INSERT"),
-        ("INSERT DATA { << :a :p :b >> :q 1 }", "reifiers in INSERT DATA"),
+        ("INSERT DATA { << :a :p :b >> :q 1 }", "reified triples in INSERT DATA"),
+        ("INSERT { :e rdf:reifies <<( ?x :p :b )>> } WHERE { ?x :p :b }", "reified triples in INSERT"),
         ("DELETE { << ?x :p :b ~ ?e >> :q 1 } WHERE { ?x :p :b ~ ?e }", "reified triples in DELETE"),
         ("DELETE { ?e rdf:reifies <<( ?x :p :b )>> } WHERE { ?x :p :b ~ ?e }", "reified triples in DELETE"),
     ] {

@@ -319,6 +319,10 @@ impl UpdateTarget for Target<'_> {
         self.0.intern(term)
     }
 
+    fn fresh_edge(&mut self) -> Result<Id> {
+        Ok(self.0.fresh_edge())
+    }
+
     fn insert(&mut self, statement: &Statement) -> Result<bool> {
         Ok(self.insert_all(std::slice::from_ref(statement))? > 0)
     }

@@ -13,7 +13,7 @@
 //! A statement that goes takes all its entries in that graph along, those with an identity too, and with an
 //! identity the statements about it. `DELETE { ?s ?p ?o ~ ?e }` removes the one entry. What comes is plain,
 //! and comes only if no entry of that statement is in the graph (with or without an identity): graphs are
-//! sets. Graphs with edges cannot be copied or moved, since an edge is in one graph.
+//! sets. What comes with a reifier (`~`, `{| |}`) becomes an edge: see `reifiers`. Graphs with edges cannot be copied or moved, since an edge is in one graph.
 //! # Cost
 //! Solutions are held as 8 bytes for each variable of a template; statements to remove as 40 bytes. Both
 //! count against the memory cap. Constants are looked up once for an operation.
@@ -27,6 +27,7 @@
 mod documents;
 mod graphs;
 mod modify;
+mod reifiers;
 pub(crate) mod remove;
 
 pub use documents::{Documents, file_source};
@@ -54,6 +55,14 @@ pub trait UpdateTarget {
     /// # Errors
     /// Whatever the target cannot do.
     fn intern(&mut self, term: TermRef<'_>) -> Result<Id>;
+
+    /// An edge id that nobody has.
+    ///
+    /// # Errors
+    /// Unsupported, unless the target says otherwise: its edges have no ids that could be given out.
+    fn fresh_edge(&mut self) -> Result<Id> {
+        Err(Error::new(ErrorKind::Unsupported, "new identities of statements (~) are not supported here"))
+    }
 
     /// Adds a statement; whether it was not there.
     ///
@@ -234,9 +243,16 @@ impl Request<'_, '_> {
         Ok(format!("u{}d{}x", self.seed.unwrap_or_default(), self.blanks))
     }
 
-    /// Adds statements without identity, except those of which an entry with an identity is there: they are
-    /// there already. `statements` is empty afterwards.
+    /// Adds statements, those with an identity first. Those without are there already where an entry with an identity
+    /// is. `statements` is empty afterwards.
     fn insert(&mut self, statements: &mut Vec<Statement>) -> Result<()> {
+        let mut edges: Vec<Statement> = Vec::new();
+        statements.retain(|statement| {
+            if statement.edge.is_bound() {
+                edges.push(*statement);
+            }
+            !statement.edge.is_bound()
+        });
         statements.sort_unstable_by_key(|s| (s.predicate, s.graph, s.subject, s.object));
         statements.dedup();
         let there = self.read(|snapshot, _| remove::with_edges(snapshot, statements))?;
@@ -246,7 +262,12 @@ impl Request<'_, '_> {
             row += 1;
             there.next_if_eq(&&(row - 1)).is_none()
         });
-        self.report.inserted += self.target.insert_all(statements)?;
+        if edges.is_empty() {
+            self.report.inserted += self.target.insert_all(statements)?;
+        } else {
+            edges.append(statements);
+            self.report.inserted += self.target.insert_all(&edges)?;
+        }
         statements.clear();
         self.control.check()
     }

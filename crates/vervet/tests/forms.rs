@@ -213,3 +213,29 @@ fn every_form_can_be_profiled() {
         }
     }
 }
+
+/// A parameter has its value in a template, and in what is described, also if the pattern does not mention it.
+#[test]
+fn parameters_are_values_in_templates() {
+    let database = sample();
+    let iri = |name: &str| NamedNode::new_unchecked(format!("http://example.org/{name}"));
+    let tag = Literal::from("a text that is new to the graph");
+    let options =
+        QueryOptions::default().with_parameter("tag", tag.clone()).with_parameter("who", iri("eve"));
+    let ask = |text: &str| match database.query_with(&(PREFIX.to_owned() + text), &options).expect("it runs")
+    {
+        Answer::Graph(triples) => triples,
+        other => panic!("no graph: {other:?}"),
+    };
+    let tagged = ask("CONSTRUCT { ?s :tagged ?tag . ?who :of ?s . ?s :never ?unbound } WHERE { ?s :age ?a }");
+    let expected =
+        [Triple::new(iri("eve"), iri("tagged"), tag.clone()), Triple::new(iri("eve"), iri("of"), iri("eve"))];
+    assert_eq!(tagged, expected);
+    // In a sub-query it is visible as well.
+    assert_eq!(
+        ask("CONSTRUCT { ?s :tagged ?tag } WHERE { { SELECT ?s { ?s :age ?a . FILTER(?who = ?s) } } }"),
+        expected[..1]
+    );
+    let described = ask("DESCRIBE ?who WHERE { ?s :city ?c . FILTER(STRLEN(?tag) > 1) }");
+    assert_eq!(described.len(), 2, "{described:?}");
+}

@@ -6,6 +6,7 @@
 //! variable, or that RDF does not allow, is passed over (SPARQL 1.1 Update §4.2.1). Terms that the query has
 //! computed, and constants, become terms of the target when the first statement with them is added.
 
+use super::reifiers;
 use super::remove::{Doomed, Removal};
 use super::{CHUNK, Request};
 use crate::execute::{self, Parts, seed};
@@ -141,20 +142,31 @@ impl Request<'_, '_> {
             terms: quads.terms.iter().map(|term| New::of(term, rows)).collect::<Result<_>>()?,
             computed: FxHashMap::default(),
             blanks: Vec::new(),
+            edges: FxHashMap::default(),
             rows,
             blank_predicates: self.blank_predicates(quads, rows)?,
         };
+        let reified = reifiers::in_order(&quads.quads)?;
+        let mut named = reifiers::Named::default();
         let has_blanks = filling.terms.iter().any(|term| matches!(term, New::Blank(_)));
         let count = if rows.columns.is_empty() && !has_blanks { 1 } else { rows.count };
         let mut statements = Vec::with_capacity(CHUNK.min(count.saturating_mul(quads.quads.len())));
         for row in 0..count {
             filling.blanks.clear();
-            for quad in &quads.quads {
-                if filling.allows(quad, row)? {
-                    let statement = filling.statement(quad, row, self)?;
-                    if !gone.contains(&statement.subject) && !gone.contains(&statement.object) {
-                        statements.push(statement);
+            filling.edges.clear();
+            // What their names mean in this row has to be known first.
+            let reified = reified.iter().map(|at| &quads.quads[*at]);
+            for quad in reified.chain(quads.quads.iter().filter(|quad| quad.edge.is_none())) {
+                let statement = match filling.allows(quad, row)? {
+                    true => Some(filling.statement(quad, row, self)?),
+                    false => None,
+                };
+                let statement = statement.filter(|s| !gone.contains(&s.subject) && !gone.contains(&s.object));
+                match quad.edge {
+                    Some(name) => {
+                        self.reify(name, statement, row, &mut filling, &mut named, &mut statements)?
                     }
+                    None => statements.extend(statement),
                 }
                 if statements.len() >= CHUNK {
                     self.insert(&mut statements)?;
@@ -257,7 +269,7 @@ impl<'a> New<'a> {
 
 /// What a term is to RDF.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+pub(super) enum Sort {
     Unbound,
     Iri,
     Blank,
@@ -271,12 +283,15 @@ fn iri_sort(iri: &str) -> Sort {
 }
 
 /// A template that is being filled.
-struct Filling<'a> {
+pub(super) struct Filling<'a> {
     terms: Vec<New<'a>>,
     /// Ids of terms that the query has computed, once they are terms of the target.
     computed: FxHashMap<Id, Id>,
     /// Blank nodes of this row, by their number; unbound: not needed so far.
     blanks: Vec<Id>,
+    /// Terms that are reifiers in this row, by position: the edges that they stand for; `None`: the statement was
+    /// passed over, and so is what is said about it.
+    pub(super) edges: FxHashMap<u32, Option<Statement>>,
     rows: &'a Rows,
     blank_predicates: FxHashSet<Id>,
 }
@@ -284,6 +299,10 @@ struct Filling<'a> {
 impl Filling<'_> {
     /// Whether the statement is one that RDF allows.
     fn allows(&self, quad: &Quad, row: usize) -> Result<bool> {
+        let is_missing = |position: u32| self.edges.get(&position).is_some_and(Option::is_none);
+        if is_missing(quad.subject) || is_missing(quad.object) {
+            return Ok(false);
+        }
         let sort = |position: u32| self.sort(position, row);
         Ok(matches!(sort(quad.subject)?, Sort::Iri | Sort::Blank | Sort::Edge)
             && sort(quad.predicate)? == Sort::Iri
@@ -294,7 +313,7 @@ impl Filling<'_> {
             })
     }
 
-    fn sort(&self, position: u32, row: usize) -> Result<Sort> {
+    pub(super) fn sort(&self, position: u32, row: usize) -> Result<Sort> {
         let id = match &self.terms[position as usize] {
             New::Constant(Term::NamedNode(node)) => return Ok(iri_sort(node.as_str())),
             New::Constant(_) => return Ok(Sort::Literal),
@@ -325,9 +344,9 @@ impl Filling<'_> {
 
     fn statement(&mut self, quad: &Quad, row: usize, request: &mut Request<'_, '_>) -> Result<Statement> {
         Ok(Statement {
-            subject: self.id(quad.subject, row, request)?,
+            subject: self.node(quad.subject, row, request)?,
             predicate: self.id(quad.predicate, row, request)?,
-            object: self.id(quad.object, row, request)?,
+            object: self.node(quad.object, row, request)?,
             graph: match quad.graph {
                 Some(graph) => self.id(graph, row, request)?,
                 None => Id::UNBOUND,
@@ -336,7 +355,20 @@ impl Filling<'_> {
         })
     }
 
-    fn id(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
+    /// Whether a term is a blank node of the template.
+    pub(super) fn is_new(&self, position: u32) -> bool {
+        matches!(self.terms[position as usize], New::Blank(_))
+    }
+
+    /// As [`Filling::id`], but of a reifier the edge.
+    fn node(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
+        match self.edges.get(&position) {
+            Some(Some(statement)) => Ok(statement.edge),
+            _ => self.id(position, row, request),
+        }
+    }
+
+    pub(super) fn id(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
         let term = &mut self.terms[position as usize];
         match term {
             New::Id(id) => Ok(*id),

@@ -1,0 +1,141 @@
+//! New identities: `s p o ~ name` and `s p o {| key value |}` in `INSERT`.
+//!
+//! # Shape
+//! A reifier makes the statement an edge, as it does in a load (docs/loading.md): the edge gets a new number, and
+//! wherever the name stands as subject or object in the template, it is that edge. An IRI stays known: edge
+//! `urn:vervet:id` IRI, in the graph of the statement. A blank node, or none, leaves no name.
+//! # Invariants
+//! 1. One name is one statement. Where that statement has an edge of this name already, that is it, so the same request
+//!    twice adds an edge once; another statement with that name is an error.
+//! 2. A blank node is a new edge for each solution.
+//! 3. Without the statement (a variable of it is not bound) nothing is said about its edge. Without the name (a
+//!    variable that is not bound, or a literal) the statement comes plain.
+
+use super::Request;
+use super::modify::{Filling, Sort};
+use oxrdf::NamedNodeRef;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vervet_algebra::Quad;
+use vervet_model::vocab::EDGE_ID;
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
+use vervet_snapshot::{EntryFilter, GraphFilter};
+
+/// Names of this operation, and what they are.
+pub(super) type Named = FxHashMap<Id, Statement>;
+
+/// Positions of the quads with reifiers, each behind those whose reifiers it speaks of.
+pub(super) fn in_order(quads: &[Quad]) -> Result<Vec<usize>> {
+    let mut ahead: Vec<usize> = (0..quads.len()).filter(|at| quads[*at].edge.is_some()).collect();
+    let mut ordered = Vec::with_capacity(ahead.len());
+    while !ahead.is_empty() {
+        let names: FxHashSet<Option<u32>> = ahead.iter().map(|at| quads[*at].edge).collect();
+        let (later, now): (Vec<usize>, Vec<usize>) = ahead.iter().partition(|at| {
+            let Quad { subject, object, .. } = quads[**at];
+            names.contains(&Some(subject)) || names.contains(&Some(object))
+        });
+        if now.is_empty() {
+            let message = "reifiers speak of each other in a circle, so none of them can be the first";
+            return Err(Error::new(ErrorKind::Query, message));
+        }
+        ordered.extend(now);
+        ahead = later;
+    }
+    Ok(ordered)
+}
+
+impl Request<'_, '_> {
+    /// Gives a statement the identity that the term at `name` stands for; what is to be added goes to `out`.
+    pub(super) fn reify(
+        &mut self,
+        name: u32,
+        statement: Option<Statement>,
+        row: usize,
+        filling: &mut Filling<'_>,
+        named: &mut Named,
+        out: &mut Vec<Statement>,
+    ) -> Result<()> {
+        let Some(statement) = statement else {
+            filling.edges.entry(name).or_insert(None);
+            return Ok(());
+        };
+        if let Some(Some(known)) = filling.edges.get(&name) {
+            return same(*known, statement);
+        }
+        let edge = match filling.sort(name, row)? {
+            Sort::Unbound | Sort::Literal => {
+                out.push(statement);
+                return Ok(());
+            }
+            // One of the template, which nobody else can speak of.
+            Sort::Blank if filling.is_new(name) => self.target.fresh_edge()?,
+            _ => {
+                let term = filling.id(name, row, self)?;
+                match (term.tag(), named.get(&term)) {
+                    (Tag::Edge, _) => {
+                        let of = |[subject, predicate, object, graph]: [Id; 4]| Statement {
+                            subject,
+                            predicate,
+                            object,
+                            graph,
+                            edge: term,
+                        };
+                        let known = self.read(|snapshot, _| snapshot.edge(term).map(of))?;
+                        same(known, statement)?;
+                        term
+                    }
+                    (_, Some(known)) => {
+                        same(*known, statement)?;
+                        known.edge
+                    }
+                    (_, None) => self.named_edge(term, statement, out)?,
+                }
+            }
+        };
+        let statement = Statement { edge, ..statement };
+        if let Sort::Iri | Sort::Blank = filling.sort(name, row)?
+            && !filling.is_new(name)
+        {
+            named.insert(filling.id(name, row, self)?, statement);
+        }
+        filling.edges.insert(name, Some(statement));
+        out.push(statement);
+        Ok(())
+    }
+
+    /// The edge of this name: the one that is there, else a new one.
+    fn named_edge(&mut self, name: Id, statement: Statement, out: &mut Vec<Statement>) -> Result<Id> {
+        let predicate = self.target.intern(NamedNodeRef::new_unchecked(EDGE_ID).into())?;
+        let known = self.read(|snapshot, _| {
+            let mut edges = Vec::new();
+            if let Some(segment) = snapshot.segment(predicate, Direction::In)? {
+                let filter = EntryFilter { graph: GraphFilter::Any, parallel: false };
+                segment.neighbours(name, filter, &mut edges)?;
+            }
+            let edges = edges.into_iter().filter(|id| id.tag() == Tag::Edge);
+            edges.map(|edge| Ok((edge, snapshot.edge(edge)?))).collect::<Result<Vec<_>>>()
+        })?;
+        let Statement { subject, predicate: verb, object, graph, .. } = statement;
+        match known.iter().find(|(_, row)| *row == [subject, verb, object, graph]) {
+            Some((edge, _)) => Ok(*edge),
+            None if known.is_empty() => {
+                let edge = self.target.fresh_edge()?;
+                out.push(Statement { subject: edge, predicate, object: name, graph, edge: Id::UNBOUND });
+                Ok(edge)
+            }
+            None => Err(two_statements()),
+        }
+    }
+}
+
+/// Whether the edge that a name is has this statement.
+fn same(known: Statement, statement: Statement) -> Result<()> {
+    if (Statement { edge: Id::UNBOUND, ..known }) == (Statement { edge: Id::UNBOUND, ..statement }) {
+        return Ok(());
+    }
+    Err(two_statements())
+}
+
+fn two_statements() -> Error {
+    Error::new(ErrorKind::Query, "one reifier cannot be the identity of two statements")
+        .with_hint("use another name, or ~ without a name for a new identity")
+}
