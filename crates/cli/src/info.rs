@@ -32,6 +32,7 @@ pub(crate) struct Facts {
     graphs: Vec<(String, u64)>,
     /// Most frequent first.
     predicates: Vec<(String, u64)>,
+    constraints: Vec<String>,
     parts: Vec<Part>,
 }
 
@@ -46,6 +47,7 @@ impl Facts {
             edges: view.edge_count(),
             graphs: named(view, view.graphs())?,
             predicates: named(view, view.predicates())?,
+            constraints: database.constraints().iter().map(ToString::to_string).collect(),
             parts: database.parts()?,
         })
     }
@@ -105,6 +107,13 @@ impl Facts {
             more(list.len(), most, out)?;
         }
 
+        if !self.constraints.is_empty() {
+            writeln!(out)?;
+            let mut table = Table::new(&["constraint"]);
+            self.constraints.iter().for_each(|constraint| table.row([constraint.clone()]));
+            table.write("", out)?;
+        }
+
         writeln!(out)?;
         let mut table = Table::new(&["part", ">bytes", ">bytes/statement"]);
         let kinds = self.kinds();
@@ -145,13 +154,14 @@ impl Facts {
         writeln!(
             out,
             "{{\"statements\":{},\"vertices\":{},\"literals\":{},\"edges\":{},\"graphs\":{},\"predicates\":{},\
-             \"size_bytes\":{size},\"bytes_per_statement\":{},\"kinds\":{},\"parts\":{}}}",
+             \"constraints\":[{}],\"size_bytes\":{size},\"bytes_per_statement\":{},\"kinds\":{},\"parts\":{}}}",
             self.statements,
             self.vertices,
             self.literals,
             self.edges,
             objects(&self.graphs, ["iri", "statements"]),
             objects(&self.predicates, ["iri", "statements"]),
+            self.constraints.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(","),
             self.per_statement(size),
             objects(&self.kinds(), ["name", "size_bytes"]),
             objects(&self.named_parts(), ["name", "size_bytes"]),
