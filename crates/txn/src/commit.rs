@@ -187,8 +187,7 @@ impl Transactions {
             }
         }
         let Some(version) = next.version else { return };
-        let published =
-            Arc::new(Published { changes: next.changes, ..before.with(version, next.timestamp) });
+        let published = Arc::new(Published { changes: next.changes, ..before.with(version, next.timestamp) });
         let appended = self.append_all(log, before.timestamp, &published, &mut accepted);
         let lsn = match appended {
             Ok(lsn) => lsn,

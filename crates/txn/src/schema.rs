@@ -203,7 +203,6 @@ impl Transactions {
         }
         Err(Error::internal("a check of constraints did not end"))
     }
-
 }
 
 impl Transaction {
