@@ -44,7 +44,8 @@ impl Order {
         if from < end {
             let mut new: Vec<Item> =
                 (from..end).map(|number| Item { piece: piece(text_of(number).as_bytes()), number }).collect();
-            new.sort_unstable_by(|a, b| compare(a, b, text_of));
+            // Stable: it goes on from what is in order already, and texts often come in order.
+            new.sort_by(|a, b| compare(a, b, text_of));
             while let Some(last) = self.runs.pop_if(|last| last.len() < 2 * new.len()) {
                 new = merge(&last, &new, text_of);
             }
