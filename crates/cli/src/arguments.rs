@@ -6,7 +6,7 @@ use oxrdf::NamedNode;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use vervet::{Durability, Format, OutputFormat, THREADS_MAX};
+use vervet::{ConstraintKind, Durability, Format, OutputFormat, THREADS_MAX};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -44,6 +44,18 @@ Examples:
   vervet recover ./db
   cp -r ./db ./copy; vervet recover ./db --cut-at-damage";
 
+const CONSTRAINT_EXAMPLES: &str = "\
+Without add or remove the constraints are listed. Names are those of labels and keys, or IRIs in angle brackets.
+  unique    no two vertices of the class have the same value (or the same values of several properties)
+  required  every vertex of the class has a value
+  single    no vertex of the class has two values
+
+Examples:
+  vervet constraint ./db
+  vervet constraint ./db add unique Person email
+  vervet constraint ./db add required '<http://xmlns.com/foaf/0.1/Person>' '<http://xmlns.com/foaf/0.1/name>'
+  vervet constraint ./db remove unique Person email";
+
 const LOAD_EXAMPLES: &str = "\
 Formats, by the extension of the file or by --format, also with .gz or .zst behind:
   nt nq ttl trig rdf jsonld   RDF
@@ -72,6 +84,8 @@ pub(crate) enum Command {
     Query(QueryArguments),
     /// Change a database by a SPARQL update request, as one transaction
     Update(UpdateArguments),
+    /// List, add or remove what must hold for all vertices of a class
+    Constraint(ConstraintArguments),
     /// Query and change a database interactively
     Shell(ShellArguments),
     /// Say what a database holds and how many bytes each part takes
@@ -219,6 +233,38 @@ pub(crate) struct RecoverArguments {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = CONSTRAINT_EXAMPLES)]
+pub(crate) struct ConstraintArguments {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    #[command(subcommand)]
+    pub change: Option<ConstraintChange>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ConstraintChange {
+    /// Add a constraint, if the data keep it
+    Add(ConstraintWords),
+    /// Remove a constraint
+    Remove(ConstraintWords),
+}
+
+/// A constraint as words.
+#[derive(Args, Debug)]
+pub(crate) struct ConstraintWords {
+    /// unique, required or single
+    #[arg(value_name = "KIND", value_parser = kind)]
+    pub kind: ConstraintKind,
+    /// A label, or the IRI of a class
+    #[arg(value_name = "CLASS")]
+    pub class: String,
+    /// A key, or the IRI of a property; for unique there may be several, which count together
+    #[arg(value_name = "PROPERTY", required = true)]
+    pub properties: Vec<String>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct BackupArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
@@ -331,6 +377,10 @@ fn output_format(name: &str) -> Result<OutputFormat, String> {
 fn iri(text: &str) -> Result<NamedNode, String> {
     let text = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text);
     NamedNode::new(text).map_err(|error| format!("not an absolute IRI: {error}"))
+}
+
+fn kind(text: &str) -> Result<ConstraintKind, String> {
+    text.parse().map_err(|_| "known are unique, required, single".to_owned())
 }
 
 fn order(text: &str) -> Result<(String, String), String> {

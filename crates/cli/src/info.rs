@@ -32,6 +32,7 @@ pub(crate) struct Facts {
     graphs: Vec<(String, u64)>,
     /// Most frequent first.
     predicates: Vec<(String, u64)>,
+    constraints: Vec<String>,
     parts: Vec<Part>,
     /// How commits of this process become durable.
     durability: Option<Durability>,
@@ -48,6 +49,7 @@ impl Facts {
             edges: view.edge_count(),
             graphs: named(view, view.graphs())?,
             predicates: named(view, view.predicates())?,
+            constraints: database.constraints().iter().map(ToString::to_string).collect(),
             parts: database.parts()?,
             durability: database.durability(),
         })
@@ -115,6 +117,13 @@ impl Facts {
             more(list.len(), most, out)?;
         }
 
+        if !self.constraints.is_empty() {
+            writeln!(out)?;
+            let mut table = Table::new(&["constraint"]);
+            self.constraints.iter().for_each(|constraint| table.row([constraint.clone()]));
+            table.write("", out)?;
+        }
+
         writeln!(out)?;
         let mut table = Table::new(&["part", ">bytes", ">bytes/statement"]);
         let kinds = self.kinds();
@@ -155,13 +164,14 @@ impl Facts {
         writeln!(
             out,
             "{{\"statements\":{},\"vertices\":{},\"literals\":{},\"edges\":{},\"graphs\":{},\"predicates\":{},\
-             \"durability\":{},\"size_bytes\":{size},\"bytes_per_statement\":{},\"kinds\":{},\"parts\":{}}}",
+             \"constraints\":[{}],\"durability\":{},\"size_bytes\":{size},\"bytes_per_statement\":{},\"kinds\":{},\"parts\":{}}}",
             self.statements,
             self.vertices,
             self.literals,
             self.edges,
             objects(&self.graphs, ["iri", "statements"]),
             objects(&self.predicates, ["iri", "statements"]),
+            self.constraints.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(","),
             self.durability.map_or("null".to_owned(), |level| quoted(&output::durability(level))),
             self.per_statement(size),
             objects(&self.kinds(), ["name", "size_bytes"]),

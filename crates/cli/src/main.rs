@@ -13,6 +13,7 @@ mod arguments;
 mod backup;
 mod check;
 mod complete;
+mod constraint;
 mod demo;
 mod export;
 mod generate;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Constraint(arguments) => constraint::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),

@@ -48,6 +48,49 @@ fn a_request_that_fails_changes_nothing() {
 }
 
 #[test]
+fn constraints_are_kept() {
+    let place = people();
+    place.ok(&[
+        "update",
+        "db",
+        "INSERT DATA { <urn:a> a <urn:C> ; <urn:p> 1 . <urn:b> a <urn:C> ; <urn:p> 1 }",
+    ]);
+    let unique = ["unique", "urn:C", "<urn:p>"];
+    let with = |action: &'static str| [&["constraint", "db", action], unique.as_slice()].concat();
+    assert_eq!(place.ok(&["constraint", "db"]), "");
+    let breaks = ["does not hold: <urn:a> and <urn:b> both have", "hint:"];
+    place.fails(&with("add"), 1, &breaks);
+    place.ok(&["update", "db", "DELETE DATA { <urn:b> <urn:p> 1 }"]);
+    place.ok(&with("add"));
+    place.fails(&with("add"), 1, &["there is a constraint"]);
+    place.ok(&["constraint", "db", "add", "required", "Person", "name"]);
+    let listed = ["required <urn:vervet:label:Person> <urn:vervet:key:name>", "unique <urn:C> <urn:p>"];
+    assert_eq!(place.ok(&["constraint", "db"]).lines().collect::<Vec<_>>(), [listed[1], listed[0]]);
+    for line in listed {
+        assert!(place.ok(&["info", "db"]).contains(line));
+        assert!(place.ok(&["info", "db", "--json"]).contains(line));
+    }
+    let broken = ["is broken: <urn:b> and <urn:a> both have", "hint:"];
+    place.fails(&["update", "db", "INSERT DATA { <urn:b> <urn:p> 1 }"], 1, &broken);
+    // A load that would break it leaves everything as it was.
+    let one = "<urn:b> <urn:p> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n";
+    place.file("more.nt", &format!("{one}<urn:x> <urn:y> <urn:z> .\n"));
+    let before = count(&place, "db", "?s ?p ?o");
+    place.fails(&["load", "db", "more.nt"], 1, &["does not hold", "<urn:b>", "hint:"]);
+    assert_eq!(count(&place, "db", "?s ?p ?o"), before);
+    place.ok(&["update", "db", "INSERT DATA { <urn:b> <urn:p> 2 }"]);
+    place.ok(&["backup", "db", "copy"]);
+    assert_eq!(place.ok(&["constraint", "copy"]), place.ok(&["constraint", "db"]));
+    place.ok(&with("remove"));
+    place.fails(&with("remove"), 1, &["there is no constraint", "hint:"]);
+    place.ok(&["load", "db", "more.nt"]);
+    assert_eq!(count(&place, "db", "?s <urn:p> 1"), 2);
+    assert_eq!(place.ok(&["constraint", "db"]).lines().count(), 1);
+    assert!(place.ok(&["check", "db"]).contains("sound"));
+    place.fails(&["constraint", "db", "add", "every", "C", "p"], 2, &["known are unique"]);
+}
+
+#[test]
 fn a_backup_is_a_database() {
     let place = people();
     place.ok(&["update", "db", "INSERT DATA { <urn:a> <urn:p> 1 }"]);

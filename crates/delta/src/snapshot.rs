@@ -154,12 +154,23 @@ impl Snapshot for Version {
         self.predicates.get(self.type_id).is_none()
     }
 
-    /// The order is that of the store: it leaves out what came later, so there is none then.
+    /// The order is that of the store, so positions mean the same for all versions over it.
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
-        if self.literal_end > self.base.literal_count() {
-            return Ok(None);
-        }
         self.base.literal_range(from, to)
+    }
+
+    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+        if self.literal_end > self.base.literal_count() {
+            self.terms.literals_between(from, to, self.literal_end, out);
+        }
+        Ok(())
+    }
+
+    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        if self.literal_end <= self.base.literal_count() {
+            return Ok(0);
+        }
+        Ok(self.terms.literals_between_count(from, to, self.literal_end))
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

@@ -29,6 +29,7 @@ mod dictionary;
 mod encode;
 mod header;
 mod key;
+mod later;
 mod number;
 mod order;
 mod pattern;

@@ -16,10 +16,11 @@
 //! Compression: terms move into the file at the next checkpoint. Values inside ids: they have no entry.
 
 use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, with_literal_kind};
+use crate::later::{self, Item, Order};
 use crate::{hash_blank, hash_iri, hash_literal};
 use hashbrown::HashTable;
 use oxrdf::TermRef;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
 
 /// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.
@@ -35,6 +36,8 @@ pub struct Terms {
     vertices: List,
     literals: List,
     growing: RwLock<Growing>,
+    /// The literals here by their texts, as far as somebody has asked for ranges.
+    order: Mutex<Order>,
 }
 
 #[derive(Debug)]
@@ -150,6 +153,7 @@ impl Terms {
             vertices: List::new(first_vertex),
             literals: List::new(first_literal),
             growing: RwLock::new(growing),
+            order: Mutex::default(),
         }
     }
 
@@ -280,6 +284,66 @@ impl Terms {
         }
         let next = self.read().next.clone();
         next.is_some_and(|next| next.read_term(id, read))
+    }
+
+    /// Appends the literals with numbers below `end` whose text is at least `from`, and below `to` if given, by their
+    /// texts, of any language or datatype. The bounds are bytes of UTF-8, or prefixes of such.
+    ///
+    /// # Cost
+    /// See `later`: the first who asks sorts what came since somebody asked.
+    pub fn literals_between(&self, from: &[u8], to: Option<&[u8]>, end: u64, out: &mut Vec<Id>) {
+        let (own_end, next) = {
+            let growing = self.read();
+            (growing.literals, growing.next.clone())
+        };
+        let mut found: Vec<Item> = Vec::new();
+        let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
+        for run in self.runs(own_end.min(end)) {
+            let items = later::range(&run, from, to, &text_of).iter();
+            // A run may have later ones than the version that asks.
+            found.extend(items.filter(|item| item.number() < end));
+        }
+        // Each run is in order; of one nothing is left to do.
+        found.sort_by(|a, b| later::compare(a, b, &text_of));
+        out.extend(found.iter().map(|item| Id::literal(item.number())));
+        if let Some(next) = next.filter(|_| own_end < end) {
+            let first = out.len();
+            next.literals_between(from, to, end, out);
+            // It has those that are here and in no file, too.
+            let mut place = 0;
+            out.retain(|id| {
+                place += 1;
+                place <= first || id.payload() >= own_end
+            });
+        }
+    }
+
+    /// How many literals [`Terms::literals_between`] gives, or some more.
+    #[must_use]
+    pub fn literals_between_count(&self, from: &[u8], to: Option<&[u8]>, end: u64) -> u64 {
+        let (own_end, next) = {
+            let growing = self.read();
+            (growing.literals, growing.next.clone())
+        };
+        let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
+        let runs = self.runs(own_end.min(end));
+        let count: usize = runs.iter().map(|run| later::range(run, from, to, &text_of).len()).sum();
+        let later =
+            next.filter(|_| own_end < end).map_or(0, |next| next.literals_between_count(from, to, end));
+        later + count as u64
+    }
+
+    #[cfg(test)]
+    pub(crate) fn literals_first(&self) -> u64 {
+        self.literals.first
+    }
+
+    /// Runs with all literals here below `end`.
+    fn runs(&self, end: u64) -> Vec<Arc<[Item]>> {
+        let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
+        // Whole after each change: what a panic stops half way was not counted.
+        let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        order.up_to(self.literals.first, end, &text_of)
     }
 
     /// Whether the vertex is a blank node; `None`: it is not one of these.

@@ -59,8 +59,20 @@ pub struct Among {
     /// ([`vervet_snapshot::Snapshot::literals_in_order`]), as far as they are keys; none of these keys is
     /// in `keys`.
     pub literals: Range<u64>,
+    /// The bounds of `literals`, if it is about texts: the literals in them that came later
+    /// ([`vervet_snapshot::Snapshot::later_literals`]) count, too.
+    pub texts: Option<Texts>,
     /// How many keys and literals these are, for people; an estimate where the segment has changed.
     pub count: u64,
+}
+
+/// Texts between two bounds, in bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Texts {
+    /// The least.
+    pub from: Vec<u8>,
+    /// All are below this, if there is a bound.
+    pub to: Option<Vec<u8>>,
 }
 
 /// One leg of an intersection: the neighbours of `key` in a segment.

@@ -7,7 +7,7 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::plan::Among;
+use crate::plan::{Among, Texts};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
@@ -82,11 +82,10 @@ impl<'a> Scan<'a> {
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         let mut next_key = Some(first);
-        while let Some(from) = next_key.filter(|from| *from <= last) {
+        while let Some(from) = next_key {
             let keys = &mut self.keys.columns[0];
             keys.clear();
-            next_key = self.segment.keys(from, BATCH_ROWS, keys)?;
-            keys.truncate(keys.partition_point(|key| *key <= last));
+            next_key = self.segment.keys_up_to(from, last, BATCH_ROWS, keys)?;
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
@@ -143,6 +142,27 @@ impl<'a> Scan<'a> {
         Ok(Flow::More)
     }
 
+    /// Those literals in these bounds that came after the order was made and are keys.
+    fn push_later(
+        &mut self,
+        texts: &Texts,
+        batch: &Batch,
+        row: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut later = Vec::new();
+        self.snapshot.later_literals(&texts.from, texts.to.as_deref(), &mut later)?;
+        for literals in later.chunks(BATCH_ROWS) {
+            self.keys.columns[0].clear();
+            self.keys.columns[0].extend_from_slice(literals);
+            next.run().control.work(literals.len())?;
+            if self.push_keys(batch, row, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
     fn push_keys(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let keys = &self.keys.columns[0];
         let Some(neighbour) = self.neighbour else {
@@ -185,6 +205,11 @@ impl<'a> Kernel<'a> for Scan<'a> {
             }
             if let Some(among) = self.among
                 && self.push_literals(&among.literals, batch, row, next)? == Flow::Done
+            {
+                return Ok(Flow::Done);
+            }
+            if let Some(texts) = self.among.and_then(|among| among.texts.as_ref())
+                && self.push_later(texts, batch, row, next)? == Flow::Done
             {
                 return Ok(Flow::Done);
             }

@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The transaction collided with another one: run it again.
     Conflict,
+    /// The transaction would break a constraint of the graph: mend its data.
+    Constraint,
     /// Another process owns the directory, or it is closed.
     Unavailable,
     /// A defect of Vervet itself: please report it.

@@ -3,7 +3,8 @@
 //! # Shape
 //! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`. What they allow
 //! becomes ranges of ids, since values inside ids keep their order ([`vervet_model::Inline`]), and hence
-//! of keys of the direction from object to subject; and, for texts, a range in the order of the literals of the dictionary ([`Snapshot::literal_range`]).
+//! of keys of the direction from object to subject; and, for texts, a range in the order of the literals of the
+//! dictionary ([`Snapshot::literal_range`]) and those that came later ([`Snapshot::later_literals`]).
 //! # Invariants
 //! No object that passes the condition is left out; others may be let in. The condition stays in the plan
 //! and is tested on what comes.
@@ -17,7 +18,7 @@
 use crate::filter::Conjunct;
 use oxrdf::{Literal, Term};
 use vervet_algebra::{Comparator, Expression, Function, Variable};
-use vervet_kernel::plan::Among;
+use vervet_kernel::plan::{Among, Texts};
 use vervet_model::{
     Id, Inline, Result, Tag, double_bounds, inline_id, integer_bounds, short_string_bound,
     vocab::EDGE_NAMESPACE,
@@ -315,19 +316,23 @@ fn candidates(
     snapshot: &dyn Snapshot,
 ) -> Result<Seek> {
     let mut chosen = Chosen { segment, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
-    let mut literals = 0..0;
+    let (mut literals, mut texts, mut later) = (0..0, None, 0);
     match allowed {
         Allowed::Text { from, to, any_kind } => {
             let stored = chosen.of_tag(Tag::Literal)?;
             let in_order = match stored {
-                0 if segment.statistics().exact => Some(0..0),
-                _ => snapshot.literal_range(from, to.as_deref())?,
+                0 if segment.statistics().exact => Some((0..0, 0)),
+                _ => match snapshot.literal_range(from, to.as_deref())? {
+                    Some(range) => Some((range, snapshot.later_literal_count(from, to.as_deref())?)),
+                    None => None,
+                },
             };
             match in_order {
                 // A literal of another predicate costs a look at the keys; a key out of range its text.
-                Some(range) if range.end - range.start <= stored.saturating_mul(2) => {
-                    chosen.sure += (range.end - range.start).min(stored);
-                    literals = range;
+                Some((range, count)) if range.end - range.start + count <= stored.saturating_mul(2) => {
+                    chosen.sure += (range.end - range.start + count).min(stored);
+                    (literals, later) = (range, count);
+                    texts = Some(Texts { from: from.clone(), to: to.clone() });
                 }
                 _ => chosen.add_tag(Tag::Literal)?,
             }
@@ -375,11 +380,11 @@ fn candidates(
     }
     let Chosen { mut ranges, sure, unsure, count, .. } = chosen;
     ranges.sort_unstable();
-    let count = count.saturating_add(literals.end - literals.start);
+    let count = count.saturating_add(literals.end - literals.start).saturating_add(later);
     let candidates = count as f64;
     let passing = sure as f64 + unsure as f64 * default;
     let fraction = (passing / segment.statistics().keys.max(1) as f64).clamp(1e-9, 1.0);
-    Ok(Seek { among: Among { keys: ranges, literals, count }, candidates, fraction })
+    Ok(Seek { among: Among { keys: ranges, literals, texts, count }, candidates, fraction })
 }
 
 #[cfg(test)]

@@ -100,7 +100,8 @@ pub trait Snapshot: Send + Sync {
 
     /// Where the literals of the dictionary whose text is at least `from`, and below `to` if given, stand
     /// in the order of texts (code points), for [`Snapshot::literals_in_order`]: literals of any language
-    /// or datatype, without those inside ids. `None` if there is no such order. The bounds are UTF-8, or
+    /// or datatype, without those inside ids, and without those that came after the order was made
+    /// ([`Snapshot::later_literals`]). `None` if there is no such order. The bounds are UTF-8, or
     /// prefixes of such.
     ///
     /// # Errors
@@ -108,6 +109,25 @@ pub trait Snapshot: Send + Sync {
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
         let _ = (from, to);
         Ok(None)
+    }
+
+    /// Appends the literals in these bounds that came after the order of [`Snapshot::literal_range`] was made, by their
+    /// texts: with those at its positions they are all that there are.
+    ///
+    /// # Errors
+    /// None that is known.
+    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+        let _ = (from, to, out);
+        Ok(())
+    }
+
+    /// How many [`Snapshot::later_literals`] gives, or some more.
+    ///
+    /// # Errors
+    /// None that is known.
+    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        let _ = (from, to);
+        Ok(0)
     }
 
     /// Appends the literals at these positions of the order of texts to `out`.
@@ -185,6 +205,18 @@ pub trait Segment: Send + Sync {
     /// # Errors
     /// Damaged segment.
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>>;
+
+    /// As [`Segment::keys`], for keys up to `last`; `None`: there are no more of these.
+    ///
+    /// # Errors
+    /// Damaged segment.
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        let first = out.len();
+        let next = self.keys(from, limit, out)?;
+        let count = out.get(first..).unwrap_or_default().partition_point(|key| *key <= last);
+        out.truncate(first + count);
+        Ok(next.filter(|next| *next <= last))
+    }
 
     /// Appends up to `limit` entries (neighbour, graph, edge) of one key that are not below `from`,
     /// ascending: all of them, no filter, parallel edges counted. Fewer than `limit`: there are no more.

@@ -80,7 +80,11 @@ pub struct StoreBuilder {
     spill: Option<Spill>,
     /// Edge numbers below this have been given out.
     edge_end: u64,
+    constraints: Vec<String>,
 }
+
+/// Looks at a store before it is published.
+type Check<'a> = &'a mut dyn FnMut(&Store) -> Result<()>;
 
 /// The sections of one predicate.
 struct Built {
@@ -114,7 +118,7 @@ impl StoreBuilder {
     /// A builder without statements.
     #[must_use]
     pub fn new(options: BuildOptions) -> Self {
-        Self { options, buffers: Buffers::default(), spill: None, edge_end: 0 }
+        Self { options, buffers: Buffers::default(), spill: None, edge_end: 0, constraints: Vec::new() }
     }
 
     /// Sets how much memory statements may take from now on, for a caller whose own tables grow.
@@ -125,6 +129,11 @@ impl StoreBuilder {
     /// Makes the store remember that edge numbers below `end` have been given out, also those of edges that are gone.
     pub fn reserve_edges(&mut self, end: u64) {
         self.edge_end = self.edge_end.max(end);
+    }
+
+    /// What the store is to say by [`Store::constraints`]: lines whose meaning is the caller's.
+    pub fn set_constraints(&mut self, constraints: Vec<String>) {
+        self.constraints = constraints;
     }
 
     /// Adds statements. A statement without an edge that is there already, with or without an edge, changes
@@ -198,18 +207,41 @@ impl StoreBuilder {
     /// could not be written; the directory then still has its earlier content. Internal: an id that the
     /// dictionary did not give out.
     pub fn finish(self, dictionary: impl Into<Bytes>, target: &Target) -> Result<Store> {
-        let image = dictionary.into();
+        self.finish_with(dictionary.into(), target, None)
+    }
+
+    /// [`StoreBuilder::finish`], if `check` approves of the store; else the directory has its earlier content.
+    ///
+    /// # Errors
+    /// Those of `check`; as [`StoreBuilder::finish`].
+    pub fn finish_checked(
+        self,
+        dictionary: impl Into<Bytes>,
+        target: &Target,
+        check: &mut dyn FnMut(&Store) -> Result<()>,
+    ) -> Result<Store> {
+        self.finish_with(dictionary.into(), target, Some(check))
+    }
+
+    fn finish_with(self, image: Bytes, target: &Target, check: Option<Check<'_>>) -> Result<Store> {
+        if self.constraints.iter().any(|line| line.contains(char::is_control)) {
+            return Err(Error::internal("a constraint is no line of text"));
+        }
         let dictionary = Dictionary::open(image.clone(), "the new dictionary")?;
         let environment = self.options.environment.clone();
         match target {
             Target::Memory => {
+                let constraints = self.constraints.clone();
                 let mut sections = Vec::new();
                 let toc = self.build(&dictionary, &mut |bytes| {
                     let (length, offset) = (bytes.len() as u64, sections.len() as u64);
                     sections.push(Bytes::from(bytes));
                     Ok(SectionPlace { offset, length, checksum: 0 })
                 })?;
-                Store::in_memory(dictionary, toc, sections)
+                let mut store = Store::in_memory(dictionary, toc, sections)?;
+                store.constraints = constraints;
+                check.map_or(Ok(()), |check| check(&store))?;
+                Ok(store)
             }
             Target::Directory(dir) => {
                 let created = environment.files.create_dir_all(dir);
@@ -221,7 +253,7 @@ impl StoreBuilder {
                     before.as_ref(),
                     self.spill.as_ref().map(Spill::dir),
                 );
-                let manifest = match self.write_files(&dictionary, &image, dir, before.as_ref()) {
+                let manifest = match self.write_files(&dictionary, &image, dir, before.as_ref(), check) {
                     Ok(manifest) => manifest,
                     Err(error) => {
                         // If the manifest is the old one, nobody will name the new files. If it is not,
@@ -246,9 +278,10 @@ impl StoreBuilder {
         image: &[u8],
         dir: &Path,
         before: Option<&Manifest>,
+        check: Option<Check<'_>>,
     ) -> Result<Manifest> {
         let environment = self.options.environment.clone();
-        let log = self.options.log;
+        let (log, constraints) = (self.options.log, self.constraints.clone());
         let generation = before.map_or(0, |manifest| manifest.generation).saturating_add(1);
         let mut file = HashedFile::create(&environment, dir.join(files::dictionary_name(generation)))?;
         file.write(image)?;
@@ -261,7 +294,10 @@ impl StoreBuilder {
         if before.is_none() {
             files::sync_path(&environment, dir)?;
         }
-        let manifest = Manifest { generation, segments, dictionary: dictionary_record, log };
+        let manifest = Manifest { generation, segments, dictionary: dictionary_record, log, constraints };
+        if let Some(check) = check {
+            check(&Store::open_generation(&environment, dir, &manifest)?)?;
+        }
         manifest.publish(&environment, dir)?;
         Ok(manifest)
     }
@@ -272,7 +308,7 @@ impl StoreBuilder {
         dictionary: &Dictionary,
         sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionPlace> + Send),
     ) -> Result<Toc> {
-        let Self { options, mut buffers, spill, edge_end } = self;
+        let Self { options, mut buffers, spill, edge_end, .. } = self;
         let spill = spill.as_ref();
         if let Some(spill) = spill {
             buffers.spill(spill)?;

@@ -37,6 +37,8 @@ pub(crate) struct Manifest {
     pub(crate) dictionary: FileRecord,
     /// Where the log goes on; `None`: nobody has written one.
     pub(crate) log: Option<LogPlace>,
+    /// Lines that storage keeps for those above.
+    pub(crate) constraints: Vec<String>,
 }
 
 /// Where a write-ahead log goes on behind a generation that holds everything before.
@@ -79,6 +81,9 @@ impl Manifest {
         if let Some(log) = &self.log {
             text += &format!("log {:016x} {} {}\n", log.id, log.lsn, log.timestamp);
         }
+        for constraint in &self.constraints {
+            text += &format!("constraint {constraint}\n");
+        }
         let checksum = xxh3_64(text.as_bytes());
         text + &format!("checksum {checksum:016x}\n")
     }
@@ -97,12 +102,14 @@ impl Manifest {
         };
         let segments = file("segments", segments_name(generation))?;
         let dictionary = file("dictionary", dictionary_name(generation))?;
-        let log = lines.next()?.strip_prefix("log ").map(LogPlace::parse);
-        let log = match log {
-            Some(log) => Some(log?),
+        let mut lines = lines.peekable();
+        let log = match lines.next_if(|line| line.starts_with("log ")) {
+            Some(line) => Some(LogPlace::parse(line.strip_prefix("log ")?)?),
             None => None,
         };
-        let manifest = Self { generation, segments, dictionary, log };
+        let constraints =
+            lines.map_while(|line| line.strip_prefix("constraint ").map(str::to_owned)).collect();
+        let manifest = Self { generation, segments, dictionary, log, constraints };
         // One manifest has one text, its checksum included.
         (manifest.to_text() == text).then_some(manifest)
     }

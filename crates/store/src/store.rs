@@ -45,6 +45,7 @@ pub struct Store {
     /// The files with what the manifest says about them, for validation.
     pub(crate) files: Vec<(String, FileRecord, Bytes)>,
     log: Option<LogPlace>,
+    pub(crate) constraints: Vec<String>,
     number: u64,
 }
 
@@ -123,7 +124,11 @@ impl Store {
         }
     }
 
-    fn open_generation(environment: &Environment, dir: &Path, manifest: &Manifest) -> Result<Self> {
+    pub(crate) fn open_generation(
+        environment: &Environment,
+        dir: &Path,
+        manifest: &Manifest,
+    ) -> Result<Self> {
         let name = |record: &FileRecord| dir.join(&record.name).display().to_string();
         let segments_name = name(&manifest.segments);
         let segments = files::map(environment, dir, &manifest.segments)?;
@@ -142,6 +147,7 @@ impl Store {
         };
         let mut store = Self::assemble(dictionary, toc, &segments_name, section)?;
         store.log = manifest.log;
+        store.constraints.clone_from(&manifest.constraints);
         store.files = vec![
             (segments_name, manifest.segments.clone(), segments.clone()),
             (dictionary_name, manifest.dictionary.clone(), image),
@@ -195,7 +201,18 @@ impl Store {
         let index = toc.predicates.iter().map(|(predicate, _)| predicate.bits()).zip(0..).collect();
         // Relaxed: numbers only have to differ.
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { dictionary, toc, index, slots, edges, orders, files: Vec::new(), log: None, number })
+        Ok(Self {
+            dictionary,
+            toc,
+            index,
+            slots,
+            edges,
+            orders,
+            files: Vec::new(),
+            log: None,
+            constraints: Vec::new(),
+            number,
+        })
     }
 
     /// The dictionary: to look terms up by their parts, or to add terms to a copy.
@@ -214,6 +231,12 @@ impl Store {
     #[must_use]
     pub fn log_place(&self) -> Option<LogPlace> {
         self.log
+    }
+
+    /// The lines that [`crate::StoreBuilder::set_constraints`] gave it.
+    #[must_use]
+    pub fn constraints(&self) -> &[String] {
+        &self.constraints
     }
 
     /// As [`Snapshot::segment`], shared: for layers that stand in front of it.

@@ -22,6 +22,7 @@
 use crate::change::Timestamp;
 use crate::committed::Changes;
 use crate::recovery::new_terms;
+use crate::schema::Successor;
 use crate::transactions::{Published, Transactions, lock};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -115,7 +116,7 @@ impl Transactions {
         // After the new file was begun: whoever added a term before holds its lock until it is counted.
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
         let place = log.zip(lsn).map(|(log, lsn)| place(log.id().0, lsn, from.timestamp));
-        let base = Arc::new(self.build(version, ends, place, &self.target())?);
+        let base = Arc::new(self.build(&from, ends, place, &self.target())?);
         let mut merged = version.over(base)?;
         let mut reached = Arc::clone(&from);
         for _ in 0..ROUNDS_MAX {
@@ -137,9 +138,8 @@ impl Transactions {
             }
             merged.follow(&reached.version, &head.published.version)?;
             let terms = head.published.version.terms().succeed(ends[0], ends[1]);
-            let Published { timestamp, changes, .. } = *head.published;
-            let published =
-                Arc::new(Published { changes, ..Published::of(merged.with_terms(terms), timestamp) });
+            let merged = merged.with_terms(terms);
+            let published = Arc::new(head.published.with(merged, head.published.timestamp));
             self.replace(&published);
             head.published = published;
         }
@@ -151,15 +151,12 @@ impl Transactions {
     }
 
     /// Replaces the graph by what `build` makes of the newest version, while all who write wait. Transactions that are
-    /// active fail with a conflict if they have read anything. `build` gets what it must write to
-    /// the manifest; terms keep their numbers.
+    /// active fail with a conflict if they have read anything. `build` finishes the new store by [`Successor::finish`];
+    /// terms keep their numbers.
     ///
     /// # Errors
     /// Those of `build`, and everything is as it was; as [`Transactions::begin`].
-    pub fn replace_graph<T>(
-        &self,
-        build: impl FnOnce(&Version, Option<LogPlace>) -> Result<(Store, T)>,
-    ) -> Result<T> {
+    pub fn replace_graph<T>(&self, build: impl FnOnce(&Successor<'_>) -> Result<(Store, T)>) -> Result<T> {
         let _one = lock(&self.checkpointing);
         let writer = self.own()?;
         let _gate = self.interning.write().unwrap_or_else(PoisonError::into_inner);
@@ -178,7 +175,8 @@ impl Transactions {
                 (place, Lsn(place.map_or(0, |place| place.lsn)))
             }
         };
-        let (store, result) = match build(&head.published.version, place) {
+        let Published { version, constraints, .. } = &*head.published;
+        let (store, result) = match build(&Successor { version, log: place, constraints }) {
             Ok(built) => built,
             Err(error) => return Err(self.failed_load(&head.published.version, error)),
         };
@@ -187,8 +185,7 @@ impl Transactions {
         let terms = head.published.version.terms().succeed(vertices, literals);
         let version = Version::new(Arc::new(store), terms);
         self.reserve_edges(version.edge_count());
-        let changes = head.published.changes;
-        let published = Arc::new(Published { changes, ..Published::of(version, timestamp) });
+        let published = Arc::new(head.published.with(version, timestamp));
         head.committed.push(timestamp, Changes::All);
         head.committed.forget(self.oldest_active());
         self.replace(&published);
@@ -247,18 +244,19 @@ impl Transactions {
         let published = self.current();
         let version = &published.version;
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
-        let store = self.build(version, ends, None, &Target::Directory(to.to_owned()))?;
+        let store = self.build(&published, ends, None, &Target::Directory(to.to_owned()))?;
         Ok(store.statement_count())
     }
 
-    /// A store with everything in `version`, whose terms have numbers below `ends`.
+    /// A store with everything in `published`, whose terms have numbers below `ends`.
     fn build(
         &self,
-        version: &Version,
+        published: &Published,
         ends: [u64; 2],
         log: Option<LogPlace>,
         target: &Target,
     ) -> Result<Store> {
+        let version = &published.version;
         let mut builder = StoreBuilder::new(BuildOptions {
             threads: 1,
             memory_bytes: MEMORY_BYTES,
@@ -281,6 +279,7 @@ impl Transactions {
             }
         }
         builder.add(&chunk)?;
+        builder.set_constraints(published.constraints.texts());
         builder.finish(dictionary(version, ends)?, target)
     }
 }

@@ -53,14 +53,17 @@ const BULK_MIN: usize = 64;
 /// The sets of a transaction, ready to be held against commits of others.
 enum Against<'a> {
     Reads(Validator<'a>),
-    Writes(WriteValidator),
+    /// With what was read to check constraints.
+    Writes(WriteValidator, Validator<'a>),
 }
 
 impl<'a> Against<'a> {
     fn new(isolation: Isolation, reads: &'a ReadSet, began: &'a Published, changes: &[Change]) -> Self {
         match isolation {
             Isolation::Serializable => Self::Reads(reads.validator(&began.version)),
-            Isolation::Snapshot => Self::Writes(WriteValidator::new(changes)),
+            Isolation::Snapshot => {
+                Self::Writes(WriteValidator::new(changes), reads.validator(&began.version))
+            }
         }
     }
 
@@ -68,8 +71,7 @@ impl<'a> Against<'a> {
     /// a term is there before the commit that uses it.
     fn learn(&mut self) -> bool {
         match self {
-            Self::Reads(reads) => reads.learn(),
-            Self::Writes(_) => false,
+            Self::Reads(reads) | Self::Writes(_, reads) => reads.learn(),
         }
     }
 
@@ -77,7 +79,9 @@ impl<'a> Against<'a> {
         let collision = match (changes, self) {
             (Changes::All, _) => return Err(None),
             (Changes::Listed(changes), Against::Reads(reads)) => reads.collision(changes, newest),
-            (Changes::Listed(changes), Against::Writes(writes)) => writes.collision(changes),
+            (Changes::Listed(changes), Against::Writes(writes, reads)) => {
+                writes.collision(changes).or_else(|| reads.collision(changes, newest))
+            }
         };
         collision.map_or(Ok(()), |collision| Err(Some(collision)))
     }
@@ -93,6 +97,8 @@ pub(crate) struct Request {
     record: Vec<u8>,
     /// The commits up to this one have been looked at.
     validated: Timestamp,
+    /// Whether it keeps the constraints that it began with.
+    kept: Result<()>,
     answer: Arc<Mutex<Option<Answer>>>,
 }
 
@@ -120,6 +126,8 @@ enum Refusal {
     TooOld,
     /// Its changes do not fit the newest version, as they fitted its own.
     Unfit(Error),
+    /// It has checked other constraints than those that hold now.
+    Constraints,
     Failed(Error),
 }
 
@@ -134,6 +142,7 @@ impl Transactions {
             }
             return Ok(began.timestamp);
         }
+        let kept = transaction.check_constraints();
         let changes: Arc<[Change]> = std::mem::take(&mut transaction.changes).into();
         let record = if log.is_some() { record_of(&changes)? } else { Vec::new() };
         let reads = std::mem::take(transaction.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
@@ -141,7 +150,8 @@ impl Transactions {
         let validated =
             self.validate_early(&began, &against).map_err(|refusal| self.refused(&began, refusal))?;
         let answer = Arc::new(Mutex::new(None));
-        let request = Request { transaction, reads, changes, record, validated, answer: Arc::clone(&answer) };
+        let answer_to = Arc::clone(&answer);
+        let request = Request { transaction, reads, changes, record, validated, kept, answer: answer_to };
         lock(&self.queue).push(request);
         let old = {
             let mut head = lock(&self.head);
@@ -177,8 +187,7 @@ impl Transactions {
             }
         }
         let Some(version) = next.version else { return };
-        let published =
-            Arc::new(Published { changes: next.changes, ..Published::of(version, next.timestamp) });
+        let published = Arc::new(Published { changes: next.changes, ..before.with(version, next.timestamp) });
         let appended = self.append_all(log, before.timestamp, &published, &mut accepted);
         let lsn = match appended {
             Ok(lsn) => lsn,
@@ -223,6 +232,11 @@ impl Transactions {
                 validate(head, newest, &against, began.timestamp)?;
             }
         }
+        if !Arc::ptr_eq(&began.constraints, &before.constraints) {
+            return Err(Refusal::Constraints);
+        }
+        // Behind the validation: what it broke may have been mended meanwhile, and then it runs again.
+        request.kept.clone().map_err(Refusal::Failed)?;
         // A checkpoint may have given the same graph another base meanwhile.
         let is_newest = next.version.is_none()
             && began.timestamp == before.timestamp
@@ -314,6 +328,10 @@ impl Transactions {
             Refusal::Unfit(error) => {
                 conflict(format!("this transaction conflicts with another commit: {error}"), "run it again")
             }
+            Refusal::Constraints => conflict(
+                "this transaction conflicts with a change of the constraints".to_owned(),
+                "run it again",
+            ),
             Refusal::Failed(error) => error,
         }
     }

@@ -15,7 +15,8 @@ impl Transactions {
     /// # Errors
     /// None that is known.
     pub fn in_memory(environment: Environment, options: Options) -> Result<Arc<Self>> {
-        Ok(Self::new(environment, None, options, version_of(Store::empty()?), Timestamp::default()))
+        let version = version_of(Store::empty()?);
+        Ok(Self::new(environment, None, options, version, Timestamp::default(), Arc::default()))
     }
 
     /// The graph in a directory: everything that had been committed at some moment during the call, also by a process
@@ -24,8 +25,9 @@ impl Transactions {
     /// # Errors
     /// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: it is damaged.
     pub fn open(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
-        let Recovered { version, timestamp, .. } = recovery::recover_beside(&environment, directory)?;
-        Ok(Self::new(environment, Some(directory.to_owned()), options, version, timestamp))
+        let Recovered { version, timestamp, constraints, .. } =
+            recovery::recover_beside(&environment, directory)?;
+        Ok(Self::new(environment, Some(directory.to_owned()), options, version, timestamp, constraints))
     }
 
     /// [`Transactions::open`], or an empty graph that the first commit or load will put there.
@@ -36,7 +38,8 @@ impl Transactions {
         match Self::open(environment.clone(), directory, options.clone()) {
             Err(error) if error.kind() == ErrorKind::Input => {
                 let version = version_of(Store::empty()?);
-                Ok(Self::new(environment, Some(directory.to_owned()), options, version, Timestamp::default()))
+                let directory = Some(directory.to_owned());
+                Ok(Self::new(environment, directory, options, version, Timestamp::default(), Arc::default()))
             }
             opened => opened,
         }

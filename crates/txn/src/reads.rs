@@ -1,8 +1,8 @@
 //! The read set of a transaction: what its answers depended on.
 //!
 //! # Shape
-//! Sets of what was asked for, from fine to coarse: one entry of a segment, all entries of a key, a whole
-//! segment, the lists of predicates and of graphs, an edge by its id, a term that nobody had heard of.
+//! Sets of what was asked for, from fine to coarse: one entry of a segment, all entries of a key, those of a range of
+//! keys or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a term that nobody had heard of.
 //! # Invariants
 //! 1. A read is in the set before its answer is used, and covers absence too: a key without entries, a
 //!    predicate without a segment. So a commit that would have changed any answer is found (no phantoms).
@@ -19,7 +19,7 @@ use oxrdf::{Term, TermRef};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use vervet_delta::Version;
-use vervet_model::{Direction, Id};
+use vervet_model::{Direction, Id, Tag};
 use vervet_snapshot::Snapshot;
 
 /// The most keys and entries of one predicate that are remembered one by one.
@@ -33,6 +33,10 @@ pub(crate) struct ReadSet {
     edges: FxHashSet<Id>,
     /// Edges of which it was asked whether statements are about them.
     edge_uses: FxHashSet<Id>,
+    /// Bounds of texts between which literals were asked for, and the predicates that may have been asked for them:
+    /// of literals that were known each is a key that was read, so these are for those that came since.
+    texts: Vec<(Box<[u8]>, Option<Box<[u8]>>)>,
+    asked: FxHashSet<Id>,
     /// Terms that were not known.
     unknown: FxHashSet<Term>,
     /// Which predicates there are.
@@ -46,13 +50,32 @@ struct PredicateReads {
     all: bool,
     /// By [`Direction`].
     keys: [FxHashSet<Id>; 2],
+    /// Ranges of keys, both ends included, ascending and apart from each other; by [`Direction`].
+    ranges: [Vec<(Id, Id)>; 2],
     /// Subjects and objects.
     entries: FxHashSet<(Id, Id)>,
 }
 
 impl PredicateReads {
+    fn add_range(&mut self, direction: Direction, first: Id, last: Id) {
+        let ranges = &mut self.ranges[direction as usize];
+        // Those that it meets, or that it continues, become one with it.
+        let start = ranges.partition_point(|(_, end)| end.bits().saturating_add(1) < first.bits());
+        let end = ranges.partition_point(|(start, _)| start.bits() <= last.bits().saturating_add(1));
+        let met = ranges.get(start..end).unwrap_or_default();
+        let one = met.iter().fold((first, last), |one, met| (one.0.min(met.0), one.1.max(met.1)));
+        ranges.splice(start..end.max(start), [one]);
+    }
+
+    fn is_in_range(&self, direction: Direction, key: Id) -> bool {
+        let ranges = &self.ranges[direction as usize];
+        let at = ranges.partition_point(|(_, last)| *last < key);
+        ranges.get(at).is_some_and(|(first, _)| *first <= key)
+    }
+
     fn shrink(&mut self) {
-        if self.keys[0].len() + self.keys[1].len() + self.entries.len() > READS_MAX {
+        let ranges = self.ranges[0].len() + self.ranges[1].len();
+        if self.keys[0].len() + self.keys[1].len() + self.entries.len() + ranges > READS_MAX {
             *self = Self { all: true, ..Self::default() };
         }
     }
@@ -71,6 +94,7 @@ pub(crate) enum ReadKind {
     Entry,
     Subject,
     Object,
+    Range,
     Predicate,
     Predicates,
     Graphs,
@@ -87,6 +111,7 @@ impl fmt::Display for ReadKind {
             Self::Entry => "it read whether this statement is there",
             Self::Subject => "it read the statements of this subject with this predicate",
             Self::Object => "it read the statements of this object with this predicate",
+            Self::Range => "it read a range of subjects or objects with this predicate",
             Self::Predicate => "it read all statements with this predicate",
             Self::Predicates => "it read which predicates there are",
             Self::Graphs => "it read which named graphs there are",
@@ -105,6 +130,7 @@ impl ReadSet {
             && self.edges.is_empty()
             && self.edge_uses.is_empty()
             && self.unknown.is_empty()
+            && self.texts.is_empty()
             && !self.predicate_list
             && !self.graph_list
     }
@@ -119,9 +145,40 @@ impl ReadSet {
     pub(crate) fn add_keys(&mut self, predicate: Id, direction: Direction, keys: &[Id]) {
         let reads = self.predicates.entry(predicate).or_default();
         if !reads.all {
+            let outside: Vec<Id>;
+            let keys = match reads.ranges[direction as usize].is_empty() {
+                true => keys,
+                false => {
+                    let is_outside = |key: &&Id| !reads.is_in_range(direction, **key);
+                    outside = keys.iter().filter(is_outside).copied().collect();
+                    outside.as_slice()
+                }
+            };
             reads.keys[direction as usize].extend(keys);
             reads.shrink();
         }
+    }
+
+    /// All keys between two of a segment, both included.
+    pub(crate) fn add_range(&mut self, predicate: Id, direction: Direction, first: Id, last: Id) {
+        let reads = self.predicates.entry(predicate).or_default();
+        if !reads.all {
+            reads.add_range(direction, first, last);
+            reads.shrink();
+        }
+    }
+
+    /// Literals with texts from `from` on, and below `to` if given.
+    pub(crate) fn add_texts(&mut self, from: &[u8], to: Option<&[u8]>) {
+        // The planner and the plan ask for the same.
+        if !self.texts.iter().any(|(one, other)| &**one == from && other.as_deref() == to) {
+            self.texts.push((from.into(), to.map(Into::into)));
+        }
+    }
+
+    /// A predicate whose objects may be asked for by their texts.
+    pub(crate) fn add_asked(&mut self, predicate: Id) {
+        self.asked.insert(predicate);
     }
 
     /// Entries from keys to neighbours of a segment.
@@ -198,6 +255,29 @@ impl Validator<'_> {
         changes.iter().find_map(collide)
     }
 
+    /// Whether this is a literal that nobody knew at the begin, with a text that was asked for.
+    fn is_new_text(&self, id: Id) -> bool {
+        if self.reads.texts.is_empty()
+            || id.tag() != Tag::Literal
+            || id.payload() < self.version.literal_count()
+        {
+            return false;
+        }
+        let mut found = false;
+        let mut text = String::new();
+        let known = self.version.terms().read_term(id, &mut |parts| {
+            parts.write_str(&mut text);
+            let text = text.as_bytes();
+            found = self
+                .reads
+                .texts
+                .iter()
+                .any(|(from, to)| &**from <= text && to.as_ref().is_none_or(|to| text < &**to));
+        });
+        // What cannot be read may be one.
+        found || !known
+    }
+
     fn read_of(&self, change: &Change, newest: &Version) -> Option<ReadKind> {
         let statement = &change.statement;
         if let Some(reads) = self.reads.predicates.get(&statement.predicate) {
@@ -213,6 +293,14 @@ impl Validator<'_> {
             if reads.entries.contains(&(statement.subject, statement.object)) {
                 return Some(ReadKind::Entry);
             }
+            if reads.is_in_range(Direction::Out, statement.subject)
+                || reads.is_in_range(Direction::In, statement.object)
+            {
+                return Some(ReadKind::Range);
+            }
+        }
+        if self.reads.asked.contains(&statement.predicate) && self.is_new_text(statement.object) {
+            return Some(ReadKind::Range);
         }
         if statement.edge.is_bound() && self.reads.edges.contains(&statement.edge) {
             return Some(ReadKind::Edge);

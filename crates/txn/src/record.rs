@@ -5,6 +5,8 @@
 //! typed), for the last two the length of tag or datatype (varint) and its text; the text to the end.
 //! *Commit* (kind 2): timestamp (8 bytes), number of changes (varint), and for each a byte of flags (bit 0:
 //! added; 1: has a graph; 2: has an edge) and its ids. An id is a varint of `payload << 4 | tag`. A varint is LEB128.
+//! *Constraints* (kind 3): timestamp (8 bytes), number of constraints from then on (varint), and for each the length of
+//! its text (varint) and the text.
 //! # Invariants
 //! A term stands in the log before any commit that uses it, and terms stand in the order of their numbers.
 //! # Cost
@@ -18,6 +20,8 @@ use vervet_model::{Id, LiteralKind, Statement, TermParts};
 pub(crate) const TERM: u8 = 1;
 /// Kind of the record of a commit.
 pub(crate) const COMMIT: u8 = 2;
+/// Kind of the record of all constraints.
+pub(crate) const CONSTRAINTS: u8 = 3;
 
 const IRI: u8 = 0;
 const BLANK: u8 = 1;
@@ -127,6 +131,28 @@ pub(crate) fn read_commit(mut bytes: &[u8]) -> Option<(Timestamp, Vec<Change>)> 
     bytes.is_empty().then_some((timestamp, changes))
 }
 
+/// Writes the record of a commit that changes the constraints.
+pub(crate) fn write_constraints(timestamp: Timestamp, texts: &[String], out: &mut Vec<u8>) {
+    out.extend_from_slice(&timestamp.0.to_le_bytes());
+    write_varint(texts.len() as u64, out);
+    for text in texts {
+        write_varint(text.len() as u64, out);
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Timestamp and texts of a record of constraints; `None`: the bytes are not one.
+pub(crate) fn read_constraints(mut bytes: &[u8]) -> Option<(Timestamp, Vec<String>)> {
+    let timestamp = Timestamp(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
+    let count = read_varint(&mut bytes)?;
+    let mut texts = Vec::new();
+    for _ in 0..count {
+        let length = usize::try_from(read_varint(&mut bytes)?).ok()?;
+        texts.push(std::str::from_utf8(take(&mut bytes, length)?).ok()?.to_owned());
+    }
+    bytes.is_empty().then_some((timestamp, texts))
+}
+
 fn write_id(id: Id, out: &mut Vec<u8>) {
     // The tag in the low bits keeps small numbers short.
     write_varint(id.bits().rotate_left(u64::BITS - Id::PAYLOAD_BITS), out);
@@ -189,6 +215,18 @@ mod tests {
             let id = if term.is_literal() { Id::literal(number) } else { Id::vertex(number) };
             write_term(id, term.as_ref(), &mut bytes);
             assert_eq!(read_term(&bytes), Some((id, term)));
+        }
+    }
+
+    #[test]
+    fn constraints_come_back_and_no_cut_record_does() {
+        for texts in [vec![], vec!["single <urn:C> <urn:\u{e9}>".to_owned(), String::new()]] {
+            let mut bytes = Vec::new();
+            write_constraints(Timestamp(7), &texts, &mut bytes);
+            assert_eq!(read_constraints(&bytes), Some((Timestamp(7), texts)));
+            for length in 0..bytes.len() {
+                assert_eq!(read_constraints(&bytes[..length]), None);
+            }
         }
     }
 

@@ -8,7 +8,9 @@
 //! Additions that follow each other are sorted and added together, also those of different commits.
 
 use crate::change::Timestamp;
+use crate::constraints::Constraints;
 use crate::record;
+use crate::schema;
 use std::path::Path;
 use std::sync::Arc;
 use vervet_delta::Version;
@@ -28,6 +30,7 @@ const ATTEMPTS_MAX: u32 = 10;
 pub(crate) struct Recovered {
     pub(crate) version: Version,
     pub(crate) timestamp: Timestamp,
+    pub(crate) constraints: Arc<Constraints>,
     pub(crate) found: Found,
 }
 
@@ -96,6 +99,7 @@ pub(crate) fn recover(
     let timestamp = Timestamp(place.map_or(0, |place| place.timestamp));
     let options = ReadOptions { id: place.map(|place| LogId(place.id)), ..options.clone() };
     let mut replay = Replay {
+        constraints: store.constraints().to_vec(),
         first: [store.dictionary().vertex_count(), store.dictionary().literal_count()],
         version: version_of(store),
         timestamp,
@@ -106,6 +110,7 @@ pub(crate) fn recover(
         let replayed = match kind {
             record::TERM => replay.term(payload),
             record::COMMIT => replay.commit(payload),
+            record::CONSTRAINTS => replay.constraints(payload),
             _ => Err(Error::new(ErrorKind::Unsupported, format!("a record of unknown kind {kind}"))
                 .with_hint("open this database with the version of Vervet that wrote it")),
         };
@@ -114,12 +119,16 @@ pub(crate) fn recover(
         })
     })?;
     replay.add()?;
-    Ok(Recovered { version: replay.version, timestamp: replay.timestamp, found })
+    let constraints = schema::recovered(&replay.constraints, &replay.version)
+        .map_err(|error| error.context(directory.display()))?;
+    Ok(Recovered { version: replay.version, timestamp: replay.timestamp, constraints, found })
 }
 
 struct Replay {
     version: Version,
     timestamp: Timestamp,
+    /// Texts of all constraints.
+    constraints: Vec<String>,
     /// The base does not say which timestamp comes next.
     any_timestamp: bool,
     /// Numbers of vertices and literals below these are in the base.
@@ -143,11 +152,7 @@ impl Replay {
 
     fn commit(&mut self, payload: &[u8]) -> Result<()> {
         let (timestamp, changes) = record::read_commit(payload).ok_or_else(|| damaged("a commit"))?;
-        // A bulk load without a log counts as a commit, but leaves no place to say so.
-        if timestamp != self.timestamp.next() && !self.any_timestamp {
-            return Err(damaged(&format!("commit {timestamp} behind commit {}", self.timestamp)));
-        }
-        (self.timestamp, self.any_timestamp) = (timestamp, false);
+        self.next(timestamp)?;
         for change in changes {
             if change.added {
                 self.added.push(change.statement);
@@ -157,6 +162,22 @@ impl Replay {
             }
         }
         if self.added.len() >= BATCH { self.add() } else { Ok(()) }
+    }
+
+    fn constraints(&mut self, payload: &[u8]) -> Result<()> {
+        let read = record::read_constraints(payload).ok_or_else(|| damaged("the constraints"))?;
+        self.constraints = read.1;
+        self.next(read.0)
+    }
+
+    /// The commit with this timestamp is next.
+    fn next(&mut self, timestamp: Timestamp) -> Result<()> {
+        // A bulk load without a log counts as a commit, but leaves no place to say so.
+        if timestamp != self.timestamp.next() && !self.any_timestamp {
+            return Err(damaged(&format!("commit {timestamp} behind commit {}", self.timestamp)));
+        }
+        (self.timestamp, self.any_timestamp) = (timestamp, false);
+        Ok(())
     }
 
     /// Adds what is held.

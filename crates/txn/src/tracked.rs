@@ -83,6 +83,9 @@ impl Snapshot for Tracked<'_> {
             lock(self.reads).add_segment(predicate);
             return Ok(None);
         };
+        if direction == Direction::In {
+            lock(self.reads).add_asked(predicate);
+        }
         let statistics = SegmentStatistics { exact: false, ..segment.statistics().clone() };
         let tracked = TrackedSegment { predicate, direction, segment, reads: self.reads, statistics };
         Ok(Some(self.segments.insert((predicate, direction), Box::new(tracked))))
@@ -136,9 +139,19 @@ impl Snapshot for Tracked<'_> {
         self.version.class_size(class)
     }
 
-    /// None: what stands between two texts would have to be remembered as read.
-    fn literal_range(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
-        Ok(None)
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        lock(self.reads).add_texts(from, to);
+        self.version.literal_range(from, to)
+    }
+
+    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+        lock(self.reads).add_texts(from, to);
+        self.version.later_literals(from, to, out)
+    }
+
+    /// An estimate.
+    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        self.version.later_literal_count(from, to)
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
@@ -202,6 +215,16 @@ impl Segment for TrackedSegment<'_> {
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
         lock(self.reads).add_segment(self.predicate);
         self.segment.keys(from, limit, out)
+    }
+
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        if !from.is_bound() && last.bits() == u64::MAX {
+            return self.keys(from, limit, out);
+        }
+        let next = self.segment.keys_up_to(from, last, limit, out)?;
+        let end = next.map_or(last, |next| Id::from_bits(next.bits().saturating_sub(1)));
+        lock(self.reads).add_range(self.predicate, self.direction, from, end);
+        Ok(next)
     }
 
     fn order(&self) -> Option<Id> {

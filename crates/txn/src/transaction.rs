@@ -401,7 +401,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]: another transaction has changed what this one read (or, under snapshot isolation,
-    /// what it changed): run it again. [`ErrorKind::Io`]: the log could not be written.
+    /// what it changed): run it again. [`ErrorKind::Constraint`]: it would break one. [`ErrorKind::Io`]: the log could not be written.
     pub fn commit(self) -> Result<Timestamp> {
         self.check_whole()?;
         let transactions = Arc::clone(&self.transactions);

@@ -18,6 +18,7 @@
 use crate::change::Timestamp;
 use crate::commit::Request;
 use crate::committed::Committed;
+use crate::constraints::Constraints;
 use crate::record;
 use crate::transaction::{Isolation, Transaction};
 use crate::writer::Writer;
@@ -72,17 +73,21 @@ pub struct Published {
     pub timestamp: Timestamp,
     /// Number of changes of all commits since the start.
     pub(crate) changes: u64,
+    /// What it keeps, and every transaction that begins with it must keep.
+    pub(crate) constraints: Arc<Constraints>,
     /// Everything in it is durable once the log is up to here. Not set: it is durable.
     pub(crate) lsn: OnceLock<Lsn>,
 }
 
 impl Published {
-    pub(crate) fn new(version: Version, timestamp: Timestamp) -> Arc<Self> {
-        Arc::new(Self::of(version, timestamp))
+    pub(crate) fn new(version: Version, timestamp: Timestamp, constraints: Arc<Constraints>) -> Arc<Self> {
+        Arc::new(Self { version, timestamp, changes: 0, constraints, lsn: OnceLock::new() })
     }
 
-    pub(crate) fn of(version: Version, timestamp: Timestamp) -> Self {
-        Self { version, timestamp, changes: 0, lsn: OnceLock::new() }
+    /// Another version in the place of this one.
+    pub(crate) fn with(&self, version: Version, timestamp: Timestamp) -> Self {
+        let constraints = Arc::clone(&self.constraints);
+        Self { version, timestamp, changes: self.changes, constraints, lsn: OnceLock::new() }
     }
 }
 
@@ -131,16 +136,17 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Transactions {
-    /// Transactions over `version`, whose last commit is `timestamp`.
+    /// Transactions over `version`, whose last commit is `timestamp`, and which keeps `constraints`.
     pub(crate) fn new(
         environment: Environment,
         directory: Option<PathBuf>,
         options: Options,
         version: Version,
         timestamp: Timestamp,
+        constraints: Arc<Constraints>,
     ) -> Arc<Self> {
         let next_edge = AtomicU64::new(version.edge_count());
-        let published = Published::new(version, timestamp);
+        let published = Published::new(version, timestamp, constraints);
         Arc::new(Self {
             environment,
             directory,
@@ -298,10 +304,10 @@ impl Transactions {
     }
 
     /// Starts anew from what was found on disk. Nobody has written yet.
-    pub(crate) fn reset(&self, version: Version, timestamp: Timestamp) {
+    pub(crate) fn reset(&self, version: Version, timestamp: Timestamp, constraints: Arc<Constraints>) {
         let mut head = lock(&self.head);
         self.reserve_edges(version.edge_count());
-        let published = Published::new(version, timestamp);
+        let published = Published::new(version, timestamp, constraints);
         head.committed = Committed::new(timestamp);
         self.replace(&published);
         head.published = published;

@@ -59,9 +59,9 @@ impl Transactions {
         let (mut found, mut place) = (None, None);
         if let Some(recovered) = recovered {
             place = recovered.place();
-            let Recovered { version, timestamp, found: read } = recovered;
+            let Recovered { version, timestamp, constraints, found: read } = recovered;
             found = Some(read);
-            self.reset(version, timestamp);
+            self.reset(version, timestamp, constraints);
         }
         Ok(Writer { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), _lock: guard })
     }
@@ -84,8 +84,8 @@ impl Transactions {
                         write_empty(&self.environment, directory)?;
                     }
                     match recovery::recover_as_owner(&self.environment, directory)? {
-                        Some(Recovered { version, timestamp, found }) => {
-                            self.reset(version, timestamp);
+                        Some(Recovered { version, timestamp, constraints, found }) => {
+                            self.reset(version, timestamp, constraints);
                             found
                         }
                         None => recovery::find_log(&self.environment, directory)?,

@@ -9,11 +9,10 @@ mod common;
 use common::{EDGE, Model, Row, read, seed, statement, term};
 use std::path::Path;
 use std::sync::Arc;
-use vervet_delta::Version;
 use vervet_env::{Environment, Fault, SeededRandom, Simulation};
 use vervet_model::{ErrorKind, Result};
-use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
-use vervet_txn::{Durability, Isolation, Options, Transaction, Transactions, continued};
+use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
+use vervet_txn::{Durability, Isolation, Options, Successor, Transaction, Transactions, continued};
 
 const DIR: &str = "/db";
 const STEPS: u64 = 7;
@@ -179,7 +178,7 @@ impl Life {
         }
         self.maybe.push(model.clone());
         let environment = self.environment.clone();
-        transactions.replace_graph(|version, place| Ok((build(&environment, version, place, &rows)?, ())))?;
+        transactions.replace_graph(|successor| Ok((build(&environment, successor, &rows)?, ())))?;
         self.maybe.pop();
         self.acknowledge(model, true);
         Ok(())
@@ -216,14 +215,15 @@ impl Life {
 }
 
 /// A bulk load, as the facade does it.
-fn build(environment: &Environment, version: &Version, log: Option<LogPlace>, rows: &[Row]) -> Result<Store> {
+fn build(environment: &Environment, successor: &Successor<'_>, rows: &[Row]) -> Result<Store> {
+    let version = successor.version;
     let mut dictionary = continued(version, version.terms().vertex_end(), version.terms().literal_end())?;
     let mut builder = StoreBuilder::new(BuildOptions {
         threads: 1,
         memory_bytes: 1 << 20,
         environment: environment.clone(),
         temp_dir: Some(Path::new(DIR).to_owned()),
-        log,
+        log: successor.log,
         orders: Vec::new(),
     });
     for statement in version.statements() {
@@ -232,7 +232,7 @@ fn build(environment: &Environment, version: &Version, log: Option<LogPlace>, ro
     for row in rows {
         builder.add(&[statement(*row, &mut |term| dictionary.intern_term(term.as_ref()))?])?;
     }
-    builder.finish(dictionary.finish()?, &Target::Directory(Path::new(DIR).to_owned()))
+    successor.finish(builder, dictionary.finish()?, &Target::Directory(Path::new(DIR).to_owned()))
 }
 
 fn row(random: &SeededRandom, e: u64) -> Row {

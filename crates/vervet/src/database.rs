@@ -12,7 +12,7 @@ use vervet_graph::Graph;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_txn::{Counts, Damage, Durability, Published, Timestamp, Transactions};
+use vervet_txn::{Constraint, Counts, Damage, Durability, Published, Timestamp, Transactions};
 
 /// A load of fewer statements leaves too little behind to be worth asking for it back.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
@@ -230,8 +230,8 @@ impl Database {
     /// The whole database is written anew.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] with file, line and column of a malformed statement; [`ErrorKind::Io`];
-    /// [`ErrorKind::Unavailable`] if another process (the message says which) or another handle of this
+    /// [`ErrorKind::Input`] with file, line and column of a malformed statement; [`ErrorKind::Constraint`] if the graph
+    /// would break one; [`ErrorKind::Io`]; [`ErrorKind::Unavailable`] if another process (the message says which) or another handle of this
     /// one is loading into the same directory.
     pub fn load(&self, sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<LoadReport> {
         self.load_with_report(sources, options, None, &mut std::io::sink())
@@ -258,7 +258,7 @@ impl Database {
         let report = self
             .inner
             .transactions
-            .replace_graph(|version, log| loading::load(version, log, sources, options, &place, skipped))?;
+            .replace_graph(|successor| loading::load(successor, sources, options, &place, skipped))?;
         lock(&self.inner.plans).clear();
         if report.statements >= RELEASE_STATEMENTS_MIN {
             vervet_env::release_free_memory();
@@ -398,6 +398,45 @@ impl Database {
     /// A full disk and the like: then everything is as it was.
     pub fn checkpoint(&self) -> Result<bool> {
         self.inner.transactions.checkpoint()
+    }
+
+    /// What must hold for the graph, ascending: see [`Constraint`].
+    #[must_use]
+    pub fn constraints(&self) -> Vec<Constraint> {
+        self.inner.transactions.constraints()
+    }
+
+    /// Adds a constraint, which holds from then on; `false`: it was there. The graph is checked while others read and
+    /// write; writers conflict with it once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Constraint`]: the graph breaks it; the message names the first vertices that do. As
+    /// [`Database::begin`].
+    ///
+    /// ```
+    /// use vervet::{Constraint, ConstraintKind, Database, ErrorKind, NamedNode};
+    ///
+    /// # fn main() -> vervet::Result<()> {
+    /// let db = Database::in_memory();
+    /// let iri = NamedNode::new_unchecked;
+    /// let unique = Constraint::new(ConstraintKind::Unique, iri("urn:Person"), [iri("urn:email")])?;
+    /// assert!(db.add_constraint(&unique)?);
+    /// db.update("INSERT DATA { <urn:ann> a <urn:Person> ; <urn:email> 'ann@example.org' }")?;
+    /// let error = db.update("INSERT DATA { <urn:bob> a <urn:Person> ; <urn:email> 'ann@example.org' }");
+    /// assert_eq!(error.map_err(|error| error.kind()).err(), Some(ErrorKind::Constraint));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn add_constraint(&self, constraint: &Constraint) -> Result<bool> {
+        self.inner.transactions.add_constraint(constraint)
+    }
+
+    /// Removes a constraint; `false`: it was not there. Writers conflict with it once.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub fn remove_constraint(&self, constraint: &Constraint) -> Result<bool> {
+        self.inner.transactions.remove_constraint(constraint)
     }
 
     pub(crate) fn published(&self) -> Arc<Published> {

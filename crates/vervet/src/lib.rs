@@ -80,7 +80,7 @@ pub use vervet_env::Environment;
 pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Progress, Source};
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Result};
-pub use vervet_txn::{Counts, Damage, Durability, Isolation, Timestamp};
+pub use vervet_txn::{Constraint, ConstraintKind, Counts, Damage, Durability, Isolation, Timestamp};
 
 /// Terms, as the `oxrdf` library has them.
 pub use oxrdf::{BlankNode, Literal, NamedNode, Term, Triple};

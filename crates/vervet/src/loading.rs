@@ -9,7 +9,8 @@ use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
 use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Id, LiteralKind, Result, Statement};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, LogPlace, OrderBy, Store, StoreBuilder};
+use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
+use vervet_txn::Successor;
 
 /// Bytes of dictionary and statements that a load holds in memory if nobody says otherwise; beyond, it sorts
 /// statements in files.
@@ -28,15 +29,15 @@ pub(crate) struct Place<'a> {
     pub memory_bytes: Option<u64>,
 }
 
-/// The statements of `before` and of `sources` as a new store. `before` is untouched, whatever happens.
+/// The statements that were there and those of `sources` as a new store. The old one is untouched, whatever happens.
 pub(crate) fn load(
-    before: &Version,
-    log: Option<LogPlace>,
+    successor: &Successor<'_>,
     sources: Vec<Source>,
     options: &LoadOptions<'_>,
     place: &Place<'_>,
     mut skipped: &mut dyn Write,
 ) -> Result<(Store, LoadReport)> {
+    let before = successor.version;
     let threads = options.threads.max(1);
     let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
     let mut building = Building {
@@ -46,7 +47,7 @@ pub(crate) fn load(
             memory_bytes,
             environment: place.environment.clone(),
             temp_dir: place.directory.map(Path::to_owned),
-            log,
+            log: successor.log,
             orders: orders(before.base(), options)?,
         }),
         edges: before.edge_count(),
@@ -66,7 +67,7 @@ pub(crate) fn load(
         None => vervet_store::Target::Memory,
     };
     building.store.reserve_edges(building.edges);
-    let store = building.store.finish(building.dictionary.finish_with(threads)?, &target)?;
+    let store = successor.finish(building.store, building.dictionary.finish_with(threads)?, &target)?;
     Ok((store, report))
 }
 

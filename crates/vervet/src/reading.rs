@@ -145,6 +145,14 @@ impl Snapshot for Noting<'_> {
         self.version.literal_range(from, to)
     }
 
+    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+        self.version.later_literals(from, to, out)
+    }
+
+    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        self.version.later_literal_count(from, to)
+    }
+
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
         self.version.literals_in_order(positions, out)
     }

@@ -294,6 +294,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]: it collided with another transaction, of which the message tells; run it again.
+    /// [`ErrorKind::Constraint`]: it would break one, and nothing has happened.
     /// [`ErrorKind::Io`]: the log could not be written.
     pub fn commit(self) -> Result<Timestamp> {
         self.inner.commit()

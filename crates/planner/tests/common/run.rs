@@ -148,6 +148,9 @@ impl<'a> Runner<'a> {
                     keys.truncate(keys.partition_point(|key| key <= last));
                 }
                 self.snapshot.literals_in_order(among.literals.clone(), &mut keys).unwrap();
+                if let Some(texts) = &among.texts {
+                    self.snapshot.later_literals(&texts.from, texts.to.as_deref(), &mut keys).unwrap();
+                }
                 let count = keys.len();
                 keys.sort();
                 keys.dedup();

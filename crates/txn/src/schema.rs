@@ -1,0 +1,244 @@
+//! Adding, removing and keeping constraints while others read and write.
+//!
+//! # Shape
+//! The constraints are part of what a commit publishes, beside the version of the graph. Changing them is a commit of
+//! its own, with a timestamp and a record that has all constraints from then on.
+//! # Why nobody slips through
+//! A constraint is checked on a whole version without a lock; then, under the lock of the head, on what was committed
+//! since. A transaction that began with other constraints than those of the head conflicts, whatever it did; so
+//! whoever commits has checked the constraints that hold.
+//! # Ids
+//! The IRIs of a constraint, and `rdf:type`, get ids when it is added; terms stand in the log before any record that
+//! uses them, and a checkpoint keeps all terms.
+
+use crate::change::Change;
+use crate::committed::Changes;
+use crate::constraint::Constraint;
+use crate::constraints::Constraints;
+use crate::reads::ReadSet;
+use crate::record;
+use crate::transaction::{Isolation, Transaction};
+use crate::transactions::{Head, Published, Transactions, lock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use vervet_delta::Version;
+use vervet_dictionary::Dictionary;
+use vervet_env::Bytes;
+use vervet_log::Lsn;
+use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_store::{LogPlace, Store, StoreBuilder, Target};
+
+/// How often a change of the constraints starts anew when others have changed them, or loaded data.
+const ATTEMPTS_MAX: u32 = 10;
+/// The most changes of others that are checked under the lock.
+const LOCKED_CHANGES_MAX: usize = 1 << 10;
+/// How often those changes are checked without the lock before.
+const ROUNDS_MAX: u32 = 8;
+
+/// What takes the place of a graph: see [`Transactions::replace_graph`].
+#[derive(Debug)]
+pub struct Successor<'a> {
+    /// The graph that is there.
+    pub version: &'a Version,
+    /// What the manifest must say of the log.
+    pub log: Option<LogPlace>,
+    pub(crate) constraints: &'a Constraints,
+}
+
+impl Successor<'_> {
+    /// Makes the store, which keeps the constraints of the graph.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Constraint`]: the new graph breaks one; then the directory is as it was. As [`StoreBuilder::finish`].
+    pub fn finish(
+        &self,
+        mut builder: StoreBuilder,
+        dictionary: impl Into<Bytes>,
+        target: &Target,
+    ) -> Result<Store> {
+        if self.constraints.is_empty() {
+            return builder.finish(dictionary, target);
+        }
+        builder.set_constraints(self.constraints.texts());
+        builder.finish_checked(dictionary, target, &mut |store| self.constraints.check_all(store))
+    }
+}
+
+impl Published {
+    /// What holds for this version, ascending.
+    #[must_use]
+    pub fn constraints(&self) -> Vec<Constraint> {
+        self.constraints.list().cloned().collect()
+    }
+}
+
+impl Transactions {
+    /// What must hold for every version from the newest one on, ascending.
+    #[must_use]
+    pub fn constraints(&self) -> Vec<Constraint> {
+        self.current().constraints()
+    }
+
+    /// Adds a constraint, for which the graph is checked while others read and write; `false`: it was there. Those who
+    /// are about to change the graph conflict, and do it again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Constraint`]: the graph breaks it; the message names the first vertices that do.
+    /// [`ErrorKind::Conflict`]: others have changed constraints or loaded data again and again. As [`Transactions::begin`].
+    ///
+    /// # Cost
+    /// See `constraint_scan`.
+    pub fn add_constraint(self: &Arc<Self>, constraint: &Constraint) -> Result<bool> {
+        self.change_constraints(&mut |has| (!has.contains(constraint)).then(|| has.push(constraint.clone())))
+    }
+
+    /// Removes a constraint; `false`: it was not there.
+    ///
+    /// # Errors
+    /// As [`Transactions::add_constraint`], but that the graph breaks it.
+    pub fn remove_constraint(self: &Arc<Self>, constraint: &Constraint) -> Result<bool> {
+        self.change_constraints(&mut |has| {
+            let at = has.iter().position(|one| one == constraint)?;
+            has.remove(at);
+            Some(())
+        })
+    }
+
+    /// `change` changes the list of constraints, or leaves it by `None`.
+    fn change_constraints(
+        self: &Arc<Self>,
+        change: &mut dyn FnMut(&mut Vec<Constraint>) -> Option<()>,
+    ) -> Result<bool> {
+        for attempt in 1.. {
+            // It keeps commits since its begin from being forgotten.
+            let transaction = self.begin(Isolation::Serializable)?;
+            let mut list: Vec<Constraint> = transaction.began.constraints.list().cloned().collect();
+            let before = list.clone();
+            if change(&mut list).is_none() {
+                // Whoever is told of a constraint may rely on it.
+                if let Some((log, lsn)) = self.log()?.zip(transaction.began.lsn.get()) {
+                    log.wait(*lsn)?;
+                }
+                return Ok(false);
+            }
+            let mut id = |iri: &str| transaction.intern(oxrdf::NamedNodeRef::new_unchecked(iri).into());
+            let new = list.iter().filter(|one| !before.contains(one)).cloned();
+            let new = Constraints::new(new, &mut id)?;
+            let all = Arc::new(Constraints::new(list, &mut id)?);
+            new.check_all(&transaction.began.version)?;
+            match self.publish_constraints(&transaction, &new, all) {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS_MAX => {}
+                published => return published.map(|()| true),
+            }
+        }
+        Err(Error::internal("a change of the constraints did not end"))
+    }
+
+    /// Makes `all` the constraints of the graph, of which `new` hold for the version that `transaction` began with.
+    fn publish_constraints(
+        &self,
+        transaction: &Transaction,
+        new: &Constraints,
+        all: Arc<Constraints>,
+    ) -> Result<()> {
+        let log = self.log()?;
+        let mut head = self.head_keeping(&transaction.began, new)?;
+        if let Some(failure) = self.failure.get() {
+            return Err(failure.clone());
+        }
+        let timestamp = head.published.timestamp.next();
+        let mut bytes = Vec::new();
+        record::write_constraints(timestamp, &all.texts(), &mut bytes);
+        let version = head.published.version.clone();
+        let published = Arc::new(Published { constraints: all, ..head.published.with(version, timestamp) });
+        let publish = self.publish_visible(&published);
+        let mut lsn = None;
+        match log {
+            Some(log) => {
+                let appended = log.append_then(record::CONSTRAINTS, &bytes, publish)?;
+                // Nobody else sets it.
+                let _ = published.lsn.set(appended);
+                lsn = Some(appended);
+            }
+            None => publish(Lsn(0)),
+        }
+        self.publish_newest(&published);
+        head.committed.push(timestamp, Changes::Listed(Arc::new([])));
+        head.published = published;
+        drop(head);
+        if let Some((log, lsn)) = log.zip(lsn) {
+            log.wait(lsn)?;
+        }
+        Ok(())
+    }
+
+    /// The head, locked, once `new` has been held against every commit since `began`.
+    fn head_keeping(&self, began: &Published, new: &Constraints) -> Result<MutexGuard<'_, Head>> {
+        let conflict = |what: &str| {
+            let message = format!("the constraints could not be changed while {what}");
+            Error::new(ErrorKind::Conflict, message).with_hint("try again")
+        };
+        let mut checked = began.timestamp;
+        for round in 0.. {
+            let head = lock(&self.head);
+            if !Arc::ptr_eq(&head.published.constraints, &began.constraints) {
+                return Err(conflict("others changed them"));
+            }
+            let commits = head.committed.after(checked).ok_or_else(|| conflict("much was committed"))?;
+            let mut changes: Vec<Change> = Vec::new();
+            for (timestamp, one) in commits {
+                match one {
+                    Changes::All => return Err(conflict("data were loaded")),
+                    Changes::Listed(listed) => changes.extend_from_slice(listed),
+                }
+                checked = timestamp;
+            }
+            let newest = Arc::clone(&head.published);
+            let check = || new.check(&newest.version, &changes, &mut ReadSet::default());
+            if changes.len() <= LOCKED_CHANGES_MAX || round >= ROUNDS_MAX {
+                check()?;
+                return Ok(head);
+            }
+            drop(head);
+            check()?;
+        }
+        Err(Error::internal("a check of constraints did not end"))
+    }
+}
+
+impl Transaction {
+    /// Whether the transaction keeps the constraints that it began with. What that rests on is in its read set.
+    pub(crate) fn check_constraints(&mut self) -> Result<()> {
+        if self.began.constraints.is_empty() {
+            return Ok(());
+        }
+        let mut reads = std::mem::take(self.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let checked =
+            self.version().and_then(|own| self.began.constraints.check(own, &self.changes, &mut reads));
+        self.reads = Mutex::new(reads);
+        checked
+    }
+}
+
+/// The constraints that a manifest or the log tells of, for a graph with this base and these terms.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`]: what is there is no constraint, or uses a term that is not there.
+pub(crate) fn recovered(texts: &[String], version: &Version) -> Result<Arc<Constraints>> {
+    let damaged =
+        |what: String| Error::new(ErrorKind::Corrupt, what).with_hint("restore this database from a backup");
+    let parse = |text: &String| {
+        text.parse::<Constraint>().map_err(|error| damaged(format!("a constraint is damaged: {error}")))
+    };
+    let constraints = texts.iter().map(parse).collect::<Result<Vec<_>>>()?;
+    let dictionary: &Dictionary = version.base().dictionary();
+    let mut id = |iri: &str| -> Result<Id> {
+        let term = oxrdf::NamedNodeRef::new_unchecked(iri).into();
+        // Not by the version: no statement need have used it.
+        let found = match dictionary.lookup(term)? {
+            None => version.terms().lookup(term),
+            found => found,
+        };
+        found.ok_or_else(|| damaged(format!("a constraint is about {term}, which is not there")))
+    };
+    Constraints::new(constraints, &mut id).map(Arc::new)
+}
