@@ -144,6 +144,8 @@ pub struct Graph<'a> {
 
 const ALL: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 const CHUNK: usize = 4096;
+/// Entries of one vertex that are read at a time.
+const FEW: usize = 64;
 
 impl<'a> Graph<'a> {
     /// The graph of a snapshot.
@@ -224,7 +226,7 @@ impl<'a> Graph<'a> {
     pub fn neighbours(&self, vertex: Vertex, label: &str, direction: Direction) -> Result<Vec<Vertex>> {
         let Some(segment) = self.segment(label, direction)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for_each_entry(segment, vertex.0, false, &mut |neighbour, _| found.push(neighbour))?;
+        for_each_entry(segment, &[vertex.0], false, &mut |_, neighbour, _| found.push(neighbour))?;
         Ok(found.into_iter().filter(|id| id.is_vertex()).map(Vertex).collect())
     }
 
@@ -238,6 +240,16 @@ impl<'a> Graph<'a> {
         else {
             return Ok(Vec::new());
         };
+        self.edges_of(segment, vertex, label, direction)
+    }
+
+    fn edges_of(
+        &self,
+        segment: &dyn Segment,
+        vertex: Vertex,
+        label: Id,
+        direction: Direction,
+    ) -> Result<Vec<Edge>> {
         let mut edges = Vec::new();
         let mut add = |neighbour: Id, id: Id| {
             let (source, target) = match direction {
@@ -250,21 +262,21 @@ impl<'a> Graph<'a> {
         };
         // Edges with an id first, then those that are plain statements.
         let mut with_id: HashMap<Id, usize> = HashMap::new();
-        for_each_entry(segment, vertex.0, true, &mut |neighbour, id| {
+        for_each_entry(segment, &[vertex.0], true, &mut |_, neighbour, id| {
             *with_id.entry(neighbour).or_default() += 1;
             add(neighbour, id);
         })?;
-        for_each_entry(segment, vertex.0, false, &mut |neighbour, _| match with_id.get_mut(&neighbour) {
+        for_each_entry(segment, &[vertex.0], false, &mut |_, neighbour, _| match with_id.get_mut(&neighbour) {
             Some(left) if *left > 0 => *left -= 1,
             _ => add(neighbour, Id::UNBOUND),
         })?;
         Ok(edges)
     }
 
-    /// Calls `visit` with every edge that has this label, by source.
+    /// Calls `visit` with every edge that has this label, in no certain order.
     ///
     /// # Cost
-    /// One seek for each source, and a step for each edge; memory for a thousand of each.
+    /// A batch of sources at a time, decoded together: some ten nanoseconds for an edge.
     ///
     /// # Errors
     /// Damaged data.
@@ -274,29 +286,29 @@ impl<'a> Graph<'a> {
         else {
             return Ok(());
         };
-        let (mut sources, mut entries) = (Vec::new(), Vec::new());
+        let with_edges = segment.statistics().has_edges;
+        let (mut sources, mut degrees) = (Vec::new(), Vec::new());
         let mut next = Some(Id::UNBOUND);
         while let Some(from) = next {
             sources.clear();
             next = segment.keys(from, CHUNK, &mut sources)?;
-            for source in sources.iter().copied().filter(|id| id.is_vertex()) {
-                let (mut from, mut last) = ([Id::UNBOUND; 3], Id::UNBOUND);
-                loop {
-                    entries.clear();
-                    segment.entries(source, from, CHUNK, &mut entries)?;
-                    for &[target, _, id] in &entries {
-                        // One statement in two graphs is one edge, if it has no identity.
-                        if target.is_vertex() && (id.is_bound() || target != last) {
-                            visit(Edge { source: Vertex(source), label, target: Vertex(target), id });
-                        }
-                        last = target;
-                    }
-                    match entries.last() {
-                        Some(&[target, graph, id]) if entries.len() >= CHUNK => {
-                            from = [target, graph, Id::from_bits(id.bits().saturating_add(1))];
-                        }
-                        _ => break,
-                    }
+            sources.retain(|source| source.is_vertex());
+            let mut count = 0;
+            for_each_entry(segment, &sources, with_edges, &mut |row, target, id| {
+                count += 1;
+                if let (Some(source), true) = (sources.get(row), target.is_vertex()) {
+                    visit(Edge { source: Vertex(*source), label, target: Vertex(target), id });
+                }
+            })?;
+            if !with_edges {
+                continue;
+            }
+            // Statements without an identity are edges, too.
+            segment.degrees(&sources, ALL, &mut degrees)?;
+            if degrees.iter().sum::<u64>() > count {
+                for source in &sources {
+                    let edges = self.edges_of(segment, Vertex(*source), label, Direction::Out)?;
+                    edges.into_iter().filter(|edge| !edge.id.is_bound()).for_each(&mut *visit);
                 }
             }
         }
@@ -473,22 +485,22 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Calls `visit` with neighbour and edge id of each entry of `key`; with `with_edges` only entries that
-/// have an edge id are visited.
+/// Calls `visit` with the place of the key, neighbour and edge id of each entry of `keys`; with `with_edges` only entries
+/// that have an edge id are visited.
 fn for_each_entry(
     segment: &dyn Segment,
-    key: Id,
+    keys: &[Id],
     with_edges: bool,
-    visit: &mut dyn FnMut(Id, Id),
+    visit: &mut dyn FnMut(usize, Id, Id),
 ) -> Result<()> {
-    let mut expansion = Expansion::new(CHUNK);
+    let mut expansion = Expansion::new(if keys.len() > 1 { CHUNK } else { FEW });
     expansion.want_edges = with_edges;
     let mut cursor = Cursor::default();
-    while cursor.row < 1 {
+    while cursor.row < keys.len() {
         expansion.clear();
-        segment.expand(&[key], ALL, &mut cursor, &mut expansion)?;
-        for (i, &neighbour) in expansion.neighbours.iter().enumerate() {
-            visit(neighbour, expansion.edges.get(i).copied().unwrap_or_default());
+        segment.expand(keys, ALL, &mut cursor, &mut expansion)?;
+        for (i, (&row, &neighbour)) in expansion.rows.iter().zip(&expansion.neighbours).enumerate() {
+            visit(row as usize, neighbour, expansion.edges.get(i).copied().unwrap_or_default());
         }
     }
     Ok(())
