@@ -16,7 +16,7 @@ use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_STRING, Piece
 use crate::header;
 use crate::number::{bytes_for, write_varint};
 use crate::order::write_order;
-use crate::pattern::{Pattern, REST, SLOT, namespace, take_numbers_of};
+use crate::pattern::{Form, Pattern, REST, SLOT, namespace};
 use crate::template::{self, TEMPLATES_MAX, TemplateKind};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -307,17 +307,19 @@ fn write_records(
 ) -> [Records; 2] {
     let mut halves = [Records::default(), Records::default()];
     let mut numbers = Vec::new();
+    let forms: Vec<Option<Form>> = chosen.choices.iter().map(|choice| Form::new(&choice.pattern)).collect();
     for (record, &choice) in builder.records_of(piece).zip(&chosen.of_term[piece.terms.clone()]) {
         let Records { bytes, terms } = &mut halves[usize::from(!record.is_vertex())];
         let found = &chosen.choices[choice as usize];
         let (kind, detail) = template_kind(builder, record.kind);
         // Two patterns with one hash: the one that came second falls back to text.
         let same_kind = found.kind.is_own() || (found.kind, found.detail.as_str()) == (kind, detail);
-        let fits = same_kind && fits(&found.pattern, record.text, &mut numbers);
+        let fits =
+            same_kind && fits(&found.pattern, forms[choice as usize].as_ref(), record.text, &mut numbers);
         let choice = if fits { choice } else { last_resort(builder, record.kind) };
         write_varint(final_number[choice as usize], bytes);
-        let Choice { kind, pattern: form, .. } = &chosen.choices[choice as usize];
-        match form.strip_suffix(&[SLOT, REST]) {
+        let Choice { kind, pattern, .. } = &chosen.choices[choice as usize];
+        match pattern.strip_suffix(&[SLOT, REST]) {
             Some(head) => {
                 if kind.is_own() {
                     write_varint(detail.len() as u64, bytes);
@@ -332,11 +334,11 @@ fn write_records(
     halves
 }
 
-/// Whether `text` has this form; `numbers` then has its numbers.
-fn fits(form: &[u8], text: &[u8], numbers: &mut Vec<u64>) -> bool {
-    match form.strip_suffix(&[SLOT, REST]) {
-        Some(head) => text.starts_with(head),
-        None => take_numbers_of(form, text, numbers).is_some(),
+/// Whether `text` has this pattern, which is `form` if it has numbers; `numbers` then has those of `text`.
+fn fits(pattern: &[u8], form: Option<&Form>, text: &[u8], numbers: &mut Vec<u64>) -> bool {
+    match form {
+        Some(form) => form.take_numbers(text, numbers).is_some(),
+        None => pattern.strip_suffix(&[SLOT, REST]).is_some_and(|head| text.starts_with(head)),
     }
 }
 

@@ -74,17 +74,29 @@ fn sort(items: &mut [Item], builder: &DictionaryBuilder) {
             let length = run[from..].iter().take_while(|item| item.piece == run[from].piece).count();
             let equal = &mut run[from..from + length];
             if length > 1 {
-                // Texts that end here are prefixes of the others; of two, the shorter one has fewer zeros.
-                let end = |item: &Item| builder.text_at(item.at).len().min(depth + PIECE_BYTES + 1);
-                equal.sort_unstable_by_key(|item| (end(item), builder.number_at(item.at)));
-                let ended = equal.partition_point(|item| end(item) <= depth + PIECE_BYTES);
-                if equal.len() - ended > 1 {
+                let ended = ended_first(equal, builder, depth);
+                if length - ended > 1 {
                     runs.push((start + from + ended..start + from + length, depth + PIECE_BYTES));
                 }
             }
             from += length;
         }
     }
+}
+
+/// Puts those of equal pieces whose text ends in this piece to the front, in their order, and gives their number;
+/// the others are left to the next piece.
+fn ended_first(equal: &mut [Item], builder: &DictionaryBuilder, depth: usize) -> usize {
+    let mut ended = 0;
+    for at in 0..equal.len() {
+        if builder.text_at(equal[at].at).len() <= depth + PIECE_BYTES {
+            equal.swap(ended, at);
+            ended += 1;
+        }
+    }
+    // Prefixes of the others; of two, the shorter one has fewer zeros.
+    equal[..ended].sort_unstable_by_key(|item| (builder.text_at(item.at).len(), builder.number_at(item.at)));
+    ended
 }
 
 fn piece(text: &[u8], depth: usize) -> u64 {

@@ -28,6 +28,7 @@ use crate::common::{common, hits, is_among, retain_common};
 use crate::control::Control;
 use crate::plan::Operand;
 use crate::reverse::Reversal;
+use crate::short::Short;
 use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -65,6 +66,11 @@ fn reverse_vertex_ns(reverse: &dyn Segment) -> f64 {
     REVERSE_VERTEX_NS + REVERSE_ENTRY_NS * (statistics.degree_max as f64).min(8.0 * average)
 }
 
+/// What a run costs that is reversed, for a prefix of so many vertices.
+pub(crate) fn reverse_run_ns(reverse: &dyn Segment, prefix: f64) -> f64 {
+    REVERSE_RUN_NS + prefix * reverse_vertex_ns(reverse)
+}
+
 /// How a batch is done; see the header.
 enum Way<'a> {
     Probe,
@@ -84,8 +90,8 @@ pub(crate) struct IntersectLeg<'a> {
     pub key: Operand,
     /// For each row its key.
     pub keys: Vec<Id>,
-    /// How often the key changes.
-    runs: usize,
+    /// How many runs of rows have the same key.
+    pub runs: usize,
     /// For each row its degree.
     pub degrees: Vec<u64>,
 }
@@ -100,13 +106,17 @@ impl<'a> IntersectLeg<'a> {
         Self { segment, reverse, filter, key, keys: Vec::new(), runs: 0, degrees: Vec::new() }
     }
 
-    fn start(&mut self, batch: &Batch) -> Result<()> {
+    fn start(&mut self, batch: &Batch) {
         self.keys.clear();
         match self.key {
             Operand::Constant(id) => self.keys.resize(batch.rows, id),
             Operand::Variable(variable) => self.keys.extend_from_slice(&batch.columns[variable.index()]),
         }
-        self.runs = self.keys.chunk_by(|a, b| a == b).count();
+        let changes = self.keys.windows(2).filter(|pair| pair[0] != pair[1]);
+        self.runs = changes.count() + usize::from(!self.keys.is_empty());
+    }
+
+    fn count_degrees(&mut self) -> Result<()> {
         self.segment.degrees(&self.keys, self.filter, &mut self.degrees)
     }
 
@@ -243,6 +253,7 @@ pub(crate) struct Intersect<'a> {
     pub prefix: Prefix,
     pub pairs: Pairs,
     pub reversal: Reversal,
+    pub short: Short,
     pub entries: Expansion,
     /// The most entries that memory has been counted for.
     pub entries_counted: u64,
@@ -271,6 +282,7 @@ impl<'a> Intersect<'a> {
             prefix: Prefix::default(),
             pairs: Pairs::default(),
             reversal: Reversal::default(),
+            short: Short::default(),
             entries: Expansion::default(),
             entries_counted: 0,
             rows: Vec::new(),
@@ -307,6 +319,19 @@ impl<'a> Intersect<'a> {
         let same =
             |other: &usize| order.iter().all(|&leg| self.legs[leg].keys[*other] == self.legs[leg].keys[row]);
         (row + 1..end).find(|other| !same(other)).unwrap_or(end)
+    }
+
+    /// Does a batch in the way that is cheapest by the degrees of its keys.
+    fn by_degrees(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.legs.iter_mut().try_for_each(IntersectLeg::count_degrees)?;
+        let mut order: Vec<usize> = (0..self.legs.len()).collect();
+        order.sort_by_key(|&leg| self.legs[leg].runs);
+        let Some(last) = order.pop() else { return Ok(Flow::More) };
+        match self.cheapest(batch, &order, last) {
+            Way::Probe => self.by_probing(batch, &order, last, next),
+            Way::List { marks } => self.by_listing(batch, &order, last, marks, next),
+            Way::Reverse(reverse) => self.by_reversing(batch, &order, last, reverse, next),
+        }
     }
 
     /// The cheapest way for a batch.
@@ -497,22 +522,16 @@ struct Listed {
 
 impl<'a> Kernel<'a> for Intersect<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        for leg in &mut self.legs {
-            leg.start(batch)?;
-        }
+        self.legs.iter_mut().for_each(|leg| leg.start(batch));
         self.rows.clear();
         self.found.clear();
         self.pairs.rows.clear();
         self.pairs.candidates.clear();
         self.counts.clear();
         self.counts.resize(batch.rows, 0);
-        let mut order: Vec<usize> = (0..self.legs.len()).collect();
-        order.sort_by_key(|&leg| self.legs[leg].runs);
-        let Some(last) = order.pop() else { return Ok(Flow::More) };
-        let flow = match self.cheapest(batch, &order, last) {
-            Way::Probe => self.by_probing(batch, &order, last, next)?,
-            Way::List { marks } => self.by_listing(batch, &order, last, marks, next)?,
-            Way::Reverse(reverse) => self.by_reversing(batch, &order, last, reverse, next)?,
+        let flow = match self.by_short_lists(batch, next)? {
+            Some(flow) => flow,
+            None => self.by_degrees(batch, next)?,
         };
         if flow == Flow::Done {
             return Ok(Flow::Done);

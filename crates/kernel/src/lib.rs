@@ -28,6 +28,7 @@ pub mod plan;
 mod reverse;
 mod scan;
 mod shared;
+mod short;
 mod values;
 
 pub use batch::{BATCH_ROWS, Batch};
@@ -37,3 +38,4 @@ pub use cut::{Cut, needs_one_thread};
 pub use execute::{Results, execute, solution_column};
 pub use join::JoinTable;
 pub use shared::Shared;
+pub use short::{SHORT_LAST_MEAN, SHORT_PREFIX_MEAN};

@@ -197,8 +197,9 @@ fn chains_of_fast_steps_find_what_patterns_mean() {
     }
 }
 
-/// Roots with some `B`s (predicate 0) and some `C`s (1); each `C` leads to so many `B`s (2).
-fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64) -> Sample {
+/// Roots with some `B`s (predicate 0) and some `C`s (1); each `C` leads to so many `B`s (2). If `long` is not 0, one
+/// in seven has as many in place of so many.
+fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64, long: u64) -> Sample {
     let mut snapshot = MemorySnapshot::default();
     let mut nodes = |kind: &str, count: u64| -> Vec<Id> {
         let name = |number| NamedNode::new_unchecked(format!("urn:{kind}{number}"));
@@ -208,8 +209,8 @@ fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64) -> Sample 
     let (a, b, c) = (nodes("a", roots), nodes("b", 3 * bs), nodes("c", 3 * cs));
     let mut entries = vec![Vec::new(); 3];
     let mut link = |of: usize, from: &[Id], to: &[Id], degree: u64| {
-        for &subject in from {
-            for _ in 0..degree {
+        for (number, &subject) in from.iter().enumerate() {
+            for _ in 0..if long > 0 && number % 7 == 3 { long } else { degree } {
                 let object = to[usize::try_from(random.below(to.len() as u64)).expect("small")];
                 entries[of].push((subject, object));
                 let predicate = predicates[of];
@@ -226,11 +227,24 @@ fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64) -> Sample 
 #[test]
 fn intersections_of_all_shapes_find_what_patterns_mean() {
     // Where a root has many of one and few of the other, and those lead to one or many, another way is
-    // cheapest: probing, listing with a short, a marked or a long prefix, the reverse of the last leg.
+    // cheapest: probing, listing with a short, a marked or a long prefix, the reverse of the last leg. Where both
+    // have few, both are listed whole, unless some have too many for that.
+    let shapes = [
+        (40, 30, 1, 0),
+        (40, 3, 1, 0),
+        (3, 40, 6, 0),
+        (40, 7, 9, 0),
+        (40, 40, 9, 0),
+        (1, 40, 9, 0),
+        (12, 2, 2, 0),
+        (12, 2, 2, 7),
+        (12, 2, 2, 16),
+        (1, 1, 3, 30),
+    ];
     for seed in 0..3 {
         let random = &mut Random(seed);
-        for (bs, cs, of_c) in [(40, 30, 1), (40, 3, 1), (3, 40, 6), (40, 7, 9), (40, 40, 9), (1, 40, 9)] {
-            let sample = fans(random, 60, bs, cs, of_c);
+        for (bs, cs, of_c, long) in shapes {
+            let sample = fans(random, 60, bs, cs, of_c, long);
             let found = sample.run(
                 vec![sample.pattern(A, 0, B), sample.pattern(A, 1, C), sample.pattern(C, 2, B)],
                 &[A, B, C],
@@ -242,12 +256,12 @@ fn intersections_of_all_shapes_find_what_patterns_mean() {
             ];
             let intersect = |count_only| Step::Intersect { target: C, legs: legs.clone(), count_only };
             let listed = sample.run(vec![sample.scan(0, A, Some(B)), intersect(false)], &[A, B, C]);
-            assert_eq!(listed, found, "seed {seed}: {bs}, {cs}, {of_c}");
+            assert_eq!(listed, found, "seed {seed}: {bs}, {cs}, {of_c}, {long}");
             let count = Aggregate { kind: AggregateKind::Count, distinct: false, expression: None };
             let group = Step::Group { keys: vec![], aggregates: vec![(D, count)] };
             let counted = sample.run(vec![sample.scan(0, A, Some(B)), intersect(true), group.clone()], &[D]);
             let all = sample.run(vec![sample.scan(0, A, Some(B)), intersect(false), group], &[D]);
-            assert_eq!(counted, all, "seed {seed}: {bs}, {cs}, {of_c}");
+            assert_eq!(counted, all, "seed {seed}: {bs}, {cs}, {of_c}, {long}");
         }
     }
 }

@@ -7,6 +7,7 @@
 mod error;
 mod id;
 mod inline;
+mod iri;
 mod parts;
 mod statement;
 pub mod vocab;
@@ -14,5 +15,6 @@ pub mod vocab;
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Direction, Id, Tag};
 pub use inline::{Inline, double_bounds, inline_id, integer_bounds, order_key, short_string_bound};
+pub use iri::is_plain_iri;
 pub use parts::{LiteralKind, TermParts};
 pub use statement::Statement;

@@ -12,6 +12,7 @@
 use crate::atom::{Atom, variable_of};
 use crate::classes::ClassSet;
 use vervet_algebra::Variable;
+use vervet_kernel::plan::Operand;
 use vervet_model::Direction;
 use vervet_snapshot::{ClassId, GraphFilter};
 
@@ -24,6 +25,11 @@ pub(crate) fn domain(domains: &[(Variable, ClassSet)], variable: Variable) -> Cl
         Ok(at) => domains[at].1,
         Err(_) => ClassSet::ALL,
     }
+}
+
+/// What an end of a pattern may be.
+fn of_end(domains: &[(Variable, ClassSet)], end: Operand) -> ClassSet {
+    variable_of(end).map_or(ClassSet::ALL, |variable| domain(domains, variable))
 }
 
 fn narrow(domains: &mut Domains, variable: Variable, to: &ClassSet) -> bool {
@@ -44,9 +50,11 @@ fn narrow(domains: &mut Domains, variable: Variable, to: &ClassSet) -> bool {
 /// Narrows `domains` by all atoms except implied ones and `without`; `false`: provably no solution.
 fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) -> bool {
     let used = |at: usize, atom: &Atom<'_>| !atom.implied && Some(at) != without && is_exact(atom);
+    // What the ends of an atom were left with: as long as they have just that, there is nothing more to take away.
+    let mut left_with = vec![(ClassSet::EMPTY, ClassSet::EMPTY); atoms.len()];
     loop {
         let mut changed = false;
-        for (_, atom) in atoms.iter().enumerate().filter(|(at, atom)| used(*at, atom)) {
+        for (at, atom) in atoms.iter().enumerate().filter(|(at, atom)| used(*at, atom)) {
             if let (Some(types), Some(subject)) = (&atom.types, variable_of(atom.subject)) {
                 changed |= narrow(domains, subject, &types.union(&unknown_types(atom)));
                 continue;
@@ -60,8 +68,10 @@ fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) 
                 continue;
             }
             let (key, neighbour) = atom.ends(direction);
-            let of = |end| variable_of(end).map_or(ClassSet::ALL, |variable| domain(domains, variable));
-            let (keys, neighbours) = (of(key), of(neighbour));
+            let (keys, neighbours) = (of_end(domains, key), of_end(domains, neighbour));
+            if left_with[at] == (keys, neighbours) {
+                continue;
+            }
             let (mut keys_left, mut neighbours_left) = (ClassSet::EMPTY, ClassSet::EMPTY);
             for flow in &side.statistics.flows {
                 if keys.contains(flow.source) && neighbours.contains(flow.target) {
@@ -76,6 +86,10 @@ fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) 
                 if let Some(variable) = variable_of(end) {
                     changed |= narrow(domains, variable, &left);
                 }
+            }
+            // From a variable to itself the same flows may go on to narrow it.
+            if variable_of(key) != variable_of(neighbour) {
+                left_with[at] = (of_end(domains, key), of_end(domains, neighbour));
             }
         }
         if domains.iter().any(|(_, domain)| domain.is_empty()) {

@@ -13,6 +13,7 @@ use crate::search::{Action, Candidate, Legs, Search, State, bind};
 use crate::set::VariableSet;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Operand;
+use vervet_kernel::{SHORT_LAST_MEAN, SHORT_PREFIX_MEAN};
 use vervet_model::Direction;
 
 /// A check that nothing asks for must stop this fraction of rows to be considered.
@@ -273,8 +274,9 @@ impl Options<'_, '_, '_> {
         }
         // The kernel does what is cheapest for each batch.
         let ways = [listed, probed, self.reversed(&chosen, shortest)];
-        let per_row =
+        let by_degrees =
             f64::from(chosen.count) * cost::LEG_ROW + ways.into_iter().fold(f64::INFINITY, f64::min);
+        let per_row = by_degrees.min(self.short(&chosen));
         let mark = self.estimator.mark();
         let (growth, _) =
             self.estimator.intersection(self.state.classes, self.state.done == 0, chosen.iter());
@@ -284,6 +286,21 @@ impl Options<'_, '_, '_> {
         let rows = if self.search.is_dead(target, done) { rows.min(before) } else { rows };
         let cost = before * per_row + rows * cost::OUTPUT_ROW;
         self.push(Change { action: Action::Intersect(target, chosen), done, rows, cost, independent: false });
+    }
+
+    /// What a row costs if both legs are as short as the kernel wants them for its way without degrees.
+    fn short(&self, legs: &Legs) -> f64 {
+        let (2, [first, second, ..]) = (legs.count, legs.all) else { return f64::INFINITY };
+        let mean = |(index, direction): (u8, Direction)| {
+            let side = self.search.atoms[usize::from(index)].side(direction);
+            side.map_or(f64::INFINITY, |side| side.average_degree())
+        };
+        let means = (mean(first), mean(second));
+        if means.0.min(means.1) > SHORT_PREFIX_MEAN || means.0.max(means.1) > SHORT_LAST_MEAN {
+            return f64::INFINITY;
+        }
+        let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
+        cost::SHORT_ROW + (degree(first) + degree(second)) * cost::SHORT_ENTRY
     }
 
     /// What a row costs if the shorter of two legs is expanded in the other direction of the longer, once for all

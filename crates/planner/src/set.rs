@@ -98,7 +98,12 @@ impl VariableSet {
     pub(crate) fn iter(&self) -> impl Iterator<Item = Variable> + '_ {
         std::iter::once(self.low).chain(self.high.iter().copied()).enumerate().flat_map(|(word, bits)| {
             let first = u16::try_from(word * 64).unwrap_or(u16::MAX);
-            (0..64_u16).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| Variable(first + bit))
+            let mut left = bits;
+            std::iter::from_fn(move || {
+                let bit = u16::try_from(left.trailing_zeros()).ok().filter(|_| left != 0)?;
+                left &= left - 1;
+                Some(Variable(first + bit))
+            })
         })
     }
 }

@@ -8,6 +8,7 @@ use oxiri::Iri;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, Term};
 use std::borrow::Cow;
+use vervet_model::is_plain_iri;
 
 impl<'a> Parser<'a, '_> {
     /// An IRI, written out or with a prefix.
@@ -31,6 +32,7 @@ impl<'a> Parser<'a, '_> {
             .map_err(|message| self.error(lexeme, message))?;
         let resolved = match &self.base {
             Some(base) => base.resolve(&written),
+            None if is_plain_iri(written.as_bytes()) => return Ok(written.into_owned()),
             None => Iri::parse(written.into_owned()),
         };
         resolved.map(Iri::into_inner).map_err(|error| {

@@ -46,6 +46,7 @@ mod entries;
 mod expand;
 mod files;
 mod locate;
+mod marks;
 mod merge;
 mod order;
 mod segment;

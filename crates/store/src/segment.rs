@@ -21,6 +21,7 @@
 
 use crate::encode::{Parts, flag, optional_id};
 use crate::locate::{Entry, View};
+use crate::marks::{self, Bits, Known, Marks};
 use crate::order::OrderColumn;
 use crate::store::Slot;
 use std::sync::Arc;
@@ -32,6 +33,9 @@ use vervet_snapshot::{
     SegmentStatistics,
 };
 
+/// Keys that are checked at a time when bits are made.
+const MARK_KEYS: usize = 1 << 12;
+
 /// All entries of one `[predicate, direction]`. See the header of this file.
 #[derive(Debug)]
 pub struct BaseSegment {
@@ -42,6 +46,7 @@ pub struct BaseSegment {
     parts: Parts,
     /// The property that orders the entries, and the order.
     order: Option<(Id, Arc<Slot<OrderColumn>>)>,
+    marks: Marks,
 }
 
 impl BaseSegment {
@@ -101,7 +106,7 @@ impl BaseSegment {
         {
             return Err(Damaged("parts of a segment have different lengths"));
         }
-        Ok(Self { predicate, direction, bytes, statistics, parts, order: None })
+        Ok(Self { predicate, direction, bytes, statistics, parts, order: None, marks: Marks::default() })
     }
 
     /// The predicate.
@@ -162,6 +167,35 @@ impl BaseSegment {
         let entries =
             if want_edges { self.parts.all_edges } else { filter.parallel || !self.parts.has_parallel };
         graphs && entries
+    }
+
+    /// Remembers which keys have this neighbour, if that takes few bits.
+    fn mark(&self, neighbour: Id) {
+        let count = self.statistics.keys;
+        let mut ends = Vec::new();
+        for position in [0, count.saturating_sub(1)] {
+            self.parts.keys.list(&self.bytes, position, 1, |key| ends.push(Id::from_bits(key)));
+        }
+        let [first, last] = ends[..] else { return };
+        if !Marks::suit(count, first, last, self.statistics.neighbours) {
+            return;
+        }
+        let view = self.view();
+        let mut bits = Bits::new(first, last);
+        let (mut keys, mut rows) = (Vec::new(), Vec::new());
+        let mut position = 0;
+        while position < count {
+            keys.clear();
+            rows.clear();
+            position =
+                self.parts.keys.list(&self.bytes, position, MARK_KEYS, |key| keys.push(Id::from_bits(key)));
+            if keys.is_empty() {
+                break;
+            }
+            crate::check::constant(&view, &keys, neighbour, None, &mut rows);
+            rows.iter().filter_map(|row| keys.get(*row as usize)).for_each(|key| bits.set(*key));
+        }
+        self.marks.keep(neighbour, bits);
     }
 
     /// Whether nothing can pass.
@@ -262,6 +296,16 @@ impl Segment for BaseSegment {
             return Ok(());
         }
         let plain = self.is_plain(EntryFilter { parallel: true, ..filter }, false);
+        if plain && keys.len() >= marks::KEYS_MIN {
+            match self.marks.ask(neighbour, keys.len(), self.statistics.keys) {
+                Known::Bits(bits) => {
+                    bits.rows(keys, out);
+                    return Ok(());
+                }
+                Known::Wanted => self.mark(neighbour),
+                Known::Nothing => {}
+            }
+        }
         crate::check::constant(&self.view(), keys, neighbour, (!plain).then_some(filter), out);
         Ok(())
     }

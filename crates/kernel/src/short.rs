@@ -1,0 +1,239 @@
+//! A fourth way of an intersection: two legs whose adjacencies are short, expanded whole.
+//!
+//! # Shape
+//! Both legs are expanded in one call each: the prefix once for each of its runs, the last leg for each row. The
+//! vertices of a prefix go into *lanes* of a fixed number, and one loop without a branch compares each
+//! entry of the last leg with the lanes of its row. Nothing is asked for a single key, and no degree is asked for.
+//! # Invariants
+//! Statistics only say what to try: lists that turn out longer, for one batch, leave the batch to the other ways,
+//! and the next [`PAUSE_BATCHES`] too.
+//! # Cost
+//! LUBM-40 Q7 (2026-11-21; 21,000 rows with 3 and 3 neighbours, three rows to a run): 76 ns a row by
+//! listing, which locates every key twice and every prefix alone; 41 by this, all under load from others.
+
+use crate::batch::Batch;
+use crate::chain::{Chain, Flow};
+use crate::common::is_among;
+use crate::intersect::{Intersect, IntersectLeg, reverse_run_ns};
+use vervet_model::{Id, Result};
+use vervet_snapshot::{Cursor, Expansion, Segment};
+
+/// Intersections of two legs are tried as short ones if a key of the prefix has so many vertices on average, or
+/// fewer.
+pub const SHORT_PREFIX_MEAN: f64 = 4.0;
+/// See [`SHORT_PREFIX_MEAN`]: the entries for a key of the last leg.
+pub const SHORT_LAST_MEAN: f64 = 8.0;
+/// The most entries of either leg for a batch: 192 KiB.
+const ENTRIES_MAX: usize = 1 << 14;
+/// The most vertices of a prefix.
+const LANES_MAX: usize = 8;
+/// Batches for which this way is not tried again after lists were longer.
+const PAUSE_BATCHES: usize = 16;
+
+/// What a row costs here, in ns, and each entry of its last leg, and each run.
+const ROW_NS: f64 = 8.0;
+const ENTRY_NS: f64 = 2.5;
+const RUN_NS: f64 = 12.0;
+
+/// What this way works with.
+#[derive(Default)]
+pub(crate) struct Short {
+    /// Batches still to be left to other ways.
+    pause: usize,
+    /// The key of each run of the prefix.
+    keys: Vec<Id>,
+    /// The run of each row.
+    runs: Vec<u32>,
+    prefixes: Expansion,
+    entries: Expansion,
+    few: Vec<[Id; LANES_MAX / 2]>,
+    many: Vec<[Id; LANES_MAX]>,
+    /// Positions of entries that are in the prefix of their row.
+    hits: Vec<u32>,
+    counted_bytes: u64,
+}
+
+impl Short {
+    /// Expands both legs; `false` if lists are too long.
+    fn list(&mut self, prefix: &IntersectLeg<'_>, last: &IntersectLeg<'_>) -> Result<bool> {
+        number_runs(&prefix.keys, &mut self.runs, &mut self.keys);
+        Ok(list(prefix, &self.keys, &mut self.prefixes)? && list(last, &last.keys, &mut self.entries)?)
+    }
+
+    /// Finds the entries that are in the prefix of their row; `false` if a prefix is too long.
+    fn find(&mut self) -> bool {
+        let Self { keys, runs, prefixes, entries, few, many, hits, .. } = self;
+        if fill(prefixes, keys.len(), few) {
+            find(entries, runs, few, hits);
+            return true;
+        }
+        let fits = fill(prefixes, keys.len(), many);
+        if fits {
+            find(entries, runs, many, hits);
+        }
+        fits
+    }
+
+    fn size_bytes(&self) -> u64 {
+        // 12 bytes: a row number and a neighbour.
+        let listed = self.prefixes.neighbours.capacity() + self.entries.neighbours.capacity();
+        let lanes = LANES_MAX / 2 * self.few.capacity() + LANES_MAX * self.many.capacity();
+        let numbers = 8 * self.keys.capacity() + 4 * (self.runs.capacity() + self.hits.capacity());
+        (12 * listed + 8 * lanes + numbers) as u64
+    }
+}
+
+/// The run of each row, and the key of each run. Written for every row: no branch to mispredict.
+fn number_runs(keys: &[Id], runs: &mut Vec<u32>, of_runs: &mut Vec<Id>) {
+    runs.clear();
+    of_runs.clear();
+    let Some(&first) = keys.first() else { return };
+    of_runs.resize(keys.len(), first);
+    let (mut number, mut last, mut previous) = (0_u32, 0, first);
+    runs.extend(keys.iter().map(|&key| {
+        let is_new = key != previous;
+        previous = key;
+        number += u32::from(is_new);
+        last += usize::from(is_new);
+        if let Some(slot) = of_runs.get_mut(last) {
+            *slot = key;
+        }
+        number
+    }));
+    of_runs.truncate(last + 1);
+}
+
+/// Lists the neighbours of all `keys`; `false` if they are too many.
+fn list(leg: &IntersectLeg<'_>, keys: &[Id], out: &mut Expansion) -> Result<bool> {
+    out.clear();
+    out.capacity = ENTRIES_MAX;
+    let mut cursor = Cursor::default();
+    leg.segment.expand(keys, leg.filter, &mut cursor, out)?;
+    Ok(cursor.row >= keys.len())
+}
+
+/// Puts the vertices of each of `runs` prefixes, [`Id::UNBOUND`] behind them, which no entry is; `false` if a
+/// prefix has more than that.
+fn fill<const LANES: usize>(prefixes: &Expansion, runs: usize, lanes: &mut Vec<[Id; LANES]>) -> bool {
+    lanes.clear();
+    lanes.resize(runs, [Id::UNBOUND; LANES]);
+    let slots = lanes.as_flattened_mut();
+    let (mut of, mut lane, mut longest) = (u32::MAX, 0, 0);
+    for (&run, &id) in prefixes.rows.iter().zip(&prefixes.neighbours) {
+        lane = if run == of { lane + 1 } else { 0 };
+        of = run;
+        longest = longest.max(lane);
+        // Past a prefix that is too long it does not matter what is overwritten.
+        if let Some(slot) = slots.get_mut(run as usize * LANES + lane) {
+            *slot = id;
+        }
+    }
+    longest < LANES
+}
+
+/// The positions of the entries that are among the lanes of the run of their row.
+fn find<const LANES: usize>(entries: &Expansion, runs: &[u32], lanes: &[[Id; LANES]], hits: &mut Vec<u32>) {
+    hits.clear();
+    hits.resize(entries.len(), 0);
+    let hits_here = &mut hits[..];
+    let mut count = 0;
+    // Written for every entry and kept for hits: no branch to mispredict.
+    for ((position, &row), &id) in (0..).zip(&entries.rows).zip(&entries.neighbours) {
+        let run = runs.get(row as usize).copied().unwrap_or_default();
+        let Some(of_run) = lanes.get(run as usize) else { break };
+        if let Some(hit) = hits_here.get_mut(count) {
+            *hit = position;
+        }
+        count += usize::from(is_among(id, of_run));
+    }
+    hits.truncate(count);
+}
+
+fn mean(segment: &dyn Segment) -> f64 {
+    let statistics = segment.statistics();
+    statistics.entries as f64 / statistics.keys.max(1) as f64
+}
+
+impl<'a> Intersect<'a> {
+    /// The prefix and the last leg, if there are two legs that are worth a try.
+    fn short_legs(&self, rows: usize) -> Option<(usize, usize)> {
+        let [first, second] = &self.legs[..] else { return None };
+        let (prefix, last) = if first.runs <= second.runs { (0, 1) } else { (1, 0) };
+        let runs = self.legs[prefix].runs as f64;
+        let of_prefix = mean(self.legs[prefix].segment);
+        let of_last = mean(self.legs[last].segment);
+        if of_prefix > SHORT_PREFIX_MEAN || of_last > SHORT_LAST_MEAN {
+            return None;
+        }
+        let here = rows as f64 * (ROW_NS + of_last * ENTRY_NS) + runs * RUN_NS;
+        let reversed = self.legs[last]
+            .reverse
+            .map_or(f64::INFINITY, |reverse| runs * reverse_run_ns(reverse, of_prefix));
+        (here < reversed).then_some((prefix, last))
+    }
+
+    /// Does a batch this way, if its lists are short: `None` if they are not, and nothing is done.
+    pub(crate) fn by_short_lists(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Option<Flow>> {
+        if self.short.pause > 0 {
+            self.short.pause -= 1;
+            return Ok(None);
+        }
+        let Some((prefix, last)) = self.short_legs(batch.rows) else { return Ok(None) };
+        if !self.short.list(&self.legs[prefix], &self.legs[last])? || !self.short.find() {
+            self.short.pause = PAUSE_BATCHES;
+            return Ok(None);
+        }
+        let size_bytes = self.short.size_bytes();
+        next.run().control.recount(&mut self.short.counted_bytes, size_bytes)?;
+        for at in 0..self.short.hits.len() {
+            let entry = self.short.hits[at] as usize;
+            let row = self.short.entries.rows[entry];
+            if self.count_only {
+                self.counts[row as usize] += 1;
+            } else if self.add(batch, row, self.short.entries.neighbours[entry], next)? == Flow::Done {
+                return Ok(Some(Flow::Done));
+            }
+        }
+        Ok(Some(Flow::More))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expansion(lists: &[&[u64]]) -> Expansion {
+        let mut out = Expansion::new(100);
+        for (row, list) in (0..).zip(lists) {
+            out.rows.extend(list.iter().map(|_| row));
+            out.neighbours.extend(list.iter().copied().map(Id::vertex));
+        }
+        out
+    }
+
+    #[test]
+    fn runs_are_numbered() {
+        let keys = [7, 7, 2, 2, 2, 7, 9].map(Id::vertex);
+        let (mut runs, mut of_runs) = (vec![1], vec![Id::UNBOUND]);
+        number_runs(&keys, &mut runs, &mut of_runs);
+        assert_eq!((runs, of_runs), (vec![0, 0, 1, 1, 1, 2, 3], [7, 2, 7, 9].map(Id::vertex).to_vec()));
+        let (mut runs, mut of_runs) = (vec![1], vec![Id::UNBOUND]);
+        number_runs(&[], &mut runs, &mut of_runs);
+        assert!(runs.is_empty() && of_runs.is_empty());
+    }
+
+    #[test]
+    fn entries_are_found_among_the_lanes_of_their_row() {
+        let entries = expansion(&[&[1, 3, 5], &[], &[3, 4], &[8]]);
+        let runs = [0, 0, 1, 2];
+        let prefixes: [&[u64]; 3] = [&[3, 5, 7, 9], &[1, 3], &[]];
+        let (mut lanes, mut hits) = (Vec::new(), Vec::new());
+        assert!(fill::<4>(&expansion(&prefixes), 3, &mut lanes));
+        find(&entries, &runs, &lanes, &mut hits);
+        assert_eq!(hits, [1, 2, 3]);
+        assert!(!fill::<4>(&expansion(&[&[1, 2, 3, 4, 5]]), 1, &mut lanes), "one too many");
+        // Rows without a run of their own, as a damaged segment might give, are nobody's.
+        find::<4>(&entries, &[], &[], &mut hits);
+        assert!(hits.is_empty());
+    }
+}
