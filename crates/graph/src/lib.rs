@@ -273,6 +273,32 @@ impl<'a> Graph<'a> {
         Ok(edges)
     }
 
+    /// The edges from one vertex to another with this label, parallel ones too.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn edges_between(&self, source: Vertex, label: &str, target: Vertex) -> Result<Vec<Edge>> {
+        let (Some(label), Some(segment)) =
+            (self.lookup(KEY_NAMESPACE, label)?, self.segment(label, Direction::Out)?)
+        else {
+            return Ok(Vec::new());
+        };
+        let (mut edges, mut entries) = (Vec::new(), Vec::new());
+        let mut from = [target.0, Id::UNBOUND, Id::UNBOUND];
+        loop {
+            entries.clear();
+            segment.entries(source.0, from, CHUNK, &mut entries)?;
+            let between = entries.iter().take_while(|[neighbour, ..]| *neighbour == target.0);
+            edges.extend(between.map(|&[.., id]| Edge { source, label, target, id }));
+            match entries.last() {
+                Some(&[neighbour, graph, id]) if entries.len() >= CHUNK && neighbour == target.0 => {
+                    from = [neighbour, graph, Id::from_bits(id.bits().saturating_add(1))];
+                }
+                _ => return Ok(edges),
+            }
+        }
+    }
+
     /// Calls `visit` with every edge that has this label, in no certain order.
     ///
     /// # Cost
@@ -579,6 +605,9 @@ mod tests {
         assert_eq!(all("route")?, edges);
         assert_eq!(all("contains")?, contains);
         assert_eq!(all("dist")?, []);
+        let graz = graph.vertex("2")?.expect("vertex 2 was added");
+        assert_eq!(graph.edges_between(vienna, "route", graz)?, edges);
+        assert_eq!(graph.edges_between(graz, "route", vienna)?, []);
         assert_eq!(graph.edges_with_property("dist", &Literal::from(200))?.len(), 1);
         assert_eq!(graph.edges_with_property("code", &Literal::from("VIE"))?, []);
         assert_eq!(graph.properties(contains[0])?, []);

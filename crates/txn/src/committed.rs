@@ -67,8 +67,11 @@ impl Committed {
 
     /// Takes commits after this one out again: they did not come about.
     pub(crate) fn undo_after(&mut self, last: Timestamp) {
-        while let Some((_, changes)) = self.commits.pop_back_if(|(timestamp, _)| *timestamp > last) {
+        while let Some((timestamp, changes)) = self.commits.back()
+            && *timestamp > last
+        {
             self.changes -= changes.count();
+            self.commits.pop_back();
         }
     }
 

@@ -27,7 +27,8 @@ mod properties;
 mod removal;
 
 use crate::{Edge, Transaction, Vertex};
-use vervet_model::vocab::{LABEL_NAMESPACE, VERTEX_NAMESPACE};
+use find::ALL;
+use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, VERTEX_NAMESPACE};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_txn::Read;
 
@@ -126,7 +127,7 @@ impl Transaction {
         let type_id = self.type_id()?;
         let Some(label_id) = self.lookup_name(LABEL_NAMESPACE, label)? else { return Ok(false) };
         self.inner.note(Read::Key(type_id, Direction::Out, vertex.id()));
-        let labels = self.entries(type_id, Direction::Out, vertex.id())?;
+        let labels = self.entries(type_id, Direction::Out, vertex.id(), ALL)?;
         let (gone, rest): (Vec<_>, Vec<_>) = labels.into_iter().partition(|s| s.object == label_id);
         if gone.is_empty() {
             return Ok(false);
@@ -159,6 +160,20 @@ impl Transaction {
         let statement = Statement { subject: from.id(), predicate: label, object: to.id(), graph, edge };
         self.inner.insert_all(&[statement])?;
         Ok(Edge::from_ids(from, label, to, edge))
+    }
+
+    /// The edges from one vertex to another with this label. Only those are read: unlike with
+    /// [`Graph::edges_between`](crate::Graph::edges_between), an edge from the same vertex to a third one is no
+    /// conflict. With [`Transaction::add_edge`] it makes an edge that is there at most once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: a label that is not an IRI although it looks like one. Damaged data.
+    pub fn edges_between(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<Vec<Edge>> {
+        // Not a look-up: that a label is new would be a read of all that is said with it.
+        let label = self.intern_name(KEY_NAMESPACE, label)?;
+        self.inner.note(Read::Entry(from.id(), label, to.id()));
+        let entries = self.entries(label, Direction::Out, from.id(), to.id()..=to.id())?;
+        Ok(entries.into_iter().map(|entry| Edge::from_ids(from, label, to, entry.edge)).collect())
     }
 
     /// Removes an edge with all that is said about it; the number of statements that went.

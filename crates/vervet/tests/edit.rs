@@ -63,6 +63,7 @@ fn what_was_added_is_there_for_both_interfaces() -> Result<()> {
     found.sort();
     assert_eq!(found, edges);
     assert_eq!(graph.edges(bob, "knows", Direction::In)?.len(), 2);
+    assert_eq!(database.transact(|t| t.edges_between(ann, "knows", bob))?, edges);
     assert_eq!(texts(graph, edges[0], "since"), ["2019"]);
     assert_eq!(texts(graph, edges[1], "since"), [""; 0]);
     let query = "PREFIX key: <urn:vervet:key:> SELECT * {
@@ -333,7 +334,17 @@ fn who_conflicts_with_whom() -> Result<()> {
     let label = |label: &'static str| -> Work { Box::new(move |t| t.add_label(ann, label).map(drop)) };
     let unlabel = |label: &'static str| -> Work { Box::new(move |t| t.remove_label(ann, label).map(drop)) };
     let fresh = || -> Work { Box::new(|t| t.add_vertex(&["person"]).map(drop)) };
-    let cases: [(Work, Work, bool, bool); 20] = [
+    // An edge that is there at most once.
+    let once = |label: &'static str| -> Work {
+        Box::new(move |t| {
+            if t.edges_between(ann, label, bob)?.is_empty() {
+                t.add_edge(ann, label, bob)?;
+            }
+            Ok(())
+        })
+    };
+    let itself = || -> Work { Box::new(move |t| t.add_edge(ann, "likes", ann).map(drop)) };
+    let cases: [(Work, Work, bool, bool); 23] = [
         // A lost update.
         (set(1), set(2), false, false),
         (set(1), set_age(), true, true),
@@ -357,6 +368,9 @@ fn who_conflicts_with_whom() -> Result<()> {
         (label("x"), label("y"), true, true),
         // The last label would go.
         (unlabel("person"), unlabel("author"), false, true),
+        (once("likes"), once("likes"), false, true),
+        (once("knows"), once("knows"), true, true),
+        (itself(), once("likes"), true, true),
     ];
     for (number, (first, second, serializable, snapshot)) in cases.iter().enumerate() {
         for (isolation, allowed) in [(Isolation::Serializable, serializable), (Isolation::Snapshot, snapshot)]

@@ -5,6 +5,7 @@
 
 use crate::{Edge, Element, Transaction, Vertex};
 use oxrdf::{BlankNode, NamedNode, NamedNodeRef, NamedOrBlankNode};
+use std::ops::RangeInclusive;
 use vervet_graph::AnyElement;
 use vervet_model::vocab::{
     EDGE_NAMESPACE, KEY_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri,
@@ -15,6 +16,11 @@ use vervet_txn::Read;
 
 /// Entries of a key that are read at a time.
 pub(super) const CHUNK: usize = 4096;
+
+/// All neighbours.
+pub(super) const ALL: RangeInclusive<Id> = Id::UNBOUND..=Id::END;
+/// Values come behind vertices and edges.
+pub(super) const VALUES: RangeInclusive<Id> = Id::literal(0)..=Id::END;
 
 /// Every entry, of all graphs, parallel ones too.
 pub(super) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
@@ -93,23 +99,8 @@ impl Transaction {
             return Ok(vec![Statement { subject, predicate, object, graph, edge: id }]);
         }
         self.inner.note(Read::Entry(subject, predicate, object));
-        let version = self.inner.version()?;
-        let mut found = Vec::new();
-        if let Some(segment) = version.segment(predicate, Direction::Out)? {
-            let mut from = [object, Id::UNBOUND, Id::UNBOUND];
-            while let Some(entry) = {
-                let mut entries = Vec::new();
-                segment.entries(subject, from, 1, &mut entries)?;
-                entries.first().copied().filter(|[neighbour, ..]| *neighbour == object)
-            } {
-                let [_, graph, id] = entry;
-                if !id.is_bound() {
-                    found.push(Statement { subject, predicate, object, graph, edge: id });
-                }
-                // On to the next graph.
-                from = after([object, graph, Id::END]);
-            }
-        }
+        let mut found = self.entries(predicate, Direction::Out, subject, object..=object)?;
+        found.retain(|statement| !statement.edge.is_bound());
         if found.is_empty() { Err(no_edge("")) } else { Ok(found) }
     }
 
@@ -129,24 +120,30 @@ impl Transaction {
         Ok(first.first().map(|entry| statement_of(predicate, direction, key, *entry)))
     }
 
-    /// All entries of a key.
-    pub(super) fn entries(&self, predicate: Id, direction: Direction, key: Id) -> Result<Vec<Statement>> {
+    /// The entries of a key with these neighbours.
+    pub(super) fn entries(
+        &self,
+        predicate: Id,
+        direction: Direction,
+        key: Id,
+        neighbours: RangeInclusive<Id>,
+    ) -> Result<Vec<Statement>> {
         let mut all = Vec::new();
-        if let Some(segment) =
-            self.inner.version_at(predicate, direction, key)?.segment(predicate, direction)?
-        {
-            let (mut chunk, mut from) = (Vec::new(), [Id::UNBOUND; 3]);
-            loop {
-                chunk.clear();
-                segment.entries(key, from, CHUNK, &mut chunk)?;
-                all.extend(chunk.iter().map(|entry| statement_of(predicate, direction, key, *entry)));
-                match chunk.last() {
-                    Some(last) if chunk.len() >= CHUNK => from = after(*last),
-                    _ => break,
-                }
+        let version = self.inner.version_at(predicate, direction, key)?;
+        let Some(segment) = version.segment(predicate, direction)? else { return Ok(all) };
+        let (mut chunk, mut from) = (Vec::new(), [*neighbours.start(), Id::UNBOUND, Id::UNBOUND]);
+        // Of one neighbour there are few.
+        let limit = if neighbours.start() == neighbours.end() { 4 } else { CHUNK };
+        loop {
+            chunk.clear();
+            segment.entries(key, from, limit, &mut chunk)?;
+            let inside = chunk.iter().take_while(|[neighbour, ..]| neighbour <= neighbours.end());
+            all.extend(inside.map(|entry| statement_of(predicate, direction, key, *entry)));
+            match chunk.last() {
+                Some(last) if chunk.len() >= limit && last[0] <= *neighbours.end() => from = after(*last),
+                _ => return Ok(all),
             }
         }
-        Ok(all)
     }
 
     /// Whether a statement is in some graph, with an identity or without.

@@ -2,6 +2,7 @@
 //!
 //! A key and the label of an edge may have the same name: values are the literals, edges lead to vertices.
 
+use super::find::VALUES;
 use super::plain;
 use crate::{Element, Transaction};
 use oxrdf::Literal;
@@ -87,8 +88,7 @@ impl Transaction {
         let value = self.inner.view()?.as_snapshot().lookup(value.into().as_ref().into())?;
         let Some(value) = value else { return Ok(false) };
         self.inner.note(Read::Entry(subject, key, value));
-        let mut values = self.values(key, subject)?;
-        values.retain(|statement| statement.object == value);
+        let values = self.entries(key, Direction::Out, subject, value..=value)?;
         Ok(self.take_out(values)? > 0)
     }
 
@@ -105,9 +105,7 @@ impl Transaction {
 
     /// The statements with values of a property, by value.
     fn values(&self, key: Id, subject: Id) -> Result<Vec<Statement>> {
-        let mut values = self.entries(key, Direction::Out, subject)?;
-        values.retain(|statement| statement.object.is_stored_literal());
-        Ok(values)
+        self.entries(key, Direction::Out, subject, VALUES)
     }
 
     /// The id of a key, if anybody has ever used it.
