@@ -287,7 +287,7 @@ impl Terms {
     }
 
     /// Appends the literals with numbers below `end` whose text is at least `from`, and below `to` if given, by their
-    /// texts, of any language or datatype. The bounds are bytes of UTF-8, or prefixes of such.
+    /// texts (those of a successor behind the others), of any language or datatype. The bounds are bytes of UTF-8, or prefixes of such.
     ///
     /// # Cost
     /// See `later`: the first who asks sorts what came since somebody asked.

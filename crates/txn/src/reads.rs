@@ -25,6 +25,9 @@ use vervet_snapshot::Snapshot;
 /// The most keys and entries of one predicate that are remembered one by one.
 pub const READS_MAX: usize = 1 << 18;
 
+/// Texts from one on, and below another if given, as bytes.
+type Texts = (Box<[u8]>, Option<Box<[u8]>>);
+
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
@@ -35,7 +38,7 @@ pub(crate) struct ReadSet {
     edge_uses: FxHashSet<Id>,
     /// Bounds of texts between which literals were asked for, and the predicates that may have been asked for them:
     /// of literals that were known each is a key that was read, so these are for those that came since.
-    texts: Vec<(Box<[u8]>, Option<Box<[u8]>>)>,
+    texts: Vec<Texts>,
     asked: FxHashSet<Id>,
     /// Terms that were not known.
     unknown: FxHashSet<Term>,

@@ -173,7 +173,7 @@ fn a_backup_has_them_too() {
     let to = Path::new("/backup");
     graph.backup(to).expect("room");
     let copy = Transactions::open(environment, to, options()).expect("opens");
-    assert_eq!(copy.constraints(), [unique.clone()]);
+    assert_eq!(copy.constraints(), std::slice::from_ref(&unique));
     assert!(copy.remove_constraint(&unique).expect("is there"));
     assert!(!copy.remove_constraint(&unique).expect("is gone"));
 }
@@ -343,6 +343,9 @@ fn nobody_slips_through_under_snapshot_isolation() {
     race(Isolation::Snapshot, seed());
 }
 
+/// A kind, what is there before, and what each of two transactions changes.
+type Race = (ConstraintKind, Vec<Row>, [(Row, bool); 2]);
+
 /// The races that would break a constraint if what its check read were not validated.
 #[test]
 fn write_skew_of_constraints_is_a_conflict() {
@@ -350,7 +353,7 @@ fn write_skew_of_constraints_is_a_conflict() {
         let rows = |rows: &[[&str; 3]]| {
             rows.iter().map(|row| [row[0], row[1], row[2], ""].map(str::to_owned)).collect()
         };
-        let cases: [(ConstraintKind, Vec<Row>, [(Row, bool); 2]); 5] = {
+        let cases: [Race; 5] = {
             let row = |s: &str, p: &str, o: &str| [s, p, o, ""].map(str::to_owned);
             [
                 // Two vertices get the same value.
