@@ -5,6 +5,7 @@
 
 pub mod acid;
 mod compare;
+pub mod history;
 pub mod known;
 mod layered;
 pub mod lubm;

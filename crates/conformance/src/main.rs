@@ -5,14 +5,15 @@
 use std::process::ExitCode;
 use vervet::Database;
 use vervet_conformance::{
-    Report, acid, known, lubm, random, random_update, rdf, sparql, test_data, w3c_suites,
+    Report, acid, history, known, lubm, random, random_update, rdf, sparql, test_data, w3c_suites,
 };
 
 /// Runs the random case of a seed.
 type Case = fn(u64) -> Result<bool, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
-                     random-update [CASES [FIRST-SEED]] | acid [--full] [SEED]";
+                     random-update [CASES [FIRST-SEED]] | acid [--full] [SEED] | \
+                     history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -72,6 +73,22 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             let seed = rest.first().map_or(Ok(1), number)?;
             let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
             acid::run(form, folder.path(), seed, &mut report);
+        }
+        Some((suite, rest)) if suite == "history" => {
+            let mut options = history::Options::default();
+            let mut rest = rest.iter();
+            while let Some(option) = rest.next() {
+                let value = rest.next().ok_or_else(|| format!("{option} needs a value"))?;
+                match option.as_str() {
+                    "--transactions" => options.transactions = number(value)?,
+                    "--seed" => options.seed = number(value)?,
+                    "--to" => options.to = value.into(),
+                    "--dbcop" => options.dbcop = Some(value.into()),
+                    "--elle" => options.elle = Some(value.into()),
+                    _ => return Err(USAGE.to_owned()),
+                }
+            }
+            history::run(&options, &mut report)?;
         }
         _ => return Err(USAGE.to_owned()),
     }

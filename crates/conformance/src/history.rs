@@ -1,0 +1,216 @@
+//! Histories of concurrent transactions, recorded for judges that we did not write.
+//!
+//! # Shape
+//! Threads run random transactions against the facade and write down what they asked and what they saw. A
+//! history is either of *registers* (read a value, replace it) or of *lists* (read all, append one), and its keys are
+//! stored in one of five shapes, so that reads go through values of a property, edges, edges backwards, types, and
+//! the index from a value to its vertices (`storage.rs`). Each history is written as Jepsen's EDN, for Elle, and as
+//! JSON for dbcop (`write.rs`); [`run`] asks both, where it is given them, for a verdict at the level at which
+//! the transactions ran (`judge.rs`).
+//! # What makes a verdict worth something
+//! Nothing is checked here, and nothing is corrected: what the database said is what the judges see. And
+//! they must say no where no is right: to histories in which one read was changed afterwards, to those of
+//! clients that split their transactions, and, at serializable, to those that ran under snapshot isolation
+//! (`plant.rs`).
+//! # What is claimed
+//! At the serializable level: Elle's *strong serializability* (also in real time) and dbcop's
+//! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation.
+//! # Lists in a graph
+//! A list is a set of elements with positions. To append is to count and to add the next one. At the serializable
+//! level nothing else keeps two from taking the same position. Under snapshot isolation two that add different
+//! edges do not get in each other's way, so there an append also replaces the list's length, except
+//! where the elements are values of one property, which is locked as a whole.
+//! # Source
+//! Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020; Biswas and
+//! Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019 (dbcop).
+
+mod client;
+mod judge;
+mod plant;
+mod record;
+mod storage;
+mod write;
+
+use crate::Report;
+use client::Setting;
+use plant::Fault;
+use record::{History, Kind};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use storage::Shape;
+use vervet::{Durability, Isolation};
+use vervet_testkit::Random;
+
+/// Clients of a history.
+pub const THREADS: u64 = 8;
+/// Transactions of a history, committed or not.
+const HISTORY_TRANSACTIONS: u64 = 1_000;
+/// Transactions of a history with a planted fault, and of one that dbcop shall judge at snapshot isolation: a judge that
+/// searches for an order may take exponential time to find one, and more to find that there is none.
+const SHORT_TRANSACTIONS: u64 = 48;
+/// Rounds of such histories at snapshot isolation; a round has one of each kind and shape.
+const SHORT_ROUNDS: u64 = 4;
+
+/// What [`run`] does.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many transactions shall commit, in all; the number of histories follows.
+    pub transactions: u64,
+    /// Everything random follows from it, but the order in which threads run.
+    pub seed: u64,
+    /// Where the histories go: they stay there.
+    pub to: PathBuf,
+    /// The program `dbcop`.
+    pub dbcop: Option<PathBuf>,
+    /// A program that runs a Clojure script with Elle on its class path: `PROGRAM SCRIPT ARGUMENT...`.
+    pub elle: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { transactions: 100_000, seed: 1, to: "target/histories".into(), dbcop: None, elle: None }
+    }
+}
+
+/// A level, as the judges call it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Level {
+    isolation: Isolation,
+    name: &'static str,
+    elle: &'static str,
+    dbcop: &'static str,
+}
+
+const LEVELS: [Level; 2] = [
+    Level {
+        isolation: Isolation::Serializable,
+        name: "serializable",
+        elle: "strong-serializable",
+        dbcop: "serializable",
+    },
+    Level {
+        isolation: Isolation::Snapshot,
+        name: "snapshot",
+        elle: "strong-snapshot-isolation",
+        dbcop: "snapshot-isolation",
+    },
+];
+
+/// How transactions of several histories ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    histories: u64,
+    committed: u64,
+    refused: u64,
+}
+
+impl Tally {
+    fn add(&mut self, history: &History) {
+        self.histories += 1;
+        self.committed += history.committed();
+        self.refused += history.entries.len() as u64 - history.committed();
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { histories, committed, refused } = self;
+        let tenths = refused * 1000 / (committed + refused).max(1);
+        write!(
+            f,
+            "{histories} histories, {committed} transactions committed, {refused} refused ({}.{} %)",
+            tenths / 10,
+            tenths % 10
+        )
+    }
+}
+
+/// Records histories and has them judged: those that ran as they should, then those with faults. Prints a line for each
+/// step.
+///
+/// # Errors
+/// A database or a judge that does not work, a folder that cannot be written. A verdict that is not the right one is a
+/// failure in the report.
+pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
+    println!("seed {}, {THREADS} threads, histories in {}", options.seed, options.to.display());
+    let mut random = Random(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    std::fs::create_dir_all(&options.to)
+        .map_err(|error| format!("could not make {}: {error}", options.to.display()))?;
+    for level in LEVELS {
+        let folder = options.to.join(level.name);
+        let (start, mut tally, mut rounds) = (Instant::now(), Tally::default(), 0);
+        while tally.committed * 2 < options.transactions {
+            round(options, level, HISTORY_TRANSACTIONS, rounds, &folder, &mut random, &mut tally)?;
+            rounds += 1;
+        }
+        println!("{}: {tally}, in {:.1} s", level.name, start.elapsed().as_secs_f64());
+        if level.isolation == Isolation::Serializable {
+            judge::accepted_by_dbcop(options, level, &folder, tally.histories, report)?;
+        }
+        judge::accepted_by_elle(options, level, &folder, tally.histories, report)?;
+        if level.isolation == Isolation::Snapshot {
+            let folder = options.to.join("snapshot-short");
+            let mut tally = Tally::default();
+            for number in 0..SHORT_ROUNDS {
+                round(options, level, SHORT_TRANSACTIONS, number, &folder, &mut random, &mut tally)?;
+            }
+            println!("{}, short: {tally}", level.name);
+            judge::accepted_by_dbcop(options, level, &folder, tally.histories, report)?;
+        }
+    }
+    for fault in Fault::ALL {
+        planted(options, fault, &mut random, report)?;
+    }
+    Ok(())
+}
+
+/// A history of each kind and shape.
+fn round(
+    options: &Options,
+    level: Level,
+    transactions: u64,
+    number: u64,
+    folder: &Path,
+    random: &mut Random,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    for kind in Kind::ALL {
+        for shape in Shape::ALL {
+            let setting = Setting {
+                place: place(number, &options.to.join("database")),
+                ..Setting::new(kind, shape, level.isolation, transactions)
+            };
+            let history = client::record(&setting, random)?;
+            tally.add(&history);
+            write::write(&history, folder, &format!("{}-{}-{number:03}", kind.name(), shape.name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A third of the histories in memory; a third in a directory with synced commits, whose database is opened again half
+/// way; a third in one whose base is written anew all the time.
+fn place(number: u64, directory: &Path) -> Option<client::Place> {
+    let place =
+        |durability, checkpoints| client::Place { directory: directory.to_owned(), durability, checkpoints };
+    match number % 3 {
+        0 => None,
+        1 => Some(place(Durability::Sync, false)),
+        _ => Some(place(Durability::None, true)),
+    }
+}
+
+fn planted(options: &Options, fault: Fault, random: &mut Random, report: &mut Report) -> Result<(), String> {
+    let folder = options.to.join("planted").join(fault.name());
+    let (start, mut tally) = (Instant::now(), Tally::default());
+    for kind in Kind::ALL {
+        for shape in Shape::ALL {
+            let name = format!("{}-{}", kind.name(), shape.name());
+            let history = plant::record(kind, shape, fault, SHORT_TRANSACTIONS, random)?;
+            tally.add(&history);
+            write::write(&history, &folder, &name)?;
+        }
+    }
+    println!("with fault '{}': {tally}, in {:.1} s", fault.name(), start.elapsed().as_secs_f64());
+    judge::rejected(options, fault, &folder, tally.histories, report)
+}

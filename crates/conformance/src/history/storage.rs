@@ -1,0 +1,222 @@
+//! How a key's elements stand in the graph, and the queries and updates that read and write them.
+//!
+//! # Shape
+//! | shape | key `K` has element `E` | what a read goes through |
+//! | --- | --- | --- |
+//! | property | `K :value E` | values of a property, forwards |
+//! | edge | `K :has E` | edges of a vertex |
+//! | inverse | `E :of K` | a predicate with its object given: the reverse index |
+//! | type | `E a K` | vertices of a type |
+//! | tag | `E :tag "K"` | the index from a value to its vertices |
+//!
+//! Elements of a list also have positions: `E :position P`, or in the shape *property* a value `"P E"`.
+
+use super::record::Kind;
+use oxrdf::{Literal, Term};
+use vervet::{Direction, Error, ErrorKind, Graph, Isolation, Result, Transaction, Vertex};
+use vervet_testkit::Random;
+
+const NAMESPACE: &str = "urn:history:";
+
+/// See the header of this file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    Property,
+    Edge,
+    Inverse,
+    Type,
+    Tag,
+}
+
+impl Shape {
+    pub(super) const ALL: [Self; 5] = [Self::Property, Self::Edge, Self::Inverse, Self::Type, Self::Tag];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Property => "property",
+            Self::Edge => "edge",
+            Self::Inverse => "inverse",
+            Self::Type => "type",
+            Self::Tag => "tag",
+        }
+    }
+
+    /// The pattern of the elements of a key, or of one of them.
+    fn pattern(self, key: u64, element: &str) -> String {
+        let vertex = vertex("key", key);
+        match self {
+            Self::Property => format!("<{vertex}> <urn:history:value> {element}"),
+            Self::Edge => format!("<{vertex}> <urn:history:has> {element}"),
+            Self::Inverse => format!("{element} <urn:history:of> <{vertex}>"),
+            Self::Type => format!("{element} a <{vertex}>"),
+            Self::Tag => format!("{element} <urn:history:tag> \"the tag of key {key}\""),
+        }
+    }
+}
+
+fn vertex(kind: &str, number: u64) -> String {
+    format!("{NAMESPACE}{kind}:{number}")
+}
+
+/// The keys of a history, as one client of it reads and writes them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Storage {
+    pub(super) kind: Kind,
+    pub(super) shape: Shape,
+    pub(super) isolation: Isolation,
+}
+
+impl Storage {
+    /// Whether a list has its length beside it: see the header of [`super`].
+    fn has_length(self) -> bool {
+        self.kind == Kind::List && self.isolation == Isolation::Snapshot && self.shape != Shape::Property
+    }
+
+    /// Whether keys begin with an element, which the first transaction of a history writes. Two that write the first
+    /// edge of a vertex do not get in each other's way under snapshot isolation.
+    pub(super) fn starts_with_elements(self) -> bool {
+        self.kind == Kind::Register && self.shape != Shape::Property
+    }
+
+    /// What must be there before the first transaction.
+    pub(super) fn set_up(self, transaction: &mut Transaction, keys: u64) -> Result<()> {
+        if self.has_length() {
+            let lengths: String =
+                (0..keys).map(|key| format!("<{}> <urn:history:length> 0 . ", vertex("key", key))).collect();
+            transaction.update(&format!("INSERT DATA {{ {lengths} }}"))?;
+        }
+        Ok(())
+    }
+
+    /// All elements of a key in order, by SPARQL or by typed calls.
+    pub(super) fn read(self, transaction: &Transaction, key: u64, random: &mut Random) -> Result<Vec<u64>> {
+        let mut elements = if random.one_in(2) {
+            self.read_by_query(transaction, key)?
+        } else {
+            transaction.read(|graph| self.read_by_calls(graph, key))?
+        };
+        // Registers that have several elements are for the judges.
+        elements.sort_unstable();
+        Ok(elements.into_iter().map(|(_, element)| element).collect())
+    }
+
+    /// Elements after their positions.
+    fn read_by_query(self, transaction: &Transaction, key: u64) -> Result<Vec<(u64, u64)>> {
+        let pattern = self.shape.pattern(key, "?element");
+        let positioned = self.kind == Kind::List && self.shape != Shape::Property;
+        let position = if positioned { " . ?element <urn:history:position> ?position" } else { "" };
+        let solutions = transaction.select(&format!("SELECT * {{ {pattern}{position} }}"))?;
+        let element = |row: vervet::Row<'_>| {
+            let element = row.get("element")?.ok_or_else(|| unexpected("an unbound element"))?;
+            let position = if positioned { row.integer("position")?.unwrap_or_default() } else { 0 };
+            self.element(&element, position)
+        };
+        solutions.rows().map(element).collect()
+    }
+
+    fn read_by_calls(self, graph: Graph<'_>, key: u64) -> Result<Vec<(u64, u64)>> {
+        let name = vertex("key", key);
+        let neighbours = |label: &str, direction| match graph.vertex(&name)? {
+            Some(vertex) => graph.neighbours(vertex, label, direction),
+            None => Ok(Vec::new()),
+        };
+        let vertices = match self.shape {
+            Shape::Property => {
+                let Some(vertex) = graph.vertex(&name)? else { return Ok(Vec::new()) };
+                let values = graph.property_values(vertex, "urn:history:value")?;
+                return values.iter().map(|value| self.element(value, 0)).collect();
+            }
+            Shape::Edge => neighbours("urn:history:has", Direction::Out)?,
+            Shape::Inverse => neighbours("urn:history:of", Direction::In)?,
+            Shape::Type => graph.vertices_with_label(&name)?,
+            Shape::Tag => {
+                let tag = Literal::new_simple_literal(format!("the tag of key {key}"));
+                graph.vertices_with_property("urn:history:tag", tag.as_ref())?
+            }
+        };
+        let element = |vertex: Vertex| {
+            let position = match graph.property(vertex, "urn:history:position")? {
+                Some(Term::Literal(position)) => position.value().parse().unwrap_or_default(),
+                _ => 0,
+            };
+            self.element(&graph.vertex_term(vertex)?, position)
+        };
+        vertices.into_iter().map(element).collect()
+    }
+
+    /// Position and element of what stands for one.
+    fn element(self, term: &Term, position: i64) -> Result<(u64, u64)> {
+        let numbers = match term {
+            Term::Literal(literal) if self.kind == Kind::List => literal
+                .value()
+                .split_once(' ')
+                .and_then(|(position, element)| Some((position.parse().ok()?, element.parse().ok()?))),
+            Term::Literal(literal) => literal.value().parse().ok().map(|element| (0, element)),
+            Term::NamedNode(node) => node
+                .as_str()
+                .strip_prefix("urn:history:element:")
+                .and_then(|element| Some((u64::try_from(position).ok()?, element.parse().ok()?))),
+            _ => None,
+        };
+        numbers.ok_or_else(|| unexpected(&term.to_string()))
+    }
+
+    /// Replaces the element of a register, or appends to a list.
+    pub(super) fn write(
+        self,
+        transaction: &mut Transaction,
+        key: u64,
+        element: u64,
+        random: &mut Random,
+    ) -> Result<()> {
+        let term = match self.shape {
+            Shape::Property => element.to_string(),
+            _ => format!("<{}>", vertex("element", element)),
+        };
+        if self.kind == Kind::List {
+            return self.append(transaction, key, &term, random);
+        }
+        let (old, new) = (self.shape.pattern(key, "?old"), self.shape.pattern(key, &term));
+        let request = if random.one_in(2) {
+            format!("DELETE WHERE {{ {old} }} ; INSERT DATA {{ {new} }}")
+        } else {
+            format!("DELETE {{ {old} }} INSERT {{ {new} }} WHERE {{ OPTIONAL {{ {old} }} }}")
+        };
+        transaction.update(&request)?;
+        Ok(())
+    }
+
+    fn append(self, transaction: &mut Transaction, key: u64, term: &str, random: &mut Random) -> Result<()> {
+        let position = if random.one_in(2) {
+            self.read(transaction, key, random)?.len() as u64
+        } else {
+            let pattern = self.shape.pattern(key, "?element");
+            let solutions = transaction.select(&format!("SELECT (COUNT(*) AS ?n) {{ {pattern} }}"))?;
+            let count = solutions.rows().next().map(|row| row.integer("n")).transpose()?.flatten();
+            count.and_then(|count| u64::try_from(count).ok()).ok_or_else(|| unexpected("no count"))?
+        };
+        let mut request = match self.shape {
+            Shape::Property => {
+                format!("INSERT DATA {{ {} }}", self.shape.pattern(key, &format!("\"{position} {term}\"")))
+            }
+            _ => format!(
+                "INSERT DATA {{ {} . {term} <urn:history:position> {position} }}",
+                self.shape.pattern(key, term)
+            ),
+        };
+        if self.has_length() {
+            let length = format!("<{}> <urn:history:length>", vertex("key", key));
+            request += &format!(
+                " ; DELETE {{ {length} ?n }} INSERT {{ {length} {} }} WHERE {{ {length} ?n }}",
+                position + 1
+            );
+        }
+        transaction.update(&request)?;
+        Ok(())
+    }
+}
+
+/// The database gave back what nobody wrote.
+fn unexpected(what: &str) -> Error {
+    Error::new(ErrorKind::Internal, format!("not an element of a history: {what}"))
+}

@@ -1,0 +1,113 @@
+//! Histories as files.
+//!
+//! # Shape
+//! `FOLDER/NAME.edn`: for Elle, an operation a line, in the order of time; Jepsen's invocations and completions, with
+//! micro-operations `[:r key seen]` and `[:w key element]` or `[:append key element]`.
+//! `FOLDER/dbcop/NAME.json`: for dbcop, by session. A list is given to it as a register of its last element,
+//! which it determines, so what a read saw is one version in both kinds.
+
+use super::record::{Entry, History, Kind, Operation};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+pub(super) fn write(history: &History, folder: &Path, name: &str) -> Result<(), String> {
+    let json = folder.join("dbcop");
+    let problem = |error| format!("could not write to {}: {error}", folder.display());
+    std::fs::create_dir_all(&json).map_err(problem)?;
+    std::fs::write(folder.join(format!("{name}.edn")), edn(history)).map_err(problem)?;
+    std::fs::write(json.join(format!("{name}.json")), dbcop(history).to_string()).map_err(problem)
+}
+
+/// Jepsen's form.
+pub(super) fn edn(history: &History) -> String {
+    let mut events: Vec<(u128, bool, &Entry)> = Vec::with_capacity(2 * history.entries.len());
+    for entry in &history.entries {
+        events.push((entry.began, false, entry));
+        events.push((entry.ended, true, entry));
+    }
+    // At one time what begins is first, so nothing is said to be over before it.
+    events.sort_by_key(|(time, ends, _)| (*time, *ends));
+    let mut text = String::new();
+    for (index, (time, ends, entry)) in events.into_iter().enumerate() {
+        let kind = match (ends, entry.committed) {
+            (false, _) => "invoke",
+            (true, true) => "ok",
+            (true, false) => "fail",
+        };
+        // Writing to a `String` cannot fail.
+        let _ = write!(
+            text,
+            "{{:index {index}, :time {time}, :type :{kind}, :process {}, :f :txn, :value [",
+            entry.client
+        );
+        for operation in &entry.operations {
+            let _ = match operation {
+                Operation::Write { key, element } if history.kind == Kind::Register => {
+                    write!(text, "[:w {key} {element}]")
+                }
+                Operation::Write { key, element } => write!(text, "[:append {key} {element}]"),
+                Operation::Read { key, seen: Some(seen) } if ends => match (history.kind, seen.as_slice()) {
+                    (Kind::Register, []) => write!(text, "[:r {key} nil]"),
+                    (Kind::Register, [one]) => write!(text, "[:r {key} {one}]"),
+                    // What no register can hold: no judge lets it pass.
+                    (Kind::Register, several) => write!(text, "[:r {key} {several:?}]"),
+                    (Kind::List, all) => {
+                        let all: Vec<String> = all.iter().map(u64::to_string).collect();
+                        write!(text, "[:r {key} [{}]]", all.join(" "))
+                    }
+                },
+                Operation::Read { key, .. } => write!(text, "[:r {key} nil]"),
+            };
+        }
+        text.push_str("]}\n");
+    }
+    text
+}
+
+/// dbcop's form: committed transactions, and of each what it read of others and the last write of each key. dbcop takes
+/// the writes of all transactions that it is given for done, and has no place for a read of an own write that is
+/// overwritten later, nor for one that repeats what was read. Elle sees all of it.
+pub(super) fn dbcop(history: &History) -> Value {
+    let clients = history.entries.iter().map(|entry| entry.client).max().map_or(0, |last| last + 1);
+    let transaction = |entry: &Entry| {
+        let (mut events, mut last) = (Vec::new(), Vec::<(u64, u64)>::new());
+        for operation in &entry.operations {
+            match operation {
+                Operation::Write { key, element } => {
+                    last.retain(|(other, _)| other != key);
+                    last.push((*key, *element));
+                }
+                Operation::Read { key, seen } if !last.iter().any(|(other, _)| other == key) => {
+                    let version = seen.as_ref().and_then(|seen| seen.last());
+                    let read = json!({ "Read": { "variable": key, "version": version } });
+                    if !events.contains(&read) {
+                        events.push(read);
+                    }
+                }
+                Operation::Read { .. } => {}
+            }
+        }
+        let write = |(key, element)| json!({ "Write": { "variable": key, "version": element } });
+        events.extend(last.into_iter().map(write));
+        json!({ "events": events, "committed": true })
+    };
+    let session = |client| -> Vec<Value> {
+        let own = history.entries.iter().filter(|entry| entry.client == client && entry.committed);
+        own.map(transaction).collect()
+    };
+    let sessions: Vec<Vec<Value>> = (0..clients).map(session).filter(|session| !session.is_empty()).collect();
+    json!({
+        "params": {
+            "id": 0,
+            "n_node": sessions.len(),
+            "n_variable": 0,
+            "n_transaction": 0,
+            "n_event": 0,
+        },
+        "info": history.kind.name(),
+        "start": "1970-01-01T00:00:00Z",
+        "end": "1970-01-01T00:00:00Z",
+        "data": sessions,
+    })
+}
