@@ -266,10 +266,15 @@ impl<'a> Graph<'a> {
             *with_id.entry(neighbour).or_default() += 1;
             add(neighbour, id);
         })?;
-        for_each_entry(segment, &[vertex.0], false, &mut |_, neighbour, _| match with_id.get_mut(&neighbour) {
-            Some(left) if *left > 0 => *left -= 1,
-            _ => add(neighbour, Id::UNBOUND),
-        })?;
+        for_each_entry(
+            segment,
+            &[vertex.0],
+            false,
+            &mut |_, neighbour, _| match with_id.get_mut(&neighbour) {
+                Some(left) if *left > 0 => *left -= 1,
+                _ => add(neighbour, Id::UNBOUND),
+            },
+        )?;
         Ok(edges)
     }
 

@@ -3,7 +3,7 @@
 //! Vertices of a class with a text and a number each, one a transaction, in memory, on one thread; and adding a constraint to
 //! what is there then.
 
-use oxrdf::{GraphNameRef, Literal, NamedNode, NamedNodeRef, QuadRef, vocab::rdf};
+use oxrdf::{GraphNameRef, Literal, NamedNode, NamedNodeRef, QuadRef, TermRef, vocab::rdf};
 use std::time::{Duration, Instant};
 use vervet::{Constraint, ConstraintKind, Database, Isolation, Result, TransactionOptions};
 
@@ -67,7 +67,7 @@ fn fill(database: &Database, isolation: Isolation) -> Result<Duration> {
             let email = Literal::new_simple_literal(format!("somebody.{number}@example.org"));
             let age = Literal::from(number % 100);
             let mut transaction = database.begin_with(TransactionOptions { isolation })?;
-            let mut add = |predicate, object| {
+            let mut add = |predicate: NamedNodeRef<'_>, object: TermRef<'_>| {
                 let quad = QuadRef::new(iri(&vertex), predicate, object, GraphNameRef::DefaultGraph);
                 transaction.insert(quad)
             };
