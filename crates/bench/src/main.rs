@@ -263,6 +263,9 @@ fn run(arguments: &Arguments) -> Result<bool> {
             for report in self_check::run(self_check::all_engines, Some(program()?))? {
                 println!("{report}");
             }
+            for report in transactions::self_check()? {
+                println!("{report}");
+            }
             Ok(true)
         }
         Command::Lubm {

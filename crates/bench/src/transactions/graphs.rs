@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use vervet::{Database, DatabaseOptions, Durability, Format, LoadOptions, NamedNode, Source};
-use vervet_generate::generate_lubm;
+use vervet_generate::{Random, generate_lubm};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Where a database is, and when its commits count as done.
@@ -90,6 +90,27 @@ impl Data {
         generate_lubm(universities, 0, &mut bytes).map_err(|error| Error::io("make data", &error))?;
         let files = vec![("data.nt".to_owned(), bytes)];
         Ok(Self { name: format!("{universities} made universities"), files, class: STUDENT })
+    }
+
+    /// Persons who know each other, for a self-check: vertices and edges with properties.
+    #[must_use]
+    pub fn made_persons(persons: u32) -> Self {
+        let (mut vertices, mut edges) = (
+            String::from("id:ID(Person)|name:STRING|age:INT\n"),
+            String::from(":START_ID(Person)|:END_ID(Person)|since:INT\n"),
+        );
+        let mut random = Random::new(0);
+        for person in 0..persons {
+            vertices += &format!("{person}|person {person}|{}\n", random.below(90));
+            for _ in 0..8 {
+                edges += &format!("{person}|{}|{}\n", random.below(persons), random.between(2000..=2026));
+            }
+        }
+        let files = vec![
+            ("Person.csv".to_owned(), vertices.into_bytes()),
+            ("Person_knows_Person.csv".to_owned(), edges.into_bytes()),
+        ];
+        Self { name: format!("{persons} made persons"), files, class: "urn:vervet:label:Person" }
     }
 
     /// What it is called.

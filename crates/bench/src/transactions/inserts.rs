@@ -192,9 +192,8 @@ fn recovery_of_small(
         let vertices = data.vertices(&made.db)?;
         let before = made.disk_bytes()?;
         let number = options.bulk / 4;
-        for at in 0..number {
+        for (at, from) in (0..number).zip(vertices.iter().cycle()) {
             if new_terms {
-                let from = &vertices[at as usize % vertices.len()];
                 let to = NamedNode::new_unchecked(format!("urn:bench:new:{at}"));
                 let mut transaction = made.db.begin()?;
                 let graph = oxrdf::GraphNameRef::DefaultGraph;

@@ -74,3 +74,44 @@ pub fn run(data: &Data, options: &TransactionOptions) -> Result<TransactionRepor
     }
     Ok(report)
 }
+
+/// Runs every part in small, on made data: whatever is wrong is found there too.
+///
+/// # Errors
+/// As [`run`].
+pub fn self_check() -> Result<Vec<TransactionReport>> {
+    let options = TransactionOptions {
+        only: Vec::new(),
+        time: Duration::from_millis(20),
+        updates: 0,
+        steady_time: Some(Duration::from_millis(200)),
+        bulk: 2_000,
+        clients: vec![1, 2],
+    };
+    let universities =
+        TransactionOptions { only: vec!["bulk".to_owned(), "inserts".to_owned()], ..options.clone() };
+    Ok(vec![run(&Data::made(1)?, &universities)?, run(&Data::made_persons(500), &options)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_runs() {
+        let reports = self_check().unwrap();
+        let text = reports[1].to_string();
+        for part in ["One edge", "Group commit", "Recovery", "Readers", "LBV", "Bank", "Steady"] {
+            assert!(text.contains(part), "{part} is missing in:\n{text}");
+        }
+        let options = TransactionOptions {
+            only: vec!["nonsense".to_owned()],
+            time: Duration::ZERO,
+            updates: 0,
+            steady_time: None,
+            bulk: 0,
+            clients: Vec::new(),
+        };
+        assert!(run(&Data::made_persons(10), &options).is_err());
+    }
+}

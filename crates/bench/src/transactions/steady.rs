@@ -108,14 +108,14 @@ fn sample(
         let updates = progress.updates.load(Ordering::Relaxed);
         let is_last = updates >= options.updates.max(2 * settled) || failed();
         let is_due = match (options.steady_time, samples.last()) {
-            (_, None) => updates >= settled,
+            (_, None) => updates >= settled.min(options.updates),
             (Some(time), Some(last)) => {
                 begin.elapsed().as_secs_f64() >= last.seconds + time.as_secs_f64() / SAMPLES as f64
             }
             (None, Some(last)) => updates >= last.updates + step,
         };
         let is_last = match options.steady_time {
-            Some(time) => begin.elapsed() >= time && !samples.is_empty() || failed(),
+            Some(time) => begin.elapsed() >= time || failed(),
             None => is_last,
         };
         if is_due || is_last {
