@@ -84,6 +84,9 @@ enum Command {
         /// Run the steady load for this time instead
         #[arg(long, value_name = "MINUTES")]
         minutes: Option<f64>,
+        /// No more updates, and reads, of the steady load than so many a second
+        #[arg(long, value_name = "NUMBER")]
+        rate: Option<f64>,
         /// Statements of one large transaction
         #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
         bulk: u64,
@@ -308,6 +311,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             clients,
             updates,
             minutes,
+            rate,
             bulk,
             json,
             output,
@@ -317,6 +321,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
                 time: seconds(*time)?,
                 updates: *updates,
                 steady_time: minutes.map(|minutes| seconds(60.0 * minutes)).transpose()?,
+                rate: *rate,
                 bulk: *bulk,
                 clients: clients.clone(),
             };

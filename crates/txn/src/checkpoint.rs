@@ -39,8 +39,12 @@ use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 pub const CHECKPOINT_SHARE: f64 = 0.125;
 /// … and at least so many cells (two for each statement).
 pub const CHECKPOINT_CELLS_MIN: u64 = 1 << 16;
-/// A log of so many bytes is worth one, too: it bounds the time of a recovery.
+/// A log of so many bytes is worth one, too, since that bounds the time of a recovery…
 pub const CHECKPOINT_LOG_BYTES: u64 = 256 << 20;
+/// … or of fewer, down to so many, if it is longer than the base, roughly: then the base is quickly written.
+pub const CHECKPOINT_LOG_BYTES_MIN: u64 = 16 << 20;
+/// What a statement of the base counts for in that.
+const STATEMENT_BYTES: u64 = 16;
 
 /// Bytes of statements that a checkpoint holds in memory.
 const MEMORY_BYTES: u64 = 1 << 30;
@@ -63,7 +67,9 @@ impl Transactions {
         };
         let cells = current.version.delta_cells();
         let share = base.statement_count() as f64 * CHECKPOINT_SHARE;
-        cells >= CHECKPOINT_CELLS_MIN && cells as f64 >= share || log_bytes >= CHECKPOINT_LOG_BYTES
+        let base_bytes = base.statement_count().saturating_mul(STATEMENT_BYTES);
+        let log_bytes_max = base_bytes.clamp(CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_BYTES);
+        cells >= CHECKPOINT_CELLS_MIN && cells as f64 >= share || log_bytes >= log_bytes_max
     }
 
     /// Has a checkpoint made in the background, if there is enough to merge and nobody is at it.

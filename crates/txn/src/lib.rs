@@ -46,7 +46,9 @@ mod writer;
 mod writes;
 
 pub use change::{Change, Timestamp};
-pub use checkpoint::{CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_SHARE, continued};
+pub use checkpoint::{
+    CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_SHARE, continued,
+};
 pub use committed::COMMITTED_CHANGES_MAX;
 pub use constraint::{CONSTRAINT_PROPERTIES_MAX, Constraint, ConstraintKind};
 pub use damage::{Damage, cut_at_damage, find_damage};

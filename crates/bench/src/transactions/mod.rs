@@ -34,6 +34,8 @@ pub struct TransactionOptions {
     pub updates: u64,
     /// The part `steady` runs for this time instead.
     pub steady_time: Option<Duration>,
+    /// No more updates, and reads, of the part `steady` than so many a second.
+    pub rate: Option<f64>,
     /// Statements of one transaction of the part `bulk`.
     pub bulk: u64,
     /// Numbers of client threads.
@@ -85,6 +87,7 @@ pub fn self_check() -> Result<Vec<TransactionReport>> {
         time: Duration::from_millis(20),
         updates: 0,
         steady_time: Some(Duration::from_millis(200)),
+        rate: None,
         bulk: 2_000,
         clients: vec![1, 2],
     };
@@ -109,6 +112,7 @@ mod tests {
             time: Duration::ZERO,
             updates: 0,
             steady_time: None,
+            rate: Some(1.0),
             bulk: 0,
             clients: Vec::new(),
         };

@@ -20,6 +20,8 @@ const MIB: f64 = 1_048_576.0;
 /// Edges that the writer has added and not yet taken away.
 const EDGES: u64 = 20_000;
 const SAMPLES: usize = 30;
+/// Shorter pauses are not worth a sleep.
+const PACE_MIN: Duration = Duration::from_millis(1);
 
 /// What a sample saw.
 struct Sample {
@@ -47,8 +49,8 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Transa
     let progress = Progress::default();
     let begin = Instant::now();
     let samples = std::thread::scope(|scope| -> Result<Vec<Sample>> {
-        let writer = scope.spawn(|| write(&made.db, &vertices, &progress));
-        let reader = scope.spawn(|| read(&made.db, &vertices, &progress));
+        let writer = scope.spawn(|| write(&made.db, &vertices, &progress, options.rate));
+        let reader = scope.spawn(|| read(&made.db, &vertices, &progress, options.rate));
         let samples =
             sample(&made, options, &progress, begin, || writer.is_finished() || reader.is_finished());
         progress.stop.store(true, Ordering::Relaxed);
@@ -136,7 +138,8 @@ fn sample(
     }
 }
 
-fn write(db: &Database, vertices: &[NamedNode], progress: &Progress) -> Result<()> {
+fn write(db: &Database, vertices: &[NamedNode], progress: &Progress, rate: Option<f64>) -> Result<()> {
+    let pace = Pace::new(rate);
     let (value, link) =
         (NamedNode::new_unchecked("urn:bench:value"), NamedNode::new_unchecked("urn:bench:link"));
     let graph = oxrdf::GraphNameRef::DefaultGraph;
@@ -174,12 +177,13 @@ fn write(db: &Database, vertices: &[NamedNode], progress: &Progress) -> Result<(
         }
         transaction.commit()?;
         note(&progress.longest_commit_ns, begin);
-        progress.updates.fetch_add(1, Ordering::Relaxed);
+        pace.wait(1 + progress.updates.fetch_add(1, Ordering::Relaxed));
     }
     Ok(())
 }
 
-fn read(db: &Database, vertices: &[NamedNode], progress: &Progress) -> Result<()> {
+fn read(db: &Database, vertices: &[NamedNode], progress: &Progress, rate: Option<f64>) -> Result<()> {
+    let pace = Pace::new(rate);
     let mut random = Random::new(2);
     let link = "urn:bench:link";
     while !progress.stop.load(Ordering::Relaxed) {
@@ -194,9 +198,31 @@ fn read(db: &Database, vertices: &[NamedNode], progress: &Progress) -> Result<()
         }
         std::hint::black_box(graph.property(vertex, "urn:bench:value")?);
         note(&progress.longest_read_ns, begin);
-        progress.reads.fetch_add(1, Ordering::Relaxed);
+        pace.wait(1 + progress.reads.fetch_add(1, Ordering::Relaxed));
     }
     Ok(())
+}
+
+/// Keeps a client from being faster than it should be.
+struct Pace {
+    begin: Instant,
+    rate: Option<f64>,
+}
+
+impl Pace {
+    fn new(rate: Option<f64>) -> Self {
+        Self { begin: Instant::now(), rate }
+    }
+
+    /// Returns when so many may have been done.
+    fn wait(&self, done: u64) {
+        let Some(rate) = self.rate else { return };
+        let due = Duration::try_from_secs_f64(done as f64 / rate).unwrap_or(Duration::MAX);
+        // A client that is behind does not sleep; one that is ahead by little does not either.
+        if let Some(ahead) = due.checked_sub(self.begin.elapsed()).filter(|ahead| *ahead > PACE_MIN) {
+            std::thread::sleep(ahead);
+        }
+    }
 }
 
 fn note(longest: &AtomicU64, begin: Instant) {
