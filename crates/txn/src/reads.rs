@@ -332,3 +332,36 @@ fn has_predicate(version: &Version, predicate: Id) -> bool {
     let segment = version.segment(predicate, Direction::Out);
     segment.is_ok_and(|segment| segment.is_some_and(|segment| segment.statistics().entries > 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_the_sets_of_their_keys() {
+        let seed = fastrand::u64(..);
+        eprintln!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let mut reads = PredicateReads::default();
+            let mut model = [false; 70];
+            for _ in 0..random.usize(0..20) {
+                let first = random.usize(0..64);
+                let last = random.usize(first..(first + 6).min(65));
+                reads.add_range(Direction::In, Id::vertex(first as u64), Id::vertex(last as u64));
+                model[first..=last].fill(true);
+                for (key, is_in) in (0..).zip(model) {
+                    assert_eq!(reads.is_in_range(Direction::In, Id::vertex(key)), is_in, "seed {seed}");
+                    assert!(!reads.is_in_range(Direction::Out, Id::vertex(key)));
+                }
+                let runs =
+                    model.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(model[0]);
+                assert_eq!(
+                    reads.ranges[Direction::In as usize].len(),
+                    runs,
+                    "seed {seed}: those that touch are one"
+                );
+            }
+        }
+    }
+}
