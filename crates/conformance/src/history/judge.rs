@@ -2,27 +2,40 @@
 //!
 //! # Shape
 //! A judge is a process. dbcop is given a folder, and prints `NAME: PASS` or `NAME: FAIL (why)` for each file; Elle is
-//! given `judge.clj`, a script of ours that calls it, and prints a line for each file too. A file of which
-//! a judge says nothing, and a judge that does not end within [`TIME_MAX`], is a failure.
+//! given `judge.clj`, a script of ours that calls it, and prints a line for each file too. dbcop searches for an order of
+//! the transactions, which can take exponential time: it gets a folder for each history and [`SEARCH_MAX`].
 //! # Not here
 //! The judges themselves: docs/histories.md says where they are to be had.
 
 use super::plant::Fault;
 use super::record::Kind;
 use super::{LEVELS, Level, Options};
-use crate::Report;
+use crate::{Outcome, Report};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest that a judge may take for one folder.
+/// The longest that Elle may take for one folder.
 const TIME_MAX: Duration = Duration::from_secs(900);
 const SCRIPT: &str = include_str!("judge.clj");
 
-/// Whether a judge accepts a history, and its words, by the name of the history.
-type Verdicts = BTreeMap<String, (bool, String)>;
+/// The longest that dbcop may search for one history.
+const SEARCH_MAX: Duration = Duration::from_secs(20);
+
+/// What a judge says of a history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Verdict {
+    Accepted,
+    /// In its words.
+    Rejected(String),
+    /// It has found nothing in [`SEARCH_MAX`], or says that it does not know.
+    None,
+}
+
+/// By the name of the history.
+type Verdicts = BTreeMap<String, Verdict>;
 
 /// Every history of a level must be accepted at this level.
 pub(super) fn accepted_by_dbcop(
@@ -88,33 +101,52 @@ pub(super) fn rejected(
 }
 
 fn say(judge: &str, level: &str, verdicts: &Verdicts, start: Instant) {
-    let accepted = verdicts.values().filter(|(accepted, _)| *accepted).count();
+    let accepted = verdicts.values().filter(|verdict| **verdict == Verdict::Accepted).count();
+    let none = verdicts.values().filter(|verdict| **verdict == Verdict::None).count();
     println!(
-        "  {judge}, {level}: {accepted} of {} accepted, in {:.1} s",
-        verdicts.len(),
+        "  {judge}, {level}: {accepted} accepted, {} rejected, {none} without a verdict, in {:.1} s",
+        verdicts.len() - accepted - none,
         start.elapsed().as_secs_f64()
     );
 }
 
+/// A history without a verdict counts as not run; but of all there must be one with a verdict.
 fn add(report: &mut Report, category: &str, verdicts: &Verdicts, accept: bool, histories: u64) {
-    for (name, (accepted, words)) in verdicts {
-        let result = if *accepted == accept { Ok(()) } else { Err(words.clone()) };
-        report.add(category, name, result);
+    for (name, verdict) in verdicts {
+        let outcome = match verdict {
+            Verdict::None => Outcome::NotRun,
+            Verdict::Accepted if accept => Outcome::Passed,
+            Verdict::Accepted => Outcome::Failed("it was accepted".to_owned()),
+            Verdict::Rejected(_) if !accept => Outcome::Passed,
+            Verdict::Rejected(words) => Outcome::Failed(words.clone()),
+        };
+        report.add_outcome(category, name, outcome);
     }
-    if verdicts.len() as u64 != histories {
-        let missing = format!("{} verdicts for {histories} histories", verdicts.len());
+    if verdicts.len() as u64 != histories || verdicts.values().all(|verdict| *verdict == Verdict::None) {
+        let missing = format!("{} answers for {histories} histories", verdicts.len());
         report.add(category, "all are judged", Err(missing));
     }
 }
 
 fn dbcop(program: &Path, folder: &Path, level: &str) -> Result<Verdicts, String> {
-    let mut command = Command::new(program);
-    command.arg("verify").arg("--input-dir").arg(folder.join("dbcop")).arg("--consistency").arg(level);
-    let verdict = |line: &str| {
-        let (name, words) = line.split_once(".json: ")?;
-        Some((name.to_owned(), (words == "PASS", words.to_owned())))
-    };
-    Ok(output(command, &[0, 1])?.lines().filter_map(verdict).collect())
+    let folder = folder.join("dbcop");
+    let problem = |error| format!("could not list {}: {error}", folder.display());
+    let mut verdicts = Verdicts::new();
+    for entry in std::fs::read_dir(&folder).map_err(problem)? {
+        let entry = entry.map_err(problem)?;
+        let mut command = Command::new(program);
+        command.arg("verify").arg("--input-dir").arg(entry.path()).arg("--consistency").arg(level);
+        let words = output(command, &[0, 1], SEARCH_MAX)?;
+        let words =
+            words.as_deref().map(|words| words.trim_end().split_once(".json: ").unwrap_or(("", words)).1);
+        let verdict = match words {
+            None => Verdict::None,
+            Some("PASS") => Verdict::Accepted,
+            Some(words) => Verdict::Rejected(words.to_owned()),
+        };
+        verdicts.insert(entry.file_name().to_string_lossy().into_owned(), verdict);
+    }
+    Ok(verdicts)
 }
 
 fn elle(program: &Path, options: &Options, folder: &Path, level: &str) -> Result<Verdicts, String> {
@@ -135,22 +167,25 @@ fn elle(program: &Path, options: &Options, folder: &Path, level: &str) -> Result
         let model = if kind == Kind::Register { "rw-register" } else { "list-append" };
         let mut command = Command::new(program);
         command.arg(&script).arg(model).arg(level).args(files.iter().filter(of_kind));
-        for line in output(command, &[0])?.lines() {
+        let words = output(command, &[0], TIME_MAX)?;
+        let words = words.ok_or_else(|| format!("no verdicts within {} s", TIME_MAX.as_secs()))?;
+        for line in words.lines() {
             let mut parts = line.split('\t');
             let (Some(file), Some(valid)) = (parts.next(), parts.next()) else { continue };
             let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let words = format!("{valid} {}", parts.next().unwrap_or_default());
-            // Neither of them: unknown, which is no verdict.
-            if valid == "true" || valid == "false" {
-                verdicts.insert(name, (valid == "true", words));
-            }
+            let verdict = match valid {
+                "true" => Verdict::Accepted,
+                "false" => Verdict::Rejected(parts.next().unwrap_or_default().to_owned()),
+                _ => Verdict::None,
+            };
+            verdicts.insert(name, verdict);
         }
     }
     Ok(verdicts)
 }
 
-/// What a program prints, if it ends in time and with one of these codes.
-fn output(mut command: Command, codes: &[i32]) -> Result<String, String> {
+/// What a program prints, if it ends with one of these codes; `None`: it took longer than `most`.
+fn output(mut command: Command, codes: &[i32], most: Duration) -> Result<Option<String>, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command
         .stdin(Stdio::null())
@@ -166,11 +201,11 @@ fn output(mut command: Command, codes: &[i32]) -> Result<String, String> {
     let status = loop {
         match child.try_wait().map_err(|error| format!("{name}: {error}"))? {
             Some(status) => break status,
-            None if start.elapsed() > TIME_MAX => {
+            None if start.elapsed() > most => {
                 // Both fail only if it has just ended.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("{name} took longer than {} s", TIME_MAX.as_secs()));
+                return Ok(None);
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
@@ -178,7 +213,7 @@ fn output(mut command: Command, codes: &[i32]) -> Result<String, String> {
     let text = reader.join().map_err(|_| format!("the output of {name} could not be read"))?;
     let text = text.map_err(|error| format!("the output of {name}: {error}"))?;
     if status.code().is_some_and(|code| codes.contains(&code)) {
-        return Ok(text);
+        return Ok(Some(text));
     }
     Err(format!("{name} failed ({status})"))
 }

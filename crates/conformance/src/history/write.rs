@@ -3,7 +3,7 @@
 //! # Shape
 //! `FOLDER/NAME.edn`: for Elle, an operation a line, in the order of time; Jepsen's invocations and completions, with
 //! micro-operations `[:r key seen]` and `[:w key element]` or `[:append key element]`.
-//! `FOLDER/dbcop/NAME.json`: for dbcop, by session. A list is given to it as a register of its last element,
+//! `FOLDER/dbcop/NAME/NAME.json`: for dbcop, which takes folders, by session. A list is given to it as a register of its last element,
 //! which it determines, so what a read saw is one version in both kinds.
 
 use super::record::{Entry, History, Kind, Operation};
@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 pub(super) fn write(history: &History, folder: &Path, name: &str) -> Result<(), String> {
-    let json = folder.join("dbcop");
+    let json = folder.join("dbcop").join(name);
     let problem = |error| format!("could not write to {}: {error}", folder.display());
     std::fs::create_dir_all(&json).map_err(problem)?;
     std::fs::write(folder.join(format!("{name}.edn")), edn(history)).map_err(problem)?;
