@@ -28,8 +28,8 @@ use oxrdf::TermRef;
 use vervet_env::Bytes;
 use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts};
 
-/// Terms whose records are found before the first of them is written, so that their misses overlap.
-const WRITE_BATCH: usize = 16;
+/// [`BLOCK_TERMS`], for numbers of terms.
+pub(crate) const BLOCK_OF: u64 = BLOCK_TERMS as u64;
 /// Enough for two offsets of any width.
 const OFFSETS_BYTES: usize = 16;
 /// So many slots of the index are looked at together.
@@ -44,6 +44,8 @@ pub struct Dictionary {
     templates: Vec<Template>,
     vertices: Half,
     literals: Half,
+    /// The buffer that the largest term with numbers needs.
+    nt_bytes_max: usize,
     file_bytes: u64,
 }
 
@@ -70,9 +72,9 @@ impl std::fmt::Debug for Section {
 
 /// A record that has been found but not yet read.
 #[derive(Clone, Copy)]
-struct Found<'a> {
-    template: &'a Template,
-    payload: &'a [u8],
+pub(crate) struct Found<'a> {
+    pub(crate) template: &'a Template,
+    pub(crate) payload: &'a [u8],
 }
 
 impl Half {
@@ -118,7 +120,8 @@ impl Dictionary {
         let (Some(vertices), Some(literals), true) = (vertices, literals, order_fits) else {
             return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
         };
-        Ok(Self { image, body, templates, vertices, literals, file_bytes })
+        let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
+        Ok(Self { image, body, templates, vertices, literals, nt_bytes_max, file_bytes })
     }
 
     /// A dictionary without terms.
@@ -220,105 +223,6 @@ impl Dictionary {
         }
     }
 
-    /// Appends the N-Triples forms of the terms of `ids` to `out` and the end of each to `ends`.
-    ///
-    /// # Errors
-    /// As [`Dictionary::read_term`]; `out` may then have some of the terms before the one at fault, and
-    /// `ends` their ends.
-    pub fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
-        ends.reserve(ids.len());
-        // `out` is longer than what is written: zeros from `at` on, into which terms are put.
-        let mut at = out.len();
-        let mut scratch = String::new();
-        let mut result = Ok(());
-        for batch in ids.chunks(WRITE_BATCH) {
-            result = self.write_batch(batch, &mut scratch, out, &mut at, ends);
-            if result.is_err() {
-                break;
-            }
-        }
-        out.truncate(at);
-        result
-    }
-
-    fn write_batch(
-        &self,
-        batch: &[Id],
-        scratch: &mut String,
-        out: &mut Vec<u8>,
-        at: &mut usize,
-        ends: &mut Vec<usize>,
-    ) -> Result<()> {
-        if is_scattered(batch) {
-            self.touch(batch);
-        }
-        let mut found = [None; WRITE_BATCH];
-        let mut room = 0;
-        // Ids near each other are often in one block.
-        let mut last: Option<(u64, Block<'_>)> = None;
-        for (found, &id) in found.iter_mut().zip(batch) {
-            let half = match id.tag() {
-                Tag::Vertex => &self.vertices,
-                Tag::Literal => &self.literals,
-                _ => continue,
-            };
-            let block = match last {
-                Some((of, block)) if of == id.bits() / BLOCK_TERMS as u64 && id.payload() < half.terms => {
-                    block
-                }
-                _ if id.payload() < half.terms => self.block(half, id.payload() / BLOCK_TERMS as u64)?,
-                _ => return Err(self.unknown(id)),
-            };
-            last = Some((id.bits() / BLOCK_TERMS as u64, block));
-            let record = self.record_of(block, id.payload())?;
-            room += record.template.nt_bytes_max().unwrap_or(0);
-            *found = Some(record);
-        }
-        if out.len() - *at < room {
-            out.resize(*at + room, 0);
-        }
-        for (found, &id) in found.iter().zip(batch) {
-            match found {
-                Some(Found { template, payload }) if template.nt_bytes_max().is_some() => {
-                    if out.len() - *at < room {
-                        out.resize(*at + room, 0);
-                    }
-                    *at = template.put_nt(payload, out, *at).ok_or_else(|| self.damaged_record(id))?;
-                    room -= template.nt_bytes_max().unwrap_or(0);
-                }
-                found => {
-                    // From here on `out` ends where the terms do, also if this one fails half way.
-                    out.truncate(*at);
-                    match found {
-                        Some(Found { template, payload }) => {
-                            template.append_nt(payload, out).ok_or_else(|| self.damaged_record(id))?;
-                        }
-                        None => self.append_inside(id, scratch, out)?,
-                    }
-                    *at = out.len();
-                }
-            }
-            ends.push(*at);
-        }
-        Ok(())
-    }
-
-    /// Appends the N-Triples form of the term of an id that holds it.
-    fn append_inside(&self, id: Id, scratch: &mut String, out: &mut Vec<u8>) -> Result<()> {
-        if id.tag() == Tag::ShortString
-            && let Some(value) = Inline::from_id(id)
-            && let Some(text) = value.as_str()
-            && text.bytes().all(|byte| byte > b'\\' && byte < 0x7F || byte.is_ascii_alphanumeric())
-        {
-            // Nothing to escape.
-            out.push(b'"');
-            out.extend_from_slice(text.as_bytes());
-            out.push(b'"');
-            return Ok(());
-        }
-        self.read_inside(id, scratch, &mut |parts| parts.write_nt(out))
-    }
-
     /// Asks for the blocks of these ids without waiting for any, so that their misses overlap; [`find`]
     /// does too much in between for that. One million random vertices of LUBM-40, two runs of each: 144
     /// and 166 ns without this, 95 and 125 with it; ids near each other: 38 and 37, 42 and 40
@@ -326,7 +230,7 @@ impl Dictionary {
     ///
     /// [`find`]: Dictionary::find
     #[inline]
-    fn touch(&self, batch: &[Id]) {
+    pub(crate) fn touch(&self, batch: &[Id]) {
         let mut touched = 0;
         for &id in batch {
             let half = match id.tag() {
@@ -367,12 +271,17 @@ impl Dictionary {
     }
 
     #[cold]
-    fn damaged_record(&self, id: Id) -> Error {
+    pub(crate) fn damaged_record(&self, id: Id) -> Error {
         self.damaged(&format!("the record of {id:?} cannot be read"))
     }
 
     /// The term of an id that holds it.
-    fn read_inside(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+    pub(crate) fn read_inside(
+        &self,
+        id: Id,
+        scratch: &mut String,
+        read: &mut dyn FnMut(TermParts<'_>),
+    ) -> Result<()> {
         if id.tag() == Tag::Edge {
             read(TermParts::Edge(id.payload()));
             return Ok(());
@@ -396,8 +305,31 @@ impl Dictionary {
     /// The record of a vertex or literal.
     #[inline]
     fn find(&self, id: Id) -> Result<Found<'_>> {
-        let half = if id.is_vertex() { &self.vertices } else { &self.literals };
-        self.find_in(half, id.payload())?.ok_or_else(|| self.unknown(id))
+        self.find_in(self.half_of(id), id.payload())?.ok_or_else(|| self.unknown(id))
+    }
+
+    /// Whether a vertex or literal is one of this dictionary.
+    #[inline]
+    pub(crate) fn has(&self, id: Id) -> bool {
+        id.payload() < self.half_of(id).terms
+    }
+
+    #[inline]
+    fn half_of(&self, id: Id) -> &Half {
+        if id.is_vertex() { &self.vertices } else { &self.literals }
+    }
+
+    /// The block of the record of a vertex or literal.
+    pub(crate) fn block_of(&self, id: Id) -> Result<Block<'_>> {
+        if !self.has(id) {
+            return Err(self.unknown(id));
+        }
+        self.block(self.half_of(id), id.payload() / BLOCK_OF)
+    }
+
+    /// The buffer that the largest term with numbers needs.
+    pub(crate) fn nt_bytes_max(&self) -> usize {
+        self.nt_bytes_max
     }
 
     /// The record with this number; `None` if there are not so many.
@@ -407,7 +339,7 @@ impl Dictionary {
             return Ok(None);
         }
         let block = self.block(half, number / BLOCK_TERMS as u64)?;
-        self.record_of(block, number).map(Some)
+        self.record_of(&block, number).map(Some)
     }
 
     /// The block of records with this number, of which there are so many.
@@ -427,14 +359,17 @@ impl Dictionary {
         };
         let bytes = self.body.get(half.records, start, end.saturating_sub(start))?;
         match bytes.split_first_chunk() {
-            Some((&lengths, records)) => Ok(Block { lengths, records }),
+            Some((&lengths, records)) => {
+                let lengths = u128::from_le_bytes(lengths);
+                Ok(Block { lengths, records, has_long: has_long(lengths) })
+            }
             None => Err(self.damaged_block()),
         }
     }
 
     /// The record of a term in its block.
     #[inline]
-    fn record_of<'a>(&'a self, block: Block<'a>, number: u64) -> Result<Found<'a>> {
+    pub(crate) fn record_of<'a>(&'a self, block: &Block<'a>, number: u64) -> Result<Found<'a>> {
         let place = usize::from(number.to_le_bytes()[0]) % BLOCK_TERMS;
         let Some(mut payload) = block.record(place) else { return Err(self.damaged_block()) };
         let template = read_varint(&mut payload)
@@ -494,32 +429,26 @@ impl Dictionary {
     }
 }
 
-/// Whether these ids are probably far from each other: the hardware fetches near ones ahead by itself.
-fn is_scattered(batch: &[Id]) -> bool {
-    const FAR: u64 = 64 * BLOCK_TERMS as u64;
-    match batch {
-        [first, .., last] => first.bits().abs_diff(last.bits()) > FAR,
-        _ => false,
-    }
-}
-
 /// Sixteen records (or fewer, at the end), not yet looked at.
 #[derive(Clone, Copy)]
-struct Block<'a> {
-    lengths: [u8; BLOCK_TERMS],
+pub(crate) struct Block<'a> {
+    /// The length of the first record in the lowest byte.
+    lengths: u128,
     records: &'a [u8],
+    /// Whether one of the lengths is [`LONG`].
+    has_long: bool,
 }
 
 impl<'a> Block<'a> {
     /// The record at `place`, which is below [`BLOCK_TERMS`]; `None` if the block is damaged.
     #[inline]
     fn record(&self, place: usize) -> Option<&'a [u8]> {
-        let all = u128::from_le_bytes(self.lengths);
-        let up_to = all & (u128::MAX >> (8 * (BLOCK_TERMS - 1 - place)));
-        if has_long(up_to) {
-            return long_record_in(self.records, &self.lengths[..=place]);
+        // What lies behind is shifted out; the length of the record is in the highest byte.
+        let up_to = self.lengths << (8 * (BLOCK_TERMS - 1 - place));
+        if self.has_long {
+            return long_record_in(self.records, &self.lengths.to_le_bytes()[..=place]);
         }
-        let length = usize::from(self.lengths[place]);
+        let length = usize::from(up_to.to_le_bytes()[BLOCK_TERMS - 1]);
         let end = sum_of_bytes(up_to);
         self.records.get(end - length..end)
     }

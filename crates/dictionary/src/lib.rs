@@ -36,6 +36,7 @@ mod pattern;
 mod template;
 mod terms;
 mod validate;
+mod write;
 
 pub use builder::DictionaryBuilder;
 pub use dictionary::Dictionary;

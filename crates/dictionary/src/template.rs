@@ -94,7 +94,8 @@ struct Slot {
 /// Bytes that are copied in pieces of a fixed size, because copies of unknown length are calls.
 #[derive(Debug)]
 struct Padded {
-    pieces: Box<[[u8; PIECE_BYTES]]>,
+    first: [u8; PIECE_BYTES],
+    more: Box<[[u8; PIECE_BYTES]]>,
     length: usize,
 }
 
@@ -107,24 +108,36 @@ impl Padded {
             padded[..piece.len()].copy_from_slice(piece);
             padded
         };
-        Self { pieces: bytes.chunks(PIECE_BYTES).map(pad).collect(), length: bytes.len() }
+        let (first, more) = bytes.split_at(bytes.len().min(PIECE_BYTES));
+        Self { first: pad(first), more: more.chunks(PIECE_BYTES).map(pad).collect(), length: bytes.len() }
     }
 
     /// How many bytes [`Padded::put`] writes over.
     fn padded_bytes(&self) -> usize {
-        self.pieces.len() * PIECE_BYTES
+        (1 + self.more.len()) * PIECE_BYTES
     }
 
-    /// Writes the bytes at `at`; returns the place behind them.
+    /// Writes the bytes at `at`; returns the place behind them, or `None` if there is no room.
     #[inline]
-    fn put(&self, buffer: &mut [u8], at: usize) -> usize {
-        let mut start = at;
-        for piece in &self.pieces {
-            buffer[start..start + PIECE_BYTES].copy_from_slice(piece);
-            start += PIECE_BYTES;
+    fn put(&self, buffer: &mut [u8], at: usize) -> Option<usize> {
+        *piece_at(buffer, at)? = self.first;
+        if !self.more.is_empty() {
+            self.put_more(buffer, at)?;
         }
-        at + self.length
+        Some(at + self.length)
     }
+
+    fn put_more(&self, buffer: &mut [u8], at: usize) -> Option<()> {
+        for (piece, start) in self.more.iter().zip((at..).step_by(PIECE_BYTES).skip(1)) {
+            *piece_at(buffer, start)? = *piece;
+        }
+        Some(())
+    }
+}
+
+#[inline]
+fn piece_at(buffer: &mut [u8], at: usize) -> Option<&mut [u8; PIECE_BYTES]> {
+    buffer.get_mut(at..)?.first_chunk_mut()
 }
 
 /// Appends a template to the bytes of the file.
@@ -192,10 +205,15 @@ impl Template {
         Some(Self { kind, detail: detail.to_owned(), head, numbers })
     }
 
-    /// The buffer that [`Template::put_nt`] needs; `None`: use [`Template::append_nt`].
+    /// Whether terms have numbers, so that [`Template::put_nt`] writes them; else [`Template::append_nt`] does.
     #[inline]
-    pub(crate) fn nt_bytes_max(&self) -> Option<usize> {
-        self.numbers.as_ref().map(|numbers| numbers.nt_bytes_max)
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// The buffer that [`Template::put_nt`] needs.
+    pub(crate) fn nt_bytes_max(&self) -> usize {
+        self.numbers.as_ref().map_or(0, |numbers| numbers.nt_bytes_max)
     }
 
     /// Writes the N-Triples form of the term with this payload at `at` and returns the place behind it;
@@ -204,10 +222,10 @@ impl Template {
     pub(crate) fn put_nt(&self, payload: &[u8], buffer: &mut [u8], at: usize) -> Option<usize> {
         let numbers = self.numbers.as_ref()?;
         let mut payload = payload;
-        let mut at = numbers.nt_head.put(buffer, at);
+        let mut at = numbers.nt_head.put(buffer, at)?;
         for slot in &numbers.slots {
             at = put_decimal(read_varint(&mut payload)?, slot.width, buffer, at);
-            at = slot.nt_text.put(buffer, at);
+            at = slot.nt_text.put(buffer, at)?;
         }
         payload.is_empty().then_some(at)
     }
@@ -367,7 +385,7 @@ mod tests {
     #[test]
     fn a_filled_template_is_the_term() {
         let filled = template(TemplateKind::Typed, "http://t", b"\"a\xFF\x01\n\xFF\x03z").expect("whole");
-        let (mut out, mut scratch) = (vec![0; filled.nt_bytes_max().expect("numbers")], String::new());
+        let (mut out, mut scratch) = (vec![0; filled.nt_bytes_max()], String::new());
         let end = filled.put_nt(&[5, 7], &mut out, 0).expect("whole");
         out.truncate(end);
         assert_eq!(out, b"\"\\\"a5\\n007z\"^^<http://t>");
@@ -378,7 +396,7 @@ mod tests {
         assert_eq!(filled.is(&key("\"a5\n007z"), &[5, 7]), Some(true));
         assert_eq!(filled.is(&key("\"a5\n007zz"), &[5, 7]), Some(false));
         assert_eq!(filled.is(&key("\"a5\n007z"), &[5]), None);
-        out.resize(100 + filled.nt_bytes_max().expect("numbers"), 0);
+        out.resize(100 + filled.nt_bytes_max(), 0);
         assert!(filled.put_nt(&[5, 7, 1], &mut out, 100).is_none());
         assert!(filled.append_nt(&[5, 7], &mut out).is_none());
     }

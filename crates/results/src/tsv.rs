@@ -12,9 +12,13 @@ pub(crate) struct Tsv {
     bound: Vec<Id>,
 }
 
+/// Cells are copied in pieces of this size, because copies of unknown length are calls.
+const PIECE_BYTES: usize = 64;
+
 /// The cells of one column of a batch.
 #[derive(Default)]
 struct Cells {
+    /// Of all cells, and [`PIECE_BYTES`] behind them.
     bytes: Vec<u8>,
     /// `ends[i]` is the end of cell `i` in `bytes`.
     ends: Vec<usize>,
@@ -44,20 +48,21 @@ impl RowFormat for Tsv {
             cells.fill(ids, source, &mut self.bound)?;
         }
         let bytes: usize = self.columns.iter().map(|cells| cells.bytes.len()).sum();
-        out.reserve(bytes + rows * columns.len().max(1));
-        if let [only] = &self.columns[..] {
-            only.lines(out);
-            return Ok(());
-        }
+        let mut at = out.len();
+        // Longer than what is written: pieces are copied whole.
+        out.resize(at + bytes + rows * columns.len().max(1) + PIECE_BYTES, 0);
         for row in 0..rows {
-            for (i, cells) in self.columns.iter().enumerate() {
-                if i > 0 {
-                    out.push(b'\t');
-                }
-                out.extend_from_slice(cells.cell(row));
+            for cells in &self.columns {
+                at = cells.put(row, out, at);
+                out[at] = b'\t';
+                at += 1;
             }
-            out.push(b'\n');
+            // In place of the last tab.
+            at -= usize::from(!self.columns.is_empty());
+            out[at] = b'\n';
+            at += 1;
         }
+        out.truncate(at);
         Ok(())
     }
 
@@ -68,6 +73,12 @@ impl Cells {
     fn fill(&mut self, ids: &[Id], source: &dyn TermSource, bound: &mut Vec<Id>) -> Result<()> {
         self.bytes.clear();
         self.ends.clear();
+        let filled = self.fill_bare(ids, source, bound);
+        self.bytes.resize(self.bytes.len() + PIECE_BYTES, 0);
+        filled
+    }
+
+    fn fill_bare(&mut self, ids: &[Id], source: &dyn TermSource, bound: &mut Vec<Id>) -> Result<()> {
         if ids.iter().all(|id| id.is_bound()) {
             return source.write_terms(ids, &mut self.bytes, &mut self.ends);
         }
@@ -86,17 +97,17 @@ impl Cells {
         Ok(())
     }
 
-    fn cell(&self, row: usize) -> &[u8] {
+    /// Writes a cell at `at`; returns the place behind it.
+    #[inline]
+    fn put(&self, row: usize, out: &mut [u8], at: usize) -> usize {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.bytes[start..self.ends[row]]
-    }
-
-    fn lines(&self, out: &mut Vec<u8>) {
-        let mut start = 0;
-        for &end in &self.ends {
-            out.extend_from_slice(&self.bytes[start..end]);
-            out.push(b'\n');
-            start = end;
+        let end = self.ends[row];
+        let piece = self.bytes.get(start..).and_then(|rest| rest.first_chunk::<PIECE_BYTES>());
+        let place = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<PIECE_BYTES>());
+        match (piece, place) {
+            (Some(piece), Some(place)) if end - start <= PIECE_BYTES => *place = *piece,
+            _ => out[at..at + end - start].copy_from_slice(&self.bytes[start..end]),
         }
+        at + end - start
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! DATA is a file to load or the directory of a database. For each query: the least and the median time of
 //! parsing, planning, and running the plan (compiling it to kernels included), each alone, and of the whole way
-//! from the text without the plan cache; with `--explain` the profile of the last run as well.
+//! from the text without the plan cache, the last column to TSV; with `--explain` the profile of the last run as well.
 
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vervet::{Answer, Database, QueryOptions};
+use vervet::{Answer, Database, OutputFormat, QueryOptions};
 use vervet_planner::{PlanOptions, plan};
 use vervet_sparql::ParseOptions;
 
@@ -33,7 +33,10 @@ fn main() -> Result<(), Failure> {
         database.load_file(data)?;
         database
     };
-    println!("{:24} {:>17} {:>17} {:>19} {:>19}", "µs, least/median", "parse", "plan", "run", "from text");
+    println!(
+        "{:24} {:>17} {:>17} {:>19} {:>19} {:>19}",
+        "µs, least/median", "parse", "plan", "run", "from text", "to TSV"
+    );
     for query in queries {
         measure(&database, query, runs, explain)?;
     }
@@ -53,8 +56,13 @@ fn measure(database: &Database, file: &str, runs: usize, explain: bool) -> Resul
         database.clear_plan_cache();
         Ok(database.query(&text)?)
     })?;
+    let written = times(runs, || {
+        database.clear_plan_cache();
+        let options = QueryOptions::default();
+        Ok(database.write(&text, &options, OutputFormat::Tsv, &mut std::io::sink())?.rows)
+    })?;
     let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
-    println!("{name:24} {parse:>17} {planning:>17} {run:>19} {whole:>19}");
+    println!("{name:24} {parse:>17} {planning:>17} {run:>19} {whole:>19} {written:>19}");
     if explain {
         let options = QueryOptions { profile: true, ..QueryOptions::default() };
         if let Answer::Solutions(solutions) = prepared.run_with(&options)? {
