@@ -1,0 +1,84 @@
+//! Counts inside of serializable transactions: what a count has seen is remembered as read, also where statistics
+//! would know it without a look, so a concurrent insert that changes it is a conflict.
+
+use vervet::{Database, ErrorKind, Format, Isolation, TransactionOptions};
+
+/// Every statement of this belongs to what is counted.
+const LOADED: &str = "<urn:a> <urn:p> <urn:b> .\n<urn:a> <urn:p> <urn:c> .\n<urn:b> <urn:p> <urn:c> .\n";
+
+/// The same graph, as a base without changes and as changes without a base.
+fn databases() -> [Database; 2] {
+    let loaded = Database::in_memory();
+    loaded.load_text(Format::NTriples, LOADED).expect("it loads");
+    let written = Database::in_memory();
+    written.update(&format!("INSERT DATA {{ {LOADED} }}")).expect("it runs");
+    [loaded, written]
+}
+
+/// Whether a transaction that has done `work` conflicts with an insert that commits before it.
+fn collides(database: &Database, isolation: Isolation, work: &dyn Fn(&mut vervet::Transaction)) -> bool {
+    let mut transaction = database.begin_with(TransactionOptions { isolation }).expect("it begins");
+    work(&mut transaction);
+    transaction.update("INSERT DATA { <urn:mine> <urn:mine> 1 }").expect("it runs");
+    database.update("INSERT DATA { <urn:a> <urn:p> <urn:d> }").expect("nobody else has committed");
+    match transaction.commit() {
+        Ok(_) => false,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+            true
+        }
+    }
+}
+
+#[test]
+fn a_count_is_a_read() {
+    for count in [
+        "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }",
+        "SELECT (COUNT(DISTINCT ?p) AS ?n) { ?s ?p ?o }",
+        "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o }",
+        "SELECT (COUNT(DISTINCT ?o) AS ?n) { ?s <urn:p> ?o }",
+        "SELECT (COUNT(*) AS ?n) { <urn:a> <urn:p> ?o }",
+        "SELECT ?s (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?s",
+        "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o . ?o <urn:p> ?x }",
+        "SELECT * { { SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o } } FILTER(?n > 2) }",
+    ] {
+        for database in databases() {
+            let work = |transaction: &mut vervet::Transaction| {
+                transaction.query(count).expect("it runs");
+            };
+            assert!(collides(&database, Isolation::Serializable, &work), "{count}");
+        }
+        for database in databases() {
+            let work = |transaction: &mut vervet::Transaction| {
+                transaction.query(count).expect("it runs");
+            };
+            assert!(!collides(&database, Isolation::Snapshot, &work), "{count}");
+        }
+    }
+}
+
+#[test]
+fn a_count_in_an_update_is_a_read() {
+    for pattern in ["?s ?p ?o", "?s <urn:p> ?o", "<urn:a> <urn:p> ?o"] {
+        let update = format!(
+            "INSERT {{ <urn:total> <urn:is> ?n }} WHERE {{ SELECT (COUNT(*) AS ?n) {{ {pattern} }} }}"
+        );
+        for database in databases() {
+            let work = |transaction: &mut vervet::Transaction| {
+                transaction.update(&update).expect("it runs");
+            };
+            assert!(collides(&database, Isolation::Serializable, &work), "{pattern}");
+        }
+    }
+}
+
+#[test]
+fn a_count_of_something_else_does_not_collide() {
+    for database in databases() {
+        let work = |transaction: &mut vervet::Transaction| {
+            let other = "SELECT (COUNT(*) AS ?n) { <urn:b> <urn:p> ?o }";
+            transaction.query(other).expect("it runs");
+        };
+        assert!(!collides(&database, Isolation::Serializable, &work));
+    }
+}
