@@ -295,12 +295,14 @@ impl Options<'_, '_, '_> {
             let side = self.search.atoms[usize::from(index)].side(direction);
             side.map_or(f64::INFINITY, |side| side.average_degree())
         };
-        let means = (mean(first), mean(second));
-        if means.0.min(means.1) > SHORT_PREFIX_MEAN || means.0.max(means.1) > SHORT_LAST_MEAN {
+        let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
+        let fits = |a: f64, b: f64| a.min(b) <= SHORT_PREFIX_MEAN && a.max(b) <= SHORT_LAST_MEAN;
+        // Where few keys have most entries, rows meet those more often than the mean says.
+        let degrees = (degree(first), degree(second));
+        if !fits(mean(first), mean(second)) || !fits(degrees.0, degrees.1) {
             return f64::INFINITY;
         }
-        let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
-        cost::SHORT_ROW + (degree(first) + degree(second)) * cost::SHORT_ENTRY
+        cost::SHORT_ROW + (degrees.0 + degrees.1) * cost::SHORT_ENTRY
     }
 
     /// What a row costs if the shorter of two legs is expanded in the other direction of the longer, once for all
