@@ -8,7 +8,8 @@
 //! 1. Every literal with a number from the first one of the part up to `end` is in one run.
 //! 2. The runs are made when somebody asks for a range, so who only writes pays nothing.
 //! # Cost
-//! A new literal is sorted once and merged `log2 n` times at most, by whoever asks next: some 50 ns each. A range: two
+//! A new literal is sorted once and merged `log2 n` times at most, by whoever asks next: 0.3 to
+//! 0.8 µs each for 500,000 at once that begin alike (`vervet`'s example `ranges`). A range: two
 //! binary searches in each run, a sort of what is found. Memory: 16 bytes for each literal that was asked for.
 //! # Source
 //! The logarithmic method: J. Bentley, J. Saxe, "Decomposable searching problems I", J. Algorithms 1980.
