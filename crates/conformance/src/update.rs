@@ -7,9 +7,10 @@
 //! The documents that `LOAD` would read: the tests only load what is not there, silently.
 
 use crate::compare::isomorphic;
-use crate::manifest::{File, Files, Test};
+use crate::manifest::{Files, Test};
 use crate::sparql::{Trouble, action};
 use oxrdf::{BlankNode, Dataset, GraphName, NamedNode, NamedOrBlankNode, Quad, Term, TermRef, Triple};
+use oxrdfio::RdfFormat;
 use vervet::update::{UpdateOptions, UpdateTarget, run};
 use vervet::{Environment, Error, ErrorKind, Id, QueryOptions, Result};
 use vervet_algebra::Update;
@@ -135,21 +136,22 @@ fn quads(files: &Files) -> Result<Vec<Quad>, String> {
             Some(name) => NamedNode::new(name).map_err(|error| format!("{name}: {error}"))?.into(),
             None => GraphName::DefaultGraph,
         };
-        quads.extend(triples(file, number)?.into_iter().map(|triple| triple.in_graph(graph.clone())));
+        let mut of_file: Vec<Quad> = match file.extension() {
+            "trig" => file.quads(RdfFormat::TriG)?,
+            _ => file.graph()?.iter().map(|triple| Triple::from(triple).in_graph(graph.clone())).collect(),
+        };
+        of_file.iter_mut().for_each(|quad| rename(quad, number));
+        quads.append(&mut of_file);
     }
     Ok(quads)
 }
 
-fn triples(file: &File, number: usize) -> Result<Vec<Triple>, String> {
+fn rename(quad: &mut Quad, number: usize) {
     let own = |node: &BlankNode| BlankNode::new_unchecked(format!("f{number}x{}", node.as_str()));
-    let mut triples: Vec<Triple> = file.graph()?.iter().map(Triple::from).collect();
-    for triple in &mut triples {
-        if let NamedOrBlankNode::BlankNode(node) = &mut triple.subject {
-            *node = own(node);
-        }
-        if let Term::BlankNode(node) = &mut triple.object {
-            *node = own(node);
-        }
+    if let NamedOrBlankNode::BlankNode(node) = &mut quad.subject {
+        *node = own(node);
     }
-    Ok(triples)
+    if let Term::BlankNode(node) = &mut quad.object {
+        *node = own(node);
+    }
 }
