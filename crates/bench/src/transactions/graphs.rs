@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use vervet::{Database, DatabaseOptions, Durability, Format, LoadOptions, NamedNode, Source};
+use vervet::{Database, DatabaseOptions, Durability, Format, LoadOptions, NamedNode, Source, Term};
 use vervet_generate::{Random, generate_lubm};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -143,8 +143,12 @@ impl Data {
         let snapshot = db.snapshot();
         let graph = snapshot.graph();
         let all = graph.vertices_with_label(self.class)?;
-        let names = all.into_iter().map(|vertex| Ok(NamedNode::new_unchecked(graph.external_id(vertex)?)));
-        let names: Vec<NamedNode> = names.collect::<Result<_>>()?;
+        let mut names = Vec::with_capacity(all.len());
+        for vertex in all {
+            if let Term::NamedNode(name) = graph.vertex_term(vertex)? {
+                names.push(name);
+            }
+        }
         if names.len() < 2 {
             let message = format!("{} has no vertices of class {}", self.name, self.class);
             return Err(Error::new(ErrorKind::Input, message));

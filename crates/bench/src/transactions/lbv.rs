@@ -153,7 +153,7 @@ impl Drawn {
         }
         let mut random = Random::new(3);
         let (mut edges, mut vertex_values, mut edge_values) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..DRAWN_MAX / 4 {
+        for _ in 0..(4 * vertices.len()).min(DRAWN_MAX / 4) {
             let vertex = *random.pick(&vertices);
             for direction in Direction::BOTH {
                 for edge in graph.edges(vertex, random.pick(&labels).as_str(), direction)? {

@@ -89,7 +89,7 @@ pub fn self_check() -> Result<Vec<TransactionReport>> {
         steady_time: Some(Duration::from_millis(200)),
         rate: None,
         bulk: 2_000,
-        clients: vec![1, 2],
+        clients: vec![2],
     };
     let universities =
         TransactionOptions { only: vec!["bulk".to_owned(), "inserts".to_owned()], ..options.clone() };
