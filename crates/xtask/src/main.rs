@@ -11,8 +11,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str =
-    "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | random | random-update | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | random | random-update | acid | history\n";
 
 /// A step of CI: its name, its command, and environment for it.
 struct Step {
