@@ -14,7 +14,8 @@
 //! (`plant.rs`).
 //! # What is claimed
 //! At the serializable level: Elle's *strong serializability* (also in real time) and dbcop's
-//! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation.
+//! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation, this for short
+//! histories, since dbcop takes exponential time for some.
 //! # Lists in a graph
 //! A list is a set of elements with positions. To append is to count and to add the next one. At the serializable
 //! level nothing else keeps two from taking the same position. Under snapshot isolation two that add different

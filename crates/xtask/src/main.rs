@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest.
 //! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`, `random`,
-//! `random-update` or `acid` (`acid --full` with long sleeps).
+//! `random-update`, `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
 //! `cargo xtask tidy` checks what no lint can say.
 #![forbid(unsafe_code)]
 
@@ -11,8 +11,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str =
-    "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | random | random-update | acid\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | random | random-update | acid | history\n";
 
 /// A step of CI: its name, its command, and environment for it.
 struct Step {
