@@ -108,7 +108,7 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Transa
             }
             Beside::ChangedElsewhere => {
                 report.target(
-                    "readers slower where nothing was written, %",
+                    "readers slower while another predicate has changes, %",
                     100.0 * (1.0 - share),
                     3.0,
                     true,
