@@ -7,7 +7,7 @@
 //! # Cost
 //! One walk over the algebra.
 
-use crate::{GraphSlot, Node, Pattern, Variable};
+use crate::{GraphSlot, Node, PathPattern, Pattern, Variable};
 use oxrdf::NamedNode;
 
 /// The graphs that a pattern sees; the default value leaves everything as it is.
@@ -34,8 +34,35 @@ impl Dataset {
             return;
         }
         node.for_each_child_mut(&mut |child| self.restrict(child));
-        if let Node::Patterns(patterns) = node {
-            *node = self.restricted(std::mem::take(patterns));
+        node.for_each_expression_mut(&mut |expression| {
+            expression.for_each_exists_mut(&mut |exists| self.restrict(&mut exists.pattern));
+        });
+        match node {
+            Node::Patterns(patterns) => *node = self.restricted(std::mem::take(patterns)),
+            Node::Path(path) => {
+                if let Some(other) = self.restricted_path(path) {
+                    *node = other;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes a path look at these graphs; gives what stands in its place if it is no longer a path alone.
+    fn restricted_path(&self, path: &mut PathPattern) -> Option<Node> {
+        match (path.graphs.as_slice(), &self.default, &self.named) {
+            ([GraphSlot::Default], Some(graphs), _) => {
+                path.graphs = graphs.iter().cloned().map(GraphSlot::Named).collect();
+                None
+            }
+            ([GraphSlot::Named(graph)], _, Some(named)) if !named.contains(graph) => {
+                Some(nothing(path.variables().collect()))
+            }
+            ([GraphSlot::Variable(variable)], _, Some(named)) => {
+                let names = named_graphs(*variable, named);
+                Some(Node::Join(vec![names, Node::Path(path.clone())]))
+            }
+            _ => None,
         }
     }
 
@@ -63,8 +90,7 @@ impl Dataset {
                 (GraphSlot::Variable(variable), _, Some(named)) => {
                     if !chosen.contains(variable) {
                         chosen.push(*variable);
-                        let rows = named.iter().map(|graph| vec![Some(graph.clone().into())]).collect();
-                        parts.push(Node::Values { variables: vec![*variable], rows });
+                        parts.push(named_graphs(*variable, named));
                     }
                     kept.push(pattern);
                 }
@@ -84,6 +110,12 @@ impl Dataset {
 /// No solution.
 fn nothing(variables: Vec<Variable>) -> Node {
     Node::Values { variables, rows: Vec::new() }
+}
+
+/// The names of the graphs, bound to a variable.
+fn named_graphs(variable: Variable, named: &[NamedNode]) -> Node {
+    let rows = named.iter().map(|graph| vec![Some(graph.clone().into())]).collect();
+    Node::Values { variables: vec![variable], rows }
 }
 
 /// The pattern over the merge of several graphs: a statement that is in two of them counts once.

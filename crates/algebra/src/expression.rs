@@ -1,6 +1,6 @@
 //! Expressions: the operators and functions of SPARQL 1.1 §17, and aggregates.
 
-use crate::Variable;
+use crate::{Node, Variable};
 use oxrdf::{NamedNode, Term};
 
 /// A comparison of values (RDFterm-equal for terms that are not values).
@@ -57,8 +57,20 @@ pub enum Expression {
     If(Box<Expression>, Box<Expression>, Box<Expression>),
     /// `COALESCE`
     Coalesce(Vec<Expression>),
+    /// Whether a pattern has a solution.
+    Exists(Box<Exists>),
     /// Any other function.
     Call(Function, Vec<Expression>),
+}
+
+/// `EXISTS`: a pattern that sees the values of the row that it is evaluated for, as if they stood in its place
+/// (SPARQL 1.1 §18.6, `substitute`).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exists {
+    /// The pattern. Its expressions may mention variables that only the row binds.
+    pub pattern: Node,
+    /// The variables of the row that the pattern mentions; all others in it are its own.
+    pub outer: Vec<Variable>,
 }
 
 impl Expression {
@@ -71,14 +83,40 @@ impl Expression {
                     out.push(*variable);
                 }
             }
+            Self::Exists(exists) => {
+                for variable in &exists.outer {
+                    if !out.contains(variable) {
+                        out.push(*variable);
+                    }
+                }
+            }
             _ => self.for_each_child(&mut |child| child.variables(out)),
         }
     }
 
-    /// Calls `visit` with each direct sub-expression.
+    /// Whether [`Expression::Exists`] is in it.
+    #[must_use]
+    pub fn has_exists(&self) -> bool {
+        if let Self::Exists(_) = self {
+            return true;
+        }
+        let mut any = false;
+        self.for_each_child(&mut |child| any |= child.has_exists());
+        any
+    }
+
+    /// Calls `visit` with each `EXISTS` in it, but for those inside the patterns of others.
+    pub fn for_each_exists_mut(&mut self, visit: &mut dyn FnMut(&mut Exists)) {
+        match self {
+            Self::Exists(exists) => visit(exists),
+            _ => self.for_each_child_mut(&mut |child| child.for_each_exists_mut(visit)),
+        }
+    }
+
+    /// Calls `visit` with each direct sub-expression; what is inside the pattern of an `EXISTS` is none.
     pub fn for_each_child(&self, visit: &mut dyn FnMut(&Expression)) {
         match self {
-            Self::Constant(_) | Self::Variable(_) | Self::Unbound | Self::Bound(_) => {}
+            Self::Constant(_) | Self::Variable(_) | Self::Unbound | Self::Bound(_) | Self::Exists(_) => {}
             Self::Or(all) | Self::And(all) | Self::Coalesce(all) | Self::Call(_, all) => {
                 all.iter().for_each(visit);
             }
@@ -96,6 +134,36 @@ impl Expression {
             Self::In(a, all) => {
                 visit(a);
                 all.iter().for_each(visit);
+            }
+            Self::If(a, b, c) => {
+                visit(a);
+                visit(b);
+                visit(c);
+            }
+        }
+    }
+
+    /// Calls `visit` with each direct sub-expression, to change it.
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
+        match self {
+            Self::Constant(_) | Self::Variable(_) | Self::Unbound | Self::Bound(_) | Self::Exists(_) => {}
+            Self::Or(all) | Self::And(all) | Self::Coalesce(all) | Self::Call(_, all) => {
+                all.iter_mut().for_each(visit);
+            }
+            Self::Not(a) | Self::Plus(a) | Self::Minus(a) => visit(a),
+            Self::Equal(a, b)
+            | Self::SameTerm(a, b)
+            | Self::Compare(_, a, b)
+            | Self::Add(a, b)
+            | Self::Subtract(a, b)
+            | Self::Multiply(a, b)
+            | Self::Divide(a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Self::In(a, all) => {
+                visit(a);
+                all.iter_mut().for_each(visit);
             }
             Self::If(a, b, c) => {
                 visit(a);

@@ -17,11 +17,13 @@
 mod dataset;
 mod expression;
 mod node;
+mod path;
 mod query;
 mod update;
 
 pub use dataset::Dataset;
-pub use expression::{Aggregate, AggregateKind, Comparator, Expression, Function};
+pub use expression::{Aggregate, AggregateKind, Comparator, Exists, Expression, Function};
 pub use node::{GraphSlot, Node, OrderKey, Pattern, Slot, Variable};
+pub use path::{Path, PathPattern};
 pub use query::{Form, Query};
 pub use update::{GraphTarget, Modify, Operation, Quad, Quads, TemplateTerm, Transfer, Update};

@@ -1,6 +1,6 @@
 //! Patterns and operators.
 
-use crate::{Aggregate, Expression};
+use crate::{Aggregate, Expression, PathPattern};
 use oxrdf::{NamedNode, Term};
 
 /// A variable: an index into [`crate::Query::variables`].
@@ -95,6 +95,8 @@ pub struct OrderKey {
 pub enum Node {
     /// Statement patterns joined with each other; an empty list is the one empty solution.
     Patterns(Vec<Pattern>),
+    /// The ends of a path.
+    Path(PathPattern),
     /// Natural join: solutions agree on shared variables that both bind.
     Join(Vec<Node>),
     /// Left join: `left`, extended by compatible solutions of `right` for which `condition` holds.
@@ -186,7 +188,7 @@ impl Node {
     /// Calls `visit` with each direct input.
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         match self {
-            Self::Patterns(_) | Self::Values { .. } => {}
+            Self::Patterns(_) | Self::Path(_) | Self::Values { .. } => {}
             Self::Join(nodes) | Self::Union(nodes) => nodes.iter_mut().for_each(visit),
             Self::LeftJoin { left, right, .. } | Self::Minus { left, right } => {
                 visit(left);
@@ -203,6 +205,54 @@ impl Node {
         }
     }
 
+    /// Calls `visit` with each direct input.
+    pub fn for_each_child(&self, visit: &mut dyn FnMut(&Node)) {
+        match self {
+            Self::Patterns(_) | Self::Path(_) | Self::Values { .. } => {}
+            Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(visit),
+            Self::LeftJoin { left, right, .. } | Self::Minus { left, right } => {
+                visit(left);
+                visit(right);
+            }
+            Self::Filter { input, .. }
+            | Self::Extend { input, .. }
+            | Self::Group { input, .. }
+            | Self::Project { input, .. }
+            | Self::Distinct(input)
+            | Self::Reduced(input)
+            | Self::OrderBy { input, .. }
+            | Self::Slice { input, .. } => visit(input),
+        }
+    }
+
+    /// Calls `visit` with each expression of this operator, not of its inputs.
+    pub fn for_each_expression(&self, visit: &mut dyn FnMut(&Expression)) {
+        match self {
+            Self::Filter { condition: one, .. }
+            | Self::Extend { expression: one, .. }
+            | Self::LeftJoin { condition: Some(one), .. } => visit(one),
+            Self::Group { aggregates, .. } => {
+                aggregates.iter().filter_map(|(_, one)| one.expression.as_ref()).for_each(visit);
+            }
+            Self::OrderBy { keys, .. } => keys.iter().for_each(|key| visit(&key.expression)),
+            _ => {}
+        }
+    }
+
+    /// [`Node::for_each_expression`], to change them.
+    pub fn for_each_expression_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
+        match self {
+            Self::Filter { condition: one, .. }
+            | Self::Extend { expression: one, .. }
+            | Self::LeftJoin { condition: Some(one), .. } => visit(one),
+            Self::Group { aggregates, .. } => {
+                aggregates.iter_mut().filter_map(|(_, one)| one.expression.as_mut()).for_each(visit);
+            }
+            Self::OrderBy { keys, .. } => keys.iter_mut().for_each(|key| visit(&mut key.expression)),
+            _ => {}
+        }
+    }
+
     /// Adds to `out` the variables that some solution may bind, in order of appearance, each once.
     pub fn variables(&self, out: &mut Vec<Variable>) {
         let add = |variable| {
@@ -212,6 +262,7 @@ impl Node {
         };
         match self {
             Self::Patterns(patterns) => patterns.iter().flat_map(Pattern::variables).for_each(add),
+            Self::Path(path) => path.variables().for_each(add),
             Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(|node| node.variables(out)),
             Self::LeftJoin { left, right, .. } => {
                 left.variables(out);

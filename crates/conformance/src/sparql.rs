@@ -305,7 +305,7 @@ fn is_ordered(node: &Node) -> bool {
 fn computes(node: &Node) -> bool {
     match node {
         Node::Extend { .. } | Node::Group { .. } => true,
-        Node::Patterns(_) | Node::Values { .. } => false,
+        Node::Patterns(_) | Node::Path(_) | Node::Values { .. } => false,
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().any(computes),
         Node::LeftJoin { left, right, .. } | Node::Minus { left, right } => computes(left) || computes(right),
         Node::Filter { input, .. }

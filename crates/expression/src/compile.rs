@@ -134,6 +134,7 @@ pub(crate) fn compile(expression: &Expression, evaluator: &Evaluator<'_>, depth:
             Node::If(Box::new([a?, b?, c?]))
         }
         Expression::Coalesce(list) => Node::Coalesce(all(list)?),
+        Expression::Exists(_) => return Err(Error::internal("the planner left a pattern in an expression")),
         Expression::Call(function, arguments) => call(function, all(arguments)?, evaluator)?,
     };
     fold(node, evaluator)

@@ -4,7 +4,8 @@ use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use crate::{
-    check, distinct, expand, filter, group, intersect, join, matching, once, optional, order, scan, values,
+    check, distinct, exists, expand, filter, group, intersect, join, matching, once, optional, order, path, scan,
+    values,
 };
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};
@@ -229,6 +230,15 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             let inner = stages(inner, run)?;
             Box::new(optional::Optional { inner, row: *row, keep, all: all(run), input: out() })
         }
+        Step::Exists { inner, row, existence } => Box::new(exists::Exists {
+            inner: stages(inner, run)?,
+            row: *row,
+            existence: *existence,
+            keep,
+            all: all(run),
+            input: out(),
+        }),
+        Step::Path(path) => Box::new(path::Paths::new(path, keep, run)?),
         Step::Union { branches } => {
             let branches = branches.iter().map(|branch| stages(branch, run)).collect::<Result<_>>()?;
             Box::new(optional::Union { branches, keep, all: all(run), input: out() })

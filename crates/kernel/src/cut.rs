@@ -13,11 +13,11 @@
 //! group or an order right behind the body: copies gather partial states, which are merged. The *tail*
 //! is the rest, the fold included.
 //! # Which steps have a parallel form
-//! * Scan, expand, check, intersect, match, filter, extend, values: rows are independent of each other.
+//! * Scan, expand, check, intersect, match, path, filter, extend, values: rows are independent of each other.
 //! * Hash joins: the right side runs first, in parallel where it is worth it, and all copies probe one table.
 //! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in one
 //!   morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
-//! * Optional and union: if all steps inside have one, except those that gather (group, order, distinct, slice).
+//! * Optional, exists and union: if all steps inside have one, except those that gather (group, order, distinct, slice).
 //! * Group: partial states. Order: sorted runs.
 //! * Slice: part of the tail, which ends all copies when it has enough.
 //!
@@ -136,12 +136,13 @@ fn runs_in_copies(step: &Step, outermost: bool) -> bool {
         | Step::Check { .. }
         | Step::Intersect { .. }
         | Step::Match(_)
+        | Step::Path(_)
         | Step::Filter(_)
         | Step::Extend { .. }
         | Step::Values { .. }
         | Step::Join { .. } => true,
         Step::Distinct { .. } => outermost,
-        Step::Optional { .. } | Step::Union { .. } => (step.nested().iter())
+        Step::Optional { .. } | Step::Exists { .. } | Step::Union { .. } => (step.nested().iter())
             .all(|nested| nested.steps.iter().all(|step| runs_in_copies(&step.step, false))),
         Step::Group { .. } | Step::Order { .. } | Step::Slice { .. } => false,
     }

@@ -15,7 +15,7 @@
 
 use oxrdf::Term;
 use std::ops::Range;
-use vervet_algebra::{Aggregate, Expression, OrderKey, Variable};
+use vervet_algebra::{Aggregate, Expression, OrderKey, Path, Variable};
 use vervet_model::{Direction, Id};
 use vervet_snapshot::GraphFilter;
 
@@ -99,6 +99,63 @@ pub struct Match {
     pub edge: Option<Operand>,
     /// See [`vervet_snapshot::EntryFilter::parallel`].
     pub parallel: bool,
+}
+
+/// A path and how to follow it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathStep {
+    /// Where it starts.
+    pub subject: Operand,
+    /// Where it ends.
+    pub object: Operand,
+    /// What it was made from, for people.
+    pub path: Path,
+    /// What a path looks like from its start.
+    pub automaton: Automaton,
+    /// The graphs whose statements it may use.
+    pub graphs: PathGraphs,
+    /// Whether subject and object stand in the query, so that each has a path without a step to itself even if no
+    /// statement mentions it.
+    pub stand_alone: [bool; 2],
+}
+
+/// The graphs of a [`PathStep`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PathGraphs {
+    /// Statements of any of these; none: an empty graph.
+    These(Vec<GraphFilter>),
+    /// The graph that the variable is bound to; any named graph where it is not, and then it is bound to that.
+    Variable(Variable),
+}
+
+/// States and moves between them: a path is a walk over statements that the moves allow, from state 0 to an accepting
+/// one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Automaton {
+    /// By state: what leads on, and to which state.
+    pub moves: Vec<Vec<(Move, u16)>>,
+    /// By state: whether a path may end here.
+    pub accepting: Vec<bool>,
+}
+
+/// The statements of one step of a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// Those with this predicate, walked in this direction.
+    Predicate(Id, Direction),
+    /// Those with any other predicate than these.
+    Except(Vec<Id>, Direction),
+}
+
+/// What a step of [`Step::Exists`] does with rows for which its pipeline gives a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Existence {
+    /// They stay, the others go.
+    Keep,
+    /// They go, the others stay.
+    Drop,
+    /// All stay; the variable becomes a boolean.
+    Mark(Variable),
 }
 
 /// How two sides of a join combine.
@@ -212,6 +269,18 @@ pub enum Step {
         /// A variable of the plan's own that holds row positions.
         row: Variable,
     },
+    /// For each row the ends of the paths that there are, each pair once; binds those ends that a row does not.
+    Path(PathStep),
+    /// Whether `inner` makes any row of an incoming one. `inner` receives the incoming rows with their positions in
+    /// `row`, and keeps it.
+    Exists {
+        /// What is asked for.
+        inner: Pipeline,
+        /// A variable of the plan's own that holds row positions.
+        row: Variable,
+        /// What the answer is for.
+        existence: Existence,
+    },
     /// The rows that each branch makes of the incoming rows, one branch after the other.
     Union {
         /// The branches.
@@ -287,7 +356,9 @@ impl Step {
     #[must_use]
     pub fn nested(&self) -> &[Pipeline] {
         match self {
-            Self::Join { right: one, .. } | Self::Optional { inner: one, .. } => std::slice::from_ref(one),
+            Self::Join { right: one, .. } | Self::Optional { inner: one, .. } | Self::Exists { inner: one, .. } => {
+                std::slice::from_ref(one)
+            }
             Self::Union { branches } => branches,
             _ => &[],
         }

@@ -22,11 +22,15 @@ impl<'a> Planner<'a> {
         patterns: &[&Pattern],
         flow: &mut Flow,
         needed: &VariableSet,
-        mut filters: Vec<Conjunct>,
+        filters: Vec<Conjunct>,
     ) -> Result<()> {
         if flow.empty {
             return Ok(());
         }
+        // Patterns in conditions are planned from rows of which all is known.
+        let (with_patterns, mut filters): (Vec<_>, Vec<_>) =
+            filters.into_iter().partition(|filter| filter.expression.has_exists());
+        let needed = &with_patterns.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
         let variables: VariableSet = patterns.iter().flat_map(|pattern| pattern.variables()).collect();
         if !self.bind_constants(&variables, flow, &mut filters)? {
             flow.make_empty();
@@ -52,13 +56,13 @@ impl<'a> Planner<'a> {
             }
             flow.domains = domains;
             self.seek(&mut atoms, flow, &mut filters)?;
-            self.search(&atoms, flow, &needed, &mut filters);
+            self.search(&atoms, flow, &needed, &mut filters)?;
         }
         // Variables that only implied patterns mention cannot exist, so all are bound now.
         flow.possible.add_all(&variables);
         flow.certain.add_all(&variables);
-        self.apply(filters, flow);
-        Ok(())
+        self.apply(filters, flow)?;
+        self.apply(with_patterns, flow)
     }
 
     /// Finds out what conditions leave of the objects of patterns.
@@ -218,7 +222,7 @@ impl<'a> Planner<'a> {
         flow: &mut Flow,
         needed: &VariableSet,
         filters: &mut Vec<Conjunct>,
-    ) {
+    ) -> Result<()> {
         let search = Search {
             atoms,
             uses: Search::uses_of(atoms, filters, needed),
@@ -261,13 +265,14 @@ impl<'a> Planner<'a> {
                 // What was sought has passed already.
                 first.selectivity *= rows_after / (rows * passed).max(1e-9);
             }
-            self.apply(ready, flow);
+            self.apply(ready, flow)?;
             flow.rows = rows_after;
             flow.cost = before + cost;
         }
         flow.possible.add_all(&bound);
         flow.certain = bound;
         filters.extend(waiting.into_iter().flatten());
+        Ok(())
     }
 }
 

@@ -4,8 +4,10 @@
 //! after a run real rows and time. Nested pipelines hang below their step.
 
 use std::fmt::Write;
-use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function, OrderKey, Variable};
-use vervet_kernel::plan::{Access, GraphOperand, JoinKind, Match, Operand, Pipeline, Plan, Profile, Step};
+use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function, OrderKey, Path, Variable};
+use vervet_kernel::plan::{
+    Access, Existence, GraphOperand, JoinKind, Match, Operand, PathGraphs, Pipeline, Plan, Profile, Step,
+};
 use vervet_model::{Direction, Id, Tag, TermParts};
 use vervet_snapshot::{GraphFilter, Snapshot};
 
@@ -210,6 +212,23 @@ impl Writer<'_> {
                 text
             }
             Step::Optional { .. } => "optional".to_owned(),
+            Step::Exists { existence, .. } => match existence {
+                Existence::Keep => "exists".to_owned(),
+                Existence::Drop => "not exists".to_owned(),
+                Existence::Mark(variable) => format!("exists     {} =", self.name(*variable)),
+            },
+            Step::Path(step) => {
+                let graphs = match &step.graphs {
+                    PathGraphs::These(graphs) => match graphs.as_slice() {
+                        [GraphFilter::Default] => String::new(),
+                        [GraphFilter::Named(graph)] => format!(" in {}", self.term(*graph)),
+                        graphs => format!(" in {} graphs", graphs.len()),
+                    },
+                    PathGraphs::Variable(graph) => format!(" in {}", self.name(*graph)),
+                };
+                let (subject, object) = (self.operand(step.subject), self.operand(step.object));
+                format!("path       {subject} {} {object}{graphs}", cut(&self.path(&step.path)))
+            }
             Step::Union { .. } => "union".to_owned(),
             Step::Group { keys, aggregates } => {
                 let computed: Vec<_> = aggregates
@@ -334,6 +353,26 @@ impl Writer<'_> {
         }
     }
 
+    fn path(&self, path: &Path) -> String {
+        let all = |parts: &[Path], between: &str| {
+            format!("({})", parts.iter().map(|part| self.path(part)).collect::<Vec<_>>().join(between))
+        };
+        match path {
+            Path::Predicate(iri) if iri.as_str() == vervet_model::vocab::RDF_TYPE => "a".to_owned(),
+            Path::Predicate(iri) => self.shorten(&iri.to_string()),
+            Path::Except(these) => {
+                let these: Vec<_> = these.iter().map(|iri| self.shorten(&iri.to_string())).collect();
+                format!("!({})", these.join("|"))
+            }
+            Path::Inverse(path) => format!("^{}", self.path(path)),
+            Path::Sequence(parts) => all(parts, "/"),
+            Path::Alternative(parts) => all(parts, "|"),
+            Path::ZeroOrOne(path) => format!("{}?", self.path(path)),
+            Path::ZeroOrMore(path) => format!("{}*", self.path(path)),
+            Path::OneOrMore(path) => format!("{}+", self.path(path)),
+        }
+    }
+
     fn order_key(&self, key: &OrderKey) -> String {
         let text = self.condition(&key.expression);
         if key.descending { format!("desc({text})") } else { text }
@@ -407,6 +446,7 @@ impl Writer<'_> {
             Expression::If(a, b, c) => {
                 format!("if({}, {}, {})", self.expression(a), self.expression(b), self.expression(c))
             }
+            Expression::Exists(_) => "exists {…}".to_owned(),
             Expression::Coalesce(operands) => format!("coalesce({})", list(operands)),
             Expression::Call(function, operands) => {
                 format!("{}({})", self.function(function), list(operands))

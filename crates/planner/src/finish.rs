@@ -8,7 +8,7 @@ use crate::atom::variable_of;
 use crate::scope::expression_variables;
 use crate::set::VariableSet;
 use vervet_algebra::{Aggregate, Expression, Variable};
-use vervet_kernel::plan::{GraphOperand, JoinKind, Match, Operand, Pipeline, Step};
+use vervet_kernel::plan::{Existence, GraphOperand, JoinKind, Match, Operand, PathGraphs, PathStep, Pipeline, Step};
 
 /// The variables of a general pattern.
 pub(crate) fn match_variables(pattern: &Match) -> VariableSet {
@@ -24,6 +24,15 @@ pub(crate) fn match_variables(pattern: &Match) -> VariableSet {
         .collect()
 }
 
+/// The variables of a path.
+pub(crate) fn path_variables(path: &PathStep) -> VariableSet {
+    let graph = match path.graphs {
+        PathGraphs::Variable(variable) => Some(variable),
+        PathGraphs::These(_) => None,
+    };
+    [path.subject, path.object].into_iter().filter_map(variable_of).chain(graph).collect()
+}
+
 /// The columns after `step` of a pipeline, if `before` are those before it.
 pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
     let mut after = before.clone();
@@ -37,6 +46,12 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
         Step::Expand { neighbour, .. } => after.extend(*neighbour),
         Step::Intersect { target, count_only, .. } => after.extend((!count_only).then_some(*target)),
         Step::Match(pattern) => after.add_all(&match_variables(pattern)),
+        Step::Path(path) => after.add_all(&path_variables(path)),
+        Step::Exists { existence, .. } => {
+            if let Existence::Mark(variable) = existence {
+                after.insert(*variable);
+            }
+        }
         Step::Extend { variable, .. } => after.insert(*variable),
         Step::Values { variables, .. } => after.extend(variables.iter().copied()),
         Step::Join { adds, .. } => after.extend(adds.iter().copied()),
@@ -119,6 +134,17 @@ fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) ->
             legs.iter().for_each(|leg| add_operand(&mut live, leg.key));
         }
         Step::Match(pattern) => live.add_all(&match_variables(pattern).intersection(columns)),
+        Step::Path(path) => live.add_all(&path_variables(path).intersection(columns)),
+        Step::Exists { inner, row, existence } => {
+            if let Existence::Mark(variable) = existence {
+                live.remove(*variable);
+            }
+            let mut start = columns.clone();
+            start.insert(*row);
+            let used = finish(inner, &start, &VariableSet::from_iter([*row]));
+            live.add_all(&used);
+            live.remove(*row);
+        }
         Step::Filter(condition) => live.add_all(&expression_variables(condition).intersection(columns)),
         Step::Extend { variable, expression } => {
             live.remove(*variable);
@@ -207,7 +233,7 @@ pub(crate) fn for_each_expression(
                     visit(condition, &now.clone().union(&adds.iter().copied().collect()));
                 }
             }
-            Step::Optional { inner, .. } => for_each_expression(inner, &now, visit),
+            Step::Optional { inner, .. } | Step::Exists { inner, .. } => for_each_expression(inner, &now, visit),
             Step::Union { branches } => branches.iter().for_each(|one| for_each_expression(one, &now, visit)),
             _ => {}
         }

@@ -24,13 +24,16 @@ mod cost;
 mod counts;
 mod domain;
 mod estimate;
+mod exists;
 mod explain;
 mod filter;
 mod finish;
 mod flow;
+mod joined;
 mod lower;
 mod options;
 mod parts;
+mod paths;
 mod scope;
 mod search;
 mod seek;
@@ -80,6 +83,22 @@ impl Default for PlanOptions {
             known_counts: true,
             beam: None,
             compare_from_rows: 64.0,
+        }
+    }
+}
+
+impl PlanOptions {
+    /// Everything switched off: patterns in the order of the text, with the simplest steps.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self {
+            reorder: false,
+            intersect: false,
+            inference: false,
+            seek: false,
+            known_counts: false,
+            beam: Some(1),
+            compare_from_rows: f64::INFINITY,
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::atom::Sides;
 use crate::cost;
 use crate::filter::{Conjunct, split};
 use crate::flow::Flow;
-use crate::parts::{Parts, Post, is_group};
-use crate::scope::{certain, expression_variables, is_lateral, possible};
+use crate::parts::{Parts, is_group};
+use crate::scope::{certain, expression_variables, free, is_lateral, possible};
 use crate::set::VariableSet;
 use oxrdf::Term;
 use std::rc::Rc;
@@ -77,7 +77,7 @@ impl<'a> Planner<'a> {
         Ok(Id::new(Tag::Computed, at as u64))
     }
 
-    fn new_variable(&mut self) -> Result<Variable> {
+    pub(crate) fn new_variable(&mut self) -> Result<Variable> {
         let number = u16::try_from(self.variables.len())
             .map_err(|_| Error::new(ErrorKind::Query, "the query has more than 65,536 variables"))?;
         self.variables.push(String::new());
@@ -95,8 +95,12 @@ impl<'a> Planner<'a> {
         if flow.empty {
             return Ok(());
         }
+        let outside = self.needs_rows(node);
         if !self.is_lateral_in(node, flow) {
-            return self.join_alone(node, flow, needed, filters);
+            return if outside { Err(needs_rows_error()) } else { self.join_alone(node, flow, needed, filters) };
+        }
+        if outside {
+            return self.lower(node, flow, needed, filters);
         }
         let connects = || !flow.certain.clone().intersection(&possible(node)).is_empty();
         if matches!(node, Node::Patterns(_) | Node::Values { .. })
@@ -122,12 +126,22 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether `count` alternatives may still be planned; if so, they are counted.
-    fn may_compare(&mut self, count: usize) -> bool {
+    pub(crate) fn may_compare(&mut self, count: usize) -> bool {
         let may = self.alternatives >= count;
         if may {
             self.alternatives -= count;
         }
         may
+    }
+
+    /// Whether the node must be planned from the rows that bind parameters: an expression reads one of them, or an
+    /// operator treats a variable that has a value otherwise than one that it joins later.
+    fn needs_rows(&self, node: &Node) -> bool {
+        if self.parameters.is_empty() {
+            return false;
+        }
+        let of_rows = possible(node).intersection(&self.parameters);
+        free(node).intersects(&self.parameters) || !is_bag(node) && !of_rows.is_subset(&certain(node))
     }
 
     fn is_lateral_in(&self, node: &Node, flow: &Flow) -> bool {
@@ -138,7 +152,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans a node from the empty row.
-    fn alone(&mut self, node: &Node, needed: &VariableSet, filters: Vec<Conjunct>) -> Result<Flow> {
+    pub(crate) fn alone(&mut self, node: &Node, needed: &VariableSet, filters: Vec<Conjunct>) -> Result<Flow> {
         let mut flow = Flow::start(&VariableSet::default());
         self.lower(node, &mut flow, needed, filters)?;
         Ok(flow)
@@ -170,12 +184,11 @@ impl<'a> Planner<'a> {
             flow.rows * right.rows / flow.rows.max(right.rows).max(1.0)
         };
         self.push_join(flow, right, JoinKind::Inner, &shared, &needed_later.intersection(&bound), rows);
-        self.apply(outside, flow);
-        Ok(())
+        self.apply(outside, flow)
     }
 
     /// Adds a join with `right`; `wanted`: what it may add.
-    fn push_join(
+    pub(crate) fn push_join(
         &mut self,
         flow: &mut Flow,
         right: Flow,
@@ -209,14 +222,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Applies conditions where they stand.
-    pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, flow: &mut Flow) {
-        for filter in filters {
-            flow.cost += flow.rows * cost::FILTER_ROW;
-            flow.push(Step::Filter(filter.expression), flow.rows * filter.selectivity);
-        }
-    }
-
     /// Joins `flow` with `node`, which is lateral there.
     fn lower(
         &mut self,
@@ -241,7 +246,7 @@ impl<'a> Planner<'a> {
                 let needed = with_filters(&placed);
                 pure.extend(filters);
                 self.join(input, flow, &needed, pure)?;
-                self.apply(placed, flow);
+                self.apply(placed, flow)?;
             }
             node if is_group(node) => {
                 let mut parts = Parts { filters, ..Parts::default() };
@@ -251,7 +256,11 @@ impl<'a> Planner<'a> {
             Node::Union(branches) => self.lower_union(branches, flow, needed, &filters)?,
             Node::Values { variables, rows } => {
                 self.lower_values(variables, rows, flow)?;
-                self.apply(filters, flow);
+                self.apply(filters, flow)?;
+            }
+            Node::Path(path) => {
+                self.lower_path(path, flow)?;
+                self.apply(filters, flow)?;
             }
             Node::Project { input, .. } => {
                 self.limit = limit;
@@ -275,9 +284,14 @@ impl<'a> Planner<'a> {
                     set.union(&expression_variables(&key.expression))
                 });
                 self.join(input, flow, &wanted, filters)?;
+                let mut keys = keys.clone();
+                for key in &mut keys {
+                    let expression = std::mem::replace(&mut key.expression, Expression::Unbound);
+                    key.expression = self.without_patterns(expression, flow)?;
+                }
                 flow.cost += cost::sort(flow.rows);
                 let rows = limit.map_or(flow.rows, |limit| flow.rows.min(limit as f64));
-                flow.push(Step::Order { keys: keys.clone(), limit }, rows);
+                flow.push(Step::Order { keys, limit }, rows);
             }
             Node::Slice { input, start, length } => {
                 if *length == Some(0) {
@@ -291,7 +305,7 @@ impl<'a> Planner<'a> {
                 let rows = (flow.rows - *start as f64).max(0.0);
                 let rows = length.map_or(rows, |length| rows.min(length as f64));
                 flow.push(Step::Slice { start: *start, length: *length }, rows);
-                self.apply(filters, flow);
+                self.apply(filters, flow)?;
             }
             // All other nodes are groups.
             _ => return Err(Error::internal("a node of the algebra has no plan")),
@@ -299,88 +313,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Orders the parts of a join by cost, then adds what follows on it.
-    fn lower_parts(&mut self, parts: Parts<'_>, flow: &mut Flow, needed: &VariableSet) -> Result<()> {
-        let Parts { patterns, bindings, others, post, mut filters } = parts;
-        for (variable, term) in bindings {
-            let id = self.value(term)?;
-            self.push_values(vec![variable], vec![vec![id]], flow);
-        }
-        // What is still to come needs its variables.
-        let mut after: Vec<VariableSet> = vec![VariableSet::default()];
-        for one in post.iter().rev() {
-            let last = after.last().cloned().unwrap_or_default();
-            after.push(last.union(&one.variables()));
-        }
-        let later = after.pop().unwrap_or_default();
-        let mut joined: Vec<Joined<'_>> = others.into_iter().map(Joined::Node).collect();
-        if !patterns.is_empty() {
-            // Patterns come after tables and before everything else where the order is not searched.
-            let at = joined.iter().take_while(|one| matches!(one, Joined::Node(Node::Values { .. }))).count();
-            joined.insert(at, Joined::Patterns(&patterns));
-        }
-        let orders = [0, 0, 2, 6].get(joined.len()).copied().unwrap_or(0);
-        if orders > 0 && self.options.reorder && self.may_compare(orders) {
-            let mut best: Option<(f64, Flow, Vec<Conjunct>)> = None;
-            for order in permutations(joined.len()) {
-                let (mut flow, mut filters) = (flow.clone(), filters.clone());
-                let order: Vec<_> = order.into_iter().map(|at| joined[at]).collect();
-                self.lower_in_order(&order, &mut flow, needed, &later, &mut filters)?;
-                let total = flow.cost + flow.rows * cost::FUTURE_ROW;
-                if best.as_ref().is_none_or(|(cost, ..)| total < *cost) {
-                    best = Some((total, flow, filters));
-                }
-            }
-            if let Some((_, found, left)) = best {
-                (*flow, filters) = (found, left);
-            }
-        } else {
-            self.lower_in_order(&joined, flow, needed, &later, &mut filters)?;
-        }
-        for (one, after) in post.iter().zip(after.iter().rev()) {
-            let ready = take_ready(&mut filters, &flow.certain, &after.clone().union(&one.variables()));
-            self.apply(ready, flow);
-            let needed =
-                filters.iter().fold(needed.clone().union(after), |set, filter| set.union(&filter.variables));
-            match one {
-                Post::Optional(right, condition) => self.lower_optional(right, *condition, flow, &needed)?,
-                Post::Minus(right) => self.lower_minus(right, flow)?,
-                Post::Extend(variable, expression) => {
-                    if needed.contains(*variable) {
-                        flow.cost += flow.rows * cost::EXTEND_ROW;
-                        flow.possible.insert(*variable);
-                        let step = Step::Extend { variable: *variable, expression: (*expression).clone() };
-                        flow.push(step, flow.rows);
-                    }
-                }
-            }
-        }
-        self.apply(filters, flow);
-        Ok(())
-    }
-
-    fn lower_in_order(
-        &mut self,
-        joined: &[Joined<'_>],
-        flow: &mut Flow,
-        needed: &VariableSet,
-        later: &VariableSet,
-        filters: &mut Vec<Conjunct>,
-    ) -> Result<()> {
-        for (at, one) in joined.iter().enumerate() {
-            let later = joined[at + 1..].iter().fold(later.clone(), |set, one| set.union(&one.possible()));
-            let ready = take_ready(filters, &flow.certain.clone().union(&one.certain()), &later);
-            let needed =
-                filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
-            match one {
-                Joined::Patterns(patterns) => self.lower_patterns(patterns, flow, &needed, ready)?,
-                Joined::Node(node) => self.join(node, flow, &needed, ready)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn lower_optional(
+    pub(crate) fn lower_optional(
         &mut self,
         right: &Node,
         condition: Option<&Expression>,
@@ -396,13 +329,14 @@ impl<'a> Planner<'a> {
         }
         let bound = possible(right);
         let connects = !flow.certain.clone().intersection(&bound).is_empty();
+        let outside = self.needs_rows(right) || condition.is_some_and(Expression::has_exists);
         let lateral = if self.is_lateral_in(right, flow) && !is_bag(right) {
             let mut inner = flow.nested();
             // Conditions see the rows of both sides, and rows of the left side have their values already.
             let (pure, placed): (Vec<_>, Vec<_>) = filters.iter().cloned().partition(Conjunct::is_movable);
             let wanted = placed.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
             self.join(right, &mut inner, &wanted, pure)?;
-            self.apply(placed, &mut inner);
+            self.apply(placed, &mut inner)?;
             if inner.empty || inner.steps.is_empty() {
                 return Ok(());
             }
@@ -412,11 +346,13 @@ impl<'a> Planner<'a> {
             let row = self.new_variable()?;
             let rows = inner.rows.max(flow.rows);
             outer.push(Step::Optional { inner: Pipeline { steps: inner.steps }, row }, rows);
-            if flow.unit || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2)) {
+            if outside || flow.unit || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2)) {
                 *flow = outer;
                 return Ok(());
             }
             Some(outer)
+        } else if outside {
+            return Err(needs_rows_error());
         } else {
             None
         };
@@ -442,16 +378,26 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn lower_minus(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
-        let shared = flow.possible.clone().intersection(&possible(right)).minus(&self.parameters);
+    pub(crate) fn lower_minus(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
+        let both = flow.possible.clone().intersection(&possible(right));
+        // A parameter stands in its place as a term does, and terms are not shared.
+        let shared = both.clone().minus(&self.parameters);
         if flow.empty || shared.is_empty() {
             return Ok(());
         }
-        let side = self.alone(right, &shared, Vec::new())?;
-        let shared = shared.intersection(&side.possible);
-        if !side.empty && !shared.is_empty() {
+        if !both.is_subset(&shared) {
+            let sure = shared.clone().intersection(&flow.certain).intersection(&certain(right));
+            if sure.is_empty() || self.needs_rows(right) {
+                return Err(needs_rows_error());
+            }
+        } else if free(right).intersects(&self.parameters) {
+            return Err(needs_rows_error());
+        }
+        let side = self.alone(right, &both, Vec::new())?;
+        let both = both.intersection(&side.possible);
+        if !side.empty && both.intersects(&shared) {
             let rows = flow.rows;
-            self.push_join(flow, side, JoinKind::Minus, &shared, &VariableSet::default(), rows);
+            self.push_join(flow, side, JoinKind::Minus, &both, &VariableSet::default(), rows);
         }
         Ok(())
     }
@@ -551,7 +497,7 @@ impl<'a> Planner<'a> {
         {
             let variables = aggregates.iter().map(|(variable, _)| *variable).collect();
             self.push_values(variables, vec![counts], flow);
-            self.apply(outside, flow);
+            self.apply(outside, flow)?;
             return Ok(());
         }
         let is_star = |aggregate: &Aggregate| aggregate.distinct && aggregate.expression.is_none();
@@ -568,6 +514,10 @@ impl<'a> Planner<'a> {
         let mut aggregates = aggregates.to_vec();
         if !keys.is_empty() && flow.empty {
             return Ok(());
+        }
+        for expression in aggregates.iter_mut().filter_map(|(_, one)| one.expression.as_mut()) {
+            let given = std::mem::replace(expression, Expression::Unbound);
+            *expression = self.without_patterns(given, flow)?;
         }
         if !flow.empty && aggregates.iter().any(|(_, aggregate)| is_star(aggregate)) {
             if aggregates.iter().all(|(_, aggregate)| is_star(aggregate)) {
@@ -617,41 +567,14 @@ impl<'a> Planner<'a> {
         }
         after.push(Step::Group { keys: keys.to_vec(), aggregates }, rows);
         *flow = after;
-        self.apply(outside, flow);
-        Ok(())
+        self.apply(outside, flow)
     }
 }
 
-/// Something that is joined.
-#[derive(Clone, Copy)]
-enum Joined<'q> {
-    Patterns(&'q [&'q vervet_algebra::Pattern]),
-    Node(&'q Node),
-}
-
-impl Joined<'_> {
-    fn possible(&self) -> VariableSet {
-        match self {
-            Self::Patterns(patterns) => patterns.iter().flat_map(|pattern| pattern.variables()).collect(),
-            Self::Node(node) => possible(node),
-        }
-    }
-
-    fn certain(&self) -> VariableSet {
-        match self {
-            Self::Patterns(_) => self.possible(),
-            Self::Node(node) => certain(node),
-        }
-    }
-}
-
-/// Takes out the conditions whose variables are bound for certain, or not touched `later`.
-fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &VariableSet) -> Vec<Conjunct> {
-    let (ready, waiting) = std::mem::take(filters).into_iter().partition(|filter: &Conjunct| {
-        filter.variables.clone().minus(certain).intersection(later).is_empty()
-    });
-    *filters = waiting;
-    ready
+fn needs_rows_error() -> Error {
+    let message = "a part of the query that is solved by itself reads a parameter, or a variable from outside its EXISTS";
+    Error::new(ErrorKind::Unsupported, message)
+        .with_hint("move what reads it out of the OPTIONAL, MINUS or sub-query")
 }
 
 fn flatten_union<'q>(branches: &'q [Node], out: &mut Vec<&'q Node>) {
@@ -682,19 +605,4 @@ fn is_ordered(node: &Node) -> bool {
         Node::Project { input, .. } => is_ordered(input),
         _ => false,
     }
-}
-
-fn permutations(count: usize) -> Vec<Vec<usize>> {
-    if count == 0 {
-        return vec![Vec::new()];
-    }
-    let mut all = Vec::new();
-    for shorter in permutations(count - 1) {
-        for at in 0..count {
-            let mut longer = shorter.clone();
-            longer.insert(at, count - 1);
-            all.push(longer);
-        }
-    }
-    all
 }

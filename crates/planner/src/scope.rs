@@ -24,6 +24,7 @@ pub(crate) fn possible(node: &Node) -> VariableSet {
 pub(crate) fn certain(node: &Node) -> VariableSet {
     match node {
         Node::Patterns(patterns) => patterns.iter().flat_map(Pattern::variables).collect(),
+        Node::Path(path) => path.variables().collect(),
         Node::Join(nodes) => nodes.iter().fold(VariableSet::default(), |set, node| set.union(&certain(node))),
         Node::Union(nodes) => {
             let mut sets = nodes.iter().map(certain);
@@ -75,7 +76,7 @@ pub(crate) fn certain(node: &Node) -> VariableSet {
 pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
     let sees_the_same = |seen: VariableSet, bound: VariableSet| seen.intersection(outer).is_subset(&bound);
     match node {
-        Node::Patterns(_) | Node::Values { .. } | Node::Join(_) | Node::Union(_) => true,
+        Node::Patterns(_) | Node::Path(_) | Node::Values { .. } | Node::Join(_) | Node::Union(_) => true,
         Node::Project { .. } | Node::Reduced(_) => true,
         Node::Filter { input, condition } => sees_the_same(expression_variables(condition), certain(input)),
         Node::Extend { input, variable, expression } => {
@@ -90,6 +91,19 @@ pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
         Node::Minus { left, right } => sees_the_same(possible(right), certain(left)),
         Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => false,
     }
+}
+
+/// What expressions in `node` read that its own patterns do not bind: values of the rows outside, inside `EXISTS`, and
+/// parameters.
+pub(crate) fn free(node: &Node) -> VariableSet {
+    let mut set = VariableSet::default();
+    node.for_each_child(&mut |child| set.add_all(&free(child)));
+    let mut read = VariableSet::default();
+    node.for_each_expression(&mut |expression| read.add_all(&expression_variables(expression)));
+    let mut bound = VariableSet::default();
+    node.for_each_child(&mut |child| bound.add_all(&possible(child)));
+    // What an optional part reads may be bound by the other side.
+    set.union(&read).minus(&bound)
 }
 
 /// Whether the expression has the same value wherever and however often it is evaluated for a row.

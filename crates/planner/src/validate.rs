@@ -4,11 +4,11 @@
 //! wrong answers silently. Tests call this on every plan they make.
 
 use crate::atom::variable_of;
-use crate::finish::{columns_after, match_variables};
+use crate::finish::{columns_after, match_variables, path_variables};
 use crate::scope::expression_variables;
 use crate::set::VariableSet;
 use vervet_algebra::{AggregateKind, Expression, Variable};
-use vervet_kernel::plan::{JoinKind, Operand, Pipeline, Plan, PlanStep, Step};
+use vervet_kernel::plan::{Existence, JoinKind, Operand, Pipeline, Plan, PlanStep, Step};
 use vervet_model::{Error, Result};
 
 /// Rows between two steps.
@@ -155,6 +155,22 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
                 need(!end.dropped.contains(*variable), || {
                     format!("the optional part drops ?{}", variable.0)
                 })?;
+            }
+        }
+        Step::Path(path) => {
+            let gone = path_variables(path).intersection(&rows.dropped).iter().next();
+            need(gone.is_none(), || format!("{gone:?} has been dropped"))?;
+            certain.add_all(&path_variables(path));
+        }
+        Step::Exists { inner, row, existence } => {
+            rows.unbound(*row)?;
+            let mut start = rows.clone();
+            start.columns.insert(*row);
+            start.certain.insert(*row);
+            walk(inner, start, Some(*row))?;
+            if let Existence::Mark(variable) = existence {
+                rows.unbound(*variable)?;
+                certain.insert(*variable);
             }
         }
         Step::Union { branches } => {

@@ -217,17 +217,21 @@ impl Parser<'_, '_> {
             };
             return Ok(Expression::Call(function, arguments));
         }
+        if name.eq_ignore_ascii_case("EXISTS") {
+            return self.nested(Self::exists);
+        }
+        if name.eq_ignore_ascii_case("NOT") && self.eat_keyword("EXISTS")? {
+            return Ok(Expression::Not(Box::new(self.nested(Self::exists)?)));
+        }
         if UNSUPPORTED.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             return Err(self.refused(at));
         }
         self.special_form(at)
     }
 
-    /// `EXISTS`, `NOT EXISTS`, or a function of SPARQL 1.2.
+    /// A lone `NOT`, or a function of SPARQL 1.2.
     fn refused(&self, at: Lexeme) -> QueryError {
         match self.spelled(at).to_ascii_uppercase().as_str() {
-            "EXISTS" => self.unsupported(at, "EXISTS is"),
-            "NOT" if self.at_keyword("EXISTS") => self.unsupported(at, "NOT EXISTS is"),
             "NOT" => {
                 self.error(at, "expected an expression, but found NOT").with_hint("negation is written !")
             }
@@ -301,7 +305,12 @@ impl Parser<'_, '_> {
         };
         // Inside, names mean what they meant before grouping.
         std::mem::swap(&mut self.scope, &mut aggregation.scope);
-        let result = self.aggregate_body(at);
+        let skips = !self.reads_exists();
+        let result = if skips {
+            self.aggregate_body(at)
+        } else {
+            self.reading_exists(aggregation.visible.clone(), |parser| parser.aggregate_body(at))
+        };
         std::mem::swap(&mut self.scope, &mut aggregation.scope);
         let mut aggregate = result?;
         if let Some(expression) = &mut aggregate.expression {

@@ -65,6 +65,7 @@ fn implies(node: &Node, graph: &GraphSlot) -> bool {
     };
     match node {
         Node::Patterns(patterns) => patterns.iter().any(|pattern| pattern.graph == *graph),
+        Node::Path(path) => !path.path.is_nullable() && path.graphs == std::slice::from_ref(graph),
         Node::Join(nodes) => nodes.iter().any(|node| implies(node, graph)),
         Node::Union(nodes) => nodes.iter().all(|node| implies(node, graph)),
         Node::LeftJoin { left: input, .. }
@@ -85,7 +86,7 @@ fn implies(node: &Node, graph: &GraphSlot) -> bool {
 /// mentioned as anything else, or only where all parts are joined.
 fn agrees(node: &Node, variable: Variable) -> bool {
     match node {
-        Node::Patterns(_) | Node::Values { .. } => true,
+        Node::Patterns(_) | Node::Path(_) | Node::Values { .. } => true,
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().all(|node| agrees(node, variable)),
         Node::Filter { input, .. } => agrees(input, variable),
         Node::LeftJoin { left, right, .. } => agrees(left, variable) && !mentions(right, variable),
@@ -104,6 +105,7 @@ fn agrees(node: &Node, variable: Variable) -> bool {
 fn mentions(node: &Node, variable: Variable) -> bool {
     match node {
         Node::Patterns(patterns) => patterns.iter().flat_map(ordinary_variables).any(|v| v == variable),
+        Node::Path(path) => path.ends().any(|end| end == variable),
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().any(|node| mentions(node, variable)),
         Node::LeftJoin { left, right, .. } | Node::Minus { left, right } => {
             mentions(left, variable) || mentions(right, variable)

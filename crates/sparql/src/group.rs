@@ -5,6 +5,7 @@
 //! mentions becomes `Unbound` here, when the group ends.
 
 use crate::QueryError;
+use crate::exists::Place;
 use crate::lexer::Token;
 use crate::parser::Parser;
 use crate::triples::Sink;
@@ -12,24 +13,51 @@ use crate::walk::{VariableSet, certain, filter, join, mark_possible, rename};
 use vervet_algebra::{Expression, Node, Variable};
 
 /// A group whose filters have not been applied yet: those of an `OPTIONAL` are conditions of the left join.
-struct Open {
+struct Open<'a> {
     node: Node,
-    filters: Vec<Expression>,
+    filters: Vec<Condition<'a>>,
 }
 
-impl Parser<'_, '_> {
+/// A filter of a group.
+enum Condition<'a> {
+    Read(Expression),
+    /// It has patterns, which are read when it is known what the group binds.
+    At(Place<'a>),
+}
+
+impl<'a> Parser<'a, '_> {
     /// A group with its filters applied.
     pub(crate) fn group(&mut self) -> Result<Node, QueryError> {
-        let Open { node, mut filters } = self.nested(Self::open_group)?;
+        let Open { node, filters } = self.nested(Self::open_group)?;
         if filters.is_empty() {
             return Ok(node);
         }
-        let visible = self.visible(&node);
-        filters.iter_mut().for_each(|condition| Self::restrict(condition, &visible));
+        let readable = self.readable(&node);
+        let filters = self.conditions(filters, &readable)?;
         Ok(filter(node, filters))
     }
 
-    fn open_group(&mut self) -> Result<Open, QueryError> {
+    /// The filters of a group, for rows that bind `readable`.
+    fn conditions(
+        &mut self,
+        filters: Vec<Condition<'a>>,
+        readable: &VariableSet,
+    ) -> Result<Vec<Expression>, QueryError> {
+        let mut all = Vec::with_capacity(filters.len());
+        for filter in filters {
+            let mut condition = match filter {
+                Condition::Read(condition) => condition,
+                Condition::At(place) => self.at_place(place, |parser| {
+                    parser.reading_exists(readable.clone(), Self::constraint)
+                })?,
+            };
+            Self::restrict(&mut condition, readable);
+            all.push(condition);
+        }
+        Ok(all)
+    }
+
+    fn open_group(&mut self) -> Result<Open<'a>, QueryError> {
         self.expect(Token::BraceOpen, "{")?;
         self.labels.end_pattern();
         let mut open = Open { node: Node::unit(), filters: Vec::new() };
@@ -45,7 +73,7 @@ impl Parser<'_, '_> {
     }
 
     /// Everything up to the closing brace.
-    fn elements(&mut self, open: &mut Open) -> Result<(), QueryError> {
+    fn elements(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
         let mut sink = Sink::default();
         let mut dot_allowed = false;
         loop {
@@ -63,8 +91,9 @@ impl Parser<'_, '_> {
                 continue;
             }
             if self.eat_keyword("FILTER")? {
-                let condition = self.constraint()?;
-                open.filters.push(condition);
+                let place = self.place();
+                let (condition, skipped) = self.skipping_exists(Self::constraint)?;
+                open.filters.push(if skipped { Condition::At(place) } else { Condition::Read(condition) });
                 dot_allowed = true;
                 continue;
             }
@@ -131,14 +160,13 @@ impl Parser<'_, '_> {
     fn optional(&mut self, left: Node) -> Result<Node, QueryError> {
         self.link()?;
         let left = self.anchored(left)?;
-        let Open { node: right, mut filters } = self.nested(Self::open_group)?;
+        let Open { node: right, filters } = self.nested(Self::open_group)?;
         let condition = if filters.is_empty() {
             None
         } else {
-            let mut visible = self.visible(&left);
-            mark_possible(&right, self.graph_variable(), &mut visible);
-            filters.iter_mut().for_each(|condition| Self::restrict(condition, &visible));
-            Some(crate::walk::conjunction(filters))
+            let mut readable = self.readable(&left);
+            mark_possible(&right, self.graph_variable(), &mut readable);
+            Some(crate::walk::conjunction(self.conditions(filters, &readable)?))
         };
         Ok(Node::LeftJoin { left: Box::new(left), right: Box::new(right), condition })
     }
@@ -153,7 +181,7 @@ impl Parser<'_, '_> {
         let right = self.group();
         let inner = std::mem::replace(&mut self.scope, outer);
         let mut right = right?;
-        let left_set = self.visible(&left);
+        let left_set = self.readable(&left);
         let pairs: Vec<(Variable, Variable)> = inner
             .iter()
             .filter_map(|(name, variable)| Some((*variable, *self.scope.get(name)?)))
@@ -185,20 +213,20 @@ impl Parser<'_, '_> {
     fn bind(&mut self, left: Node) -> Result<Node, QueryError> {
         self.link()?;
         self.expect(Token::ParenthesisOpen, "(")?;
-        let mut expression = self.expression()?;
+        let mut expression = self.with_exists(|parser| parser.readable(&left), Self::expression)?;
         self.expect_keyword("AS")?;
         let at = self.ahead;
         let variable = self.variable()?;
         self.expect(Token::ParenthesisClose, ")")?;
-        let visible = self.visible(&left);
-        if visible.contains(variable) {
+        let readable = self.readable(&left);
+        if readable.contains(variable) {
             let message = format!("BIND cannot give {} a second value", self.spelled(at));
             return Err(self.error(at, message));
         }
         if self.graph_variable() == Some(variable) {
             return Err(self.unsupported(at, "BIND to the variable of the GRAPH around it is"));
         }
-        Self::restrict(&mut expression, &visible);
+        Self::restrict(&mut expression, &readable);
         Ok(Node::Extend { input: Box::new(left), variable, expression })
     }
 

@@ -16,7 +16,7 @@
 //! rather than the `spargebra` crate, which remains the second opinion in tests: its time doubles with each
 //! nested `REPLACE`, and its syntax trees have no positions for messages.
 //! # Not here
-//! Property paths of unknown length, `EXISTS`, `SERVICE`, `FROM`; in updates, new reifiers: refused by name.
+//! `SERVICE`, and triple terms other than as objects of `rdf:reifies`: refused by name.
 //!
 //! ```
 //! use vervet_sparql::{parse, ParseOptions};
@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod exists;
 mod expression;
 mod function;
 mod graph;
@@ -39,6 +40,7 @@ mod group;
 mod lexer;
 pub mod limits;
 mod parser;
+mod path;
 mod prefixes;
 mod select;
 mod suggest;
@@ -51,7 +53,7 @@ mod walk;
 pub use error::{QueryError, QueryErrorKind};
 pub use prefixes::well_known_prefixes;
 
-use vervet_algebra::{Query, Update};
+use vervet_algebra::{Dataset, Query, Update};
 
 /// What surrounds a query.
 #[derive(Clone, Copy, Default, Debug)]
@@ -64,6 +66,8 @@ pub struct ParseOptions<'a> {
     /// entries of [`Query::variables`], in this order, and are in scope everywhere, also in sub-queries that
     /// do not project them.
     pub parameters: &'a [&'a str],
+    /// The dataset of a query, in place of what its `FROM` clauses say (SPARQL 1.1 Protocol §2.1.4).
+    pub dataset: Option<&'a Dataset>,
 }
 
 /// Parses a query and says what it means.

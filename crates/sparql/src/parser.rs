@@ -1,5 +1,6 @@
 //! The parser's state, its small steps, and the forms of queries.
 
+use crate::exists::Patterns;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::limits::{CHAIN_MAX, NESTING_MAX, VARIABLE_COUNT_MAX};
 use crate::select::{Aggregation, Head};
@@ -10,7 +11,7 @@ use crate::walk::{VariableSet, mark_possible};
 use crate::{ParseOptions, QueryError};
 use oxiri::Iri;
 use rustc_hash::FxHashMap;
-use vervet_algebra::{Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
+use vervet_algebra::{Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
 
 /// Names and their variables in one scope.
 pub(crate) type Scope<'a> = FxHashMap<&'a str, Variable>;
@@ -30,11 +31,17 @@ pub(crate) struct Parser<'a, 'o> {
     /// The graph that patterns look at.
     pub(crate) graph: GraphSlot,
     pub(crate) labels: Labels<'a>,
+    /// What the query says about its dataset.
+    pub(crate) dataset: Dataset,
     /// The template of an update that is being read, if one is.
     pub(crate) template: Option<Template<'a>>,
     pub(crate) data_labels: DataLabels<'a>,
     /// Where aggregates go; `None` where they are not allowed.
     pub(crate) aggregation: Option<Aggregation<'a>>,
+    /// What patterns in expressions need to know.
+    pub(crate) patterns: Patterns,
+    /// Inside `EXISTS`: what the rows outside bind.
+    pub(crate) outer_rows: Option<VariableSet>,
     nesting: usize,
     chain: usize,
 }
@@ -73,9 +80,12 @@ impl<'a, 'o> Parser<'a, 'o> {
             parameters_seen: vec![false; options.parameters.len()],
             graph: GraphSlot::Default,
             labels: Labels::default(),
+            dataset: Dataset::default(),
             template: None,
             data_labels: DataLabels::default(),
             aggregation: None,
+            patterns: Patterns::default(),
+            outer_rows: None,
             nesting: 0,
             chain: 0,
         })
@@ -85,7 +95,7 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     pub(crate) fn query(mut self) -> Result<Query, QueryError> {
         self.prologue()?;
-        let (form, root) = match self.keyword_ahead() {
+        let (form, mut root) = match self.keyword_ahead() {
             Some("SELECT") => self.select_query()?,
             Some("ASK") => {
                 self.advance()?;
@@ -106,6 +116,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             return Err(self.expected("the end of the query"));
         }
         self.require_parameters()?;
+        self.options.dataset.unwrap_or(&self.dataset).restrict(&mut root);
         let (variables, parameters) = self.take_variables();
         Ok(Query { form, root, variables, parameters })
     }
@@ -185,7 +196,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             let template = self.with_new_blanks(&template)?;
             return Ok((Form::Construct(template), root));
         }
-        self.refuse_dataset()?;
+        self.dataset_clauses()?;
         self.expect_keyword("WHERE")?;
         let start = self.ahead;
         let patterns = self.template_as_pattern()?;
@@ -244,7 +255,7 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     /// Dataset clauses, the pattern (unless it may be left out, and is), and what follows it.
     fn pattern_and_modifiers(&mut self, required: bool) -> Result<Node, QueryError> {
-        self.refuse_dataset()?;
+        self.dataset_clauses()?;
         let node =
             if required || self.ahead.token == Token::BraceOpen || self.keyword_ahead() == Some("WHERE") {
                 self.where_clause()?
@@ -254,10 +265,20 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok(self.modifiers(node, &Head::default(), false)?.0)
     }
 
-    pub(crate) fn refuse_dataset(&mut self) -> Result<(), QueryError> {
-        if self.keyword_ahead() == Some("FROM") {
-            let hint = "the default graph and all named graphs are there without it; choose one with GRAPH";
-            return Err(self.unsupported(self.ahead, "FROM and FROM NAMED are").with_hint(hint));
+    /// `FROM` and `FROM NAMED`, if they are there: they hold for the whole query.
+    pub(crate) fn dataset_clauses(&mut self) -> Result<(), QueryError> {
+        let (mut default, mut named) = (Vec::new(), Vec::new());
+        let mut any = false;
+        while self.eat_keyword("FROM")? {
+            any = true;
+            let list = if self.eat_keyword("NAMED")? { &mut named } else { &mut default };
+            let graph = self.iri()?;
+            if !list.contains(&graph) {
+                list.push(graph);
+            }
+        }
+        if any {
+            self.dataset = Dataset { default: Some(default), named: Some(named) };
         }
         Ok(())
     }
@@ -312,7 +333,22 @@ impl<'a, 'o> Parser<'a, 'o> {
         }
     }
 
-    /// What expressions may mention after `node`.
+    /// What expressions may read after `node`: what it binds, and inside `EXISTS` what the rows outside bind.
+    pub(crate) fn readable(&self, node: &Node) -> VariableSet {
+        let mut set = self.visible(node);
+        if let Some(rows) = &self.outer_rows {
+            set.union(rows);
+        }
+        set
+    }
+
+    /// What is bound before anything: parameters, and inside `EXISTS` what the rows outside bind.
+    pub(crate) fn outer(&self) -> impl Iterator<Item = Variable> + '_ {
+        let parameters = (0..self.options.parameters.len()).map(variable_at);
+        parameters.chain(self.outer_rows.iter().flat_map(VariableSet::iter))
+    }
+
+    /// What is bound after `node`.
     pub(crate) fn visible(&self, node: &Node) -> VariableSet {
         let mut set = VariableSet::default();
         mark_possible(node, self.graph_variable(), &mut set);

@@ -44,7 +44,7 @@ type Column<'a> = (&'a str, Variable);
 impl<'a> Parser<'a, '_> {
     pub(crate) fn select_query(&mut self) -> Result<(Form, Node), QueryError> {
         let head = self.select_clause()?;
-        self.refuse_dataset()?;
+        self.dataset_clauses()?;
         let node = self.where_clause()?;
         let (node, columns) = self.modifiers(node, &head, false)?;
         Ok((Form::Select(columns.into_iter().map(|(_, variable)| variable).collect()), node))
@@ -151,9 +151,22 @@ impl<'a> Parser<'a, '_> {
             }
             self.enter_grouping(&node, &keys);
         }
-        let conditions = if having { self.having(having_at)? } else { Vec::new() };
-        let items = self.select_items(head)?;
-        let order = self.order_clause()?;
+        let rows = |parser: &Self| match grouped {
+            true => keys.iter().copied().chain(parser.outer()).collect(),
+            false => parser.readable(&node),
+        };
+        let conditions = match having {
+            true => self.with_exists(rows, |parser| parser.having(having_at))?,
+            false => Vec::new(),
+        };
+        let after = self.place();
+        let items = self.with_exists(rows, |parser| parser.at_place(after, |parser| parser.select_items(head)))?;
+        let of_items = |parser: &Self| {
+            let mut all = rows(parser);
+            items.iter().for_each(|(_, variable, _)| all.insert(*variable));
+            all
+        };
+        let order = self.with_exists(of_items, Self::order_clause)?;
         let (offset, limit) = self.slice_clauses()?;
         let values = if self.eat_keyword("VALUES")? { Some(self.data_block()?) } else { None };
 
@@ -168,9 +181,9 @@ impl<'a> Parser<'a, '_> {
         let (mut node, columns) = self.extended(node, head, items, grouped)?;
         let sliced = offset > 0 || limit.is_some();
         if !order.is_empty() && (sliced || !inner) {
-            let visible = self.visible(&node);
+            let readable = self.readable(&node);
             let mut order = order;
-            order.iter_mut().for_each(|key| Self::restrict(&mut key.expression, &visible));
+            order.iter_mut().for_each(|key| Self::restrict(&mut key.expression, &readable));
             order.retain(|key| !matches!(key.expression, Expression::Unbound | Expression::Constant(_)));
             if !order.is_empty() {
                 node = Node::OrderBy { input: Box::new(node), keys: order };
@@ -203,13 +216,15 @@ impl<'a> Parser<'a, '_> {
                 Token::Variable => (Expression::Variable(self.variable()?), None),
                 Token::ParenthesisOpen => {
                     self.advance()?;
-                    let expression = self.expression()?;
+                    let expression = self.with_exists(|parser| parser.readable(&node), Self::expression)?;
                     let name =
                         if self.eat_keyword("AS")? { Some((self.ahead, self.variable()?)) } else { None };
                     self.expect(Token::ParenthesisClose, "AS or )")?;
                     (expression, name)
                 }
-                _ if self.at_function() => (self.constraint()?, None),
+                _ if self.at_function() => {
+                    (self.with_exists(|parser| parser.readable(&node), Self::constraint)?, None)
+                }
                 _ if keys.is_empty() => return Err(self.expected("a variable, a function or (")),
                 _ => return Ok((node, keys)),
             };
@@ -217,7 +232,7 @@ impl<'a> Parser<'a, '_> {
                 (Expression::Variable(variable), None) => *variable,
                 (_, name) => {
                     self.link()?;
-                    let visible = self.visible(&node);
+                    let visible = self.readable(&node);
                     let variable = match name {
                         None => self.new_variable("")?,
                         Some((at, variable)) if visible.contains(variable) => {
@@ -240,7 +255,7 @@ impl<'a> Parser<'a, '_> {
     fn enter_grouping(&mut self, node: &Node, keys: &[Variable]) {
         let before = std::mem::take(&mut self.scope);
         self.scope = before.iter().filter(|(_, v)| keys.contains(v)).map(|(name, v)| (*name, *v)).collect();
-        let visible = self.visible(node);
+        let visible = self.readable(node);
         self.aggregation = Some(Aggregation { list: Vec::new(), scope: before, visible });
     }
 
@@ -278,7 +293,6 @@ impl<'a> Parser<'a, '_> {
         &mut self,
         head: &Head<'a>,
     ) -> Result<Vec<(Lexeme, Variable, Option<Expression>)>, QueryError> {
-        let after = (self.lexer, self.ahead);
         let mut items: Vec<(Lexeme, Variable, Option<Expression>)> = Vec::with_capacity(head.items.len());
         for item in &head.items {
             let (at, expression) = match item {
@@ -302,7 +316,6 @@ impl<'a> Parser<'a, '_> {
             }
             items.push((at, variable, expression));
         }
-        (self.lexer, self.ahead) = after;
         Ok(items)
     }
 
@@ -331,7 +344,7 @@ impl<'a> Parser<'a, '_> {
             if expression.is_none() && !grouped {
                 continue;
             }
-            let visible = visible.get_or_insert_with(|| self.visible(&node));
+            let visible = visible.get_or_insert_with(|| self.readable(&node));
             match expression {
                 None if !visible.contains(variable) => return Err(self.not_grouped(at, self.spelled(at))),
                 None => {}
@@ -378,7 +391,7 @@ impl<'a> Parser<'a, '_> {
 
     fn restricted(&self, mut conditions: Vec<Expression>, node: &Node) -> Vec<Expression> {
         if !conditions.is_empty() {
-            let visible = self.visible(node);
+            let visible = self.readable(node);
             conditions.iter_mut().for_each(|condition| Self::restrict(condition, &visible));
         }
         conditions

@@ -1,13 +1,12 @@
-//! Triples: property lists, blank nodes, collections, reifiers, and the paths that are only patterns.
+//! Triples: property lists, blank nodes, collections, reifiers.
 
 use crate::QueryError;
-use crate::lexer::{Lexeme, Token};
+use crate::lexer::Token;
 use crate::parser::Parser;
 use crate::walk::join;
-use oxrdf::NamedNode;
 use oxrdf::vocab::rdf;
 use rustc_hash::FxHashMap;
-use vervet_algebra::{GraphSlot, Node, Pattern, Slot, Variable};
+use vervet_algebra::{GraphSlot, Node, Path, Pattern, Slot, Variable};
 
 /// Labels of blank nodes. A label belongs to one basic graph pattern.
 #[derive(Default)]
@@ -28,8 +27,8 @@ impl Labels<'_> {
 #[derive(Default)]
 pub(crate) struct Sink {
     pub(crate) patterns: Vec<Pattern>,
-    /// Alternatives of paths.
-    nodes: Vec<Node>,
+    /// What paths have become, other than patterns.
+    pub(crate) nodes: Vec<Node>,
     /// No paths here.
     template: bool,
 }
@@ -56,15 +55,7 @@ impl Sink {
     }
 }
 
-/// A property path.
-enum Path {
-    Iri(NamedNode),
-    Inverse(Box<Path>),
-    Sequence(Vec<Path>),
-    Alternative(Vec<Path>),
-}
-
-enum Verb {
+pub(crate) enum Verb {
     Simple(Slot),
     Path(Path),
 }
@@ -163,7 +154,7 @@ impl<'a> Parser<'a, '_> {
         }
         let start = self.ahead;
         match self.path()? {
-            Path::Iri(iri) => Ok(Verb::Simple(Slot::Constant(iri.into()))),
+            Path::Predicate(iri) => Ok(Verb::Simple(Slot::Constant(iri.into()))),
             _ if sink.template => Err(self.error(start, "a template cannot have property paths")),
             path => Ok(Verb::Path(path)),
         }
@@ -341,83 +332,6 @@ impl<'a> Parser<'a, '_> {
         Ok(edge)
     }
 
-    // Paths.
-
-    fn path(&mut self) -> Result<Path, QueryError> {
-        let mut all = vec![self.path_sequence()?];
-        while self.eat(Token::Pipe)? {
-            all.push(self.path_sequence()?);
-        }
-        Ok(if all.len() == 1 { all.remove(0) } else { Path::Alternative(all) })
-    }
-
-    fn path_sequence(&mut self) -> Result<Path, QueryError> {
-        let mut all = vec![self.path_element()?];
-        while self.eat(Token::Slash)? {
-            all.push(self.path_element()?);
-        }
-        Ok(if all.len() == 1 { all.remove(0) } else { Path::Sequence(all) })
-    }
-
-    fn path_element(&mut self) -> Result<Path, QueryError> {
-        if self.eat(Token::Caret)? {
-            return Ok(Path::Inverse(Box::new(self.path_element_without_caret()?)));
-        }
-        self.path_element_without_caret()
-    }
-
-    fn path_element_without_caret(&mut self) -> Result<Path, QueryError> {
-        let start = self.ahead;
-        let path = match start.token {
-            Token::Iri | Token::Name => Path::Iri(self.iri()?),
-            Token::Word if self.spelled(start) == "a" => {
-                self.advance()?;
-                Path::Iri(rdf::TYPE.into_owned())
-            }
-            Token::ParenthesisOpen => {
-                self.advance()?;
-                let path = self.nested(Self::path)?;
-                self.expect(Token::ParenthesisClose, "/, | or )")?;
-                path
-            }
-            Token::Not => return Err(self.negated_set(start)),
-            _ => return Err(self.expected("a predicate")),
-        };
-        let what = match self.ahead.token {
-            Token::Star => "property paths with * are",
-            Token::Plus if !self.signed_number() => "property paths with + are",
-            Token::Question => "property paths with ? are",
-            _ => return Ok(path),
-        };
-        Err(self.unsupported(Lexeme { end: self.ahead.end, ..start }, what))
-    }
-
-    /// `!iri` or `!(iri|^iri)`: only looked at as far as to tell it from a mistake.
-    fn negated_set(&mut self, start: Lexeme) -> QueryError {
-        let result = (|| {
-            self.advance()?;
-            let several = self.eat(Token::ParenthesisOpen)?;
-            loop {
-                self.eat(Token::Caret)?;
-                if self.ahead.token == Token::Word && self.spelled(self.ahead) == "a" {
-                    self.advance()?;
-                } else {
-                    self.iri()?;
-                }
-                if !several {
-                    return Ok(());
-                }
-                if !self.eat(Token::Pipe)? {
-                    return self.expect(Token::ParenthesisClose, "| or )");
-                }
-            }
-        })();
-        match result {
-            Ok(()) => self.unsupported(start, "property paths with ! are"),
-            Err(error) => error,
-        }
-    }
-
     fn emit(&mut self, subject: &Slot, verb: &Verb, object: Slot, sink: &mut Sink) -> Result<(), QueryError> {
         match verb {
             Verb::Simple(predicate) => {
@@ -429,43 +343,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn emit_path(
-        &mut self,
-        subject: Slot,
-        path: &Path,
-        object: Slot,
-        sink: &mut Sink,
-    ) -> Result<(), QueryError> {
-        match path {
-            Path::Iri(iri) => {
-                sink.patterns.push(self.pattern(subject, Slot::Constant(iri.clone().into()), object));
-            }
-            Path::Inverse(path) => self.emit_path(object, path, subject, sink)?,
-            Path::Sequence(parts) => {
-                let mut from = subject;
-                for (i, part) in parts.iter().enumerate() {
-                    let to = match i + 1 == parts.len() {
-                        true => object.clone(),
-                        false => Slot::Variable(self.new_variable("")?),
-                    };
-                    self.emit_path(from, part, to.clone(), sink)?;
-                    from = to;
-                }
-            }
-            Path::Alternative(parts) => {
-                let mut branches = Vec::with_capacity(parts.len());
-                for part in parts {
-                    let mut branch = Sink::default();
-                    self.emit_path(subject.clone(), part, object.clone(), &mut branch)?;
-                    branches.push(branch.into_node());
-                }
-                sink.nodes.push(Node::Union(branches));
-            }
-        }
-        Ok(())
-    }
-
-    fn pattern(&self, subject: Slot, predicate: Slot, object: Slot) -> Pattern {
+    pub(crate) fn pattern(&self, subject: Slot, predicate: Slot, object: Slot) -> Pattern {
         Pattern { subject, predicate, object, graph: self.graph.clone(), edge: None, parallel: false }
     }
 

@@ -33,14 +33,29 @@ impl VariableSet {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
     }
 
-    fn union(&mut self, other: &Self) {
+    pub(crate) fn union(&mut self, other: &Self) {
         self.bits.resize(self.bits.len().max(other.bits.len()), 0);
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
+    }
+
+    /// The variables, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Variable> + '_ {
+        (0_u16..).zip(&self.bits).flat_map(|(word, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| Variable(word * 64 + bit))
+        })
     }
 
     /// Whether no variable is in both.
     pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
         self.bits.iter().zip(&other.bits).all(|(a, b)| a & b == 0)
+    }
+}
+
+impl FromIterator<Variable> for VariableSet {
+    fn from_iter<T: IntoIterator<Item = Variable>>(variables: T) -> Self {
+        let mut set = Self::default();
+        variables.into_iter().for_each(|variable| set.insert(variable));
+        set
     }
 }
 
@@ -56,6 +71,10 @@ pub(crate) fn mark_possible(node: &Node, graph: Option<Variable>, set: &mut Vari
                     _ => {}
                 }
             }
+        }
+        Node::Path(path) => {
+            path.ends().for_each(|variable| set.insert(variable));
+            path.graph_variable().filter(|of| Some(*of) != graph).into_iter().for_each(|of| set.insert(of));
         }
         Node::Join(nodes) | Node::Union(nodes) => {
             nodes.iter().for_each(|node| mark_possible(node, graph, set));
@@ -95,6 +114,7 @@ pub(crate) fn certain(node: &Node) -> VariableSet {
         Node::Patterns(patterns) => {
             patterns.iter().flat_map(Pattern::variables).for_each(|variable| set.insert(variable));
         }
+        Node::Path(path) => path.variables().for_each(|variable| set.insert(variable)),
         Node::Join(nodes) => nodes.iter().for_each(|node| set.union(&certain(node))),
         Node::Union(nodes) => {
             let mut branches = nodes.iter().map(certain);
@@ -154,6 +174,18 @@ pub(crate) fn rename(node: &mut Node, pairs: &[(Variable, Variable)]) {
                 fresh(variable);
             }
         }),
+        Node::Path(path) => {
+            for slot in [&mut path.subject, &mut path.object] {
+                if let Slot::Variable(variable) = slot {
+                    fresh(variable);
+                }
+            }
+            for graph in &mut path.graphs {
+                if let GraphSlot::Variable(variable) = graph {
+                    fresh(variable);
+                }
+            }
+        }
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter_mut().for_each(|node| rename(node, pairs)),
         Node::LeftJoin { left, right, condition } => {
             rename(left, pairs);
@@ -206,36 +238,33 @@ fn rename_expression(expression: &mut Expression, pairs: &[(Variable, Variable)]
             *variable = *to;
         }
     });
+    expression.for_each_exists_mut(&mut |exists| {
+        rename(&mut exists.pattern, pairs);
+        for variable in &mut exists.outer {
+            if let Some((_, to)) = pairs.iter().find(|(from, _)| from == variable) {
+                *variable = *to;
+            }
+        }
+    });
+}
+
+/// Every variable that `node` speaks of, in patterns or in expressions, each once.
+pub(crate) fn mentioned(node: &Node) -> Vec<Variable> {
+    fn visit(node: &Node, all: &mut Vec<Variable>) {
+        node.for_each_child(&mut |child| visit(child, all));
+        node.for_each_expression(&mut |expression| expression.variables(all));
+        node.variables(all);
+    }
+    let mut all = Vec::new();
+    visit(node, &mut all);
+    all
 }
 
 /// Calls `visit` with each [`Expression::Variable`] and [`Expression::Bound`], which it may replace.
 pub(crate) fn for_each_variable(expression: &mut Expression, visit: &mut dyn FnMut(&mut Expression)) {
     match expression {
-        Expression::Constant(_) | Expression::Unbound => {}
         Expression::Variable(_) | Expression::Bound(_) => visit(expression),
-        Expression::Or(all) | Expression::And(all) | Expression::Coalesce(all) | Expression::Call(_, all) => {
-            all.iter_mut().for_each(|child| for_each_variable(child, visit));
-        }
-        Expression::Not(a) | Expression::Plus(a) | Expression::Minus(a) => for_each_variable(a, visit),
-        Expression::Equal(a, b)
-        | Expression::SameTerm(a, b)
-        | Expression::Compare(_, a, b)
-        | Expression::Add(a, b)
-        | Expression::Subtract(a, b)
-        | Expression::Multiply(a, b)
-        | Expression::Divide(a, b) => {
-            for_each_variable(a, visit);
-            for_each_variable(b, visit);
-        }
-        Expression::In(a, all) => {
-            for_each_variable(a, visit);
-            all.iter_mut().for_each(|child| for_each_variable(child, visit));
-        }
-        Expression::If(a, b, c) => {
-            for_each_variable(a, visit);
-            for_each_variable(b, visit);
-            for_each_variable(c, visit);
-        }
+        _ => expression.for_each_child_mut(&mut |child| for_each_variable(child, visit)),
     }
 }
 

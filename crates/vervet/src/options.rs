@@ -126,6 +126,7 @@ impl ParseNames<'_> {
             base_iri: options.base_iri.as_deref(),
             parameters: &self.parameters,
             prefixes: &self.prefixes,
+            dataset: None,
         }
     }
 }

@@ -1,0 +1,66 @@
+//! Exists: whether a pipeline makes anything of a row.
+//!
+//! # Shape
+//! As [`crate::optional`]: the rows of a batch run through the inner pipeline together, with their positions beside them.
+//! What comes out is not looked at, so the planner carries nothing but positions, and neighbours that nobody needs are
+//! not listed.
+//! # Cost
+//! That of all solutions of the pattern for a batch, until each row has one.
+
+use crate::batch::{Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::plan::Existence;
+use vervet_algebra::Variable;
+use vervet_model::{Id, Result, Tag};
+
+pub(crate) struct Exists<'a> {
+    pub inner: Vec<Stage<'a>>,
+    /// Column that carries row positions through the inner pipeline.
+    pub row: Variable,
+    pub existence: Existence,
+    pub keep: Keep,
+    pub all: Keep,
+    pub input: Batch,
+}
+
+impl<'a> Kernel<'a> for Exists<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let run = *next.run();
+        let mut matched = vec![false; batch.rows];
+        let mut missing = batch.rows;
+        self.input.copy_from(batch, &self.all);
+        // How many solutions a row stands for makes no difference here.
+        self.input.multiplicity.clear();
+        let positions = &mut self.input.columns[self.row.index()];
+        positions.clear();
+        positions.extend((0..batch.rows as u64).map(Id::from_bits));
+        let row = self.row.index();
+        let mut sink = |batch: &mut Batch, _: &Run<'a>| {
+            for position in &batch.columns[row] {
+                let position = usize::try_from(position.bits()).unwrap_or(usize::MAX);
+                missing -= usize::from(!std::mem::replace(&mut matched[position], true));
+            }
+            Ok(if missing == 0 { Flow::Done } else { Flow::More })
+        };
+        Chain::new(&mut self.inner, &mut sink, &run).push(&mut self.input)?;
+        let wanted = match self.existence {
+            Existence::Keep => true,
+            Existence::Drop => false,
+            Existence::Mark(variable) => {
+                let column = &mut batch.columns[variable.index()];
+                column.clear();
+                column.extend(matched.iter().map(|matched| Id::new(Tag::Boolean, u64::from(*matched))));
+                batch.drop_all_but(&self.keep);
+                return next.push(batch);
+            }
+        };
+        let selection: Vec<u32> =
+            (0_u32..).zip(&matched).filter(|(_, matched)| **matched == wanted).map(|(row, _)| row).collect();
+        batch.select(&selection, &self.keep);
+        next.push(batch)
+    }
+
+    fn inner(&self) -> Vec<&Stage<'a>> {
+        self.inner.iter().collect()
+    }
+}

@@ -1,0 +1,373 @@
+//! Path: the ends of the paths of an automaton.
+//!
+//! # Shape
+//! Rows are put together by what they know. One end bound: one [`Search`] for each different node, forwards or
+//! backwards, whose results go to all rows with that node. Both ends bound: searches from both ends in turn, of which
+//! always the one with less to follow goes on, until they meet or one has nothing left; or one search for all rows if
+//! many share a start. No end bound: a search from each node at which a path may start.
+//! # Cost
+//! See [`crate::search`]. Where nobody needs the other end, results are counted, not listed.
+//! # Semantics
+//! SPARQL 1.1 §18.4: a closure gives each pair of ends once. A path without a step leads from each node of the graphs to
+//! itself, and from a term of the query to itself.
+
+use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, Run};
+use crate::plan::{Move, Operand, PathGraphs, PathStep};
+use crate::search::{Reached, Search};
+use vervet_model::{Direction, Id, Result, Tag};
+use vervet_snapshot::{EntryFilter, GraphFilter};
+
+/// Rows with the same start and different ends from which on everything is searched once.
+const SHARED_START_MIN: usize = 4;
+
+/// What a row knows: graph, subject, object ([`Id::UNBOUND`]: nothing).
+type Known = [Id; 3];
+
+pub(crate) struct Paths<'a> {
+    step: &'a PathStep,
+    is_nullable: bool,
+    forwards: Search<'a>,
+    backwards: Search<'a>,
+    /// The graphs of the row at work.
+    graphs: Vec<GraphFilter>,
+    keep: Keep,
+    /// Whether subject and object are variables that go on.
+    listed: [bool; 2],
+    /// What the graph's variable becomes.
+    graph: Id,
+    rows: Vec<u32>,
+    found_graphs: Vec<Id>,
+    ends: [Vec<Id>; 2],
+    times: Vec<u64>,
+    out: Batch,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn new(step: &'a PathStep, keep: Keep, run: &Run<'a>) -> Result<Self> {
+        let listed = [step.subject, step.object].map(
+            |end| matches!(end, Operand::Variable(variable) if keep.columns.contains(&variable.index())),
+        );
+        Ok(Self {
+            step,
+            is_nullable: step.automaton.accepting.first() == Some(&true),
+            forwards: Search::new(&step.automaton, false, run)?,
+            backwards: Search::new(&step.automaton, true, run)?,
+            graphs: match &step.graphs {
+                PathGraphs::These(graphs) => graphs.clone(),
+                PathGraphs::Variable(_) => Vec::new(),
+            },
+            keep,
+            listed,
+            graph: Id::UNBOUND,
+            rows: Vec::new(),
+            found_graphs: Vec::new(),
+            ends: [Vec::new(), Vec::new()],
+            times: Vec::new(),
+            out: Batch::new(run.variables),
+        })
+    }
+
+    fn known(&self, batch: &Batch, row: usize) -> Known {
+        let of = |operand| match operand {
+            Operand::Constant(id) => id,
+            Operand::Variable(variable) => batch.value(variable, row),
+        };
+        let graph = match self.step.graphs {
+            PathGraphs::These(_) => Id::UNBOUND,
+            PathGraphs::Variable(variable) => batch.value(variable, row),
+        };
+        [graph, of(self.step.subject), of(self.step.object)]
+    }
+
+    fn enter_graph(&mut self, graph: Id) {
+        self.graph = graph;
+        if let PathGraphs::Variable(_) = self.step.graphs {
+            self.graphs.clear();
+            self.graphs.extend(graph.is_bound().then_some(GraphFilter::Named(graph)));
+        }
+    }
+
+    fn add(
+        &mut self,
+        batch: &Batch,
+        row: u32,
+        (ends, times): ([Id; 2], u64),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        self.rows.push(row);
+        self.found_graphs.push(self.graph);
+        self.ends[0].push(ends[0]);
+        self.ends[1].push(ends[1]);
+        self.times.push(times);
+        if self.rows.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
+    }
+
+    fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.out.gather(batch, &self.rows, &self.keep);
+        for (operand, ids) in [self.step.subject, self.step.object].into_iter().zip(&mut self.ends) {
+            if let Operand::Variable(variable) = operand {
+                let column = &mut self.out.columns[variable.index()];
+                column.clear();
+                column.extend_from_slice(ids);
+            }
+            ids.clear();
+        }
+        if let PathGraphs::Variable(variable) = self.step.graphs {
+            self.out.columns[variable.index()].clone_from(&self.found_graphs);
+        }
+        self.found_graphs.clear();
+        if self.times.iter().any(|&times| times != 1) {
+            self.out.multiplicity.resize(self.out.rows, 1);
+            for (of_row, times) in self.out.multiplicity.iter_mut().zip(&self.times) {
+                *of_row = of_row.saturating_mul(*times);
+            }
+        }
+        self.out.drop_all_but(&self.keep);
+        self.rows.clear();
+        self.times.clear();
+        next.push(&mut self.out)
+    }
+
+    /// Whether a path without a step leads from the node to itself.
+    fn stands(&self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+        if !self.is_nullable {
+            return Ok(false);
+        }
+        if self.step.stand_alone[end] {
+            return Ok(true);
+        }
+        if node.tag() == Tag::Computed {
+            return Ok(false);
+        }
+        let mut degree = Vec::new();
+        for (predicate, _) in run.snapshot.predicates() {
+            for direction in Direction::BOTH {
+                let Some(segment) = run.snapshot.segment(*predicate, direction)? else { continue };
+                for &graph in &self.graphs {
+                    degree.clear();
+                    segment.degrees(&[node], EntryFilter { graph, parallel: true }, &mut degree)?;
+                    if degree.first().is_some_and(|degree| *degree > 0) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Searches everything from one end; `false`: it is no node and stands for nothing.
+    fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        search.begin(node);
+        while search.advance(&self.graphs, run)? {}
+        // What leads on is a node for certain.
+        Ok(!self.is_nullable || search.has_moved() || self.stands(node, end, run)?)
+    }
+
+    /// The paths of rows that know one end.
+    fn from_one(
+        &mut self,
+        batch: &Batch,
+        rows: &[(Known, u32)],
+        end: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let Some(&(known, _)) = rows.first() else { return Ok(Flow::More) };
+        let node = known[1 + end];
+        if !self.search_all(node, end, next.run())? {
+            return Ok(Flow::More);
+        }
+        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        // Taken out, since `add` needs all of self.
+        let found = search.results().to_vec();
+        for &(_, row) in rows {
+            if self.add_found(batch, row, node, end, &found, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Adds what was found from `node` at one end.
+    fn add_found(
+        &mut self,
+        batch: &Batch,
+        row: u32,
+        node: Id,
+        end: usize,
+        found: &[Id],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        if found.is_empty() {
+            return Ok(Flow::More);
+        }
+        if !self.listed[1 - end] {
+            return self.add(batch, row, ([node, node], found.len() as u64), next);
+        }
+        for &other in found {
+            let ends = if end == 0 { [node, other] } else { [other, node] };
+            if self.add(batch, row, (ends, 1), next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Whether there is a path from one node to another, found without searching all of either.
+    fn connects(&mut self, [_, subject, object]: Known, run: &Run<'a>) -> Result<bool> {
+        self.forwards.begin(subject);
+        self.backwards.begin(object);
+        loop {
+            let (forwards, backwards) = (&mut self.forwards, &mut self.backwards);
+            if meets(forwards, backwards) {
+                return Ok(true);
+            }
+            // Where one has nothing left, all that it can reach is known and the other was not there.
+            let (ahead, behind) = (forwards.waiting(), backwards.waiting());
+            if ahead == 0 || behind == 0 {
+                return Ok(false);
+            }
+            let search = if ahead <= behind { forwards } else { backwards };
+            search.advance(&self.graphs, run)?;
+        }
+    }
+
+    /// Whether there is a path between two ends. `searched`: the search from the first is done.
+    fn holds(&mut self, known: Known, searched: bool, run: &Run<'a>) -> Result<bool> {
+        if self.is_nullable && known[1] == known[2] {
+            return Ok(self.step.stand_alone[1] || self.stands(known[1], 0, run)?);
+        }
+        if searched { Ok(self.forwards.ends_at(known[2])) } else { self.connects(known, run) }
+    }
+
+    /// The rows that know both ends.
+    fn between(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let Some(&(first, _)) = rows.first() else { return Ok(Flow::More) };
+        let shared = rows.len() >= SHARED_START_MIN;
+        if shared {
+            self.search_all(first[1], 0, next.run())?;
+        }
+        let mut last: Option<(Known, bool)> = None;
+        for &(known, row) in rows {
+            let holds = match last {
+                Some((of, holds)) if of == known => holds,
+                _ => self.holds(known, shared, next.run())?,
+            };
+            last = Some((known, holds));
+            if holds && self.add(batch, row, ([known[1], known[2]], 1), next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// The paths of rows that know neither end.
+    fn from_all(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let is_loop = self.step.subject == self.step.object;
+        for node in self.starts(next.run())? {
+            next.run().control.check()?;
+            self.search_all(node, 0, next.run())?;
+            let found = match is_loop {
+                true => vec![node; usize::from(self.forwards.ends_at(node))],
+                false => self.forwards.results().to_vec(),
+            };
+            for &(_, row) in rows {
+                if self.add_found(batch, row, node, 0, &found, next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// The nodes at which a path may start: all of the graphs if it may have no step.
+    fn starts(&self, run: &Run<'a>) -> Result<Vec<Id>> {
+        let mut all = Reached::default();
+        let mut keys = Vec::new();
+        let mut degrees = Vec::new();
+        let vertices = run.snapshot.vertex_count();
+        let first = |predicate: Id, direction: Direction| {
+            self.step.automaton.moves.first().is_some_and(|moves| {
+                moves.iter().any(|(one, _)| match one {
+                    Move::Predicate(of, along) => *of == predicate && *along == direction,
+                    Move::Except(these, along) => !these.contains(&predicate) && *along == direction,
+                })
+            })
+        };
+        for (predicate, _) in run.snapshot.predicates() {
+            for direction in Direction::BOTH {
+                if !self.is_nullable && !first(*predicate, direction) {
+                    continue;
+                }
+                let Some(segment) = run.snapshot.segment(*predicate, direction)? else { continue };
+                let mut from = Some(Id::UNBOUND);
+                while let Some(key) = from {
+                    keys.clear();
+                    from = segment.keys(key, BATCH_ROWS, &mut keys)?;
+                    run.control.work(keys.len() + 1)?;
+                    for &graph in &self.graphs {
+                        degrees.clear();
+                        segment.degrees(&keys, EntryFilter { graph, parallel: true }, &mut degrees)?;
+                        for (key, degree) in keys.iter().zip(&degrees) {
+                            if *degree > 0 {
+                                all.insert(*key, vertices);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(all.members)
+    }
+}
+
+/// Whether two searches have met since they were asked last: a state and a node that both have reached.
+fn meets(forwards: &mut Search<'_>, backwards: &mut Search<'_>) -> bool {
+    let mut any = false;
+    for (ahead, behind) in forwards.reached.iter_mut().zip(&mut backwards.reached) {
+        any |= ahead.members[ahead.seen..].iter().any(|id| behind.contains(*id));
+        any |= behind.members[behind.seen..].iter().any(|id| ahead.contains(*id));
+        (ahead.seen, behind.seen) = (ahead.members.len(), behind.members.len());
+    }
+    any
+}
+
+impl<'a> Kernel<'a> for Paths<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        // By what they know: first neither end, then the object, then the subject, then both.
+        let mut order: Vec<(Known, u32)> = Vec::with_capacity(batch.rows);
+        for (row, at) in (0_u32..).zip(0..batch.rows) {
+            let known = self.known(batch, at);
+            if matches!(self.step.graphs, PathGraphs::Variable(_)) && !known[0].is_bound() {
+                let graphs = next.run().snapshot.graphs();
+                order.extend(graphs.iter().map(|(graph, _)| ([*graph, known[1], known[2]], row)));
+            } else {
+                order.push((known, row));
+            }
+        }
+        let kind = |known: &Known| 2 * u8::from(known[1].is_bound()) + u8::from(known[2].is_bound());
+        order.sort_unstable_by_key(|(known, row)| (kind(known), *known, *row));
+        // With both ends known, the rows with one start are together, whatever their ends.
+        let group = |known: &Known| match kind(known) {
+            3 => (3, known[0], known[1]),
+            2 => (2, known[0], known[1]),
+            1 => (1, known[0], known[2]),
+            _ => (0, known[0], Id::UNBOUND),
+        };
+        for rows in order.chunk_by(|a, b| group(&a.0) == group(&b.0)) {
+            let Some((known, _)) = rows.first() else { continue };
+            self.enter_graph(known[0]);
+            let flow = match kind(known) {
+                0 => self.from_all(batch, rows, next)?,
+                1 => self.from_one(batch, rows, 1, next)?,
+                2 => self.from_one(batch, rows, 0, next)?,
+                _ => self.between(batch, rows, next)?,
+            };
+            if flow == Flow::Done {
+                return Ok(flow);
+            }
+        }
+        self.flush(batch, next)
+    }
+}

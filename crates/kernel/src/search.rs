@@ -1,0 +1,245 @@
+//! Breadth-first search over pairs of a state and a node: what a path reaches from one node.
+//!
+//! # Shape
+//! For each state of the automaton a set of nodes ([`Reached`]): those it has been reached with, in the order in which
+//! they were found, of which the last ones wait to be followed. [`Search::advance`] follows some hundred of them at once.
+//! # Cost
+//! Each node is followed once in each state: one call of a segment for a few hundred nodes and each move, then for each
+//! neighbour one test of a bit. A bit for each vertex and state, once a search has found [`SMALL_MAX`] nodes; below
+//! that a hash set. No closure is ever materialised.
+//! # Source
+//! Automata as Glushkov made them (1961), in the planner; regular path queries on compressed graphs: ZipG (SIGMOD 2017)
+//! §4.3, which follows one edge at a time.
+
+use crate::chain::Run;
+use crate::plan::{Automaton, Move};
+use rustc_hash::FxHashSet;
+use vervet_model::{Direction, Id, Result, Tag};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
+
+/// Nodes followed at once.
+const CHUNK: usize = 512;
+
+/// Nodes of one state from which on there is a bit for each vertex.
+const SMALL_MAX: usize = 256;
+
+/// A set of nodes that remembers the order in which they came.
+#[derive(Default)]
+pub(crate) struct Reached {
+    /// For vertices, once there are many.
+    bits: Vec<u64>,
+    /// The others, and all while there are few.
+    others: FxHashSet<Id>,
+    pub(crate) members: Vec<Id>,
+    /// How many of them have been followed.
+    followed: usize,
+    /// How many of them somebody has looked at.
+    pub(crate) seen: usize,
+}
+
+impl Reached {
+    fn bit(&self, id: Id) -> Option<(usize, u64)> {
+        if self.bits.is_empty() || id.tag() != Tag::Vertex {
+            return None;
+        }
+        let word = usize::try_from(id.payload() / 64).unwrap_or(usize::MAX);
+        (word < self.bits.len()).then_some((word, 1 << (id.payload() % 64)))
+    }
+
+    pub(crate) fn contains(&self, id: Id) -> bool {
+        match self.bit(id) {
+            Some((word, bit)) => self.bits[word] & bit != 0,
+            None => self.others.contains(&id),
+        }
+    }
+
+    /// Adds a node; `vertices`: how many there are in the graph.
+    pub(crate) fn insert(&mut self, id: Id, vertices: u64) {
+        let is_new = match self.bit(id) {
+            Some((word, bit)) => {
+                let before = self.bits[word];
+                self.bits[word] = before | bit;
+                before & bit == 0
+            }
+            None => self.others.insert(id),
+        };
+        if is_new {
+            self.members.push(id);
+            if self.members.len() == SMALL_MAX && self.bits.is_empty() {
+                self.bits = vec![0; usize::try_from(vertices / 64 + 1).unwrap_or(0)];
+                for id in std::mem::take(&mut self.others) {
+                    match self.bit(id) {
+                        Some((word, bit)) => self.bits[word] |= bit,
+                        None => _ = self.others.insert(id),
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if !self.bits.is_empty() {
+            if self.members.len() > self.bits.len() {
+                self.bits.fill(0);
+            } else {
+                for at in 0..self.members.len() {
+                    if let Some((word, bit)) = self.bit(self.members[at]) {
+                        self.bits[word] &= !bit;
+                    }
+                }
+            }
+        }
+        self.others.clear();
+        self.members.clear();
+        (self.followed, self.seen) = (0, 0);
+    }
+
+    fn size_bytes(&self) -> u64 {
+        8 * (self.bits.len() + self.members.capacity() + 2 * self.others.capacity()) as u64
+    }
+}
+
+/// The segments of one move, and the state that it leads to.
+struct Way<'a> {
+    segments: Vec<&'a dyn Segment>,
+    to: usize,
+}
+
+/// A search in one direction: from the start of the paths forwards, or from their ends backwards.
+pub(crate) struct Search<'a> {
+    ways: Vec<Vec<Way<'a>>>,
+    starts: Vec<usize>,
+    /// By state.
+    pub(crate) reached: Vec<Reached>,
+    ends: Vec<usize>,
+    keys: Vec<Id>,
+    expansion: Expansion,
+    vertices: u64,
+    counted_bytes: u64,
+    /// The results, if several states end a path.
+    merged: Reached,
+}
+
+impl<'a> Search<'a> {
+    /// `backwards`: from the ends.
+    pub(crate) fn new(automaton: &Automaton, backwards: bool, run: &Run<'a>) -> Result<Self> {
+        let states = automaton.moves.len();
+        let mut ways: Vec<Vec<Way<'a>>> = (0..states).map(|_| Vec::new()).collect();
+        for (from, moves) in automaton.moves.iter().enumerate() {
+            for (one, to) in moves {
+                let to = usize::from(*to);
+                let (from, to) = if backwards { (to, from) } else { (from, to) };
+                ways[from].push(Way { segments: segments(one, backwards, run)?, to });
+            }
+        }
+        let accepting: Vec<usize> = (0..states).filter(|&state| automaton.accepting[state]).collect();
+        let (starts, ends) = if backwards { (accepting, vec![0]) } else { (vec![0], accepting) };
+        Ok(Self {
+            ways,
+            starts,
+            reached: (0..states).map(|_| Reached::default()).collect(),
+            ends,
+            keys: Vec::new(),
+            expansion: Expansion::new(4 * CHUNK),
+            vertices: run.snapshot.vertex_count(),
+            counted_bytes: 0,
+            merged: Reached::default(),
+        })
+    }
+
+    /// Starts anew from one node.
+    pub(crate) fn begin(&mut self, node: Id) {
+        self.reached.iter_mut().for_each(Reached::clear);
+        for &state in &self.starts {
+            self.reached[state].insert(node, self.vertices);
+        }
+    }
+
+    /// How many nodes wait to be followed.
+    pub(crate) fn waiting(&self) -> usize {
+        self.reached.iter().map(|reached| reached.members.len() - reached.followed).sum()
+    }
+
+    /// Whether anything but the start has been reached.
+    pub(crate) fn has_moved(&self) -> bool {
+        let members: usize = self.reached.iter().map(|reached| reached.members.len()).sum();
+        members > self.starts.len()
+    }
+
+    /// Follows some of those that wait; `false`: there are none.
+    pub(crate) fn advance(&mut self, graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
+        let Some(state) = (0..self.reached.len())
+            .find(|&state| self.reached[state].followed < self.reached[state].members.len())
+        else {
+            return Ok(false);
+        };
+        let reached = &mut self.reached[state];
+        let end = reached.members.len().min(reached.followed + CHUNK);
+        self.keys.clear();
+        // A term that the query has made is in no statement.
+        let known = reached.members[reached.followed..end].iter().filter(|id| id.tag() != Tag::Computed);
+        self.keys.extend(known);
+        reached.followed = end;
+        for way in &self.ways[state] {
+            for segment in &way.segments {
+                for &graph in graphs {
+                    // A node is reached once however many statements lead there.
+                    let filter = EntryFilter { graph, parallel: true };
+                    let mut cursor = Cursor::default();
+                    while cursor.row < self.keys.len() {
+                        self.expansion.clear();
+                        segment.expand(&self.keys, filter, &mut cursor, &mut self.expansion)?;
+                        run.control.work(self.expansion.len() + 1)?;
+                        let target = &mut self.reached[way.to];
+                        for &neighbour in &self.expansion.neighbours {
+                            target.insert(neighbour, self.vertices);
+                        }
+                    }
+                }
+            }
+        }
+        let bytes = self.reached.iter().map(Reached::size_bytes).sum::<u64>() + self.merged.size_bytes();
+        run.control.recount(&mut self.counted_bytes, bytes)?;
+        Ok(true)
+    }
+
+    /// Whether the node is where a path ends.
+    pub(crate) fn ends_at(&self, node: Id) -> bool {
+        self.ends.iter().any(|&state| self.reached[state].contains(node))
+    }
+
+    /// The nodes where paths end, each once.
+    pub(crate) fn results(&mut self) -> &[Id] {
+        match self.ends.as_slice() {
+            [] => &[],
+            [only] => &self.reached[*only].members,
+            several => {
+                self.merged.clear();
+                for &state in several {
+                    for &id in &self.reached[state].members {
+                        self.merged.insert(id, self.vertices);
+                    }
+                }
+                &self.merged.members
+            }
+        }
+    }
+}
+
+fn segments<'a>(one: &Move, backwards: bool, run: &Run<'a>) -> Result<Vec<&'a dyn Segment>> {
+    let turned = |direction: Direction| if backwards { direction.reverse() } else { direction };
+    let mut all = Vec::new();
+    match one {
+        Move::Predicate(predicate, direction) => {
+            all.extend(run.snapshot.segment(*predicate, turned(*direction))?);
+        }
+        Move::Except(these, direction) => {
+            for (predicate, _) in run.snapshot.predicates() {
+                if !these.contains(predicate) {
+                    all.extend(run.snapshot.segment(*predicate, turned(*direction))?);
+                }
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,158 @@
+//! `EXISTS`: conditions with patterns in them.
+//!
+//! # Shape
+//! A pattern is planned from the rows that it is asked for, as an optional part is, and everything those rows bind is a
+//! parameter in it: it stands in its place as if the text had it there (SPARQL 1.1 §18.6). A plain pattern may also run
+//! once by itself, and rows are looked up among its solutions (a semi-join). A condition that *is* an `EXISTS`, or the
+//! negation of one, keeps or drops rows; in any other expression a variable of the plan's own says whether there was a
+//! solution.
+
+use crate::cost;
+use crate::filter::Conjunct;
+use crate::flow::Flow;
+use crate::lower::Planner;
+use crate::scope::{certain, free, possible};
+use crate::set::VariableSet;
+use vervet_algebra::{Exists, Expression, Node};
+use vervet_kernel::plan::{Existence, JoinKind, Pipeline, Step};
+use vervet_model::Result;
+
+impl Planner<'_> {
+    /// Applies conditions where they stand.
+    pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, flow: &mut Flow) -> Result<()> {
+        for filter in filters {
+            match &filter.expression {
+                Expression::Exists(exists) => self.lower_exists(exists, Existence::Keep, flow)?,
+                Expression::Not(inner) if matches!(**inner, Expression::Exists(_)) => {
+                    if let Expression::Exists(exists) = &**inner {
+                        self.lower_exists(exists, Existence::Drop, flow)?;
+                    }
+                }
+                _ => {
+                    let expression = self.without_patterns(filter.expression, flow)?;
+                    flow.cost += flow.rows * cost::FILTER_ROW;
+                    flow.push(Step::Filter(expression), flow.rows * filter.selectivity);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The expression with variables in place of patterns, which have their values after what this adds to `flow`.
+    pub(crate) fn without_patterns(
+        &mut self,
+        mut expression: Expression,
+        flow: &mut Flow,
+    ) -> Result<Expression> {
+        if !expression.has_exists() {
+            return Ok(expression);
+        }
+        self.mark(&mut expression, flow)?;
+        Ok(expression)
+    }
+
+    fn mark(&mut self, expression: &mut Expression, flow: &mut Flow) -> Result<()> {
+        if let Expression::Exists(exists) = expression {
+            let variable = self.new_variable()?;
+            self.lower_exists(exists, Existence::Mark(variable), flow)?;
+            *expression = Expression::Variable(variable);
+            return Ok(());
+        }
+        let mut result = Ok(());
+        expression.for_each_child_mut(&mut |child| {
+            if result.is_ok() {
+                result = self.mark(child, flow);
+            }
+        });
+        result
+    }
+
+    fn lower_exists(&mut self, exists: &Exists, existence: Existence, flow: &mut Flow) -> Result<()> {
+        if flow.empty {
+            return Ok(());
+        }
+        let mut inner = flow.nested();
+        let parameters = self.parameters.clone();
+        self.parameters.add_all(&flow.possible);
+        let nothing = VariableSet::default();
+        let planned = self.join(&exists.pattern, &mut inner, &nothing, Vec::new());
+        self.parameters = parameters;
+        planned?;
+        let certainly = match (inner.empty, inner.steps.is_empty()) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            _ => None,
+        };
+        match (certainly, existence) {
+            (Some(true), Existence::Keep) | (Some(false), Existence::Drop) => return Ok(()),
+            (Some(false), Existence::Keep) | (Some(true), Existence::Drop) => {
+                flow.make_empty();
+                return Ok(());
+            }
+            _ => {}
+        }
+        let found = (inner.rows / flow.rows.max(f64::MIN_POSITIVE)).clamp(0.05, 0.95);
+        let rows = match existence {
+            Existence::Keep => flow.rows * found,
+            Existence::Drop => flow.rows * (1.0 - found),
+            Existence::Mark(_) => flow.rows,
+        };
+        let mut lateral = flow.clone();
+        lateral.cost = inner.cost + flow.rows * cost::OUTPUT_ROW;
+        if let Existence::Mark(variable) = existence {
+            lateral.possible.insert(variable);
+            lateral.certain.insert(variable);
+        }
+        let row = self.new_variable()?;
+        lateral.push(Step::Exists { inner: Pipeline { steps: inner.steps }, row, existence }, rows);
+        *flow = match self.semi_join(exists, existence, flow, rows)? {
+            Some(hashed) if hashed.cost < lateral.cost => hashed,
+            _ => lateral,
+        };
+        Ok(())
+    }
+
+    /// Rows looked up among the solutions of the pattern, where that means the same and may be cheaper.
+    fn semi_join(
+        &mut self,
+        exists: &Exists,
+        existence: Existence,
+        flow: &Flow,
+        rows: f64,
+    ) -> Result<Option<Flow>> {
+        let kind = match existence {
+            Existence::Keep => JoinKind::Semi,
+            Existence::Drop => JoinKind::Anti,
+            Existence::Mark(_) => return Ok(None),
+        };
+        let pattern = &exists.pattern;
+        let shared = flow.possible.clone().intersection(&possible(pattern));
+        let means_the_same = is_plain(pattern)
+            && shared.is_subset(&flow.certain)
+            && shared.is_subset(&certain(pattern))
+            && !shared.intersects(&self.parameters)
+            && free(pattern).is_empty();
+        if !means_the_same || flow.rows < self.options.compare_from_rows || !self.may_compare(1) {
+            return Ok(None);
+        }
+        let right = self.alone(pattern, &shared, Vec::new())?;
+        if right.empty {
+            return Ok(None);
+        }
+        let mut hashed = flow.clone();
+        self.push_join(&mut hashed, right, kind, &shared, &VariableSet::default(), rows);
+        Ok(Some(hashed))
+    }
+}
+
+/// Whether values of some variables may be put into the pattern before or after it is solved: they only choose.
+fn is_plain(node: &Node) -> bool {
+    match node {
+        Node::Patterns(_) | Node::Values { .. } => true,
+        // A term that no statement mentions has a path without a step to itself if it stands in the text.
+        Node::Path(path) => !path.path.is_nullable(),
+        Node::Join(nodes) | Node::Union(nodes) => nodes.iter().all(is_plain),
+        Node::Filter { input, condition } => !condition.has_exists() && is_plain(input),
+        _ => false,
+    }
+}

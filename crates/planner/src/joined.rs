@@ -1,0 +1,207 @@
+//! What a group joins, in the best order, and then what follows on the join.
+//!
+//! # Shape
+//! Statement patterns are ordered together ([`crate::bgp`]); paths, tables and nested groups are ordered around them by
+//! planning the whole join in every order, or, if there are many, by taking what is cheapest next. Beside a path, patterns
+//! that only it connects are ordered apart, since together they would be a product.
+
+use crate::cost;
+use crate::filter::Conjunct;
+use crate::flow::Flow;
+use crate::lower::Planner;
+use crate::parts::{Parts, Post};
+use crate::scope::{certain, possible};
+use crate::set::VariableSet;
+use vervet_algebra::{Node, Pattern};
+use vervet_kernel::plan::Step;
+use vervet_model::Result;
+
+/// How many parts are tried in every order.
+const PERMUTED_MAX: usize = 3;
+
+impl Planner<'_> {
+    /// Orders the parts of a join by cost, then adds what follows on it.
+    pub(crate) fn lower_parts(&mut self, parts: Parts<'_>, flow: &mut Flow, needed: &VariableSet) -> Result<()> {
+        let Parts { patterns, bindings, others, post, mut filters } = parts;
+        for (variable, term) in bindings {
+            let id = self.value(term)?;
+            self.push_values(vec![variable], vec![vec![id]], flow);
+        }
+        // What is still to come needs its variables.
+        let mut after: Vec<VariableSet> = vec![VariableSet::default()];
+        for one in post.iter().rev() {
+            let last = after.last().cloned().unwrap_or_default();
+            after.push(last.union(&one.variables()));
+        }
+        let later = after.pop().unwrap_or_default();
+        let mut joined: Vec<Joined<'_>> = others.into_iter().map(Joined::Node).collect();
+        let has_path = joined.iter().any(|one| matches!(one, Joined::Node(Node::Path(_))));
+        let groups = match has_path && self.options.reorder {
+            true => connected(patterns, &flow.possible),
+            false => vec![patterns],
+        };
+        // Patterns come after tables and before everything else where the order is not searched.
+        let at = joined.iter().take_while(|one| matches!(one, Joined::Node(Node::Values { .. }))).count();
+        let groups = groups.iter().filter(|group| !group.is_empty()).map(|group| Joined::Patterns(group));
+        joined.splice(at..at, groups);
+        let orders = [0, 0, 2, 6].get(joined.len()).copied().unwrap_or(0);
+        let greedy = joined.len() * (joined.len() + 1) / 2;
+        if has_path && joined.len() > PERMUTED_MAX && self.options.reorder && self.may_compare(greedy) {
+            self.lower_cheapest_first(joined, flow, needed, &later, &mut filters)?;
+        } else if orders > 0 && self.options.reorder && self.may_compare(orders) {
+            let mut best: Option<(f64, Flow, Vec<Conjunct>)> = None;
+            for order in permutations(joined.len()) {
+                let (mut flow, mut filters) = (flow.clone(), filters.clone());
+                let order: Vec<_> = order.into_iter().map(|at| joined[at]).collect();
+                self.lower_in_order(&order, &mut flow, needed, &later, &mut filters)?;
+                let total = flow.cost + flow.rows * cost::FUTURE_ROW;
+                if best.as_ref().is_none_or(|(cost, ..)| total < *cost) {
+                    best = Some((total, flow, filters));
+                }
+            }
+            if let Some((_, found, left)) = best {
+                (*flow, filters) = (found, left);
+            }
+        } else {
+            self.lower_in_order(&joined, flow, needed, &later, &mut filters)?;
+        }
+        for (one, after) in post.iter().zip(after.iter().rev()) {
+            let ready = take_ready(&mut filters, &flow.certain, &after.clone().union(&one.variables()));
+            self.apply(ready, flow)?;
+            let needed =
+                filters.iter().fold(needed.clone().union(after), |set, filter| set.union(&filter.variables));
+            match one {
+                Post::Optional(right, condition) => self.lower_optional(right, *condition, flow, &needed)?,
+                Post::Minus(right) => self.lower_minus(right, flow)?,
+                Post::Extend(variable, expression) => {
+                    if needed.contains(*variable) {
+                        let expression = self.without_patterns((*expression).clone(), flow)?;
+                        flow.cost += flow.rows * cost::EXTEND_ROW;
+                        flow.possible.insert(*variable);
+                        flow.push(Step::Extend { variable: *variable, expression }, flow.rows);
+                    }
+                }
+            }
+        }
+        self.apply(filters, flow)
+    }
+
+    /// Takes what is cheapest next, over and over.
+    fn lower_cheapest_first(
+        &mut self,
+        mut joined: Vec<Joined<'_>>,
+        flow: &mut Flow,
+        needed: &VariableSet,
+        later: &VariableSet,
+        filters: &mut Vec<Conjunct>,
+    ) -> Result<()> {
+        while !joined.is_empty() {
+            let mut best: Option<(f64, usize, Flow, Vec<Conjunct>)> = None;
+            for at in 0..joined.len() {
+                let (mut flow, mut filters) = (flow.clone(), filters.clone());
+                let others = joined.iter().enumerate().filter(|(other, _)| *other != at);
+                let later = others.fold(later.clone(), |set, (_, one)| set.union(&one.possible()));
+                self.lower_in_order(&joined[at..=at], &mut flow, needed, &later, &mut filters)?;
+                let total = flow.cost + flow.rows * cost::FUTURE_ROW;
+                if best.as_ref().is_none_or(|(cost, ..)| total < *cost) {
+                    best = Some((total, at, flow, filters));
+                }
+            }
+            let Some((_, at, found, left)) = best else { return Ok(()) };
+            (*flow, *filters) = (found, left);
+            joined.remove(at);
+        }
+        Ok(())
+    }
+
+    fn lower_in_order(
+        &mut self,
+        joined: &[Joined<'_>],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        later: &VariableSet,
+        filters: &mut Vec<Conjunct>,
+    ) -> Result<()> {
+        for (at, one) in joined.iter().enumerate() {
+            let later = joined[at + 1..].iter().fold(later.clone(), |set, one| set.union(&one.possible()));
+            let ready = take_ready(filters, &flow.certain.clone().union(&one.certain()), &later);
+            let needed =
+                filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
+            match one {
+                Joined::Patterns(patterns) => self.lower_patterns(patterns, flow, &needed, ready)?,
+                Joined::Node(node) => self.join(node, flow, &needed, ready)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Something that is joined.
+#[derive(Clone, Copy)]
+enum Joined<'q> {
+    Patterns(&'q [&'q vervet_algebra::Pattern]),
+    Node(&'q Node),
+}
+
+impl Joined<'_> {
+    fn possible(&self) -> VariableSet {
+        match self {
+            Self::Patterns(patterns) => patterns.iter().flat_map(|pattern| pattern.variables()).collect(),
+            Self::Node(node) => possible(node),
+        }
+    }
+
+    fn certain(&self) -> VariableSet {
+        match self {
+            Self::Patterns(_) => self.possible(),
+            Self::Node(node) => certain(node),
+        }
+    }
+}
+
+/// Takes out the conditions whose variables are bound for certain, or not touched `later`.
+fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &VariableSet) -> Vec<Conjunct> {
+    let (ready, waiting) = std::mem::take(filters).into_iter().partition(|filter: &Conjunct| {
+        filter.variables.clone().minus(certain).intersection(later).is_empty()
+    });
+    *filters = waiting;
+    ready
+}
+
+/// The patterns in groups that share no variable, but for those with a variable of `bound`, which are one group.
+fn connected<'q>(patterns: Vec<&'q Pattern>, bound: &VariableSet) -> Vec<Vec<&'q Pattern>> {
+    let mut groups: Vec<(VariableSet, Vec<&'q Pattern>)> = Vec::new();
+    for pattern in patterns {
+        let mut variables: VariableSet = pattern.variables().collect();
+        if variables.intersects(bound) {
+            variables.add_all(bound);
+        }
+        let mut group = vec![pattern];
+        groups.retain_mut(|(of_group, members)| {
+            let meets = of_group.intersects(&variables);
+            if meets {
+                variables.add_all(of_group);
+                members.append(&mut group);
+                std::mem::swap(members, &mut group);
+            }
+            !meets
+        });
+        groups.push((variables, group));
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+fn permutations(count: usize) -> Vec<Vec<usize>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for shorter in permutations(count - 1) {
+        for at in 0..count {
+            let mut longer = shorter.clone();
+            longer.insert(at, count - 1);
+            all.push(longer);
+        }
+    }
+    all
+}
