@@ -100,7 +100,7 @@ impl LocalDriver {
     /// With how many threads a plan would run.
     #[must_use]
     pub fn threads(&self, plan: &Plan, parallelism: Parallelism) -> usize {
-        if parallelism.threads == Some(1) || cost_ns(plan) < parallelism.heavy_from.as_nanos() as f64 {
+        if parallelism.threads == Some(1) || !is_heavy(plan, parallelism) {
             return 1;
         }
         let threads = parallelism.threads.unwrap_or_else(|| {
@@ -126,6 +126,12 @@ impl LocalDriver {
         }
         marks
     }
+}
+
+/// Whether the estimated time of a plan on one thread reaches [`Parallelism::heavy_from`].
+#[must_use]
+pub fn is_heavy(plan: &Plan, parallelism: Parallelism) -> bool {
+    cost_ns(plan) >= parallelism.heavy_from.as_nanos() as f64
 }
 
 /// The estimated cost of a plan in ns. A plan that ends after some rows costs what they cost.

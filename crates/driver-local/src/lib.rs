@@ -21,4 +21,4 @@ mod driver;
 mod pool;
 mod team;
 
-pub use driver::{HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX};
+pub use driver::{HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};

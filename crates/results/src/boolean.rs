@@ -17,7 +17,7 @@ pub fn write_boolean(format: Format, answer: bool, out: &mut dyn Write) -> Resul
             let header = String::from_utf8_lossy(HEADER);
             format!("{header}<head></head><boolean>{answer}</boolean></sparql>\n")
         }
-        Format::NTriples | Format::Turtle => {
+        _ => {
             let message = format!("a boolean cannot be written as {format}");
             return Err(
                 Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")

@@ -22,12 +22,31 @@ pub enum Format {
     NTriples,
     /// Graphs, with prefixes.
     Turtle,
+    /// Graphs, one statement a line; all statements of a result are in the default graph.
+    NQuads,
+    /// Graphs, with prefixes; all statements of a result are in the default graph.
+    TriG,
+    /// Graphs, as XML.
+    RdfXml,
+    /// Graphs, as JSON.
+    JsonLd,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Table, Self::Tsv, Self::Csv, Self::Json, Self::Xml, Self::NTriples, Self::Turtle];
+    pub const ALL: [Self; 11] = [
+        Self::Table,
+        Self::Tsv,
+        Self::Csv,
+        Self::Json,
+        Self::Xml,
+        Self::NTriples,
+        Self::Turtle,
+        Self::NQuads,
+        Self::TriG,
+        Self::RdfXml,
+        Self::JsonLd,
+    ];
 
     /// The short name, as on the command line.
     #[must_use]
@@ -40,6 +59,10 @@ impl Format {
             Self::Xml => "xml",
             Self::NTriples => "nt",
             Self::Turtle => "turtle",
+            Self::NQuads => "nq",
+            Self::TriG => "trig",
+            Self::RdfXml => "rdf",
+            Self::JsonLd => "jsonld",
         }
     }
 
@@ -54,13 +77,20 @@ impl Format {
             Self::Xml => "application/sparql-results+xml",
             Self::NTriples => "application/n-triples",
             Self::Turtle => "text/turtle; charset=utf-8",
+            Self::NQuads => "application/n-quads",
+            Self::TriG => "application/trig",
+            Self::RdfXml => "application/rdf+xml",
+            Self::JsonLd => "application/ld+json",
         }
     }
 
     /// Whether it is for graphs (`CONSTRUCT`, `DESCRIBE`) and not for rows.
     #[must_use]
     pub fn is_for_graphs(self) -> bool {
-        matches!(self, Self::NTriples | Self::Turtle)
+        matches!(
+            self,
+            Self::NTriples | Self::Turtle | Self::NQuads | Self::TriG | Self::RdfXml | Self::JsonLd
+        )
     }
 }
 

@@ -1,7 +1,9 @@
-//! Graphs (`CONSTRUCT`, `DESCRIBE`) as N-Triples and Turtle.
+//! Graphs (`CONSTRUCT`, `DESCRIBE`) in each RDF format. N-Triples, the fastest, are lines of our own; a document of
+//! quads whose statements are all in the default graph is one of triples.
 
 use crate::{Format, HELD_BYTES, TermSource};
 use oxrdf::{NamedOrBlankNode, Term, TripleRef};
+use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use oxttl::TurtleSerializer;
 use oxttl::turtle::WriterTurtleSerializer;
 use std::io::Write;
@@ -16,6 +18,7 @@ pub struct GraphWriter<W: Write> {
 enum Form<W: Write> {
     Lines { out: W, held: Vec<u8>, terms: Vec<u8>, ends: Vec<usize>, row: Vec<Id> },
     Turtle(Box<WriterTurtleSerializer<W>>),
+    Library(Box<WriterQuadSerializer<W>>),
 }
 
 impl<W: Write> GraphWriter<W> {
@@ -25,25 +28,36 @@ impl<W: Write> GraphWriter<W> {
     /// The format is one for rows; a prefix whose IRI is none.
     pub fn new(format: Format, prefixes: &[(&str, &str)], out: W) -> Result<Self> {
         let form = match format {
-            Format::NTriples => Form::Lines {
+            Format::NTriples | Format::NQuads => Form::Lines {
                 out,
                 held: Vec::with_capacity(HELD_BYTES),
                 terms: Vec::new(),
                 ends: Vec::new(),
                 row: Vec::new(),
             },
-            Format::Turtle => {
+            Format::Turtle | Format::TriG => {
                 let mut serializer = TurtleSerializer::new();
                 for (name, iri) in prefixes {
-                    serializer = serializer.with_prefix(*name, *iri).map_err(|error| {
-                        Error::new(ErrorKind::Input, format!("the prefix {name}: has no valid IRI: {error}"))
-                    })?;
+                    serializer =
+                        serializer.with_prefix(*name, *iri).map_err(|error| no_prefix(name, &error))?;
                 }
                 Form::Turtle(Box::new(serializer.for_writer(out)))
             }
+            Format::RdfXml | Format::JsonLd => {
+                let format = match format {
+                    Format::RdfXml => RdfFormat::RdfXml,
+                    _ => RdfFormat::JsonLd { profile: JsonLdProfileSet::empty() },
+                };
+                let mut serializer = RdfSerializer::from_format(format);
+                for (name, iri) in prefixes {
+                    serializer =
+                        serializer.with_prefix(*name, *iri).map_err(|error| no_prefix(name, &error))?;
+                }
+                Form::Library(Box::new(serializer.for_writer(out)))
+            }
             _ => {
                 let message = format!("a graph cannot be written as {format}");
-                return Err(Error::new(ErrorKind::Input, message).with_hint("choose nt or turtle"));
+                return Err(Error::new(ErrorKind::Input, message).with_hint("choose nt, turtle, nq, trig, rdf or jsonld"));
             }
         };
         Ok(Self { form, scratch: String::new() })
@@ -60,6 +74,7 @@ impl<W: Write> GraphWriter<W> {
                 if held.len() >= HELD_BYTES { hand_on(held, out) } else { Ok(()) }
             }
             Form::Turtle(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
+            Form::Library(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
         }
     }
 
@@ -129,6 +144,7 @@ impl<W: Write> GraphWriter<W> {
                 out
             }
             Form::Turtle(serializer) => serializer.finish().map_err(|error| failed(&error))?,
+            Form::Library(serializer) => serializer.finish().map_err(|error| failed(&error))?,
         };
         out.flush().map_err(|error| failed(&error))?;
         Ok(out)
@@ -139,6 +155,10 @@ fn hand_on(held: &mut Vec<u8>, out: &mut dyn Write) -> Result<()> {
     let result = out.write_all(held);
     held.clear();
     result.map_err(|error| failed(&error))
+}
+
+fn no_prefix(name: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Input, format!("the prefix {name}: has no valid IRI: {error}"))
 }
 
 fn failed(error: &std::io::Error) -> Error {

@@ -1,4 +1,4 @@
-//! Results of queries as text: SPARQL's TSV, CSV, JSON and XML, tables for people, N-Triples and Turtle.
+//! Results of queries as text: SPARQL's TSV, CSV, JSON and XML, tables for people, graphs in each RDF format.
 //!
 //! # Shape
 //! Results come as batches of columns of ids. A [`RowWriter`] asks a [`TermSource`] for the terms, a batch at
@@ -102,7 +102,7 @@ impl<W: Write> RowWriter<W> {
             Format::Json => Box::new(json::Json::default()),
             Format::Xml => Box::new(xml::Xml::default()),
             Format::Table => Box::new(table::Table::new(TableOptions::default())),
-            Format::NTriples | Format::Turtle => {
+            _ => {
                 let message = format!("rows cannot be written as {format}");
                 return Err(
                     Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")

@@ -305,15 +305,15 @@ impl Database {
     /// # Errors
     /// As [`Database::query`].
     pub fn prepare_with(&self, text: &str, options: &QueryOptions) -> Result<Prepared> {
-        // A text with parameters, a base or prefixes means different things at different times.
-        let cacheable =
-            options.parameters.is_empty() && options.base_iri.is_none() && options.prefixes.is_empty();
-        if cacheable && let Some(query) = lock(&self.inner.plans).find(text) {
+        let key = options.cache_key(text);
+        if let Some(key) = &key
+            && let Some(query) = lock(&self.inner.plans).find(key)
+        {
             return Ok(Prepared::new(self.clone(), query));
         }
         let query = Arc::new(crate::prepared::compile(text, options)?);
-        if cacheable {
-            lock(&self.inner.plans).insert(text, Arc::clone(&query));
+        if let Some(key) = &key {
+            lock(&self.inner.plans).insert(key, Arc::clone(&query));
         }
         Ok(Prepared::new(self.clone(), query))
     }

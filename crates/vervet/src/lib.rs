@@ -82,5 +82,7 @@ pub use vervet_load::{Format, LoadOptions, LoadReport, Progress, Source};
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Result};
 pub use vervet_txn::{Constraint, ConstraintKind, Counts, Damage, Durability, Isolation, Timestamp};
 
+pub use vervet_algebra::Dataset;
+
 /// Terms, as the `oxrdf` library has them.
 pub use oxrdf::{BlankNode, Literal, NamedNode, Term, Triple};

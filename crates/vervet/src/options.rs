@@ -1,9 +1,11 @@
 //! What a caller may say about one query.
 
 use oxrdf::Term;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use vervet_algebra::Dataset;
 use vervet_driver_local::Parallelism;
 pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
 use vervet_env::Environment;
@@ -86,6 +88,9 @@ pub struct QueryOptions {
     pub parameters: Vec<(String, Term)>,
     /// What relative IRIs in the query are resolved against.
     pub base_iri: Option<String>,
+    /// The graphs that the query sees, instead of those that it names itself (SPARQL 1.1 Protocol, §2.1.4). In an update:
+    /// what the patterns see; there it is an error if the request says `USING` or `WITH` itself.
+    pub dataset: Option<Dataset>,
     /// Prefixes (without the colon) and their IRIs, for those that the query does not declare itself.
     pub prefixes: Vec<(String, String)>,
     /// Whether to measure every step, for [`crate::Solutions::profile`].
@@ -106,6 +111,7 @@ impl Default for QueryOptions {
             cancel: None,
             parameters: Vec::new(),
             base_iri: None,
+            dataset: None,
             prefixes: Vec::new(),
             profile: false,
             threads: None,
@@ -151,6 +157,29 @@ impl QueryOptions {
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
+    }
+
+    /// What a text means under these options, as the key of a cache; `None`: it means another thing at another time.
+    pub(crate) fn cache_key<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
+        if !self.parameters.is_empty() || !self.prefixes.is_empty() {
+            return None;
+        }
+        if self.base_iri.is_none() && self.dataset.is_none() {
+            return Some(Cow::Borrowed(text));
+        }
+        // No query holds the character that parts them.
+        let mut key = format!("{text}\0{}", self.base_iri.as_deref().unwrap_or_default());
+        if let Some(dataset) = &self.dataset {
+            for graphs in [&dataset.default, &dataset.named] {
+                key.push('\0');
+                for graph in graphs.iter().flatten() {
+                    key.push_str(graph.as_str());
+                    key.push(' ');
+                }
+                key.push(if graphs.is_some() { '.' } else { '*' });
+            }
+        }
+        Some(Cow::Owned(key))
     }
 
     /// How parallel the query may run.

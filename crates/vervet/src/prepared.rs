@@ -45,7 +45,11 @@ impl Compiled {
 /// Parses a query.
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
     let names = options.parse_names();
-    Ok(Compiled { query: vervet_sparql::parse(text, &names.options(options))?, plan: RwLock::default() })
+    let mut query = vervet_sparql::parse(text, &names.options(options))?;
+    if let Some(dataset) = &options.dataset {
+        dataset.restrict(&mut query.root);
+    }
+    Ok(Compiled { query, plan: RwLock::default() })
 }
 
 /// Compiled queries by text.
@@ -148,6 +152,16 @@ impl Prepared {
         let execution =
             Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
         Ok(execution.explain(None))
+    }
+
+    /// Whether the query is heavy: estimated to run longer than [`QueryOptions::heavy_from`] on one thread. For those who
+    /// have room for only so many of them at a time.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn is_heavy(&self, options: &QueryOptions) -> Result<bool> {
+        let plan = self.compiled.plan(&self.database.published())?;
+        Ok(vervet_driver_local::is_heavy(&plan, options.parallelism()))
     }
 
     /// Whether the result is a graph (`CONSTRUCT`, `DESCRIBE`) rather than rows or a truth value.

@@ -114,7 +114,18 @@ pub struct UpdateReport {
 /// Parses a request.
 pub(crate) fn parse(text: &str, options: &QueryOptions) -> Result<Update> {
     let names = options.parse_names();
-    Ok(vervet_sparql::parse_update(text, &names.options(options))?)
+    let mut update = vervet_sparql::parse_update(text, &names.options(options))?;
+    if let Some(dataset) = &options.dataset {
+        for operation in &mut update.operations {
+            let Operation::Modify(modify) = operation else { continue };
+            if !modify.dataset.is_whole() {
+                let message = "the request chooses its graphs by USING or WITH, and its caller does so too";
+                return Err(Error::new(ErrorKind::Query, message).with_hint("only one of them may"));
+            }
+            modify.dataset = dataset.clone();
+        }
+    }
+    Ok(update)
 }
 
 /// Runs all operations of a request on `target`.

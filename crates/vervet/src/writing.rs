@@ -3,6 +3,7 @@
 use crate::execute::Execution;
 use crate::reading::Reading;
 use crate::{Answer, Database, QueryOptions, prepared};
+use oxrdf::NamedNode;
 use std::io::Write;
 use vervet_algebra::{Form, Query, Variable};
 use vervet_expression::Evaluator;
@@ -37,7 +38,7 @@ impl Database {
     /// query itself needs.
     ///
     /// `SELECT` and `ASK` take [`OutputFormat::Table`], `Tsv`, `Csv`, `Json`, `Xml`; `CONSTRUCT` and
-    /// `DESCRIBE` take `NTriples` and `Turtle` (a table format writes N-Triples).
+    /// `DESCRIBE` take those for graphs (a table format writes N-Triples).
     ///
     /// # Errors
     /// As [`Database::query`]; a format that does not fit the form; `out` fails.
@@ -50,6 +51,45 @@ impl Database {
     ) -> Result<Written> {
         let prepared = self.prepare_with(text, options)?;
         prepared.write_with(options, format, out)
+    }
+
+    /// Writes the statements of one graph (`None`: the default graph) in a format for graphs, batch by batch.
+    ///
+    /// # Errors
+    /// Limits; a format for rows; `out` fails; damaged data.
+    pub fn write_graph(
+        &self,
+        graph: Option<&NamedNode>,
+        options: &QueryOptions,
+        format: OutputFormat,
+        out: &mut dyn Write,
+    ) -> Result<Written> {
+        let text = match graph {
+            Some(graph) => format!("SELECT ?s ?p ?o {{ GRAPH {graph} {{ ?s ?p ?o }} }}"),
+            None => "SELECT ?s ?p ?o { ?s ?p ?o }".to_owned(),
+        };
+        let prepared = self.prepare_with(&text, options)?;
+        let published = self.published();
+        let plan = prepared.compiled().plan(&published)?;
+        let reading = Reading::Published(published);
+        let execution =
+            Execution { database: self, reading: &reading, snapshot: reading.version(), plan: &plan, options };
+        let Form::Select(columns) = &prepared.query().form else {
+            return Err(Error::internal("a SELECT is something else"));
+        };
+        let &[subject, predicate, object] = columns.as_slice() else {
+            return Err(Error::internal("a graph has three columns"));
+        };
+        let mut writer = GraphWriter::new(format, vervet_sparql::well_known_prefixes(), out)?;
+        let mut rows = 0;
+        execution.run(&mut |evaluator, batch| {
+            let columns = [subject, predicate, object].map(|column| batch.columns[column.index()].as_slice());
+            writer.batch(columns, &Terms(evaluator))?;
+            rows += batch.rows as u64;
+            Ok(Flow::More)
+        })?;
+        writer.finish()?;
+        Ok(Written { rows })
     }
 }
 

@@ -29,6 +29,7 @@ const LAYERS: &[&str] = &[
     "vervet-sparql",
     "vervet-graph",
     "vervet",
+    "vervet-server",
     "vervet-cli",
     "vervet-conformance",
     "vervet-bench",
