@@ -142,11 +142,12 @@ fn build(
 /// What a query answers on a version.
 pub(crate) fn answer(version: &Version, text: &str, threads: usize, heavy_from: Duration) -> Outcome {
     let parallelism = Parallelism { threads: Some(threads), heavy_from };
-    run(version, text, parallelism).unwrap_or_else(|error| Outcome::Refused(error.to_string()))
+    run(version, text, parallelism).unwrap_or_else(Outcome::from)
 }
 
 fn run(version: &Version, text: &str, parallelism: Parallelism) -> Result<Outcome> {
-    let options = vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
+    let options =
+        vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
     let query = vervet_sparql::parse(text, &options)?;
     let plan = vervet_planner::plan(&query, version, &PlanOptions::default())?;
     let computed = ComputedTerms::new();
@@ -189,7 +190,8 @@ fn run(version: &Version, text: &str, parallelism: Parallelism) -> Result<Outcom
 
 /// The plan of a query, for the report of a difference.
 pub(crate) fn explain(version: &Version, text: &str) -> Result<String> {
-    let options = vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
+    let options =
+        vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
     let query = vervet_sparql::parse(text, &options)?;
     let plan = vervet_planner::plan(&query, version, &PlanOptions::default())?;
     Ok(vervet_planner::explain(&plan, version, &[]))

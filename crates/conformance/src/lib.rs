@@ -11,6 +11,7 @@ mod layered;
 pub mod lubm;
 mod manifest;
 pub mod random;
+mod random_path;
 pub mod random_update;
 pub mod rdf;
 mod report;

@@ -4,12 +4,13 @@
 
 use std::process::ExitCode;
 use vervet::Database;
+use vervet_conformance::random::Verdict;
 use vervet_conformance::{
     Report, acid, history, known, lubm, random, random_update, rdf, sparql, test_data, w3c_suites,
 };
 
 /// Runs the random case of a seed.
-type Case = fn(u64) -> Result<bool, String>;
+type Case = fn(u64) -> Result<Verdict, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
                      random-update [CASES [FIRST-SEED]] | acid [--full] [SEED] | \
@@ -59,8 +60,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             println!("cases with seeds {first} to {}", end.saturating_sub(1));
             for seed in first..end {
                 match case(seed) {
-                    Ok(true) => report.add("compared", "", Ok(())),
-                    Ok(false) => report.add("refused by both", "", Ok(())),
+                    Ok(verdict) => report.add(verdict.name(), "", Ok(())),
                     Err(difference) => report.add("compared", &format!("seed {seed}"), Err(difference)),
                 }
             }

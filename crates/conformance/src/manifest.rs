@@ -52,6 +52,13 @@ impl File {
         Some(Self { path: root.join(name), iri: iri.to_owned() })
     }
 
+    /// The file beside this one that is known by `iri`.
+    pub(crate) fn sibling(&self, iri: &str) -> Option<Self> {
+        let (folder, name) = iri.rsplit_once('/')?;
+        let is_beside = self.iri.rsplit_once('/').is_some_and(|(other, _)| other == folder);
+        is_beside.then(|| Self { path: self.path.with_file_name(name), iri: iri.to_owned() })
+    }
+
     /// The end of the name behind the last dot.
     pub(crate) fn extension(&self) -> &str {
         self.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()

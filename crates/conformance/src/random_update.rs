@@ -4,18 +4,19 @@
 //! for other tests to say. Oxigraph keeps graphs that have become empty and Vervet does not, so they are taken
 //! from it; and graphs are only copied if they are there.
 
-use crate::random::{GRAPHS, Random, canonical, graph, group, object, predicate, variable, vertex};
+use crate::random::{GRAPHS, Random, Verdict, canonical, graph, group, object, predicate, variable, vertex};
+use crate::random_path::{for_them, for_us};
 use crate::update::Model;
 use oxigraph::sparql::SparqlEvaluator;
 use oxigraph::store::Store;
 use oxrdf::{GraphName, NamedOrBlankNode, Quad, Term};
 use vervet::ErrorKind;
 
-/// Compares the engines on one request; whether something was compared.
+/// Compares the engines on one request.
 ///
 /// # Errors
 /// Where they differ, for people.
-pub fn case(seed: u64) -> Result<bool, String> {
+pub fn case(seed: u64) -> Result<Verdict, String> {
     let random = &mut Random::new(seed);
     let trig = graph(random);
     let store = Store::new().map_err(|error| error.to_string())?;
@@ -23,19 +24,22 @@ pub fn case(seed: u64) -> Result<bool, String> {
         .load_from_slice(oxigraph::io::RdfFormat::TriG, trig.as_bytes())
         .map_err(|error| format!("the graph of seed {seed} is malformed: {error}"))?;
     let mut model = Model::of(quads(&store)?);
-    let mut compared = false;
+    let mut verdict = Verdict::RefusedByBoth;
     let mut done = trig;
     for _ in 0..1 + random.below(4) {
         let operation = operation(random, &store)?;
-        done += &format!("\n{operation}");
-        let theirs = match SparqlEvaluator::new().parse_update(&operation) {
+        let operation_for_us = for_us(&operation);
+        done += &format!("\n{operation_for_us}");
+        let theirs = match SparqlEvaluator::new().parse_update(&for_them(&operation)) {
             Ok(update) => update.on_store(&store).execute().map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        match (model.update(&operation, "urn:base"), theirs) {
+        match (model.update(&operation_for_us, "urn:base"), theirs) {
             (Ok(()), Ok(())) => {}
-            (Err(error), _) if error.kind() == ErrorKind::Unsupported => return Ok(compared),
-            (Err(_), Err(_)) => return Ok(compared),
+            (Err(error), _) if error.kind() == ErrorKind::Unsupported => {
+                return Ok(verdict.max(Verdict::NotSupported));
+            }
+            (Err(_), Err(_)) => return Ok(verdict),
             (ours, theirs) => {
                 return Err(format!("seed {seed}: ours {ours:?}, theirs {theirs:?}\n{done}"));
             }
@@ -47,9 +51,9 @@ pub fn case(seed: u64) -> Result<bool, String> {
             let (ours, theirs) = (ours.join("\n"), theirs.join("\n"));
             return Err(format!("seed {seed}: after\n{done}\nours\n{ours}\ntheirs\n{theirs}"));
         }
-        compared = true;
+        verdict = Verdict::Compared;
     }
-    Ok(compared)
+    Ok(verdict)
 }
 
 fn operation(random: &mut Random, store: &Store) -> Result<String, String> {
@@ -168,6 +172,7 @@ fn lines(quads: &[Quad]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::case;
+    use crate::random::Verdict;
 
     /// Random requests on random graphs: the same statements as Oxigraph. Set VERVET_RANDOM_SEED to start
     /// elsewhere and VERVET_RANDOM_CASES to run more.
@@ -182,8 +187,8 @@ mod tests {
         let mut compared = 0_u64;
         for seed in start..start + count {
             match case(seed) {
-                Ok(true) => compared += 1,
-                Ok(false) => {}
+                Ok(Verdict::Compared) => compared += 1,
+                Ok(_) => {}
                 Err(difference) => panic!("{difference}"),
             }
         }

@@ -18,14 +18,17 @@ use crate::report::Outcome;
 use crate::{Report, guarded, update};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{
-    Dataset, Graph, GraphName, Literal, NamedNode, NamedNodeRef, NamedOrBlankNodeRef, Term, TermRef, Triple,
+    Dataset, Graph, GraphName, Literal, NamedNode, NamedNodeRef, NamedOrBlankNodeRef, Quad, Term, TermRef,
+    Triple,
 };
+use oxrdfio::{RdfFormat, RdfParser};
 use oxsdatatypes::{Decimal, Double};
 use sparesults::{QueryResultsFormat, QueryResultsParser, ReaderQueryResultsParserOutput};
+use spargebra::{Query, SparqlParser};
 use std::collections::BTreeSet;
 use std::path::Path;
 use vervet::{
-    Answer, Database, Environment, Error, ErrorKind, LoadOptions, OutputFormat, QueryOptions, Source,
+    Answer, Database, Environment, Error, ErrorKind, Format, LoadOptions, OutputFormat, QueryOptions, Source,
 };
 use vervet_algebra::Node;
 
@@ -142,9 +145,17 @@ fn negative(test: &Test) -> Result<(), Trouble> {
     }
 }
 
-/// The same on a database in memory, and on one that was opened from the files that loads have written.
+/// The same on a database in memory, on one whose statements were all inserted by a transaction, and on one that was
+/// opened from the files that loads have written.
 fn evaluation(test: &Test) -> Result<(), Trouble> {
-    answer(test, &loaded(test, Database::in_memory())?)?;
+    let base = loaded(test, Database::in_memory())?;
+    answer(test, &base)?;
+    if let Some(delta) = inserted(&base)? {
+        answer(test, &delta).map_err(|trouble| match trouble {
+            Trouble::Failed(reason) => Trouble::Failed(format!("only when inserted: {reason}")),
+            other => other,
+        })?;
+    }
     let environment = Environment::simulated(1);
     loaded(test, Database::open_or_create_in(environment.clone(), DIRECTORY)?)?;
     let reopened = match Database::open_in(environment, DIRECTORY) {
@@ -168,18 +179,69 @@ fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
     for (data, name) in &test.input.graph_data {
         load(&database, data, Some(name))?;
     }
+    if test.input.is_empty() {
+        // The query itself says which files its graphs are.
+        for name in graphs_of_query(test)? {
+            if let Some(file) = test.action.as_ref().and_then(|file| file.sibling(&name)) {
+                load(&database, &file, Some(&name))?;
+            }
+        }
+    }
     Ok(database)
+}
+
+/// The graphs that the query names in `FROM` and `FROM NAMED`, as the other library reads it; none if it cannot.
+fn graphs_of_query(test: &Test) -> Result<Vec<String>, Trouble> {
+    let (file, text) = action(test)?;
+    let Ok(parser) = SparqlParser::new().with_base_iri(&file.iri) else { return Ok(Vec::new()) };
+    let Ok(query) = parser.parse_query(&text) else { return Ok(Vec::new()) };
+    let mut names = Vec::new();
+    if let Query::Select { dataset: Some(dataset), .. }
+    | Query::Construct { dataset: Some(dataset), .. }
+    | Query::Describe { dataset: Some(dataset), .. }
+    | Query::Ask { dataset: Some(dataset), .. } = query
+    {
+        for name in dataset.default.iter().chain(dataset.named.iter().flatten()) {
+            if !names.iter().any(|other| other == name.as_str()) {
+                names.push(name.as_str().to_owned());
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// The same statements in a database into which a transaction has put them all; `None` where statements have
+/// identities, which cannot be given to them one by one.
+fn inserted(base: &Database) -> Result<Option<Database>, Trouble> {
+    let mut text = Vec::new();
+    base.export(Format::NQuads, &mut text)?;
+    let parser = RdfParser::from_format(RdfFormat::NQuads);
+    let quads: Result<Vec<Quad>, _> = parser.for_slice(&text).collect();
+    let quads = quads.map_err(|error| error.to_string())?;
+    if quads.iter().any(|quad| quad.predicate == rdf::REIFIES) {
+        return Ok(None);
+    }
+    let database = Database::in_memory();
+    let mut transaction = database.begin()?;
+    transaction.insert_all(quads.iter().map(Quad::as_ref))?;
+    transaction.commit()?;
+    Ok(Some(database))
 }
 
 /// Runs the query of a test on one and on several threads and compares its answers.
 fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
     let (file, text) = action(test)?;
     for (threads, heavy_from) in crate::CONFIGURATIONS {
-        let options = QueryOptions { heavy_from, ..options(file).with_threads(threads) };
-        answer_with(test, database, &text, &options).map_err(|trouble| match trouble {
-            Trouble::Failed(what) => Trouble::Failed(format!("on {threads} threads: {what}")),
-            other => other,
-        })?;
+        for optimize in [true, false] {
+            let options = QueryOptions { heavy_from, optimize, ..options(file).with_threads(threads) };
+            answer_with(test, database, &text, &options).map_err(|trouble| match trouble {
+                Trouble::Failed(what) => {
+                    let planned = if optimize { "" } else { ", without the optimizer" };
+                    Trouble::Failed(format!("on {threads} threads{planned}: {what}"))
+                }
+                other => other,
+            })?;
+        }
     }
     Ok(())
 }

@@ -80,6 +80,13 @@ impl<'a> Paths<'a> {
         [graph, of(self.step.subject), of(self.step.object)]
     }
 
+    /// What a row knows once it is known which graph it is about: an end may be the same variable.
+    fn in_graph(&self, graph: Id, [_, subject, object]: Known) -> Known {
+        let PathGraphs::Variable(variable) = self.step.graphs else { return [graph, subject, object] };
+        let of = |end, known| if end == Operand::Variable(variable) { graph } else { known };
+        [graph, of(self.step.subject, subject), of(self.step.object, object)]
+    }
+
     fn enter_graph(&mut self, graph: Id) {
         self.graph = graph;
         if let PathGraphs::Variable(_) = self.step.graphs {
@@ -166,7 +173,7 @@ impl<'a> Paths<'a> {
     }
 
     /// The paths of rows that know one end.
-    fn from_one(
+    fn one_end(
         &mut self,
         batch: &Batch,
         rows: &[(Known, u32)],
@@ -242,7 +249,7 @@ impl<'a> Paths<'a> {
     }
 
     /// The rows that know both ends.
-    fn between(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn both_ends(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let Some(&(first, _)) = rows.first() else { return Ok(Flow::More) };
         let shared = rows.len() >= SHARED_START_MIN;
         if shared {
@@ -263,7 +270,7 @@ impl<'a> Paths<'a> {
     }
 
     /// The paths of rows that know neither end.
-    fn from_all(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn no_end(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let is_loop = self.step.subject == self.step.object;
         for node in self.starts(next.run())? {
             next.run().control.check()?;
@@ -341,7 +348,7 @@ impl<'a> Kernel<'a> for Paths<'a> {
             let known = self.known(batch, at);
             if matches!(self.step.graphs, PathGraphs::Variable(_)) && !known[0].is_bound() {
                 let graphs = next.run().snapshot.graphs();
-                order.extend(graphs.iter().map(|(graph, _)| ([*graph, known[1], known[2]], row)));
+                order.extend(graphs.iter().map(|(graph, _)| (self.in_graph(*graph, known), row)));
             } else {
                 order.push((known, row));
             }
@@ -359,10 +366,10 @@ impl<'a> Kernel<'a> for Paths<'a> {
             let Some((known, _)) = rows.first() else { continue };
             self.enter_graph(known[0]);
             let flow = match kind(known) {
-                0 => self.from_all(batch, rows, next)?,
-                1 => self.from_one(batch, rows, 1, next)?,
-                2 => self.from_one(batch, rows, 0, next)?,
-                _ => self.between(batch, rows, next)?,
+                0 => self.no_end(batch, rows, next)?,
+                1 => self.one_end(batch, rows, 1, next)?,
+                2 => self.one_end(batch, rows, 0, next)?,
+                _ => self.both_ends(batch, rows, next)?,
             };
             if flow == Flow::Done {
                 return Ok(flow);

@@ -97,7 +97,11 @@ impl<'a> Planner<'a> {
         }
         let outside = self.needs_rows(node);
         if !self.is_lateral_in(node, flow) {
-            return if outside { Err(needs_rows_error()) } else { self.join_alone(node, flow, needed, filters) };
+            return if outside {
+                Err(needs_rows_error())
+            } else {
+                self.join_alone(node, flow, needed, filters)
+            };
         }
         if outside {
             return self.lower(node, flow, needed, filters);
@@ -152,7 +156,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans a node from the empty row.
-    pub(crate) fn alone(&mut self, node: &Node, needed: &VariableSet, filters: Vec<Conjunct>) -> Result<Flow> {
+    pub(crate) fn alone(
+        &mut self,
+        node: &Node,
+        needed: &VariableSet,
+        filters: Vec<Conjunct>,
+    ) -> Result<Flow> {
         let mut flow = Flow::start(&VariableSet::default());
         self.lower(node, &mut flow, needed, filters)?;
         Ok(flow)
@@ -329,13 +338,23 @@ impl<'a> Planner<'a> {
         }
         let bound = possible(right);
         let connects = !flow.certain.clone().intersection(&bound).is_empty();
-        let outside = self.needs_rows(right) || condition.is_some_and(Expression::has_exists);
-        let lateral = if self.is_lateral_in(right, flow) && !is_bag(right) {
+        let outside = self.needs_rows(right);
+        let has_exists = condition.is_some_and(Expression::has_exists);
+        let is_lateral = self.is_lateral_in(right, flow) && !is_bag(right);
+        if outside && !is_lateral {
+            return Err(needs_rows_error());
+        }
+        // A condition with patterns in it needs rows that it can be planned from.
+        let lateral = if is_lateral || has_exists {
             let mut inner = flow.nested();
             // Conditions see the rows of both sides, and rows of the left side have their values already.
             let (pure, placed): (Vec<_>, Vec<_>) = filters.iter().cloned().partition(Conjunct::is_movable);
             let wanted = placed.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
-            self.join(right, &mut inner, &wanted, pure)?;
+            if is_lateral {
+                self.join(right, &mut inner, &wanted, pure)?;
+            } else {
+                self.join_alone(right, &mut inner, &wanted, pure)?;
+            }
             self.apply(placed, &mut inner)?;
             if inner.empty || inner.steps.is_empty() {
                 return Ok(());
@@ -346,13 +365,15 @@ impl<'a> Planner<'a> {
             let row = self.new_variable()?;
             let rows = inner.rows.max(flow.rows);
             outer.push(Step::Optional { inner: Pipeline { steps: inner.steps }, row }, rows);
-            if outside || flow.unit || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2)) {
+            if outside
+                || has_exists
+                || flow.unit
+                || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2))
+            {
                 *flow = outer;
                 return Ok(());
             }
             Some(outer)
-        } else if outside {
-            return Err(needs_rows_error());
         } else {
             None
         };
@@ -556,7 +577,10 @@ impl<'a> Planner<'a> {
                 after.certain.insert(*variable);
             }
         }
-        if let Some(lost) = needed.clone().intersection(&self.parameters).minus(&after.possible).iter().next()
+        if let Some(lost) = (needed.clone().intersection(&self.parameters).intersection(&flow.possible))
+            .minus(&after.possible)
+            .iter()
+            .next()
         {
             let name = self.variables.get(lost.index()).map_or("", String::as_str);
             return Err(Error::new(

@@ -37,7 +37,7 @@ fn bound(query: &Query, node: &Node) {
         assert!(mentioned.iter().all(|variable| known.contains(variable)), "{expression:?}");
     };
     match node {
-        Node::Patterns(_) | Node::Values { .. } => {}
+        Node::Patterns(_) | Node::Path(_) | Node::Values { .. } => {}
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().for_each(|node| bound(query, node)),
         Node::LeftJoin { left, right, condition } => {
             condition.iter().for_each(|condition| check(condition, &[left, right]));
@@ -134,6 +134,9 @@ impl Printer<'_> {
             Node::Patterns(patterns) => {
                 let all: Vec<_> = patterns.iter().map(|pattern| self.pattern(pattern)).collect();
                 format!("{{{}}}", all.join(", "))
+            }
+            Node::Path(path) => {
+                format!("{{{} path {}}}", self.slot(&path.subject), self.slot(&path.object))
             }
             Node::Join(nodes) => format!("(join {})", self.nodes(nodes)),
             Node::Union(nodes) => format!("(union {})", self.nodes(nodes)),
@@ -457,9 +460,11 @@ fn mistakes_are_pointed_at() {
             "there is no function",
             "xsd:integer",
         ),
-        ("SELECT * { ?x :p+ ?n }", (1, 15), "property paths with + are not supported yet", ""),
-        ("SELECT * { FILTER NOT EXISTS { ?x :p ?n } }", (1, 19), "NOT EXISTS is not supported yet", ""),
-        ("SELECT * FROM <http://g> {}", (1, 10), "FROM and FROM NAMED", "GRAPH"),
+        ("SELECT * { ?x !(:p|) ?n }", (1, 20), "expected a predicate", ""),
+        ("SELECT * { ?x :p ?n FILTER NOT EXISTS ?n }", (1, 39), "expected {", ""),
+        ("SELECT * { ?x :p ?n FILTER EXISTS { ?n :p } }", (1, 43), "expected a variable or a term", ""),
+        ("SELECT * { ?x :p ?n FILTER EXISTS { ?n :p ?x }", (1, 47), "the query ends", ""),
+        ("SELECT * FROM ?g {}", (1, 15), "expected an IRI", ""),
         ("SELECT * { <x> :p 1 }", (1, 12), "not a valid IRI", "BASE"),
         (
             "INSERT DATA { :a :b :c }",
@@ -474,5 +479,59 @@ fn mistakes_are_pointed_at() {
         assert_eq!((error.line(), error.column()), place, "{error}");
         assert!(error.message().contains(message), "{error}");
         assert!(error.hint().unwrap_or_default().contains(hint), "{error} {:?}", error.hint());
+    }
+}
+
+/// The patterns of `EXISTS` in a query, outermost first, with the names that they take from outside.
+fn exists_of(text: &str) -> Vec<Vec<String>> {
+    fn visit(query: &Query, node: &Node, found: &mut Vec<Vec<String>>) {
+        fn of_expression(query: &Query, expression: &Expression, found: &mut Vec<Vec<String>>) {
+            if let Expression::Exists(exists) = expression {
+                found.push(exists.outer.iter().map(|v| query.variables[v.index()].clone()).collect());
+                visit(query, &exists.pattern, found);
+            }
+            expression.for_each_child(&mut |child| of_expression(query, child, found));
+        }
+        node.for_each_expression(&mut |expression| of_expression(query, expression, found));
+        node.for_each_child(&mut |child| visit(query, child, found));
+    }
+    let query = parse(text, &options()).unwrap_or_else(|error| panic!("{text}: {error}"));
+    bound(&query, &query.root);
+    let mut found = Vec::new();
+    visit(&query, &query.root, &mut found);
+    found
+}
+
+/// A name in `EXISTS` is that of the row outside if the row may bind it, wherever the filter stands in its group.
+#[test]
+fn exists_sees_what_its_group_binds() {
+    for (text, expected) in [
+        ("SELECT * { FILTER EXISTS { ?x :q ?y } ?x :p ?z }", vec![vec!["x"]]),
+        // `?y` is bound by another group only.
+        ("SELECT * { { ?x :p ?z FILTER EXISTS { ?x :q ?y } } ?y :p ?z }", vec![vec!["x"]]),
+        // In a condition inside, too.
+        ("SELECT * { ?x :p ?z FILTER EXISTS { ?x :q ?y FILTER(?y < ?z) } }", vec![vec!["x", "z"]]),
+        ("SELECT * { ?x :p ?z OPTIONAL { ?z :p ?w FILTER NOT EXISTS { ?w :p ?x } } }", vec![vec!["w", "x"]]),
+        ("SELECT * { ?x :p ?z BIND(EXISTS { ?z :p ?q } AS ?b) ?q :p ?b }", vec![vec!["z"]]),
+        (
+            "SELECT * { ?x :p ?z FILTER EXISTS { ?z :p ?y FILTER EXISTS { ?y :p ?x } } }",
+            vec![vec!["z", "x"], vec!["y", "x"]],
+        ),
+        // A sub-query has names of its own.
+        ("SELECT * { ?x :p ?z FILTER EXISTS { SELECT ?q { ?q :p ?x } } }", vec![vec![]]),
+        ("SELECT ?x { ?x :p ?z } GROUP BY ?x HAVING (EXISTS { ?x :p ?z })", vec![vec!["x"]]),
+        (
+            "SELECT (COUNT(*) AS ?n) { ?x :p ?z } HAVING (SUM(IF(EXISTS { ?x :p ?z }, 1, 0)) > 1)",
+            vec![vec!["x", "z"]],
+        ),
+        ("SELECT * { ?x :p ?z } ORDER BY (EXISTS { ?x :q ?y })", vec![vec!["x"]]),
+    ] {
+        let mut found = exists_of(text);
+        // In the order of appearance, which is not that of the algebra.
+        found.iter_mut().for_each(|names| names.sort());
+        let mut expected: Vec<Vec<String>> =
+            expected.into_iter().map(|names| names.into_iter().map(str::to_owned).collect()).collect();
+        expected.iter_mut().for_each(|names| names.sort());
+        assert_eq!(found, expected, "{text}");
     }
 }

@@ -24,6 +24,7 @@ const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub query: Query,
+    pub optimize: bool,
     plan: RwLock<Option<Planned>>,
 }
 
@@ -35,7 +36,7 @@ impl Compiled {
         {
             return Ok(Arc::clone(&planned.plan));
         }
-        let planned = Planned::make(&self.query, published)?;
+        let planned = Planned::make(&self.query, published, self.optimize)?;
         let plan = Arc::clone(&planned.plan);
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(planned);
         Ok(plan)
@@ -45,11 +46,8 @@ impl Compiled {
 /// Parses a query.
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
     let names = options.parse_names();
-    let mut query = vervet_sparql::parse(text, &names.options(options))?;
-    if let Some(dataset) = &options.dataset {
-        dataset.restrict(&mut query.root);
-    }
-    Ok(Compiled { query, plan: RwLock::default() })
+    let query = vervet_sparql::parse(text, &names.options(options))?;
+    Ok(Compiled { query, optimize: options.optimize, plan: RwLock::default() })
 }
 
 /// Compiled queries by text.

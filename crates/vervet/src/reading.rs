@@ -47,12 +47,12 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Plans for a version that all may see.
-    pub(crate) fn make(query: &vervet_algebra::Query, published: &Published) -> Result<Self> {
+    pub(crate) fn make(query: &vervet_algebra::Query, published: &Published, optimize: bool) -> Result<Self> {
         let version = &published.version;
         let noting = Noting { version, missing: AtomicBool::new(false) };
         // Counts of everything change with every commit.
         let known_counts = version.delta_cells() == 0;
-        let options = PlanOptions { known_counts, ..PlanOptions::default() };
+        let options = plan_options(optimize, known_counts);
         let plan = Arc::new(vervet_planner::plan(query, &noting, &options)?);
         let only = noting.missing.into_inner().then_some(published.timestamp);
         Ok(Self { plan, base: version.base().number(), structure: version.structure(), only })
@@ -64,6 +64,14 @@ impl Planned {
         self.base == version.base().number()
             && self.only.is_none_or(|only| only == published.timestamp)
             && self.structure == version.structure()
+    }
+}
+
+/// What the planner may do.
+pub(crate) fn plan_options(optimize: bool, known_counts: bool) -> PlanOptions {
+    match optimize {
+        true => PlanOptions { known_counts, ..PlanOptions::default() },
+        false => PlanOptions::plain(),
     }
 }
 

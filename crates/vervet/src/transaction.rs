@@ -3,7 +3,7 @@
 use crate::database::Database;
 use crate::execute::Execution;
 use crate::prepared;
-use crate::reading::Reading;
+use crate::reading::{Reading, plan_options};
 use crate::update::{self, UpdateOptions, UpdateReport, UpdateTarget};
 use crate::{Answer, Prepared, QueryOptions, Solutions};
 use oxrdf::{GraphNameRef, QuadRef, TermRef};
@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use vervet_graph::Graph;
 use vervet_model::{Error, ErrorKind, Id, Result, Statement};
-use vervet_planner::PlanOptions;
 use vervet_snapshot::Snapshot;
 use vervet_txn::{Isolation, Timestamp, View};
 
@@ -181,7 +180,7 @@ impl Transaction {
         let view = self.inner.view()?;
         let snapshot = view.as_snapshot();
         // Counts from statistics would not be remembered as read.
-        let planning = PlanOptions { known_counts: matches!(view, View::Plain(_)), ..PlanOptions::default() };
+        let planning = plan_options(prepared.compiled().optimize, matches!(view, View::Plain(_)));
         let plan = vervet_planner::plan(prepared.query(), snapshot, &planning)?;
         let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
         run(&Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options })

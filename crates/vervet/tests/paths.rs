@@ -1,0 +1,191 @@
+//! Property paths against relations as sets of pairs: random graphs, random paths, every way to bind the ends.
+//!
+//! The model composes sets and closes them until nothing comes any more; it knows nothing of automata or searches.
+
+use std::collections::BTreeSet;
+use vervet::{Database, Format, QueryOptions, Result, Solutions};
+
+/// Splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((z ^ (z >> 31)) % limit as u64).expect("the limit is small")
+    }
+}
+
+const PREDICATES: usize = 3;
+
+enum Path {
+    Step(usize),
+    Except(Vec<usize>),
+    Inverse(Box<Path>),
+    Sequence(Box<Path>, Box<Path>),
+    Either(Box<Path>, Box<Path>),
+    Optional(Box<Path>),
+    Star(Box<Path>),
+    Plus(Box<Path>),
+}
+
+type Pairs = BTreeSet<(usize, usize)>;
+
+impl Path {
+    fn random(random: &mut Random, depth: usize) -> Self {
+        if depth == 0 {
+            return Self::Step(random.below(PREDICATES));
+        }
+        let inner = |random: &mut Random| Box::new(Self::random(random, depth - 1));
+        match random.below(8) {
+            0 => Self::Inverse(inner(random)),
+            1 => Self::Either(inner(random), inner(random)),
+            2 => Self::Except(vec![random.below(PREDICATES)]),
+            3 => Self::Optional(inner(random)),
+            4 => Self::Star(inner(random)),
+            5 => Self::Plus(inner(random)),
+            _ => Self::Sequence(inner(random), inner(random)),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Step(predicate) => format!("<urn:p{predicate}>"),
+            Self::Except(these) => {
+                let these: Vec<_> = these.iter().map(|predicate| format!("<urn:p{predicate}>")).collect();
+                format!("!({})", these.join("|"))
+            }
+            Self::Inverse(path) => format!("^({})", path.text()),
+            Self::Sequence(a, b) => format!("({}/{})", a.text(), b.text()),
+            Self::Either(a, b) => format!("({}|{})", a.text(), b.text()),
+            Self::Optional(path) => format!("({})?", path.text()),
+            Self::Star(path) => format!("({})*", path.text()),
+            Self::Plus(path) => format!("({})+", path.text()),
+        }
+    }
+
+    fn is_nullable(&self) -> bool {
+        match self {
+            Self::Step(_) | Self::Except(_) => false,
+            Self::Inverse(path) | Self::Plus(path) => path.is_nullable(),
+            Self::Sequence(a, b) => a.is_nullable() && b.is_nullable(),
+            Self::Either(a, b) => a.is_nullable() || b.is_nullable(),
+            Self::Optional(_) | Self::Star(_) => true,
+        }
+    }
+
+    fn pairs(&self, edges: &[(usize, usize, usize)], nodes: &BTreeSet<usize>) -> Pairs {
+        let of = |keep: &dyn Fn(usize) -> bool| {
+            edges.iter().filter(|(_, predicate, _)| keep(*predicate)).map(|(s, _, o)| (*s, *o)).collect()
+        };
+        let none = || nodes.iter().map(|node| (*node, *node));
+        match self {
+            Self::Step(predicate) => of(&|other| other == *predicate),
+            Self::Except(these) => of(&|other| !these.contains(&other)),
+            Self::Inverse(path) => path.pairs(edges, nodes).into_iter().map(|(a, b)| (b, a)).collect(),
+            Self::Sequence(a, b) => compose(&a.pairs(edges, nodes), &b.pairs(edges, nodes)),
+            Self::Either(a, b) => a.pairs(edges, nodes).union(&b.pairs(edges, nodes)).copied().collect(),
+            Self::Optional(path) => path.pairs(edges, nodes).into_iter().chain(none()).collect(),
+            Self::Star(path) => closed(path.pairs(edges, nodes)).into_iter().chain(none()).collect(),
+            Self::Plus(path) => closed(path.pairs(edges, nodes)),
+        }
+    }
+}
+
+fn compose(a: &Pairs, b: &Pairs) -> Pairs {
+    a.iter().flat_map(|(x, y)| b.range((*y, 0)..=(*y, usize::MAX)).map(|(_, z)| (*x, *z))).collect()
+}
+
+fn closed(mut pairs: Pairs) -> Pairs {
+    loop {
+        let more: Pairs = compose(&pairs, &pairs).union(&pairs).copied().collect();
+        if more.len() == pairs.len() {
+            return pairs;
+        }
+        pairs = more;
+    }
+}
+
+fn number(iri: Option<String>) -> usize {
+    iri.and_then(|iri| iri.strip_prefix("urn:v")?.parse().ok()).expect("a vertex")
+}
+
+fn found(solutions: &Solutions, bound: [Option<usize>; 2]) -> Result<Pairs> {
+    let pairs: Vec<(usize, usize)> = (solutions.rows())
+        .map(|row| {
+            let end = |name: &str, known: Option<usize>| -> Result<usize> {
+                Ok(match known {
+                    Some(known) => known,
+                    None => number(row.text(name)?),
+                })
+            };
+            Ok((end("x", bound[0])?, end("y", bound[1])?))
+        })
+        .collect::<Result<_>>()?;
+    let set: Pairs = pairs.iter().copied().collect();
+    assert_eq!(set.len(), pairs.len(), "each pair once");
+    Ok(set)
+}
+
+#[test]
+fn paths_are_closures_of_relations() -> Result<()> {
+    for seed in 1..=60 {
+        println!("seed {seed}");
+        let random = &mut Random(seed);
+        // Some graphs are larger than what a search keeps in a hash set.
+        let vertices = [5, 12, 40, 600][random.below(4)];
+        let count = vertices + random.below(2 * vertices);
+        let edges: Vec<(usize, usize, usize)> = (0..count)
+            .map(|_| (random.below(vertices), random.below(PREDICATES), random.below(vertices)))
+            .collect();
+        let text: String =
+            edges.iter().map(|(s, p, o)| format!("<urn:v{s}> <urn:p{p}> <urn:v{o}> .\n")).collect();
+        let nodes: BTreeSet<usize> = edges.iter().flat_map(|(s, _, o)| [*s, *o]).collect();
+        let database = Database::in_memory();
+        database.load_text(Format::NTriples, &text)?;
+        let closures = if vertices > 100 { 1 } else { 6 };
+        for _ in 0..closures {
+            let depth = if vertices > 100 { 0 } else { random.below(3) };
+            let inner = Box::new(Path::random(random, depth));
+            let path = match random.below(3) {
+                0 => Path::Optional(inner),
+                1 => Path::Star(inner),
+                _ => Path::Plus(inner),
+            };
+            let pairs = path.pairs(&edges, &nodes);
+            let ends = [random.below(vertices), random.below(vertices)];
+            for bound in [[None, None], [Some(ends[0]), None], [None, Some(ends[1])], ends.map(Some)] {
+                let slot = |name: &str, known: Option<usize>| match known {
+                    Some(known) => format!("<urn:v{known}>"),
+                    None => format!("?{name}"),
+                };
+                let query =
+                    format!("SELECT * {{ {} {} {} }}", slot("x", bound[0]), path.text(), slot("y", bound[1]));
+                let mut expected = pairs.clone();
+                if path.is_nullable() {
+                    // A term of the query has a path without a step even if no statement mentions it.
+                    expected.extend(bound.iter().flatten().map(|end| (*end, *end)));
+                }
+                expected.retain(|(x, y)| {
+                    bound[0].is_none_or(|end| end == *x) && bound[1].is_none_or(|end| end == *y)
+                });
+                let context = format!("seed {seed}: {query}\n{text}");
+                for optimize in [true, false] {
+                    let options = QueryOptions { optimize, ..QueryOptions::default() };
+                    let answer = database.query_with(&query, &options)?;
+                    let solutions = answer.into_solutions().expect("a SELECT");
+                    assert_eq!(found(&solutions, bound)?, expected, "{context}");
+                }
+                // Counted, not listed.
+                let counted =
+                    format!("SELECT (COUNT(*) AS ?n) {{ {} }}", &query["SELECT * { ".len()..query.len() - 2]);
+                let solutions = database.select(&counted)?;
+                let count = solutions.rows().next().expect("one row").integer("n")?;
+                assert_eq!(count, i64::try_from(expected.len()).ok(), "{context}");
+            }
+        }
+    }
+    Ok(())
+}
