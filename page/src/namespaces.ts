@@ -1,0 +1,108 @@
+// Prefixes: IRIs to short names and back.
+//
+// Prefixes of the query come first, then those the server reports, then well-known ones; the first that
+// names an IRI's namespace wins. Shortening is a look-up at the last `#`, `/` or `:`, so it may run for every cell.
+
+export const RDF_TYPE = 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type';
+export const XSD = 'http://www.w3.org/2001/XMLSchema#';
+
+export const WELL_KNOWN: readonly (readonly [string, string])[] = [
+  ['rdf', 'http://www.w3.org/1999/02/22-rdf-syntax-ns#'],
+  ['rdfs', 'http://www.w3.org/2000/01/rdf-schema#'],
+  ['xsd', XSD],
+  ['owl', 'http://www.w3.org/2002/07/owl#'],
+  ['skos', 'http://www.w3.org/2004/02/skos/core#'],
+  ['foaf', 'http://xmlns.com/foaf/0.1/'],
+  ['dc', 'http://purl.org/dc/elements/1.1/'],
+  ['dcterms', 'http://purl.org/dc/terms/'],
+  ['schema', 'https://schema.org/'],
+  ['sh', 'http://www.w3.org/ns/shacl#'],
+  ['prov', 'http://www.w3.org/ns/prov#'],
+  ['geo', 'http://www.opengis.net/ont/geosparql#'],
+  ['void', 'http://rdfs.org/ns/void#'],
+];
+
+/** A local name that needs no escapes, in every syntax. */
+const LOCAL = /^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_.\-]*[\p{L}\p{N}_\-])?)?$/u;
+
+export class Namespaces {
+  readonly #prefixes = new Map<string, string>();
+  readonly #byIri = new Map<string, string>();
+  /** Namespaces that end within a word: an IRI must be compared with each. */
+  readonly #odd: string[] = [];
+
+  /** `sources`: prefix and IRI, the most important source first. */
+  constructor(...sources: readonly Iterable<readonly [string, string]>[]) {
+    for (const source of sources) for (const [prefix, iri] of source) this.#add(prefix, iri);
+  }
+
+  #add(prefix: string, iri: string): void {
+    if (iri === '' || this.#prefixes.has(prefix)) return;
+    this.#prefixes.set(prefix, iri);
+    if (this.#byIri.has(iri)) return;
+    this.#byIri.set(iri, prefix);
+    if (!/[#/:]$/.test(iri)) this.#odd.push(iri);
+  }
+
+  iriOf(prefix: string): string | undefined {
+    return this.#prefixes.get(prefix);
+  }
+
+  [Symbol.iterator](): IterableIterator<[string, string]> {
+    return this.#prefixes.entries();
+  }
+
+  /** The prefix and the local name of `iri`, if it has a short form that is valid. */
+  split(iri: string): { prefix: string; local: string; namespace: string } | null {
+    const end = namespaceEnd(iri);
+    const namespace = iri.slice(0, end);
+    const prefix = this.#byIri.get(namespace);
+    if (prefix !== undefined && LOCAL.test(iri.slice(end))) return { prefix, local: iri.slice(end), namespace };
+    for (const odd of this.#odd) {
+      const local = iri.slice(odd.length);
+      if (iri.startsWith(odd) && LOCAL.test(local)) return { prefix: this.#byIri.get(odd) ?? '', local, namespace: odd };
+    }
+    return null;
+  }
+
+  /** `prefix:local`, or the IRI in angle brackets. */
+  shorten(iri: string): string {
+    const found = this.split(iri);
+    return found === null ? `<${iri}>` : `${found.prefix}:${found.local}`;
+  }
+}
+
+/** The part of an IRI that a person calls it by. */
+export function localName(iri: string): string {
+  const trimmed = iri.replace(/[#/]+$/, '');
+  const local = trimmed.slice(namespaceEnd(trimmed));
+  try {
+    return decodeURIComponent(local) || iri;
+  } catch {
+    return local || iri;
+  }
+}
+
+/** The namespace's last step, then the local name: `…/airport/` and `3`. For IRIs without a prefix. */
+export function abbreviate(iri: string): { head: string; local: string } {
+  const end = namespaceEnd(iri);
+  const space = iri.slice(0, end);
+  const step = /[^/:#]+[/:#]+$/.exec(space)?.[0] ?? '';
+  const head = step !== '' && step.length + 2 < space.length ? `…/${step}` : space;
+  return { head, local: iri.slice(end) };
+}
+
+/** IRIs in queries may spell characters as `\u00e9`. */
+export function unescapeIri(text: string): string {
+  return text.replace(/\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})/g, (all: string, short?: string, long?: string) => {
+    const code = parseInt(short ?? long ?? '', 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : all;
+  });
+}
+
+function namespaceEnd(iri: string): number {
+  const hash = iri.lastIndexOf('#');
+  if (hash >= 0) return hash + 1;
+  const slash = iri.lastIndexOf('/');
+  return slash >= 0 ? slash + 1 : iri.lastIndexOf(':') + 1;
+}
