@@ -14,7 +14,7 @@ import { plain, type Triple } from './results/term';
 import { Server, ServerError, UnreachableError, type Info } from './server';
 import { askForCredentials, askForName, showKeys } from './view/dialogs';
 import { Inspector } from './view/inspector';
-import { PictureView } from './view/picture';
+import { PictureView, type Fact } from './view/picture';
 import { ResultView, amount, saveFile, type ViewName } from './view/result';
 import { Side } from './view/side';
 
@@ -49,7 +49,7 @@ class App {
     this.#side = new Side({ language, names: this.#names, onQuery: (text) => this.#take(text), onName: (iri) => void this.#insertName(iri) });
     this.#picture = new PictureView({
       load: (iri) => this.#around(iri, AROUND),
-      labels: (iris) => this.#labels(iris),
+      facts: (iris) => this.#facts(iris),
       onOpen: (iri) => void this.#inspector.open(iri, true),
       onProblem: (message) => this.#say(message),
     });
@@ -277,10 +277,12 @@ class App {
     return content.kind === 'graph' ? content.triples : [];
   }
 
-  async #labels(iris: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const { content } = await this.#server.run(this.#language, this.#language.labels(iris), { signal: AbortSignal.timeout(10_000) });
+  async #facts(iris: readonly string[]): Promise<readonly Fact[]> {
+    const { content } = await this.#server.run(this.#language, this.#language.facts(iris), { signal: AbortSignal.timeout(10_000) });
     const rows = content.kind === 'table' ? content.table.rows : [];
-    return new Map(rows.flatMap(([vertex, label]) => (vertex && label ? [[plain(vertex), plain(label)] as const] : [])));
+    return rows.flatMap(([vertex, label, type]) =>
+      vertex ? [{ iri: plain(vertex), label: label ? plain(label) : null, type: type ? plain(type) : null }] : [],
+    );
   }
 
   async #drawAround(iri: string): Promise<void> {

@@ -1,5 +1,5 @@
 // The editor: CodeMirror with one language, a mark for the place of an error, and the page's keys.
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, acceptCompletion } from '@codemirror/autocomplete';
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, acceptCompletion } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { bracketMatching, indentOnInput } from '@codemirror/language';
 import { EditorState, StateEffect, StateField, type Extension } from '@codemirror/state';
@@ -41,7 +41,7 @@ export function createEditor({ parent, language, names, text, onChange }: Editor
     highlightActiveLine(),
     autocompletion({ override: [language.completion(names)], icons: true, maxRenderedOptions: 60, activateOnTypingDelay: 80 }),
     keymap.of([
-      { key: 'Tab', run: acceptCompletion },
+      { key: 'Tab', run: takeProposal },
       // The page runs the query at these keys.
       { key: 'Mod-Enter', run: () => true },
       { key: 'Mod-Shift-Enter', run: () => true },
@@ -64,7 +64,7 @@ export function createEditor({ parent, language, names, text, onChange }: Editor
     view,
     text: () => view.state.doc.toString(),
     setText(next) {
-      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next }, selection: { anchor: next.length } });
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next }, selection: { anchor: 0 }, scrollIntoView: true });
     },
     insert({ text: name, line, place }) {
       const { from, to } = view.state.selection.main;
@@ -83,6 +83,11 @@ export function createEditor({ parent, language, names, text, onChange }: Editor
       });
     },
   };
+}
+
+/** While there are proposals, Tab never leaves the editor, not even in the moment when they come. */
+function takeProposal(view: EditorView): boolean {
+  return acceptCompletion(view) || completionStatus(view.state) === 'active';
 }
 
 const setMark = StateEffect.define<{ from: number; to: number } | null>();

@@ -49,8 +49,8 @@ export interface Language {
   naming(text: string, iri: string, namespaces: Namespaces): Naming;
   /** A query for a graph of at most `limit` statements from and to `iri`, each. */
   around(iri: string, limit: number): string;
-  /** A query for a table `?vertex ?label` of labels of `iris`. */
-  labels(iris: readonly string[]): string;
+  /** A query for a table `?vertex ?label ?type` about `iris`, label and type unbound where there are none. */
+  facts(iris: readonly string[]): string;
   /** A query to put into the editor, that describes `iri`. */
   describe(iri: string, namespaces: Namespaces): string;
 }

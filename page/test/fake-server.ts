@@ -119,9 +119,13 @@ function query(body: string, send: Send): void {
   const about = /CONSTRUCT \{ (<[^>]*>)/.exec(body)?.[1];
   if (about !== undefined) return send('application/n-triples', STATEMENTS.filter((line) => line.includes(`${about} `)).join('\n'));
   if (/\b(?:CONSTRUCT|DESCRIBE)\b/.test(body)) return send('application/n-triples', STATEMENTS.filter((line) => !line.includes(iri('CPT'))).join('\n'));
-  if (body.includes('?vertex rdfs:label ?label')) {
-    const labels = AIRPORTS.map(([code, label]) => ({ vertex: { type: 'uri', value: iri(code) }, label: { type: 'literal', value: label } }));
-    return table(['vertex', 'label'], labels, send);
+  if (body.includes('?vertex ?label ?type')) {
+    const facts = AIRPORTS.map(([code, label]) => ({
+      vertex: { type: 'uri', value: iri(code) },
+      label: { type: 'literal', value: label },
+      type: { type: 'uri', value: `${ONT}Airport` },
+    }));
+    return table(['vertex', 'label', 'type'], facts, send);
   }
   const many = Number(/# rows (\d+)/.exec(body)?.[1] ?? AIRPORTS.length);
   const rows = Array.from({ length: many }, (_, i) => {

@@ -25,10 +25,11 @@ WHERE {
   UNION
   { SELECT ?s ?q WHERE { ?s ?q ${quoted(iri)} } LIMIT ${limit} }
 }`,
-  labels: (iris) => `PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-SELECT ?vertex ?label WHERE {
+  facts: (iris) => `PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?vertex ?label ?type WHERE {
   VALUES ?vertex { ${iris.map(quoted).join(' ')} }
-  ?vertex rdfs:label ?label
+  OPTIONAL { ?vertex rdfs:label ?label }
+  OPTIONAL { ?vertex a ?type }
 }`,
   describe: (iri, namespaces) => {
     const short = namespaces.split(iri);

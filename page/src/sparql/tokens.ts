@@ -34,7 +34,7 @@ const PREFIX = String.raw`(?:\p{L}(?:[\p{L}\p{N}_.\-·]*[\p{L}\p{N}_\-·])?)?`;
 const RULES: readonly (readonly [TokenKind | 'space', RegExp])[] = [
   ['space', /\s+/uy],
   ['comment', /#.*/uy],
-  ['iri', /<[^<>"{}|^`\\\s]*>/uy],
+  ['iri', /<(?:[^<>"{}|^`\\\s]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>/uy],
   ['string', /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/uy],
   ['invalid', /["'].*/uy],
   ['variable', /[?$][\p{L}\p{N}_]+/uy],

@@ -114,7 +114,7 @@ function isIri(term: Term, iri: string): boolean {
 function body(iri: string, triples: readonly Triple[], namespaces: Namespaces): HTMLElement {
   const out = grouped(triples.filter(({ subject }) => isIri(subject, iri)), ({ object }) => object, namespaces);
   const into = grouped(triples.filter(({ object }) => isIri(object, iri)), ({ subject }) => subject, namespaces);
-  if (out.length + into.length === 0) return h('p', { class: 'faint' }, 'Nothing is said about it here.');
+  if (triples.length === 0) return h('p', { class: 'faint' }, 'Nothing is said about it here.');
   return h(
     'div',
     {},
@@ -127,6 +127,8 @@ function body(iri: string, triples: readonly Triple[], namespaces: Namespaces): 
 function grouped(triples: readonly Triple[], value: (triple: Triple) => Term, namespaces: Namespaces): HTMLElement[] {
   const groups = new Map<string, { predicate: Term; values: Map<string, Term> }>();
   for (const triple of triples) {
+    // Types stand above.
+    if (isIri(triple.predicate, RDF_TYPE) && value(triple) === triple.object) continue;
     const key = keyOf(triple.predicate);
     const group = groups.get(key) ?? { predicate: triple.predicate, values: new Map<string, Term>() };
     group.values.set(keyOf(value(triple)), value(triple));

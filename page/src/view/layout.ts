@@ -34,10 +34,11 @@ export function arrange(boxes: readonly Box[], edges: readonly { source: string;
   const points = start(boxes, pairs);
   const degree = new Float64Array(boxes.length);
   for (const [a, b] of pairs) [degree[a], degree[b]] = [(degree[a] ?? 0) + 1, (degree[b] ?? 0) + 1];
-  const settled = boxes.some(({ at }) => at !== null);
+  // Who has a place is hard to move: people remember it.
+  const mobility = Float64Array.from(boxes, ({ at }) => (at === null ? 1 : 0.1));
   for (let round = 0; round < ROUNDS; round += 1) {
-    const heat = (settled ? 0.35 : 1) * (1 - round / ROUNDS);
-    relax(points, pairs, degree, 60 * heat * heat + 0.5);
+    const heat = 1 - round / ROUNDS;
+    relax(points, pairs, { degree, mobility, step: 60 * heat * heat + 0.5 });
   }
   for (let round = 0; round < SPREAD_ROUNDS && spread(points, boxes); round += 1);
   return new Map(boxes.map(({ id }, i) => [id, points[i] ?? { x: 0, y: 0 }] as const));
@@ -64,8 +65,15 @@ function start(boxes: readonly Box[], pairs: readonly (readonly [number, number]
   return points;
 }
 
-/** One round of forces; nobody moves further than `step`. */
-function relax(points: Point[], pairs: readonly (readonly [number, number])[], degree: Float64Array, step: number): void {
+interface Round {
+  readonly degree: Float64Array;
+  /** Part of the way that a vertex goes. */
+  readonly mobility: Float64Array;
+  /** The longest way of a round. */
+  readonly step: number;
+}
+
+function relax(points: Point[], pairs: readonly (readonly [number, number])[], { degree, mobility, step }: Round): void {
   const n = points.length;
   const fx = new Float64Array(n);
   const fy = new Float64Array(n);
@@ -99,7 +107,7 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], d
   }
   for (let i = 0; i < n; i += 1) {
     const [x, y] = [fx[i] ?? 0, fy[i] ?? 0];
-    const scale = Math.min(1, step / Math.max(1e-9, Math.hypot(x, y)));
+    const scale = (mobility[i] ?? 1) * Math.min(1, step / Math.max(1e-9, Math.hypot(x, y)));
     const point = points[i]!;
     point.x += x * scale;
     point.y += y * scale;

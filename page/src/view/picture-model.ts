@@ -31,6 +31,7 @@ export class PictureModel {
   readonly vertices = new Map<string, Vertex>();
   readonly edges = new Map<string, Edge>();
   readonly #named = new Set<string>();
+  readonly #asked = new Set<string>();
   readonly #left = new Set<string>();
   readonly #namespaces: Namespaces;
 
@@ -43,9 +44,13 @@ export class PictureModel {
     return this.#left.size;
   }
 
-  /** Vertices that show a part of their IRI, since nobody said their label. */
-  get unnamed(): Vertex[] {
-    return [...this.vertices.values()].filter(({ id, iri }) => iri !== null && !this.#named.has(id));
+  /** Resources without a label or a type, that nobody has asked about. They count as asked from now on. */
+  takeUnknown(most: number): string[] {
+    const unknown = [...this.vertices.values()]
+      .filter(({ id, iri, type }) => iri !== null && !this.#asked.has(id) && (type === null || !this.#named.has(id)))
+      .slice(0, most);
+    for (const { id } of unknown) this.#asked.add(id);
+    return unknown.flatMap(({ iri }) => iri ?? []);
   }
 
   addTriples(triples: readonly Triple[]): void {
@@ -57,8 +62,7 @@ export class PictureModel {
     for (const triple of triples) {
       const { subject, object } = triple;
       if (!typesAsEdges && isTyping(triple) && object.kind === 'iri') {
-        const vertex = this.vertices.get(keyOf(subject));
-        if (vertex !== undefined) vertex.type ??= object.value;
+        this.type(keyOf(subject), object.value);
       }
       if (triple.predicate.kind === 'iri' && triple.predicate.value === LABEL) this.name(keyOf(subject), plain(object));
     }
@@ -101,6 +105,12 @@ export class PictureModel {
     if (vertex === undefined || this.#named.has(id)) return;
     this.#named.add(id);
     vertex.label = label;
+  }
+
+  /** The first type counts. */
+  type(id: string, type: string): void {
+    const vertex = this.vertices.get(id);
+    if (vertex !== undefined) vertex.type ??= type;
   }
 
   connect(source: Term, label: string, target: Term): void {

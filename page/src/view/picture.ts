@@ -10,10 +10,16 @@ import { arrange } from './layout';
 import { VERTICES_MAX, type PictureModel, type Vertex } from './picture-model';
 import { iriParts } from './term';
 
+/** What a resource is called, and of what type it is; null if nobody says. */
+export interface Fact {
+  readonly iri: string;
+  readonly label: string | null;
+  readonly type: string | null;
+}
+
 interface PictureOptions {
   readonly load: (iri: string) => Promise<readonly Triple[]>;
-  /** Labels of resources, by IRI. */
-  readonly labels: (iris: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  readonly facts: (iris: readonly string[]) => Promise<readonly Fact[]>;
   readonly onOpen: (iri: string) => void;
   readonly onProblem: (message: string) => void;
 }
@@ -23,8 +29,11 @@ const COLOURS = 7;
 /** Edges up to which every one shows its label; above, only those of the vertex in question. */
 const LABELLED_EDGES_MAX = 80;
 /** Characters of a label that are drawn. */
-const LABEL_MAX = 28;
-/** Vertices whose labels are asked for at a time. */
+const LABEL_MAX = 44;
+/** Pixels that a line of a label has at most, and one of its characters about. */
+const LABEL_WIDTH = 140;
+const CHARACTER = 6.6;
+/** Vertices whose labels and types are asked for at a time. */
 const ASKED_MAX = 200;
 
 export class PictureView {
@@ -77,7 +86,7 @@ export class PictureView {
     this.restyle();
     this.#draw();
     this.#fit();
-    await this.#nameVertices();
+    await this.#complete();
   }
 
   /** Takes colours from the style sheet again: the theme has changed. */
@@ -100,7 +109,7 @@ export class PictureView {
           'border-width': 2, 'border-color': paper,
           width: 'data(size)', height: 'data(size)',
           label: 'data(label)', color: ink, 'font-family': css.fontFamily, 'font-size': 12, 'font-weight': 500,
-          'text-valign': 'bottom', 'text-margin-y': 5, 'text-background-color': paper, 'text-background-opacity': 0.85,
+          'text-valign': 'bottom', 'text-wrap': 'wrap', 'text-max-width': `${LABEL_WIDTH}px`, 'text-margin-y': 5, 'text-background-color': paper, 'text-background-opacity': 0.85,
           'text-background-padding': '2px', 'text-background-shape': 'roundrectangle', 'min-zoomed-font-size': 7,
           'overlay-opacity': 0, 'transition-property': 'opacity', 'transition-duration': 120,
         },
@@ -140,12 +149,11 @@ export class PictureView {
     });
     const fresh = [...model.vertices.values()].some(({ id }) => !this.#places.has(id));
     if (fresh) {
-      const boxes = [...model.vertices.values()].map(({ id, label }) => ({
-        id,
-        width: Math.max(size(id), Math.min(label.length, LABEL_MAX) * 6.6) + 10,
-        height: size(id) + 26,
-        at: this.#places.get(id) ?? null,
-      }));
+      const boxes = [...model.vertices.values()].map(({ id, label }) => {
+        const width = Math.min(label.length, LABEL_MAX) * CHARACTER;
+        const height = size(id) + 10 + 16 * Math.ceil(width / LABEL_WIDTH);
+        return { id, width: Math.max(size(id), Math.min(width, LABEL_WIDTH)) + 14, height, at: this.#places.get(id) ?? null };
+      });
       this.#places = arrange(boxes, [...model.edges.values()]);
     }
     const few = model.edges.size <= LABELLED_EDGES_MAX;
@@ -188,14 +196,17 @@ export class PictureView {
     this.#note.textContent = text;
   }
 
-  async #nameVertices(): Promise<void> {
+  /** Asks for labels and types that neither the query nor its answer has. */
+  async #complete(): Promise<void> {
     const model = this.#model;
-    const iris = (model?.unnamed ?? []).slice(0, ASKED_MAX).flatMap(({ iri }) => iri ?? []);
+    const iris = model?.takeUnknown(ASKED_MAX) ?? [];
     if (model === null || iris.length === 0) return;
-    const labels = await this.#options.labels(iris).catch(() => new Map<string, string>());
-    if (labels.size === 0 || model !== this.#model) return;
-    for (const [iri, label] of labels) model.name(iri, label);
-    // Labels take room.
+    const facts = await this.#options.facts(iris).catch(() => []);
+    if (facts.length === 0 || model !== this.#model) return;
+    for (const { iri, label, type } of facts) {
+      if (label !== null) model.name(iri, label);
+      if (type !== null) model.type(iri, type);
+    }
     this.#draw();
   }
 
@@ -217,7 +228,7 @@ export class PictureView {
       model.addTriples(triples);
       this.#draw();
       this.#core?.animate({ fit: { eles: this.#core.getElementById(id).closedNeighborhood(), padding: 60 } }, { duration: still() ? 0 : 300 });
-      await this.#nameVertices();
+      await this.#complete();
     } catch (error) {
       vertex.expanded = false;
       this.#options.onProblem(error instanceof Error ? error.message : String(error));
