@@ -19,7 +19,7 @@ import { ResultView, amount, saveFile, type ViewName } from './view/result';
 import { Side } from './view/side';
 
 /** Statements that a click on a vertex of a picture asks for, in each direction. */
-const AROUND = 40;
+const AROUND = 24;
 const VIEWS: readonly ViewName[] = ['table', 'picture', 'text', 'plan'];
 
 export function start(root: HTMLElement, language: Language): void {
@@ -144,7 +144,7 @@ class App {
       'div',
       { class: 'empty welcome' },
       h('h2', {}, 'What is in here?'),
-      h('p', {}, 'Write a query above, or start with one of these. ', h('kbd', {}, keys('Mod-Enter')), ' runs it.'),
+      h('p', {}, 'Write a query above, or start with one of these. ', h('span', { class: 'with-keys' }, h('kbd', {}, keys('Mod-Enter')), ' runs it.')),
       h('div', { class: 'examples' }, ...examples),
     );
   }
@@ -426,7 +426,7 @@ class App {
 function draggable(divider: HTMLElement, editor: HTMLElement): void {
   const set = (height: number): void => {
     const most = innerHeight - 220;
-    document.documentElement.style.setProperty('--editor-height', `${Math.round(Math.max(80, Math.min(height, most)))}px`);
+    document.documentElement.style.setProperty('--editor-height', `${Math.round(Math.max(124, Math.min(height, most)))}px`);
   };
   divider.addEventListener('pointerdown', (event) => {
     const [from, height] = [event.clientY, editor.clientHeight];

@@ -44,11 +44,16 @@ export function completion(names: Names): CompletionSource {
       for (const kind of kinds) {
         const found = await names.find(kind, wanted);
         if (context.aborted) return null;
-        options.push(...found.map((name) => option(name, kind, namespaces, start.startsWith('<'))));
+        options.push(...found.map((name) => option(name, kind, namespaces, start)));
       }
     }
-    return options.length === 0 ? null : { from, options };
+    return options.length === 0 ? null : { from, options, getMatch };
   };
+}
+
+/** Where the letters that were found are in what is shown: behind the prefix. */
+function getMatch({ label, displayLabel = label }: Completion, matched: readonly number[] = []): readonly number[] {
+  return matched.map((at) => at + displayLabel.length - label.length);
 }
 
 function kindsOf(role: Role, started: boolean): NameKind[] {
@@ -101,11 +106,14 @@ function prefixes(namespaces: Namespaces, declared: ReadonlyMap<string, string>)
   }));
 }
 
-function option(name: Name, kind: NameKind, namespaces: Namespaces, asIri: boolean): Completion {
+function option(name: Name, kind: NameKind, namespaces: Namespaces, start: string): Completion {
+  const asIri = start.startsWith('<');
   const short = asIri ? null : namespaces.split(name.iri);
-  const label = short === null ? `<${name.iri}>` : `${short.prefix}:${short.local}`;
+  const full = short === null ? `<${name.iri}>` : `${short.prefix}:${short.local}`;
   return {
-    label,
+    // What is typed is compared with the local name, until it has a colon.
+    label: short === null || start.includes(':') ? full : short.local,
+    displayLabel: full,
     detail: name.count === undefined ? '' : name.count.toLocaleString('en'),
     type: kind === 'class' ? 'class' : 'property',
     // The more frequent, the higher: the digits of the count.
@@ -113,7 +121,7 @@ function option(name: Name, kind: NameKind, namespaces: Namespaces, asIri: boole
     info: short === null ? localName(name.iri) : name.iri,
     apply: (view, completion, from, to) => {
       const text = view.state.doc.toString();
-      insert(view, completion, { from, to }, asIri ? { text: label, line: '', place: 0 } : naming(text, name.iri, namespaces));
+      insert(view, completion, { from, to }, asIri ? { text: full, line: '', place: 0 } : naming(text, name.iri, namespaces));
     },
   };
 }

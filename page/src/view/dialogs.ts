@@ -40,7 +40,8 @@ export function showKeys(): void {
     ['+ − 0, arrows', 'in the picture: zoom, all in sight, move'],
   ];
   const list = h('table', { class: 'keys' }, ...rows.map(([key, does]) => h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, keys(key))), h('td', {}, does))));
-  void ask('Keys', null, [list], () => null);
+  const parts = h('p', { class: 'parts' }, h('a', { href: 'licenses.txt', target: '_blank', rel: 'noreferrer' }, 'Licences of the parts of this page'));
+  void ask('Keys', null, [list, parts], () => null);
 }
 
 function ask<T>(title: string, action: string | null, content: readonly HTMLElement[], answer: () => T | null): Promise<T | null> {

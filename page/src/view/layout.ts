@@ -2,7 +2,7 @@
 //
 // The same input has the same picture: vertices start on a spiral (those with a place, at it), most connected
 // first. Cost: `ROUNDS * n^2` steps for n vertices, so the model's cap keeps it below a tenth of a second.
-// A last pass moves labels apart. After Fruchterman and Reingold, "Graph drawing by force-directed placement",
+// A last pass moves labels apart; where every vertex has a place, that is all that happens. After Fruchterman and Reingold, "Graph drawing by force-directed placement",
 // 1991; different: boxes instead of points, and a pull instead of a frame.
 
 export interface Box {
@@ -10,6 +10,8 @@ export interface Box {
   /** With the label, in pixels. */
   readonly width: number;
   readonly height: number;
+  /** How far below the vertex's middle that of the box is: labels hang below. */
+  readonly drop: number;
   /** Where it was, if it had a place. */
   readonly at: Point | null;
 }
@@ -20,12 +22,15 @@ export interface Point {
 }
 
 const ROUNDS = 300;
-const SPREAD_ROUNDS = 60;
+const SPREAD_ROUNDS = 150;
 /** Length of an edge at rest. */
-const LENGTH = 120;
+const LENGTH = 84;
+/** To the middle, for each pixel that something is away from it. */
+const PULL = 0.12;
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
-export function arrange(boxes: readonly Box[], edges: readonly { source: string; target: string }[]): Map<string, Point> {
+/** `aspect`: width by height of the area that the picture is for. */
+export function arrange(boxes: readonly Box[], edges: readonly { source: string; target: string }[], aspect = 1): Map<string, Point> {
   const index = new Map(boxes.map(({ id }, i) => [id, i] as const));
   const pairs = edges.flatMap(({ source, target }) => {
     const [a, b] = [index.get(source), index.get(target)];
@@ -36,11 +41,12 @@ export function arrange(boxes: readonly Box[], edges: readonly { source: string;
   for (const [a, b] of pairs) [degree[a], degree[b]] = [(degree[a] ?? 0) + 1, (degree[b] ?? 0) + 1];
   // Who has a place is hard to move: people remember it.
   const mobility = Float64Array.from(boxes, ({ at }) => (at === null ? 1 : 0.1));
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const heat = 1 - round / ROUNDS;
-    relax(points, pairs, { degree, mobility, step: 60 * heat * heat + 0.5 });
+  const rounds = boxes.some(({ at }) => at === null) ? ROUNDS : 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const heat = 1 - round / rounds;
+    relax(points, pairs, { degree, mobility, step: 60 * heat * heat + 0.5, aspect });
   }
-  for (let round = 0; round < SPREAD_ROUNDS && spread(points, boxes); round += 1);
+  for (let round = 0; round < SPREAD_ROUNDS && spread(points, boxes, aspect); round += 1);
   return new Map(boxes.map(({ id }, i) => [id, points[i] ?? { x: 0, y: 0 }] as const));
 }
 
@@ -71,9 +77,10 @@ interface Round {
   readonly mobility: Float64Array;
   /** The longest way of a round. */
   readonly step: number;
+  readonly aspect: number;
 }
 
-function relax(points: Point[], pairs: readonly (readonly [number, number])[], { degree, mobility, step }: Round): void {
+function relax(points: Point[], pairs: readonly (readonly [number, number])[], { degree, mobility, step, aspect }: Round): void {
   const n = points.length;
   const fx = new Float64Array(n);
   const fy = new Float64Array(n);
@@ -93,7 +100,7 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], {
       push(i, dx * force, dy * force);
       push(j, -dx * force, -dy * force);
     }
-    push(i, -a.x * 0.08, -a.y * 0.08);
+    push(i, -a.x * PULL, -a.y * PULL * Math.min(3, Math.max(0.5, aspect)));
   }
   for (const [i, j] of pairs) {
     const [a, b] = [points[i]!, points[j]!];
@@ -114,18 +121,19 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], {
   }
 }
 
-/** Moves boxes that overlap apart, along the shorter way. False if none did. */
-function spread(points: Point[], boxes: readonly Box[]): boolean {
+/** Moves boxes that overlap apart, along the shorter way; a wide area makes ways to the side shorter. False if none did. */
+function spread(points: Point[], boxes: readonly Box[], aspect: number): boolean {
   let moved = false;
   for (let i = 0; i < points.length; i += 1) {
     for (let j = i + 1; j < points.length; j += 1) {
       const [a, b, p, q] = [boxes[i]!, boxes[j]!, points[i]!, points[j]!];
       const x = (a.width + b.width) / 2 - Math.abs(p.x - q.x);
-      const y = (a.height + b.height) / 2 - Math.abs(p.y - q.y);
+      const [above, below] = [p.y + a.drop, q.y + b.drop];
+      const y = (a.height + b.height) / 2 - Math.abs(above - below);
       if (x <= 0 || y <= 0) continue;
       moved = true;
-      if (y <= x) {
-        const shift = (p.y < q.y || (p.y === q.y && i < j) ? -y : y) / 2;
+      if (y * Math.max(1, aspect) <= x) {
+        const shift = (above < below || (above === below && i < j) ? -y : y) / 2;
         p.y += shift;
         q.y -= shift;
       } else {

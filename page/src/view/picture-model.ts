@@ -25,6 +25,8 @@ export interface Edge {
   readonly source: string;
   readonly target: string;
   readonly label: string;
+  /** The same is said the other way round. */
+  bothWays: boolean;
 }
 
 export class PictureModel {
@@ -117,8 +119,18 @@ export class PictureModel {
     const from = this.#vertex(source);
     const to = this.#vertex(target);
     if (from === null || to === null || this.edges.size >= EDGES_MAX) return;
+    const back = this.edges.get(`${to.id}\n${label}\n${from.id}`);
+    if (back !== undefined && from !== to) {
+      back.bothWays = true;
+      return;
+    }
     const id = `${from.id}\n${label}\n${to.id}`;
-    this.edges.set(id, { id, source: from.id, target: to.id, label });
+    if (!this.edges.has(id)) this.edges.set(id, { id, source: from.id, target: to.id, label, bothWays: false });
+  }
+
+  /** Edges, those that go both ways twice. */
+  get edgeCount(): number {
+    return [...this.edges.values()].reduce((sum, { bothWays }) => sum + (bothWays ? 2 : 1), 0);
   }
 
   /** Types that vertices have, most frequent first. */

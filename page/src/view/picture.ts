@@ -26,12 +26,14 @@ interface PictureOptions {
 
 /** Colours of types, most frequent first; further types share the last. The style sheet has them. */
 const COLOURS = 7;
-/** Edges up to which every one shows its label; above, only those of the vertex in question. */
-const LABELLED_EDGES_MAX = 80;
+/** Edges up to which every one shows its label; above, only those of the vertex in question do. */
+const LABELLED_EDGES_MAX = 30;
+/** Edges of a vertex up to which each shows its label while the pointer is on the vertex. */
+const TOLD_MAX = 12;
 /** Characters of a label that are drawn. */
-const LABEL_MAX = 44;
+const LABEL_MAX = 32;
 /** Pixels that a line of a label has at most, and one of its characters about. */
-const LABEL_WIDTH = 140;
+const LABEL_WIDTH = 120;
 const CHARACTER = 6.6;
 /** Vertices whose labels and types are asked for at a time. */
 const ASKED_MAX = 200;
@@ -61,6 +63,7 @@ export class PictureView {
     );
     this.element = h('div', { class: 'picture' }, this.#canvas, tools, this.#legend, this.#note);
     this.#canvas.addEventListener('keydown', (event) => this.#key(event));
+    new ResizeObserver(() => this.#core?.resize()).observe(this.#canvas);
   }
 
   async show(model: PictureModel, namespaces: Namespaces): Promise<void> {
@@ -86,7 +89,7 @@ export class PictureView {
     this.restyle();
     this.#draw();
     this.#fit();
-    await this.#complete();
+    if (await this.#complete()) this.#fit();
   }
 
   /** Takes colours from the style sheet again: the theme has changed. */
@@ -124,9 +127,10 @@ export class PictureView {
           'min-zoomed-font-size': 7, 'transition-property': 'opacity', 'transition-duration': 120,
         },
       },
-      { selector: 'edge.named', style: { label: 'data(label)' } },
+      { selector: 'edge[?bothWays]', style: { 'source-arrow-shape': 'triangle', 'source-arrow-color': line } },
+      { selector: 'edge.named, edge.told', style: { label: 'data(label)' } },
       { selector: '.faded', style: { opacity: 0.18 } },
-      { selector: 'edge.near', style: { label: 'data(label)', 'line-color': accent, 'target-arrow-color': accent, color: ink, width: 2 } },
+      { selector: 'edge.near', style: { 'line-color': accent, 'target-arrow-color': accent, 'source-arrow-color': accent, color: ink, width: 2 } },
       { selector: 'node.chosen', style: { 'border-color': accent, 'border-width': 4 } },
     ] as never);
   }
@@ -147,15 +151,13 @@ export class PictureView {
       size: size(vertex.id),
       blank: vertex.iri === null,
     });
-    const fresh = [...model.vertices.values()].some(({ id }) => !this.#places.has(id));
-    if (fresh) {
-      const boxes = [...model.vertices.values()].map(({ id, label }) => {
-        const width = Math.min(label.length, LABEL_MAX) * CHARACTER;
-        const height = size(id) + 10 + 16 * Math.ceil(width / LABEL_WIDTH);
-        return { id, width: Math.max(size(id), Math.min(width, LABEL_WIDTH)) + 14, height, at: this.#places.get(id) ?? null };
-      });
-      this.#places = arrange(boxes, [...model.edges.values()]);
-    }
+    const boxes = [...model.vertices.values()].map(({ id, label }) => {
+      const text = Math.min(label.length, LABEL_MAX) * CHARACTER;
+      const below = 4 + 15 * Math.ceil(text / LABEL_WIDTH);
+      const width = Math.max(size(id), Math.min(text, LABEL_WIDTH)) + 12;
+      return { id, width, height: size(id) + below + 8, drop: below / 2, at: this.#places.get(id) ?? null };
+    });
+    this.#places = arrange(boxes, [...model.edges.values()], core.width() / Math.max(1, core.height()));
     const few = model.edges.size <= LABELLED_EDGES_MAX;
     core.batch(() => {
       for (const vertex of model.vertices.values()) {
@@ -165,7 +167,9 @@ export class PictureView {
         else core.add({ group: 'nodes', data: data(vertex) ?? {}, position: { ...at } });
       }
       for (const edge of model.edges.values()) {
-        if (core.getElementById(edge.id).empty()) core.add({ group: 'edges', data: { ...edge } });
+        const known = core.getElementById(edge.id);
+        if (known.empty()) core.add({ group: 'edges', data: { ...edge } });
+        else known.data('bothWays', edge.bothWays);
       }
       core.nodes().filter((node) => !model.vertices.has(node.id())).remove();
       core.edges().filter((edge) => !model.edges.has(edge.id())).remove();
@@ -178,7 +182,7 @@ export class PictureView {
   #tell(colours: ReadonlyMap<string, number>): void {
     const [model, namespaces] = [this.#model, this.#namespaces];
     if (model === null || namespaces === null) return;
-    const text = `${counted(model.vertices.size, 'vertex')}, ${counted(model.edges.size, 'edge')}`;
+    const text = `${counted(model.vertices.size, 'vertex')}, ${counted(model.edgeCount, 'edge')}`;
     this.#canvas.setAttribute('aria-label', `Picture of ${text}. The table has the same as text.`);
     this.#say(model.left > 0 ? `${text}; ${count(model.left)} more than the ${VERTICES_MAX} that fit in a picture` : text);
     this.element.classList.toggle('capped', model.left > 0);
@@ -196,18 +200,19 @@ export class PictureView {
     this.#note.textContent = text;
   }
 
-  /** Asks for labels and types that neither the query nor its answer has. */
-  async #complete(): Promise<void> {
+  /** Asks for labels and types that neither the query nor its answer has. True if there were some. */
+  async #complete(): Promise<boolean> {
     const model = this.#model;
     const iris = model?.takeUnknown(ASKED_MAX) ?? [];
-    if (model === null || iris.length === 0) return;
+    if (model === null || iris.length === 0) return false;
     const facts = await this.#options.facts(iris).catch(() => []);
-    if (facts.length === 0 || model !== this.#model) return;
+    if (facts.length === 0 || model !== this.#model) return false;
     for (const { iri, label, type } of facts) {
       if (label !== null) model.name(iri, label);
       if (type !== null) model.type(iri, type);
     }
     this.#draw();
+    return true;
   }
 
   async #expand(id: string): Promise<void> {
@@ -227,8 +232,9 @@ export class PictureView {
       if (model !== this.#model) return;
       model.addTriples(triples);
       this.#draw();
-      this.#core?.animate({ fit: { eles: this.#core.getElementById(id).closedNeighborhood(), padding: 60 } }, { duration: still() ? 0 : 300 });
       await this.#complete();
+      this.#core?.resize();
+      this.#core?.animate({ fit: { eles: this.#core.getElementById(id).closedNeighborhood(), padding: 40 } }, { duration: still() ? 0 : 300 });
     } catch (error) {
       vertex.expanded = false;
       this.#options.onProblem(error instanceof Error ? error.message : String(error));
@@ -244,12 +250,13 @@ export class PictureView {
     const core = this.#core;
     if (core === null) return;
     core.batch(() => {
-      core.elements().removeClass('faded near chosen');
+      core.elements().removeClass('faded near told chosen');
       if (id === null) return;
       const vertex = core.getElementById(id);
       if (vertex.empty()) return;
       core.elements().difference(vertex.closedNeighborhood()).addClass('faded');
-      vertex.connectedEdges().addClass('near');
+      const near = vertex.connectedEdges().addClass('near');
+      if (near.length <= TOLD_MAX) near.addClass('told');
       vertex.addClass('chosen');
     });
   }
@@ -262,7 +269,7 @@ export class PictureView {
 
   #fit(): void {
     this.#core?.resize();
-    this.#core?.fit(undefined, 48);
+    this.#core?.fit(undefined, 36);
     // A few vertices need not fill the screen.
     if (this.#core !== null && this.#core.zoom() > 1.4) {
       this.#core.zoom(1.4);

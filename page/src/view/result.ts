@@ -4,7 +4,7 @@ import type { Language } from '../language';
 import type { Namespaces } from '../namespaces';
 import { count, counted } from '../quantities';
 import { csv, json, ntriples, tsv } from '../results/files';
-import { RAW_MAX, tableOf, type Result, type Table } from '../results/result';
+import { RAW_MAX, tableOf, type Content, type Result, type Table } from '../results/result';
 import type { Plan } from '../server';
 import { PictureModel } from './picture-model';
 import type { PictureView } from './picture';
@@ -40,6 +40,8 @@ export class ResultView {
   readonly #tabs: Tabs;
   #shown: Shown | null = null;
   #drawn = new Set<ViewName>();
+  /** How results of each kind were looked at last. */
+  #preferred: Record<Content['kind'], ViewName> = { table: 'table', graph: 'picture', boolean: 'table', update: 'table' };
 
   constructor(options: ResultOptions) {
     this.#options = options;
@@ -47,7 +49,7 @@ export class ResultView {
     const panel = (): HTMLElement => h('div', { class: 'view' });
     this.#panels = { table: panel(), picture: panel(), text: panel(), plan: panel() };
     const titles: [ViewName, string][] = [['table', 'Table'], ['picture', 'Picture'], ['text', 'Text'], ['plan', 'Plan']];
-    this.#tabs = tabs('Result as', titles.map(([id, title]) => ({ id, title, panel: this.#panels[id] })), () => this.#draw());
+    this.#tabs = tabs('Result as', titles.map(([id, title]) => ({ id, title, panel: this.#panels[id] })), (id) => this.#prefer(id as ViewName));
     this.element = h('section', { class: 'result', 'aria-label': 'Result' }, h('div', { class: 'result-bar' }, this.#tabs.list, this.#files), ...this.#tabs.panels);
     this.welcome();
   }
@@ -69,11 +71,7 @@ export class ResultView {
     this.#shown = shown;
     this.#drawn.clear();
     this.#offerPlan();
-    const { kind } = shown.result.content;
-    const now = this.#tabs.chosen();
-    const fits = kind === 'graph' || kind === 'table' ? now !== 'plan' : now === 'table';
-    if (!fits) this.#tabs.choose('table');
-    if (kind === 'graph' && now === 'table' && shown.result.content.kind === 'graph' && shown.result.content.triples.length > 0) this.#tabs.choose('picture');
+    this.#tabs.choose(this.#preferred[shown.result.content.kind]);
     this.#drawFiles();
     this.#draw();
   }
@@ -92,14 +90,20 @@ export class ResultView {
 
   choose(view: ViewName): void {
     this.#tabs.choose(view);
-    this.#draw();
+    this.#prefer(view);
     this.element.querySelector<HTMLElement>(`#tab-${view}`)?.focus();
   }
 
-  /** Adds to the picture what is around a resource, alone: a new picture. */
+  /** Shows a graph as a picture, whatever was looked at last. */
   drawGraph(shown: Shown): void {
-    this.#tabs.choose('picture');
+    this.#preferred.graph = 'picture';
     this.show(shown);
+  }
+
+  #prefer(view: ViewName): void {
+    const kind = this.#shown?.result.content.kind;
+    if ((kind === 'table' || kind === 'graph') && view !== 'plan') this.#preferred[kind] = view;
+    this.#draw();
   }
 
   #offerPlan(): void {

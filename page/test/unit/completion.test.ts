@@ -25,7 +25,7 @@ async function proposed(text: string, explicit = true): Promise<string[]> {
   const at = text.indexOf('|');
   const state = EditorState.create({ doc: text.replace('|', '') });
   const result = await source()(new CompletionContext(state, at, explicit));
-  return (result?.options ?? []).map(({ label }) => label);
+  return (result?.options ?? []).map(({ label, displayLabel }) => displayLabel ?? label);
 }
 
 describe('completion', () => {

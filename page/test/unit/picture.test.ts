@@ -69,20 +69,20 @@ describe('the layout', () => {
     const { seed, next } = seeded();
     for (let round = 0; round < 10; round += 1) {
       const n = 1 + next(40);
-      const boxes: Box[] = Array.from({ length: n }, (_, i) => ({ id: String(i), width: 40 + next(80), height: 40, at: null }));
+      const boxes: Box[] = Array.from({ length: n }, (_, i) => ({ id: String(i), width: 40 + next(80), height: 40, drop: 0, at: null }));
       const pairs = Array.from({ length: next(60) }, () => ({ source: String(next(n)), target: String(next(n)) }));
       const places = arrange(boxes, pairs);
       expect(arrange(boxes, pairs)).toEqual(places);
       expect(places.size).toBe(n);
-      for (const { x, y } of places.values()) expect(Number.isFinite(x) && Number.isFinite(y), `seed ${seed}`).toBe(true);
+      for (const { x, y } of places.values()) expect(Number.isFinite(x) && Number.isFinite(y), `VERVET_SEED=${seed}`).toBe(true);
       const near = [...places.values()].flatMap((a, i, all) => all.slice(i + 1).map((b) => Math.hypot(a.x - b.x, a.y - b.y)));
-      expect(Math.min(Infinity, ...near), `seed ${seed}, ${n} vertices`).toBeGreaterThan(20);
+      expect(Math.min(Infinity, ...near), `VERVET_SEED=${seed}, ${n} vertices`).toBeGreaterThan(20);
     }
   });
 
   it('moves those with a place little when others come', () => {
-    const before = arrange([{ id: 'a', width: 40, height: 40, at: null }, { id: 'b', width: 40, height: 40, at: null }], [{ source: 'a', target: 'b' }]);
-    const boxes = ['a', 'b', 'c'].map((id) => ({ id, width: 40, height: 40, at: before.get(id) ?? null }));
+    const before = arrange([{ id: 'a', width: 40, height: 40, drop: 0, at: null }, { id: 'b', width: 40, height: 40, drop: 0, at: null }], [{ source: 'a', target: 'b' }]);
+    const boxes = ['a', 'b', 'c'].map((id) => ({ id, width: 40, height: 40, drop: 0, at: before.get(id) ?? null }));
     const after = arrange(boxes, [{ source: 'a', target: 'b' }, { source: 'b', target: 'c' }]);
     for (const id of ['a', 'b']) {
       const [p, q] = [before.get(id)!, after.get(id)!];

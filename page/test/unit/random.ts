@@ -1,7 +1,7 @@
-// Random numbers that come again: a test prints its seed, and `SEED=n` repeats it.
+// Random numbers that come again: a test prints its seed, and `VERVET_SEED=n` repeats it.
 
 export function seeded(): { seed: number; next: (below: number) => number } {
-  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = Number(process.env['VERVET_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   let state = seed;
   // Mulberry32.
   const next = (below: number): number => {

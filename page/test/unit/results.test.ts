@@ -51,7 +51,7 @@ describe('SPARQL results in JSON', () => {
         pieces.push(ROWS.slice(at, to));
         at = to;
       }
-      expect(readAll(new JsonReader(), pieces), `seed ${seed}`).toEqual(whole);
+      expect(readAll(new JsonReader(), pieces), `VERVET_SEED=${seed}`).toEqual(whole);
     }
   });
 

@@ -55,8 +55,8 @@ describe('tokens', () => {
       for (const line of text.split('\n')) {
         for (let at = 0; at < line.length; ) {
           const scanned = scan(line, at, mode);
-          expect(scanned.to, `seed ${seed}: ${JSON.stringify(text)}`).toBeGreaterThan(at);
-          expect(scanned.to, `seed ${seed}: ${JSON.stringify(text)}`).toBeLessThanOrEqual(line.length);
+          expect(scanned.to, `VERVET_SEED=${seed}: ${JSON.stringify(text)}`).toBeGreaterThan(at);
+          expect(scanned.to, `VERVET_SEED=${seed}: ${JSON.stringify(text)}`).toBeLessThanOrEqual(line.length);
           [at, mode] = [scanned.to, scanned.mode];
         }
       }
