@@ -40,7 +40,7 @@ export interface Prefix {
   iri: string;
 }
 
-/** A step of a plan. Rows and times are null unless it ran. */
+/** A step of a plan. `parent`: the step that it is inside of. Rows and times are null unless it ran. */
 export interface Step {
   id: number;
   parent: number | null;
@@ -133,7 +133,8 @@ export class Server {
       if (authorization !== null) headers.set('authorization', authorization);
       let response: Response;
       try {
-        response = await fetch(path, { ...init, headers });
+        // The browser is to ask nobody for a password: the page does.
+        response = await fetch(path, { ...init, headers, credentials: 'omit' });
       } catch (error) {
         if (error instanceof DOMException && error.name === 'AbortError') throw error;
         throw new UnreachableError('the server does not answer', { cause: error });

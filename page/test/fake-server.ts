@@ -76,7 +76,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
   const send = (type: string, body: string, status = 200): void => void response.writeHead(status, { 'content-type': type }).end(body);
   const isPage = request.method === 'GET' && !url.pathname.startsWith('/api/');
   if (isPage) return file(page, url.pathname, response);
-  if (authorization !== undefined && request.headers.authorization !== authorization) return send('text/plain', 'who are you?', 401);
+  if (authorization !== undefined && request.headers.authorization !== authorization) {
+    return void response.writeHead(401, { 'www-authenticate': 'Basic realm="vervet"' }).end('who are you?');
+  }
   const body = request.method === 'POST' ? await text(request) : '';
   switch (url.pathname) {
     case '/query':
@@ -186,11 +188,11 @@ function plan(run: boolean): object {
     text: 'plan for ?n ?c',
     steps: [
       step(0, null, 'expand', `"AUS" ←<${ONT}code>─ ?x`, 1, 1, 8_800),
-      step(1, 0, 'expand', `?x ─<${ONT}route>→ ?z`, 21, 98, 25_900),
-      step(2, 1, 'expand', `?z ─<${ONT}route>→ ?y`, 461, 8_354, 50_400),
-      step(3, 2, 'expand', `?y ─<${ONT}city>→ ?n`, 461, 8_354, 190_200),
-      step(4, 3, 'group', 'by ?n ?_4 = count(*)', 46, 977, 638_200),
-      step(5, 4, 'order', 'desc(?c) (first 3)', 3, 3, 267_700),
+      step(1, null, 'expand', `?x ─<${ONT}route>→ ?z`, 21, 98, 25_900),
+      step(2, null, 'expand', `?z ─<${ONT}route>→ ?y`, 461, 8_354, 50_400),
+      step(3, null, 'expand', `?y ─<${ONT}city>→ ?n`, 461, 8_354, 190_200),
+      step(4, null, 'group', 'by ?n ?_4 = count(*)', 46, 977, 638_200),
+      step(5, null, 'order', 'desc(?c) (first 3)', 3, 3, 267_700),
     ],
   };
 }

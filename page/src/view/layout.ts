@@ -27,6 +27,7 @@ const SPREAD_ROUNDS = 150;
 const LENGTH = 84;
 /** To the middle, for each pixel that something is away from it. */
 const PULL = 0.12;
+const STRETCH_MAX = 1.6;
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
 /** `aspect`: width by height of the area that the picture is for. */
@@ -47,6 +48,7 @@ export function arrange(boxes: readonly Box[], edges: readonly { source: string;
     relax(points, pairs, { degree, mobility, step: 60 * heat * heat + 0.5, aspect });
   }
   for (let round = 0; round < SPREAD_ROUNDS && spread(points, boxes, aspect); round += 1);
+  if (boxes.every(({ at }) => at === null)) stretch(points, aspect);
   return new Map(boxes.map(({ id }, i) => [id, points[i] ?? { x: 0, y: 0 }] as const));
 }
 
@@ -144,4 +146,18 @@ function spread(points: Point[], boxes: readonly Box[], aspect: number): boolean
     }
   }
   return moved;
+}
+
+/** Uses the area: makes the picture up to `STRETCH_MAX` times as wide or as high as it came out. */
+function stretch(points: Point[], aspect: number): void {
+  const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
+  const width = Math.max(...xs) - Math.min(...xs);
+  const height = Math.max(...ys) - Math.min(...ys);
+  if (!(width > 0 && height > 0)) return;
+  const ratio = (aspect * height) / width;
+  const [sx, sy] = [Math.min(STRETCH_MAX, Math.max(1, ratio)), Math.min(STRETCH_MAX, Math.max(1, 1 / ratio))];
+  for (const point of points) {
+    point.x *= sx;
+    point.y *= sy;
+  }
 }

@@ -32,6 +32,10 @@ const LABELLED_EDGES_MAX = 30;
 const TOLD_MAX = 12;
 /** Characters of a label that are drawn. */
 const LABEL_MAX = 32;
+/** Height of letters at a zoom of 1, in pixels. */
+const LABEL_SIZE = 12;
+/** Vertices up to which labels grow when they get too small: more would cover each other. */
+const ENLARGED_MAX = 24;
 /** Pixels that a line of a label has at most, and one of its characters about. */
 const LABEL_WIDTH = 120;
 const CHARACTER = 6.6;
@@ -49,6 +53,7 @@ export class PictureView {
   #namespaces: Namespaces | null = null;
   #places = new Map<string, { x: number; y: number }>();
   #chosen: string | null = null;
+  #labelSize = LABEL_SIZE;
 
   constructor(options: PictureOptions) {
     this.#options = options;
@@ -81,6 +86,7 @@ export class PictureView {
       this.#core.on('tap', (event: EventObject) => {
         if (event.target === this.#core) this.#choose(null);
       });
+      this.#core.on('zoom', () => this.#sizeLabels());
       this.#core.on('mouseover', 'node', (event: EventObject) => this.#highlight(event.target.id() as string));
       this.#core.on('mouseout', 'node', () => this.#highlight(this.#chosen));
       this.#core.on('dragfree', 'node', (event: EventObject) => this.#places.set(event.target.id() as string, { ...event.target.position() }));
@@ -111,7 +117,7 @@ export class PictureView {
           'background-color': (node: { data(name: string): number }) => types[node.data('colour')] ?? line,
           'border-width': 2, 'border-color': paper,
           width: 'data(size)', height: 'data(size)',
-          label: 'data(label)', color: ink, 'font-family': css.fontFamily, 'font-size': 12, 'font-weight': 500,
+          label: 'data(label)', color: ink, 'font-family': css.fontFamily, 'font-size': LABEL_SIZE, 'font-weight': 500,
           'text-valign': 'bottom', 'text-wrap': 'wrap', 'text-max-width': `${LABEL_WIDTH}px`, 'text-margin-y': 5, 'text-background-color': paper, 'text-background-opacity': 0.85,
           'text-background-padding': '2px', 'text-background-shape': 'roundrectangle', 'min-zoomed-font-size': 7,
           'overlay-opacity': 0, 'transition-property': 'opacity', 'transition-duration': 120,
@@ -176,6 +182,9 @@ export class PictureView {
       core.edges().toggleClass('named', few);
     });
     this.#highlight(this.#chosen);
+    this.#labelSize = LABEL_SIZE;
+    core.nodes().removeStyle('font-size');
+    this.#sizeLabels();
     this.#tell(colours);
   }
 
@@ -275,6 +284,17 @@ export class PictureView {
       this.#core.zoom(1.4);
       this.#core.center();
     }
+  }
+
+  /** Labels of a picture that is seen from afar are larger, so that they can be read. */
+  #sizeLabels(): void {
+    const [core, model] = [this.#core, this.#model];
+    if (core === null || model === null) return;
+    const few = model.vertices.size <= ENLARGED_MAX;
+    const size = few ? Math.min(20, Math.max(LABEL_SIZE, Math.round(8.5 / core.zoom()))) : LABEL_SIZE;
+    if (size === this.#labelSize) return;
+    this.#labelSize = size;
+    core.nodes().style('font-size', size);
   }
 
   #zoom(factor: number): void {

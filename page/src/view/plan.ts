@@ -2,16 +2,19 @@
 import { h } from '../dom';
 import { count, duration } from '../quantities';
 import type { Plan, Step } from '../server';
+import { stepsIn } from './plan-text';
 import { inOrder } from './plan-tree';
 
 /** An estimate that is off by more is worth a look. */
 const OFF = 10;
 
 export function planElement(plan: Plan, shorten: (text: string) => string): HTMLElement {
-  if (plan.steps.length === 0) return h('pre', { class: 'plan-text', tabindex: 0 }, plan.text);
-  const ran = plan.steps.some(({ rows, nanoseconds }) => rows !== null || nanoseconds !== null);
-  const total = plan.steps.reduce((sum, { nanoseconds }) => sum + (nanoseconds ?? 0), 0);
-  const most = Math.max(1, ...plan.steps.map(({ nanoseconds }) => nanoseconds ?? 0));
+  const steps = plan.steps.length > 0 ? plan.steps : stepsIn(plan.text);
+  if (steps.length === 0) return h('pre', { class: 'plan-text', tabindex: 0 }, plan.text);
+  const ran = steps.some(({ rows, nanoseconds }) => rows !== null || nanoseconds !== null);
+  // The time of a step includes that of the steps inside it.
+  const total = steps.filter(({ parent }) => parent === null).reduce((sum, { nanoseconds }) => sum + (nanoseconds ?? 0), 0);
+  const most = Math.max(1, ...steps.map(({ nanoseconds }) => nanoseconds ?? 0));
   const head = ['Step', 'Estimated', ...(ran ? ['Actual', 'Time'] : [])];
   return h(
     'div',
@@ -20,7 +23,7 @@ export function planElement(plan: Plan, shorten: (text: string) => string): HTML
       'table',
       {},
       h('thead', {}, h('tr', {}, ...head.map((text, i) => h('th', { scope: 'col', class: i === 0 ? null : 'right' }, text)))),
-      h('tbody', {}, ...inOrder(plan.steps).map(({ step, depth }) => row(step, depth, { ran, total, most, shorten }))),
+      h('tbody', {}, ...inOrder(steps).map(({ step, depth }) => row(step, depth, { ran, total, most, shorten }))),
       ran && h('tfoot', {}, h('tr', {}, h('td', { colspan: 3 }, 'All steps'), h('td', { class: 'right' }, duration(total)))),
     ),
     plan.text !== '' && h('details', {}, h('summary', {}, 'As text'), h('pre', { class: 'plan-text' }, plan.text)),

@@ -3,8 +3,6 @@ import { Namespaces, WELL_KNOWN } from '../../src/namespaces';
 import type { Term, Triple } from '../../src/results/term';
 import { arrange, type Box } from '../../src/view/layout';
 import { PictureModel, VERTICES_MAX } from '../../src/view/picture-model';
-import { inOrder } from '../../src/view/plan-tree';
-import type { Step } from '../../src/server';
 import { seeded } from './random';
 
 const iri = (value: string): Term => ({ kind: 'iri', value });
@@ -88,17 +86,5 @@ describe('the layout', () => {
       const [p, q] = [before.get(id)!, after.get(id)!];
       expect(Math.hypot(p.x - q.x, p.y - q.y)).toBeLessThan(100);
     }
-  });
-});
-
-describe('the steps of a plan', () => {
-  const step = (id: number, parent: number | null): Step => ({ id, parent, operator: 'x', detail: '', estimated_rows: 1, rows: null, nanoseconds: null });
-
-  it('stand below their parents', () => {
-    expect(inOrder([step(0, null), step(2, 1), step(1, 0), step(3, 0)]).map(({ step: { id }, depth }) => [id, depth])).toEqual([[0, 0], [1, 1], [2, 2], [3, 1]]);
-  });
-
-  it('are all shown, even if their parents are wrong', () => {
-    expect(inOrder([step(0, 1), step(1, 0), step(2, 2), step(3, 9)]).map(({ step: { id } }) => id).sort()).toEqual([0, 1, 2, 3]);
   });
 });
