@@ -9,5 +9,5 @@ export default defineConfig({
   base: './',
   build: { target: 'es2022', chunkSizeWarningLimit: 600, reportCompressedSize: false },
   server: { proxy: { '/query': server, '/update': server, '/api': server } },
-  test: { include: ['test/unit/**/*.test.ts'], environment: 'node' },
+  test: { include: ['test/unit/**/*.test.ts'], environment: 'node', testTimeout: 30_000 },
 });

@@ -11,7 +11,7 @@ import { Names } from './names';
 import type { Namespaces } from './namespaces';
 import { bytes, count, counted, duration } from './quantities';
 import { plain, type Triple } from './results/term';
-import { Server, ServerError, UnreachableError, type Info } from './server';
+import { BrokenOffError, Server, ServerError, UnreachableError, type Info } from './server';
 import { askForCredentials, askForName, showKeys } from './view/dialogs';
 import { Inspector } from './view/inspector';
 import { PictureView, type Fact } from './view/picture';
@@ -248,7 +248,12 @@ class App {
     }
     this.#say('failed');
     const message = error instanceof Error ? error.message : String(error);
-    const hint = error instanceof UnreachableError ? '\nhint: is it still running? It may have been stopped, or the network is gone' : '';
+    const hint =
+      error instanceof UnreachableError
+        ? '\nhint: is it still running? It may have been stopped, or the network is gone'
+        : error instanceof BrokenOffError
+          ? '\nhint: the query may have reached a limit of the server (time or memory), or the server was stopped'
+          : '';
     this.#showFailure(message + hint);
   }
 

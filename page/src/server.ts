@@ -20,6 +20,9 @@ export class ServerError extends Error {
 /** Nobody answered: no server, or no network. */
 export class UnreachableError extends Error {}
 
+/** The server went away, or gave up, in the middle of an answer. */
+export class BrokenOffError extends Error {}
+
 export interface Info {
   version?: string;
   statements?: number;
@@ -166,7 +169,10 @@ async function read(response: Response, reader: Reader, options: RunOptions): Pr
   const body = response.body?.getReader();
   const decoder = new TextDecoder();
   while (body !== undefined) {
-    const { done, value } = await body.read();
+    const { done, value } = await body.read().catch((error: unknown) => {
+      if (options.signal.aborted) throw error;
+      throw new BrokenOffError('the answer broke off', { cause: error });
+    });
     bytes += value?.length ?? 0;
     const text = decoder.decode(value, { stream: !done });
     if (raw.length < RAW_MAX) raw += text.slice(0, RAW_MAX - raw.length);

@@ -1,7 +1,7 @@
 // A server for the tests of the page: the same paths as `vervet serve`, over a small graph of air routes.
 //
 // It does not evaluate queries. It finds undeclared prefixes (as an error with a place), and answers by what a
-// query's text holds: its form, `# slow` (no answer until the reader goes away), `# rows N`.
+// query's text holds: its form, `# slow` (no answer until the reader goes away), `# break`, `# rows N`.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
@@ -82,7 +82,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
   const body = request.method === 'POST' ? await text(request) : '';
   switch (url.pathname) {
     case '/query':
-      return query(body, send);
+      return query(body, send, response);
     case '/update':
       return send('text/plain', '');
     case '/api/info':
@@ -96,13 +96,16 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
   }
 }
 
+/** No scripts, styles or requests from elsewhere: as strict as the page can take. */
+const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'none'";
+
 const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 
 async function file(page: string, path: string, response: ServerResponse): Promise<void> {
   const name = join(page, normalize(path === '/' ? '/index.html' : path));
   const body = await readFile(name).catch(() => null);
   if (body === null) response.writeHead(404).end();
-  else response.writeHead(200, { 'content-type': TYPES[extname(name)] ?? 'application/octet-stream' }).end(body);
+  else response.writeHead(200, { 'content-type': TYPES[extname(name)] ?? 'application/octet-stream', 'content-security-policy': POLICY }).end(body);
 }
 
 async function text(request: IncomingMessage): Promise<string> {
@@ -113,8 +116,9 @@ async function text(request: IncomingMessage): Promise<string> {
 
 type Send = (type: string, body: string, status?: number) => void;
 
-function query(body: string, send: Send): void {
+function query(body: string, send: Send, response: ServerResponse): void {
   if (body.includes('# slow')) return;
+  if (body.includes('# break')) return void response.writeHead(200).write('{"head":{"vars":["x"]},"results":{"bindings":[', () => response.destroy());
   const problem = undeclared(body);
   if (problem !== null) return send('text/plain', problem, 400);
   if (/\bASK\b/.test(body)) return send('application/sparql-results+json', '{"head":{},"boolean":true}');

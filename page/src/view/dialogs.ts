@@ -30,7 +30,7 @@ export function showKeys(): void {
     ['Mod-Enter', 'run the query'],
     ['Escape', 'cancel it'],
     ['Mod-Shift-Enter', 'show its plan without running it'],
-    ['Ctrl-Space', 'propose words and names (from two letters on by itself)'],
+    ['Ctrl-Space', 'propose words and names, as typing does'],
     ['Tab', 'take the proposal; elsewhere, go on'],
     ['Mod-/', 'make a line a comment'],
     ['Mod-S', 'save the query in this browser'],

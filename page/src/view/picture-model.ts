@@ -41,16 +41,19 @@ export class PictureModel {
     this.#namespaces = namespaces;
   }
 
+  /** Edges between vertices of the picture that found no place. */
+  leftEdges = 0;
+
   /** Vertices that found no place. */
   get left(): number {
     return this.#left.size;
   }
 
   /** Resources without a label or a type, that nobody has asked about. They count as asked from now on. */
-  takeUnknown(most: number): string[] {
-    const unknown = [...this.vertices.values()]
-      .filter(({ id, iri, type }) => iri !== null && !this.#asked.has(id) && (type === null || !this.#named.has(id)))
-      .slice(0, most);
+  takeUnknown(): string[] {
+    const unknown = [...this.vertices.values()].filter(
+      ({ id, iri, type }) => iri !== null && !this.#asked.has(id) && (type === null || !this.#named.has(id)),
+    );
     for (const { id } of unknown) this.#asked.add(id);
     return unknown.flatMap(({ iri }) => iri ?? []);
   }
@@ -118,14 +121,16 @@ export class PictureModel {
   connect(source: Term, label: string, target: Term): void {
     const from = this.#vertex(source);
     const to = this.#vertex(target);
-    if (from === null || to === null || this.edges.size >= EDGES_MAX) return;
+    if (from === null || to === null) return;
     const back = this.edges.get(`${to.id}\n${label}\n${from.id}`);
     if (back !== undefined && from !== to) {
       back.bothWays = true;
       return;
     }
     const id = `${from.id}\n${label}\n${to.id}`;
-    if (!this.edges.has(id)) this.edges.set(id, { id, source: from.id, target: to.id, label, bothWays: false });
+    if (this.edges.has(id)) return;
+    if (this.edges.size >= EDGES_MAX) this.leftEdges += 1;
+    else this.edges.set(id, { id, source: from.id, target: to.id, label, bothWays: false });
   }
 
   /** Edges, those that go both ways twice. */

@@ -39,8 +39,8 @@ const ENLARGED_MAX = 24;
 /** Pixels that a line of a label has at most, and one of its characters about. */
 const LABEL_WIDTH = 120;
 const CHARACTER = 6.6;
-/** Vertices whose labels and types are asked for at a time. */
-const ASKED_MAX = 200;
+/** Edges above which they are thin: what counts is then the whole. */
+const THIN_FROM = 200;
 
 export class PictureView {
   readonly element: HTMLElement;
@@ -135,8 +135,9 @@ export class PictureView {
       },
       { selector: 'edge[?bothWays]', style: { 'source-arrow-shape': 'triangle', 'source-arrow-color': line } },
       { selector: 'edge.named, edge.told', style: { label: 'data(label)' } },
-      { selector: '.faded', style: { opacity: 0.18 } },
-      { selector: 'edge.near', style: { 'line-color': accent, 'target-arrow-color': accent, 'source-arrow-color': accent, color: ink, width: 2 } },
+      { selector: 'edge.thin', style: { opacity: 0.3, width: 1, 'arrow-scale': 0.6 } },
+      { selector: '.faded', style: { opacity: 0.15 } },
+      { selector: 'edge.near', style: { 'line-color': accent, 'target-arrow-color': accent, 'source-arrow-color': accent, color: ink, width: 2, opacity: 1 } },
       { selector: 'node.chosen', style: { 'border-color': accent, 'border-width': 4 } },
     ] as never);
   }
@@ -179,7 +180,7 @@ export class PictureView {
       }
       core.nodes().filter((node) => !model.vertices.has(node.id())).remove();
       core.edges().filter((edge) => !model.edges.has(edge.id())).remove();
-      core.edges().toggleClass('named', few);
+      core.edges().toggleClass('named', few).toggleClass('thin', model.edges.size > THIN_FROM);
     });
     this.#highlight(this.#chosen);
     this.#labelSize = LABEL_SIZE;
@@ -193,8 +194,12 @@ export class PictureView {
     if (model === null || namespaces === null) return;
     const text = `${counted(model.vertices.size, 'vertex')}, ${counted(model.edgeCount, 'edge')}`;
     this.#canvas.setAttribute('aria-label', `Picture of ${text}. The table has the same as text.`);
-    this.#say(model.left > 0 ? `${text}; ${count(model.left)} more than the ${VERTICES_MAX} that fit in a picture` : text);
-    this.element.classList.toggle('capped', model.left > 0);
+    const left = [
+      model.left > 0 ? `${count(model.left)} more than the ${VERTICES_MAX} vertices that fit in a picture` : '',
+      model.leftEdges > 0 ? 'not all edges between them' : '',
+    ].filter((part) => part !== '');
+    this.#say([text, ...left].join('; '));
+    this.element.classList.toggle('capped', left.length > 0);
     const shown = model.types().slice(0, COLOURS);
     this.#legend.replaceChildren(
       ...shown.map(({ type, count: number }) => {
@@ -212,7 +217,7 @@ export class PictureView {
   /** Asks for labels and types that neither the query nor its answer has. True if there were some. */
   async #complete(): Promise<boolean> {
     const model = this.#model;
-    const iris = model?.takeUnknown(ASKED_MAX) ?? [];
+    const iris = model?.takeUnknown() ?? [];
     if (model === null || iris.length === 0) return false;
     const facts = await this.#options.facts(iris).catch(() => []);
     if (facts.length === 0 || model !== this.#model) return false;

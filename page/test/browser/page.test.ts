@@ -255,6 +255,12 @@ describe.skipIf(browserPath === null)('the page', () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   });
 
+  it('says when an answer breaks off', async () => {
+    await run(`${SELECT} # break`);
+    await page.getByRole('alert').filter({ hasText: 'the answer broke off' }).waitFor();
+    problems = problems.filter((problem) => !problem.includes('ERR_'));
+  });
+
   it('says when nobody answers', async () => {
     await page.route('**/query', (route) => route.abort());
     await run(SELECT);

@@ -25,8 +25,8 @@ describe('a picture', () => {
     expect(edges(picture)).toEqual(['h:/a knows h:/b']);
     expect(picture.vertices.get('h:/a')).toMatchObject({ label: 'Ann', type: 'h:/Person' });
     expect(picture.vertices.get('h:/b')).toMatchObject({ label: 'b', type: null });
-    expect(picture.takeUnknown(10)).toEqual(['h:/b']);
-    expect(picture.takeUnknown(10)).toEqual([]);
+    expect(picture.takeUnknown()).toEqual(['h:/b']);
+    expect(picture.takeUnknown()).toEqual([]);
   });
 
   it('draws types where there is nothing else to draw', () => {
@@ -59,6 +59,22 @@ describe('a picture', () => {
     picture.addTriples(Array.from({ length: VERTICES_MAX + 50 }, (_, i) => triple('h:/hub', 'h:/p', iri(`h:/${i}`))));
     expect(picture.vertices.size).toBe(VERTICES_MAX);
     expect(picture.left).toBe(51);
+    expect(picture.leftEdges).toBe(0);
+  });
+
+  it('has a cap for edges, too', () => {
+    const picture = model();
+    const pairs = Array.from({ length: 2100 }, (_, i) => triple(`h:/${i % 50}`, 'h:/p', iri(`h:/${50 + Math.floor(i / 50)}`)));
+    picture.addTriples(pairs);
+    expect(picture.edges.size).toBe(2000);
+    expect(picture.leftEdges).toBe(100);
+  });
+
+  it('makes one edge of two that say the same both ways', () => {
+    const picture = model();
+    picture.addTriples([triple('h:/a', 'h:/p', iri('h:/b')), triple('h:/b', 'h:/p', iri('h:/a')), triple('h:/b', 'h:/q', iri('h:/a'))]);
+    expect([...picture.edges.values()].map(({ label, bothWays }) => [label, bothWays])).toEqual([['p', true], ['q', false]]);
+    expect(picture.edgeCount).toBe(3);
   });
 });
 
