@@ -1,6 +1,6 @@
 // Names that occur in the data, for completion and the list of names. Asks the server once for the most
 // frequent ones; asks again only where there are more than those.
-import { Namespaces, WELL_KNOWN } from './namespaces';
+import { Namespaces, WELL_KNOWN, inventPrefixes } from './namespaces';
 import type { Name, Server } from './server';
 
 export type NameKind = 'class' | 'predicate';
@@ -9,6 +9,9 @@ export type NameKind = 'class' | 'predicate';
 const FIRST = 500;
 /** Names that an answer to a look-up has at most. */
 const FOUND_MAX = 50;
+
+/** How long prefixes wait for names at most. */
+const WAIT_MS = 1000;
 
 export class Names {
   readonly #server: Server;
@@ -27,13 +30,20 @@ export class Names {
     this.#prefixes = null;
   }
 
-  /** Prefixes in the order of their weight: the text's, the server's, well-known ones. */
+  /** Prefixes in the order of their weight: the text's, the server's, well-known ones, invented ones for what has none. */
   async namespaces(declared: Iterable<readonly [string, string]>): Promise<Namespaces> {
     this.#prefixes ??= this.#server
       .prefixes()
       .then((all) => all.map(({ prefix, iri }) => [prefix, iri] as const))
       .catch(() => []);
-    return new Namespaces(declared, await this.#prefixes, WELL_KNOWN);
+    const prefixes = await this.#prefixes;
+    const known = new Namespaces(declared, prefixes, WELL_KNOWN);
+    // Names that take long are not worth waiting for: their IRIs are then written in full.
+    const names = await Promise.race([
+      Promise.all([this.first('predicate'), this.first('class')]),
+      new Promise<Name[][]>((resolve) => setTimeout(resolve, WAIT_MS, [])),
+    ]);
+    return new Namespaces(declared, prefixes, WELL_KNOWN, inventPrefixes(names.flat().map(({ iri }) => iri), known));
   }
 
   /** The most frequent names of a kind, most frequent first. Empty if the server does not say. */

@@ -92,6 +92,46 @@ export function abbreviate(iri: string): { head: string; local: string } {
   return { head, local: iri.slice(end) };
 }
 
+/** Steps of an IRI that say nothing about what it is for. */
+const DULL = new Set(
+  `ont onto ontology ontologies schema schemas ns vocab vocabulary core term terms owl rdf rdfs id ids resource property
+  properties data www org com net edu html def defs model`.split(/\s+/),
+);
+const PREFIX_MAX = 10;
+
+/**
+ * Prefixes for the namespaces of `iris` that `known` has none for: the last step that says something, shortened
+ * (`http://x.org/univ-bench.owl#` is `ub`), with a number where it is taken. The most frequent namespace chooses first.
+ */
+export function inventPrefixes(iris: Iterable<string>, known: Namespaces): [string, string][] {
+  const counts = new Map<string, number>();
+  for (const iri of iris) {
+    const namespace = iri.slice(0, namespaceEnd(iri));
+    if (/^[^\s<>"{}|^`\\]+$/.test(namespace) && known.split(iri) === null && LOCAL.test(iri.slice(namespace.length))) {
+      counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+    }
+  }
+  const found = new Map<string, string>();
+  for (const [namespace] of [...counts].sort((a, b) => b[1] - a[1])) {
+    const stem = stemOf(namespace);
+    let prefix = stem;
+    for (let i = 2; found.has(prefix) || known.iriOf(prefix) !== undefined; i += 1) prefix = `${stem}${i}`;
+    found.set(prefix, namespace);
+  }
+  return [...found];
+}
+
+function stemOf(namespace: string): string {
+  const [host = '', ...path] = namespace.replace(/^[a-z][a-z0-9+.-]*:\/*/i, '').split(/[/#:]+/);
+  const steps = [...path.reverse(), host.replace(/\.[a-z]+$/i, '').replace(/^.*\./, '')];
+  for (const step of steps) {
+    const words = step.toLowerCase().replace(/\.(?:owl|rdf|ttl|html?)$/, '').split(/[^a-z0-9]+/).filter((word) => /^[a-z]/.test(word));
+    const word = words.length > 1 ? words.map((one) => one[0]).join('') : (words[0] ?? '');
+    if (word !== '' && !DULL.has(word) && !/^v\d+$/.test(word)) return word.slice(0, PREFIX_MAX);
+  }
+  return 'ns';
+}
+
 /** IRIs in queries may spell characters as `\u00e9`. */
 export function unescapeIri(text: string): string {
   return text.replace(/\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})/g, (all: string, short?: string, long?: string) => {

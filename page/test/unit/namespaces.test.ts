@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Namespaces, WELL_KNOWN, abbreviate, localName } from '../../src/namespaces';
+import { Namespaces, WELL_KNOWN, abbreviate, inventPrefixes, localName } from '../../src/namespaces';
 
 const some = new Namespaces([['ub', 'http://u.edu/onto#'], ['odd', 'http://odd.org/id-']], [['other', 'http://u.edu/onto#'], ['rdf', 'http://mine/']], WELL_KNOWN);
 
@@ -32,5 +32,23 @@ describe('short names', () => {
     expect(localName('http://a#%zz')).toBe('%zz');
     expect(abbreviate('http://example.org/air/airport/3')).toEqual({ head: '…/airport/', local: '3' });
     expect(abbreviate('x')).toEqual({ head: '', local: 'x' });
+  });
+});
+
+describe('prefixes for what has none', () => {
+  it.each([
+    ['http://example.org/air/ont#', 'air'],
+    ['http://swat.cse.lehigh.edu/onto/univ-bench.owl#', 'ub'],
+    ['http://dbpedia.org/ontology/', 'dbpedia'],
+    ['http://www.ldbc.eu/ldbc_socialnet/1.0/vocabulary/', 'ls'],
+    ['urn:x-thing:', 'xt'],
+    ['http://1.2.3.4/5#', 'ns'],
+  ])('%s: %s', (namespace, prefix) => {
+    expect(inventPrefixes([`${namespace}a`], new Namespaces(WELL_KNOWN))).toEqual([[prefix, namespace]]);
+  });
+
+  it('are different, and only for what needs one', () => {
+    const iris = ['http://a/foaf/x', 'http://b/foaf/x', 'http://b/foaf/y', 'http://xmlns.com/foaf/0.1/name', 'http://c/z/not a name', 'x'];
+    expect(inventPrefixes(iris, new Namespaces(WELL_KNOWN))).toEqual([['foaf2', 'http://b/foaf/'], ['foaf3', 'http://a/foaf/']]);
   });
 });
