@@ -167,7 +167,8 @@ class App {
       const more = result.complete ? '' : ' · there is more: the files have all of it';
       this.#say(`${note} · ${bytes(result.bytes)}${more}`);
       this.#remember(text, note);
-      if (result.content.kind === 'update') {
+      const wasAway = this.#info.classList.contains('bad');
+      if (result.content.kind === 'update' || wasAway) {
         this.#names.forget();
         void this.#readInfo();
         void this.#side.refreshNames();

@@ -50,7 +50,11 @@ export class Names {
   async first(kind: NameKind): Promise<Name[]> {
     let names = this.#first.get(kind);
     if (names === undefined) {
-      names = this.#server.names(kind, '', FIRST).catch(() => []);
+      names = this.#server.names(kind, '', FIRST).catch(() => {
+        // The next one asks again.
+        this.#first.delete(kind);
+        return [];
+      });
       this.#first.set(kind, names);
     }
     return names;
