@@ -12,7 +12,9 @@ export interface Failure {
   readonly hint?: string;
 }
 
-export function parseFailure(text: string): Failure {
+/** `body`: the text above, or JSON: `{"error": {"message": "…", "hint": "…"}}`. */
+export function parseFailure(body: string): Failure {
+  const text = asText(body);
   const lines = text.trimEnd().split('\n');
   const message = (lines[0] ?? '').replace(/^error: /, '');
   const place = /\(line (\d+), column (\d+)\)/.exec(text);
@@ -25,6 +27,17 @@ export function parseFailure(text: string): Failure {
     ...(place === null ? {} : { line: Number(place[1]), column: Number(place[2]) }),
     ...(hint === undefined ? {} : { hint }),
   };
+}
+
+function asText(body: string): string {
+  if (!body.startsWith('{')) return body;
+  try {
+    const { error } = JSON.parse(body) as { error?: { message?: unknown; hint?: unknown } };
+    if (typeof error?.message !== 'string') return body;
+    return typeof error.hint === 'string' ? `${error.message.trimEnd()}\nhint: ${error.hint}` : error.message;
+  } catch {
+    return body;
+  }
 }
 
 /** Offsets of a failure's place in `text`, in UTF-16 units; null if it has none there. */

@@ -1,4 +1,4 @@
-// The page in a real browser, before the server of `fake-server.ts`, or before the one at VERVET_URL.
+// The page in a real browser, before the server of `fake-server.ts`.
 //
 // `npm run test:browser`. Without a browser on the machine all of it is skipped, and says so.
 import { fileURLToPath } from 'node:url';

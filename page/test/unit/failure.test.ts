@@ -36,6 +36,14 @@ describe('errors of the server', () => {
     expect(placeIn('abc', parseFailure('out of memory'))).toBeNull();
   });
 
+  it('reads errors in JSON the same way', () => {
+    const [lines, hint] = TEXT.trimEnd().split('\nhint: ');
+    expect(parseFailure(JSON.stringify({ error: { kind: 'query', message: lines, hint } }))).toEqual(parseFailure(TEXT));
+    expect(parseFailure('{"error":{"message":"no","hint":null}}')).toMatchObject({ message: 'no', text: 'no' });
+    expect(parseFailure('{"other":1}').message).toBe('{"other":1}');
+    expect(parseFailure('{').message).toBe('{');
+  });
+
   it('has a message in any case', () => {
     expect(parseFailure('').message).not.toBe('');
     expect(parseFailure('error: bad').message).toBe('bad');
