@@ -75,8 +75,8 @@ interface RunOptions {
 const CREDENTIALS = 'vervet.authorization';
 
 export class Server {
-  /** Asks a person for an `Authorization` header; null if they would rather not. */
-  askForCredentials: (() => Promise<string | null>) | null = null;
+  /** Asks a person for an `Authorization` header; null if they would rather not. `again`: the last one was refused. */
+  askForCredentials: ((again: boolean) => Promise<string | null>) | null = null;
   #asking: Promise<string | null> | null = null;
 
   async info(): Promise<Info> {
@@ -152,7 +152,7 @@ export class Server {
   async #ask(refused: string | null): Promise<boolean> {
     if (sessionStorage.getItem(CREDENTIALS) !== refused) return true;
     if (this.askForCredentials === null) return false;
-    this.#asking ??= this.askForCredentials().finally(() => (this.#asking = null));
+    this.#asking ??= this.askForCredentials(refused !== null).finally(() => (this.#asking = null));
     const authorization = await this.#asking;
     if (authorization === null) return false;
     sessionStorage.setItem(CREDENTIALS, authorization);

@@ -2,12 +2,14 @@
 import { h, keys } from '../dom';
 
 /** Asks for a user and password or a token. An `Authorization` header, or null if the question was closed. */
-export function askForCredentials(): Promise<string | null> {
+export function askForCredentials(again: boolean): Promise<string | null> {
   const user = h('input', { name: 'user', autocomplete: 'username', spellcheck: 'false' });
   const password = h('input', { name: 'password', type: 'password', autocomplete: 'current-password' });
   const token = h('input', { name: 'token', type: 'password', autocomplete: 'off', spellcheck: 'false' });
   const form = [
-    h('p', { class: 'faint' }, 'This server answers only to those it knows. It is asked again when this tab is closed.'),
+    again
+      ? h('p', { class: 'bad', role: 'alert' }, 'The server did not take that.')
+      : h('p', { class: 'faint' }, 'This server answers only to those it knows. What you enter is kept until this tab is closed.'),
     h('label', {}, 'User', user),
     h('label', {}, 'Password', password),
     h('p', { class: 'or' }, 'or'),

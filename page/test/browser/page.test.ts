@@ -278,6 +278,10 @@ describe.skipIf(browserPath === null)('a server that asks who you are', () => {
       const page = await browser.newPage();
       await page.goto(fake.address);
       await page.getByLabel('User').fill('ann');
+      await page.getByLabel('Password').fill('wrong');
+      await page.keyboard.press('Enter');
+      await page.getByText('The server did not take that.').waitFor();
+      await page.getByLabel('User').fill('ann');
       await page.getByLabel('Password').fill('s3cret é');
       await page.keyboard.press('Enter');
       await page.locator('.info', { hasText: 'statements' }).waitFor();
