@@ -4,14 +4,16 @@
 //! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`, `random`,
 //! `random-update`, `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
 //! `cargo xtask tidy` checks what no lint can say.
+//! `cargo xtask page` builds and tests the web console, if npm is there (`ci` does, too).
 #![forbid(unsafe_code)]
 
+mod page;
 mod tidy;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | random | random-update | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | conformance lubm | sparql | rdf | random | random-update | acid | history\n";
 
 /// A step of CI: its name, its command, and environment for it.
 struct Step {
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["ci"] => ci(),
         ["tidy"] => tidy::tidy(),
+        ["page"] => page::page(),
         ["conformance", suite @ ..] => {
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--"];
             cargo(&[&run, suite].concat(), &[])
@@ -64,6 +67,9 @@ fn main() -> ExitCode {
 fn ci() -> Result<(), String> {
     println!("== tidy");
     tidy::tidy()?;
+    // Before the server is built, which puts the page's files into the binary.
+    println!("== page");
+    page::page()?;
     for step in &CI {
         println!("== {}: cargo {}", step.name, step.arguments.join(" "));
         let start = Instant::now();

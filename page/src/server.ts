@@ -1,0 +1,184 @@
+// The server, as the page sees it: a method for each path. Holds the credentials, and nothing else.
+//
+// A query is cancelled by aborting its signal: the server notices that nobody reads and stops.
+// Credentials live in `sessionStorage`, so they end with the tab.
+import { parseFailure, type Failure } from './failure';
+import type { Language } from './language';
+import { JsonReader } from './results/json';
+import { RAW_MAX, type Reader, type Result } from './results/result';
+import { TriplesReader } from './results/triples';
+
+export class ServerError extends Error {
+  constructor(
+    readonly status: number,
+    readonly failure: Failure,
+  ) {
+    super(failure.message);
+  }
+}
+
+/** Nobody answered: no server, or no network. */
+export class UnreachableError extends Error {}
+
+/** The server went away, or gave up, in the middle of an answer. */
+export class BrokenOffError extends Error {}
+
+export interface Info {
+  version?: string;
+  statements?: number;
+  vertices?: number;
+  bytes?: number;
+  read_only?: boolean;
+  durability?: string;
+}
+
+export interface Name {
+  iri: string;
+  label?: string;
+  count?: number;
+}
+
+export interface Prefix {
+  prefix: string;
+  iri: string;
+}
+
+/** A step of a plan. `parent`: the step that it is inside of. Rows and times are null unless it ran. */
+export interface Step {
+  id: number;
+  parent: number | null;
+  operator: string;
+  detail: string;
+  estimated_rows: number | null;
+  rows: number | null;
+  nanoseconds: number | null;
+  threads?: number | null;
+}
+
+export interface Plan {
+  text: string;
+  steps: Step[];
+}
+
+export interface Progress {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+interface RunOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  /** Rows or statements to read at most. */
+  readonly rowsMax?: number;
+}
+
+const CREDENTIALS = 'vervet.authorization';
+
+export class Server {
+  /** Asks a person for an `Authorization` header; null if they would rather not. `again`: the last one was refused. */
+  askForCredentials: ((again: boolean) => Promise<string | null>) | null = null;
+  #asking: Promise<string | null> | null = null;
+
+  async info(): Promise<Info> {
+    return (await (await this.#fetch('api/info')).json()) as Info;
+  }
+
+  async prefixes(): Promise<Prefix[]> {
+    return (await this.#names('prefix', '', 1000)) as Prefix[];
+  }
+
+  async names(kind: 'class' | 'predicate', contains: string, limit: number): Promise<Name[]> {
+    return (await this.#names(kind, contains, limit)) as Name[];
+  }
+
+  async plan(language: Language, text: string, run: boolean, signal: AbortSignal): Promise<Plan> {
+    const response = await this.#fetch(`api/plan?run=${run}`, { ...post(text, language.queryType), signal });
+    const plan = (await response.json()) as Partial<Plan>;
+    return { text: plan.text ?? '', steps: plan.steps ?? [] };
+  }
+
+  async run(language: Language, text: string, options: RunOptions): Promise<Result> {
+    const start = performance.now();
+    const request = language.request(text);
+    if (request === 'update') {
+      const response = await this.#fetch('update', { ...post(text, language.updateType), signal: options.signal });
+      const message = (await response.text()).trim();
+      const milliseconds = performance.now() - start;
+      return { content: { kind: 'update', message }, complete: true, raw: message, bytes: message.length, milliseconds };
+    }
+    const graph = request === 'graph';
+    const accept = graph ? 'application/n-triples' : 'application/sparql-results+json';
+    const stop = new AbortController();
+    const signal = AbortSignal.any([options.signal, stop.signal]);
+    const response = await this.#fetch('query', { ...post(text, language.queryType, accept), signal });
+    const reader = graph ? new TriplesReader(options.rowsMax) : new JsonReader(options.rowsMax);
+    const { raw, bytes } = await read(response, reader, options);
+    stop.abort();
+    const { content, complete } = reader.finish();
+    return { content, complete, raw, bytes, milliseconds: performance.now() - start };
+  }
+
+  /** The answer as a file of the type `accept`, whole. */
+  async download(language: Language, text: string, accept: string, signal: AbortSignal): Promise<Blob> {
+    return (await this.#fetch('query', { ...post(text, language.queryType, accept), signal })).blob();
+  }
+
+  async #names(kind: string, contains: string, limit: number): Promise<(Name | Prefix)[]> {
+    const query = new URLSearchParams({ kind, contains, limit: String(limit) });
+    const answer = (await (await this.#fetch(`api/names?${query}`)).json()) as { names?: (Name | Prefix)[] };
+    return answer.names ?? [];
+  }
+
+  async #fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    for (;;) {
+      const authorization = sessionStorage.getItem(CREDENTIALS);
+      const headers = new Headers(init.headers);
+      if (authorization !== null) headers.set('authorization', authorization);
+      let response: Response;
+      try {
+        // The browser is to ask nobody for a password: the page does.
+        response = await fetch(path, { ...init, headers, credentials: 'omit' });
+      } catch (error) {
+        if (error instanceof DOMException && error.name === 'AbortError') throw error;
+        throw new UnreachableError('the server does not answer', { cause: error });
+      }
+      if (response.ok) return response;
+      if (response.status === 401 && (await this.#ask(authorization))) continue;
+      throw new ServerError(response.status, parseFailure((await response.text()) || response.statusText));
+    }
+  }
+
+  /** One question for all requests that were refused. True if the request is worth another try. */
+  async #ask(refused: string | null): Promise<boolean> {
+    if (sessionStorage.getItem(CREDENTIALS) !== refused) return true;
+    if (this.askForCredentials === null) return false;
+    this.#asking ??= this.askForCredentials(refused !== null).finally(() => (this.#asking = null));
+    const authorization = await this.#asking;
+    if (authorization === null) return false;
+    sessionStorage.setItem(CREDENTIALS, authorization);
+    return true;
+  }
+}
+
+function post(body: string, type: string, accept?: string): RequestInit {
+  return { method: 'POST', body, headers: { 'content-type': type, ...(accept === undefined ? {} : { accept }) } };
+}
+
+async function read(response: Response, reader: Reader, options: RunOptions): Promise<{ raw: string; bytes: number }> {
+  let [raw, bytes] = ['', 0];
+  const body = response.body?.getReader();
+  const decoder = new TextDecoder();
+  while (body !== undefined) {
+    const { done, value } = await body.read().catch((error: unknown) => {
+      if (options.signal.aborted) throw error;
+      throw new BrokenOffError('the answer broke off', { cause: error });
+    });
+    bytes += value?.length ?? 0;
+    const text = decoder.decode(value, { stream: !done });
+    if (raw.length < RAW_MAX) raw += text.slice(0, RAW_MAX - raw.length);
+    const more = reader.push(text);
+    options.onProgress?.({ rows: reader.count, bytes });
+    if (done || !more) break;
+  }
+  return { raw, bytes };
+}

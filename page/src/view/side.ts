@@ -1,0 +1,120 @@
+// The side: queries to take (examples, saved ones, history), and names that occur in the data.
+import { button, h } from '../dom';
+import type { Language } from '../language';
+import { memory, type Past } from '../memory';
+import type { Name } from '../server';
+import type { NameKind, Names } from '../names';
+import { count } from '../quantities';
+import { iriParts } from './term';
+import { tabs } from './tabs';
+
+interface SideOptions {
+  readonly language: Language;
+  readonly names: Names;
+  readonly onQuery: (text: string) => void;
+  readonly onName: (iri: string) => void;
+}
+
+/** Names of a kind that the list shows. */
+const NAMES_SHOWN = 100;
+
+export class Side {
+  readonly element: HTMLElement;
+  readonly #options: SideOptions;
+  readonly #queries = h('div', { class: 'list' });
+  readonly #names = h('div', { class: 'list' });
+  #wanted = '';
+  #asked = 0;
+
+  constructor(options: SideOptions) {
+    this.#options = options;
+    const filter = h('input', {
+      type: 'search', placeholder: 'Find a name', 'aria-label': 'Find a class or predicate', spellcheck: 'false',
+      oninput: () => {
+        this.#wanted = filter.value.trim();
+        void this.refreshNames();
+      },
+    });
+    const bar = tabs('Side', [
+      { id: 'side-queries', title: 'Queries', panel: this.#queries },
+      { id: 'side-names', title: 'Names', panel: h('div', { class: 'names' }, filter, this.#names) },
+    ]);
+    this.element = h('aside', { class: 'side', id: 'side', 'aria-label': 'Queries and names' }, bar.list, ...bar.panels);
+    this.refreshQueries();
+  }
+
+  refreshQueries(): void {
+    const { language, onQuery } = this.#options;
+    const saved = memory.saved();
+    const past = memory.past();
+    const take = (title: string, about: string, text: string): HTMLButtonElement =>
+      h(
+        'button',
+        { type: 'button', class: 'item', title: text.slice(0, 600), onclick: () => onQuery(text) },
+        h('span', { class: 'title' }, title),
+        about !== '' && h('span', { class: 'about' }, about),
+      );
+    this.#queries.replaceChildren(
+      h('h2', {}, 'Saved'),
+      saved.length === 0 ? h('p', { class: 'faint' }, 'Save a query to find it here.') : '',
+      ...saved.map(({ name, text }) =>
+        h(
+          'div',
+          { class: 'removable' },
+          take(name, '', text),
+          button({ icon: 'remove', label: `Remove ${name}`, onClick: () => (memory.unsave(name), this.refreshQueries()) }),
+        ),
+      ),
+      h('h2', {}, 'Examples'),
+      ...language.examples.map(({ title, about, text }) => take(title, about, text)),
+      h(
+        'h2',
+        {},
+        'History',
+        past.length > 0 ? button({ text: 'Clear', onClick: () => (memory.forgetPast(), this.refreshQueries()) }) : '',
+      ),
+      past.length === 0 ? h('p', { class: 'faint' }, 'Nothing yet.') : '',
+      ...past.map((one) => take(firstLine(one.text), pastNote(one), one.text)),
+    );
+  }
+
+  /** Asks for the names again, and shows them. Later calls win. */
+  async refreshNames(): Promise<void> {
+    const { names } = this.#options;
+    this.#asked += 1;
+    const asked = this.#asked;
+    const wanted = this.#wanted;
+    const namespaces = await names.namespaces([]);
+    const [classes, predicates] = await Promise.all([names.find('class', wanted), names.find('predicate', wanted)]);
+    if (asked !== this.#asked) return;
+    const section = (title: string, kind: NameKind, found: readonly Name[]): (HTMLElement | string)[] => [
+      h('h2', {}, title, found.length > 0 ? h('span', { class: 'faint' }, count(found.length)) : ''),
+      found.length === 0 ? h('p', { class: 'faint' }, wanted === '' ? 'None that the server knows of.' : 'No name like this.') : '',
+      ...found.slice(0, NAMES_SHOWN).map(({ iri, count: number }) => {
+        const { head, local } = iriParts(iri, namespaces);
+        return h(
+          'button',
+          { type: 'button', class: `item name ${kind}`, title: `${iri}\n(insert at the cursor)`, onclick: () => this.#options.onName(iri) },
+          h('span', { class: 'title' }, h('span', { class: 'head' }, head), local),
+          number === undefined ? null : h('span', { class: 'about' }, count(number)),
+        );
+      }),
+      found.length > NAMES_SHOWN ? h('p', { class: 'faint' }, `and ${count(found.length - NAMES_SHOWN)} more`) : '',
+    ];
+    this.#names.replaceChildren(...section('Classes', 'class', classes), ...section('Predicates', 'predicate', predicates));
+  }
+}
+
+/** The first line that says something: no prefixes, no comments. */
+function firstLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  const body = lines.filter((line) => line !== '' && !/^(?:#|PREFIX\b|BASE\b)/i.test(line));
+  return body.join(' ').slice(0, 120) || text.trim().slice(0, 120);
+}
+
+function pastNote({ at, note }: Past): string {
+  const when = new Date(at);
+  const today = when.toDateString() === new Date().toDateString();
+  const time = when.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  return [today ? time : when.toLocaleDateString(), note].filter((part) => part !== '').join(' · ');
+}

@@ -1,0 +1,204 @@
+// A table of any length: only the rows in sight are elements.
+//
+// Rows have one height, so a row's place is its number times `ROW`; a spacer of the whole height makes the
+// scroll bar true. The grid is one stop of the Tab key; arrow keys move a cell cursor, Enter opens a resource.
+import { h, icon } from '../dom';
+import type { Namespaces } from '../namespaces';
+import type { Table } from '../results/result';
+import { compare, isNumber, plain, type Term } from '../results/term';
+import { count } from '../quantities';
+import { shownLength, termElement } from './term';
+
+/** Height of a row in CSS pixels; the style sheet has the same. */
+const ROW = 32;
+/** Rows drawn above and below those in sight. */
+const MARGIN = 10;
+/** Rows whose texts decide about the widths of columns. */
+const SAMPLE = 200;
+
+export class TableView {
+  readonly element: HTMLElement;
+  readonly #head = h('div', { class: 'row head', role: 'row', 'aria-rowindex': 1 });
+  readonly #body = h('div', { class: 'rows', role: 'presentation' });
+  #table: Table = { variables: [], rows: [] };
+  #namespaces: Namespaces | null = null;
+  #order: Uint32Array | null = null;
+  #sorted: { column: number; down: boolean } | null = null;
+  #numeric: boolean[] = [];
+  #drawn = new Map<number, HTMLElement>();
+  #cursor = { row: 0, column: 0 };
+  #frame = 0;
+
+  constructor(onOpen: (iri: string) => void) {
+    this.element = h('div', { class: 'grid', role: 'grid', tabindex: 0, 'aria-label': 'Rows of the result' }, this.#head, this.#body);
+    this.element.addEventListener('scroll', () => this.#schedule(), { passive: true });
+    new ResizeObserver(() => this.#schedule()).observe(this.element);
+    this.element.addEventListener('keydown', (event) => this.#key(event, onOpen));
+    this.#body.addEventListener('click', (event) => {
+      const target = event.target as HTMLElement;
+      const cell = target.closest<HTMLElement>('[role=gridcell]');
+      if (cell?.dataset['row'] !== undefined) this.#moveTo(Number(cell.dataset['row']), Number(cell.dataset['column']));
+      const iri = target.closest<HTMLElement>('[data-iri]')?.dataset['iri'];
+      if (iri !== undefined) onOpen(iri);
+    });
+  }
+
+  show(table: Table, namespaces: Namespaces): void {
+    this.#table = table;
+    this.#namespaces = namespaces;
+    this.#order = null;
+    this.#sorted = null;
+    this.#cursor = { row: 0, column: 0 };
+    const sample = table.rows.slice(0, SAMPLE);
+    this.#numeric = table.variables.map((_, i) => {
+      const bound = sample.map((row) => row[i] ?? null).filter((term) => term !== null);
+      return bound.length > 0 && bound.every(isNumber);
+    });
+    const digits = count(table.rows.length).length;
+    const widths = table.variables.map((name, i) => {
+      const longest = sample.reduce((most, row) => {
+        const term = row[i];
+        return term ? Math.max(most, shownLength(term, namespaces)) : most;
+      }, name.length + 3);
+      return Math.min(460, Math.max(90, Math.round(longest * 7.3 + 34)));
+    });
+    const first = Math.max(44, digits * 8 + 20);
+    this.element.style.setProperty('--columns', [`${first}px`, ...widths.map((width) => `minmax(${width}px, ${width}fr)`)].join(' '));
+    this.element.style.setProperty('--width', `${first + widths.reduce((sum, width) => sum + width, 0)}px`);
+    this.element.setAttribute('aria-rowcount', String(table.rows.length + 1));
+    this.element.setAttribute('aria-colcount', String(table.variables.length));
+    this.#body.style.height = `${table.rows.length * ROW}px`;
+    this.element.scrollTo(0, 0);
+    this.#drawHead();
+    this.#redraw();
+  }
+
+  #drawHead(): void {
+    const cells = this.#table.variables.map((name, column) => {
+      const sorted = this.#sorted?.column === column ? (this.#sorted.down ? 'descending' : 'ascending') : 'none';
+      return h(
+        'div',
+        { role: 'columnheader', 'aria-sort': sorted, class: this.#numeric[column] ? 'cell right' : 'cell' },
+        h(
+          'button',
+          { type: 'button', class: 'sort', title: `sort by ${name}`, onclick: () => this.#sort(column) },
+          name,
+          sorted !== 'none' && icon(sorted === 'ascending' ? 'up' : 'down'),
+        ),
+      );
+    });
+    this.#head.replaceChildren(h('div', { class: 'cell number', 'aria-hidden': 'true' }), ...cells);
+  }
+
+  /** Up, down, as it came. */
+  #sort(column: number): void {
+    const before = this.#sorted?.column === column ? this.#sorted : null;
+    this.#sorted = before === null ? { column, down: false } : before.down ? null : { column, down: true };
+    const { rows } = this.#table;
+    this.#order = null;
+    if (this.#sorted !== null) {
+      const sign = this.#sorted.down ? -1 : 1;
+      const order = Uint32Array.from(rows, (_, i) => i);
+      this.#order = order.sort((a, b) => sign * compare(rows[a]?.[column] ?? null, rows[b]?.[column] ?? null) || a - b);
+    }
+    this.#drawHead();
+    this.#head.querySelectorAll('button')[column]?.focus();
+    this.#redraw();
+  }
+
+  #redraw(): void {
+    this.#drawn.clear();
+    this.#body.replaceChildren();
+    this.#draw();
+  }
+
+  #schedule(): void {
+    if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw(): void {
+    this.#frame = 0;
+    const from = Math.max(0, Math.floor(this.element.scrollTop / ROW) - MARGIN);
+    const to = Math.min(this.#table.rows.length, Math.ceil((this.element.scrollTop + this.element.clientHeight) / ROW) + MARGIN);
+    for (const [index, element] of this.#drawn) {
+      if (index >= from && index < to) continue;
+      element.remove();
+      this.#drawn.delete(index);
+    }
+    for (let index = from; index < to; index += 1) {
+      if (this.#drawn.has(index)) continue;
+      const element = this.#row(index);
+      this.#drawn.set(index, element);
+      this.#body.append(element);
+    }
+    this.#showCursor();
+  }
+
+  #row(index: number): HTMLElement {
+    const row = this.#table.rows[this.#order?.[index] ?? index] ?? [];
+    const cells = this.#table.variables.map((_, column) => this.#cell(row[column] ?? null, index, column));
+    return h(
+      'div',
+      { class: index % 2 === 0 ? 'row' : 'row odd', role: 'row', 'aria-rowindex': index + 2, style: `top:${index * ROW}px` },
+      h('div', { class: 'cell number', 'aria-hidden': 'true' }, count(index + 1)),
+      ...cells,
+    );
+  }
+
+  #cell(term: Term | null, row: number, column: number): HTMLElement {
+    const id = `cell-${row}-${column}`;
+    const shown = term === null || this.#namespaces === null ? null : termElement(term, this.#namespaces);
+    const kind = this.#numeric[column] ? 'cell right' : 'cell';
+    return h('div', { role: 'gridcell', id, class: kind, 'data-row': row, 'data-column': column, 'aria-colindex': column + 1 }, shown);
+  }
+
+  #key(event: KeyboardEvent, onOpen: (iri: string) => void): void {
+    if (event.target !== this.element) return;
+    const { row, column } = this.#cursor;
+    const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 2);
+    const last = this.#table.rows.length - 1;
+    const term = this.#table.rows[this.#order?.[row] ?? row]?.[column];
+    if ((event.metaKey || event.ctrlKey) && event.key === 'c') {
+      if (window.getSelection()?.isCollapsed !== false && term) void navigator.clipboard?.writeText(plain(term));
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const moves: Record<string, [number, number]> = {
+      ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
+      PageUp: [row - page, column], PageDown: [row + page, column], Home: [0, column], End: [last, column],
+    };
+    const move = moves[event.key];
+    if (move !== undefined) {
+      event.preventDefault();
+      this.#moveTo(...move);
+      this.#reveal();
+    } else if (event.key === 'Enter' && term?.kind === 'iri') {
+      event.preventDefault();
+      onOpen(term.value);
+    }
+  }
+
+  #moveTo(row: number, column: number): void {
+    const clamp = (value: number, end: number): number => Math.max(0, Math.min(value, end - 1));
+    this.#cursor = { row: clamp(row, this.#table.rows.length), column: clamp(column, this.#table.variables.length) };
+    this.#showCursor();
+  }
+
+  #reveal(): void {
+    const top = this.#cursor.row * ROW;
+    const { scrollTop, clientHeight } = this.element;
+    if (top < scrollTop) this.element.scrollTop = top;
+    else if (top + 2 * ROW > scrollTop + clientHeight) this.element.scrollTop = top + 2 * ROW - clientHeight;
+    this.#draw();
+    this.element.querySelector('.cursor')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }
+
+  #showCursor(): void {
+    const id = `cell-${this.#cursor.row}-${this.#cursor.column}`;
+    for (const old of this.#body.querySelectorAll('.cursor')) old.classList.remove('cursor');
+    const cell = this.#drawn.get(this.#cursor.row)?.querySelector(`#${id}`);
+    cell?.classList.add('cursor');
+    if (cell) this.element.setAttribute('aria-activedescendant', id);
+    else this.element.removeAttribute('aria-activedescendant');
+  }
+}

@@ -1,0 +1,295 @@
+// The page in a real browser, before the server of `fake-server.ts`.
+//
+// `npm run test:browser`. Without a browser on the machine all of it is skipped, and says so.
+import { fileURLToPath } from 'node:url';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startFake, type Fake } from '../fake-server';
+import { findBrowser } from './browser';
+
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
+const browserPath = findBrowser();
+if (browserPath === null) console.warn('skipped: no Chromium or Chrome here (install one, or name it in CHROME)');
+
+const SELECT = 'PREFIX air: <http://example.org/air/ont#>\nSELECT * WHERE { ?airport air:code ?code }';
+const CONSTRUCT = 'CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }';
+
+describe.skipIf(browserPath === null)('the page', () => {
+  let browser: Browser;
+  let fake: Fake;
+  let page: Page;
+  let problems: string[] = [];
+
+  beforeAll(async () => {
+    fake = await startFake({ page: DIST });
+    browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox'] });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await fake.close();
+  });
+  beforeEach(async () => {
+    // A context of its own: nothing in its storage.
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    problems = [];
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => {
+      // Answers with an error status are told as console errors too; the tests of errors want those.
+      if (message.type() === 'error' && !message.text().includes('status of 4')) problems.push(message.text());
+    });
+    await page.goto(fake.address);
+    await page.locator('.info', { hasText: 'statements' }).waitFor();
+  });
+  afterEach(async () => {
+    await page.context().close();
+    expect(problems).toEqual([]);
+  });
+
+  const write = async (text: string): Promise<void> => {
+    await page.locator('.cm-content').click();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText(text);
+    await page.keyboard.press('Escape');
+  };
+  const run = async (text: string): Promise<void> => {
+    await write(text);
+    await page.keyboard.press('ControlOrMeta+Enter');
+  };
+  const status = (text: string | RegExp): Promise<void> => page.locator('.status', { hasText: text }).waitFor();
+
+  it('greets with examples that run', async () => {
+    await page.getByRole('button', { name: 'Ten statements' }).last().click();
+    await status('8 rows');
+    expect(await page.locator('.cm-content').innerText()).toContain('LIMIT 10');
+  });
+
+  it('runs a query and shows its rows', async () => {
+    await run(SELECT);
+    await status(/8 rows in .*ms/);
+    const first = page.getByRole('row').nth(1);
+    expect(await first.innerText()).toContain('Austin Bergstrom');
+    expect(await first.locator('[data-iri]').getAttribute('title')).toBe('http://example.org/air/airport/AUS');
+  });
+
+  it('types with highlighting', async () => {
+    await page.locator('.cm-content').click();
+    await page.keyboard.type('SELECT ?x', { delay: 5 });
+    const keyword = page.locator('.cm-line span', { hasText: /^SELECT$/ });
+    await keyword.waitFor();
+    expect(await keyword.evaluate((element) => getComputedStyle(element).fontWeight)).toBe('600');
+  });
+
+  it('completes a predicate from the data and adds its prefix', async () => {
+    await write('SELECT * WHERE {\n  ?s \n}');
+    await page.keyboard.press('ControlOrMeta+Home');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('End');
+    await page.keyboard.type('rou', { delay: 20 });
+    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'air:route' }).waitFor();
+    expect(await page.locator('.cm-tooltip-autocomplete li').first().innerText()).toContain('50,637');
+    // A proposal that has only just come is not taken yet: ask until it is.
+    await expect.poll(async () => (await page.keyboard.press('Tab'), page.locator('.cm-content').innerText())).toContain('?s air:route');
+    expect(await page.locator('.cm-line').first().innerText()).toBe('PREFIX air: <http://example.org/air/ont#>');
+  });
+
+  it('shows an error below the editor and marks its place', async () => {
+    await run('SELECT * WHERE {\n  ?s air:code ?code\n}');
+    const failure = page.getByRole('alert');
+    await failure.filter({ hasText: 'the prefix air: is not declared (line 2, column 6)' }).waitFor();
+    expect(await failure.locator('pre').innerText()).toContain('^^^^');
+    expect(await failure.innerText()).toContain('hint: add PREFIX air:');
+    expect(await page.locator('.cm-line .wrong').innerText()).toBe('air:code');
+    // The next change takes the mark away.
+    await page.keyboard.type('x');
+    await page.locator('.wrong').waitFor({ state: 'detached' });
+  });
+
+  it('cancels a query, and the server notices', async () => {
+    const before = fake.aborted();
+    await run('SELECT * {} # slow');
+    await page.getByRole('button', { name: /Cancel/ }).waitFor();
+    await page.keyboard.press('Escape');
+    await status('cancelled after');
+    await page.getByRole('button', { name: /Run/ }).first().waitFor();
+    await expect.poll(() => fake.aborted()).toBe(before + 1);
+  });
+
+  it('keeps 100,000 rows smooth: few elements, the last row in reach, sorted by value', async () => {
+    await run(`${SELECT} # rows 100000`);
+    await status('100,000 rows');
+    expect(await page.getByRole('grid').getAttribute('aria-rowcount')).toBe('100001');
+    expect(await page.getByRole('gridcell').count()).toBeLessThan(300);
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('End');
+    await page.getByRole('gridcell', { name: '99999', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'runways' }).click();
+    await page.getByRole('button', { name: 'runways' }).click();
+    await page.locator('[aria-sort=descending]').waitFor();
+    await page.keyboard.press('Shift+Tab');
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('Home');
+    await page.getByRole('gridcell', { name: '99999', exact: true }).waitFor();
+    expect(await page.getByRole('gridcell').count()).toBeLessThan(300);
+  });
+
+  it('describes a resource by click and by keyboard', async () => {
+    await run(SELECT);
+    await page.locator('.grid [data-iri]').first().click();
+    const inspector = page.getByRole('complementary', { name: 'About a resource' });
+    await inspector.getByRole('heading', { name: 'Austin Bergstrom' }).waitFor();
+    expect(await inspector.innerText()).toContain('air:runways');
+    await inspector.locator('[data-iri$="/DFW"]').first().click();
+    await inspector.getByRole('heading', { name: 'Dallas/Fort Worth' }).waitFor();
+    await inspector.getByRole('button', { name: 'Back' }).click();
+    await inspector.getByRole('heading', { name: 'Austin Bergstrom' }).waitFor();
+    await page.keyboard.press('Escape');
+    await inspector.waitFor({ state: 'hidden' });
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await inspector.getByRole('heading', { name: 'Dallas/Fort Worth' }).waitFor();
+  });
+
+  it('draws a graph, and expands a vertex by a click', async () => {
+    await run(CONSTRUCT);
+    const canvas = page.locator('.picture .canvas');
+    await page.locator('.note', { hasText: '7 vertices, 11 edges' }).waitFor();
+    expect(await canvas.getAttribute('aria-label')).toContain('7 vertices');
+    expect(await page.locator('.legend').innerText()).toContain('Airport');
+    // A vertex is where the picture says it is: click each until the panel is about Frankfurt.
+    const box = await canvas.boundingBox();
+    expect(box).not.toBeNull();
+    const place = await page.evaluate(() => {
+      const canvas = document.querySelector('.picture .canvas') as HTMLElement & { _cyreg?: { cy: { getElementById(id: string): { renderedPosition(): { x: number; y: number } } } } };
+      return canvas._cyreg?.cy.getElementById('http://example.org/air/airport/FRA').renderedPosition() ?? null;
+    });
+    expect(place).not.toBeNull();
+    await page.mouse.click((box?.x ?? 0) + (place?.x ?? 0), (box?.y ?? 0) + (place?.y ?? 0));
+    await page.getByRole('heading', { name: 'Frankfurt am Main' }).waitFor();
+    await page.locator('.note', { hasText: '8 vertices, 12 edges' }).waitFor();
+  });
+
+  it('draws rows', async () => {
+    await run(SELECT);
+    await status('8 rows');
+    await page.getByRole('tab', { name: 'Picture' }).click();
+    await page.locator('.note', { hasText: '8 vertices, 0 edges' }).waitFor();
+  });
+
+  it('shows a plan without running, and a profile with rows and times', async () => {
+    await write(SELECT);
+    await page.keyboard.press('ControlOrMeta+Shift+Enter');
+    const plan = page.locator('.plan');
+    await plan.getByText('by ?n ?_4 = count(*)').waitFor();
+    expect(await plan.innerText()).not.toContain('Actual');
+    await page.getByRole('button', { name: 'Run and profile' }).click();
+    await plan.getByRole('columnheader', { name: 'Actual' }).waitFor();
+    expect(await plan.innerText()).toContain('8,354');
+    expect(await plan.innerText()).toContain('638 µs');
+    expect(await plan.locator('.off').first().innerText()).toContain('18×');
+  });
+
+  it('shows the text as it came, and saves files', async () => {
+    await run(SELECT);
+    await status('8 rows');
+    await page.getByRole('tab', { name: 'Text' }).click();
+    expect(await page.locator('.raw').innerText()).toContain('"head":{"vars":["airport"');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
+    expect(download.suggestedFilename()).toBe('result.csv');
+    const stream = await download.createReadStream();
+    const parts: Buffer[] = [];
+    for await (const part of stream) parts.push(part as Buffer);
+    expect(Buffer.concat(parts).toString().split('\r\n')[1]).toBe('http://example.org/air/airport/AUS,Austin Bergstrom,2');
+  });
+
+  it('remembers saved queries, history and the text', async () => {
+    await run(SELECT);
+    await status('8 rows');
+    await page.keyboard.press('ControlOrMeta+s');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Codes');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Codes', exact: true }).waitFor();
+    await page.reload();
+    expect(await page.locator('.cm-content').innerText()).toContain('air:code');
+    await page.getByRole('button', { name: 'Codes', exact: true }).waitFor();
+    expect(await page.locator('.side').innerText()).toContain('8 rows in');
+    await page.getByRole('button', { name: 'Remove Codes' }).click();
+    await page.getByRole('button', { name: 'Codes', exact: true }).waitFor({ state: 'detached' });
+  });
+
+  it('takes a query from the address', async () => {
+    await page.goto(`${fake.address}#query=${encodeURIComponent('ASK { ?shared ?p ?o }')}`);
+    await page.reload();
+    await page.locator('.cm-content', { hasText: '?shared' }).waitFor();
+    await page.getByRole('button', { name: /Run/ }).first().click();
+    await page.locator('.answer', { hasText: 'Yes' }).waitFor();
+  });
+
+  it('lists names and inserts one', async () => {
+    await page.getByRole('tab', { name: 'Names' }).click();
+    await page.getByLabel('Find a class or predicate').fill('airp');
+    await page.locator('.names .item', { hasText: 'air:route' }).waitFor({ state: 'detached' });
+    await page.locator('.names .item', { hasText: 'air:Airport' }).click();
+    await expect.poll(() => page.locator('.cm-content').innerText()).toContain('air:Airport');
+    expect(await page.locator('.cm-line').first().innerText()).toContain('PREFIX air:');
+  });
+
+  it('sends an update', async () => {
+    await run('INSERT DATA { <http://a> <http://b> 1 }');
+    await page.locator('.answer', { hasText: 'Done' }).waitFor();
+  });
+
+  it('has labels on all controls and fits a phone', async () => {
+    const unnamed = await page.evaluate(() =>
+      [...document.querySelectorAll('button, input')]
+        .filter((element) => !(element.textContent?.trim() || element.getAttribute('aria-label') || element.closest('label')))
+        .map((element) => element.outerHTML),
+    );
+    expect(unnamed).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.reload();
+    await run(SELECT);
+    await status('8 rows');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  });
+
+  it('says when an answer breaks off', async () => {
+    await run(`${SELECT} # break`);
+    await page.getByRole('alert').filter({ hasText: 'the answer broke off' }).waitFor();
+    problems = problems.filter((problem) => !problem.includes('ERR_'));
+  });
+
+  it('says when nobody answers', async () => {
+    await page.route('**/query', (route) => route.abort());
+    await run(SELECT);
+    await page.getByRole('alert').filter({ hasText: 'the server does not answer' }).waitFor();
+    problems = problems.filter((problem) => !problem.includes('ERR_FAILED'));
+  });
+});
+
+describe.skipIf(browserPath === null)('a server that asks who you are', () => {
+  it('gets what a person says, for this tab', async () => {
+    const authorization = `Basic ${Buffer.from('ann:s3cret é').toString('base64')}`;
+    const fake = await startFake({ page: DIST, authorization });
+    const browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox'] });
+    try {
+      const page = await browser.newPage();
+      await page.goto(fake.address);
+      await page.getByLabel('User').fill('ann');
+      await page.getByLabel('Password').fill('wrong');
+      await page.keyboard.press('Enter');
+      await page.getByText('The server did not take that.').waitFor();
+      await page.getByLabel('User').fill('ann');
+      await page.getByLabel('Password').fill('s3cret é');
+      await page.keyboard.press('Enter');
+      await page.locator('.info', { hasText: 'statements' }).waitFor();
+      await page.reload();
+      await page.locator('.info', { hasText: 'statements' }).waitFor();
+    } finally {
+      await browser.close();
+      await fake.close();
+    }
+  });
+});

@@ -1,0 +1,155 @@
+// The pictures in docs/page: `npm run screenshots`, into the folder that SCREENSHOTS names.
+//
+// They are taken from the server at VERVET_URL, which should hold the air routes; without it the small server of the
+// tests answers, whose rows do not depend on the query. Each waits for what it is to show, so it is a test, too.
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startFake, type Fake } from '../fake-server';
+import { findBrowser } from './browser';
+
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
+const folder = process.env['SCREENSHOTS'];
+const browserPath = findBrowser();
+if (folder !== undefined && browserPath === null) console.warn('skipped: no Chromium or Chrome here (install one, or name it in CHROME)');
+
+const AIR = 'PREFIX air: <http://example.org/air/ont#>\n';
+const BUSY = `${AIR}PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+
+# The airports with the most routes, of those with more than three runways
+SELECT ?airport ?name ?runways (COUNT(?to) AS ?routes)
+WHERE {
+  ?airport a air:Airport ; rdfs:label ?name ; air:runways ?runways ; air:route ?to
+  FILTER(?runways > 3)
+}
+GROUP BY ?airport ?name ?runways
+ORDER BY DESC(?routes)`;
+const CHANGE = `${AIR}
+# From Austin to Cape Town with one change, and where that is
+CONSTRUCT { ?from air:route ?change . ?change air:route ?to . ?place air:contains ?change }
+WHERE {
+  ?from air:code "AUS" ; air:route ?change .
+  ?change air:route ?to .
+  ?to air:code "CPT" .
+  ?place air:contains ?change
+}`;
+const CITIES = `${AIR}
+# Cities that Austin reaches with one change, and in how many ways
+SELECT ?city (COUNT(*) AS ?ways)
+WHERE {
+  ?austin air:code "AUS" ; air:route ?change .
+  ?change air:route ?airport .
+  ?airport air:city ?city
+  MINUS { ?airport air:code "AUS" }
+}
+GROUP BY ?city ORDER BY DESC(?ways) LIMIT 100`;
+const MISTAKE = `SELECT ?airport ?city
+WHERE {
+  ?airport a air:Airport ;
+    air:city ?city
+  FILTER(?city = "Vienna")
+}`;
+const UNFINISHED = `${AIR}
+SELECT ?airport ?city
+WHERE {
+  ?airport a air:Airport ;
+    air:city ?city ;
+    r
+}`;
+
+describe.skipIf(folder === undefined || browserPath === null)('pictures', () => {
+  let browser: Browser;
+  let fake: Fake | null = null;
+  let address = process.env['VERVET_URL'] ?? '';
+
+  beforeAll(async () => {
+    if (address === '') {
+      fake = await startFake({ page: DIST });
+      address = fake.address;
+    }
+    mkdirSync(folder ?? '', { recursive: true });
+    browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox', '--font-render-hinting=none'] });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await fake?.close();
+  });
+
+  const open = async (options: BrowserContextOptions): Promise<Page> => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(address);
+    await page.locator('.info', { hasText: 'statements' }).waitFor();
+    return page;
+  };
+  const write = async (page: Page, text: string): Promise<void> => {
+    await page.locator('.cm-content').click();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText(text);
+    await page.keyboard.press('Escape');
+  };
+  const run = async (page: Page, text: string): Promise<void> => {
+    await write(page, text);
+    await page.keyboard.press('ControlOrMeta+Home');
+    await page.keyboard.press('ControlOrMeta+Enter');
+    await page.locator('.status', { hasText: ' in ' }).waitFor();
+  };
+  const take = async (page: Page, name: string): Promise<void> => {
+    await page.screenshot({ path: join(resolve(folder ?? ''), `${name}.png`), caret: 'initial' });
+    await page.context().close();
+  };
+
+  it('rows, light', async () => {
+    const page = await open({ colorScheme: 'light' });
+    await run(page, BUSY);
+    await page.locator('.grid [data-iri]').first().click();
+    await page.locator('.inspector dl').first().waitFor();
+    await take(page, 'table-light');
+  });
+
+  it('a picture, dark', async () => {
+    const page = await open({ colorScheme: 'dark' });
+    await run(page, CHANGE);
+    await page.locator('.legend li').first().waitFor();
+    await take(page, 'picture-dark');
+  });
+
+  it('a profile, light', async () => {
+    const page = await open({ colorScheme: 'light' });
+    await run(page, CITIES);
+    await page.getByRole('tab', { name: 'Plan' }).click();
+    await page.getByRole('button', { name: 'Run and profile' }).click();
+    await page.getByRole('columnheader', { name: 'Actual' }).waitFor();
+    await page.mouse.move(0, 0);
+    await take(page, 'plan-light');
+  });
+
+  it('completion, dark', async () => {
+    const page = await open({ colorScheme: 'dark' });
+    await run(page, BUSY);
+    await write(page, UNFINISHED);
+    for (let i = 0; i < 2; i += 1) await page.keyboard.press(i === 0 ? 'ArrowUp' : 'End');
+    await page.keyboard.type('o');
+    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'air:route' }).waitFor();
+    await take(page, 'completion-dark');
+  });
+
+  it('an error, light', async () => {
+    const page = await open({ colorScheme: 'light' });
+    await write(page, MISTAKE);
+    await page.keyboard.press('ControlOrMeta+Enter');
+    await page.locator('.wrong').waitFor();
+    await take(page, 'error-light');
+  });
+
+  it('a phone', async () => {
+    const page = await open({ colorScheme: 'dark', viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true });
+    await run(page, CHANGE);
+    await page.locator('.legend li').first().waitFor();
+    await take(page, 'phone-dark');
+    expect(page.isClosed()).toBe(true);
+  });
+});

@@ -1,0 +1,13 @@
+// How the page is built, developed (`npm run dev`) and unit-tested.
+// The development server sends the server's own paths on to VERVET_URL.
+import { defineConfig } from 'vitest/config';
+
+const server = process.env['VERVET_URL'] ?? 'http://127.0.0.1:7878';
+
+export default defineConfig({
+  // Relative, so that the page also works below a path of a reverse proxy.
+  base: './',
+  build: { target: 'es2022', chunkSizeWarningLimit: 600, reportCompressedSize: false },
+  server: { proxy: { '/query': server, '/update': server, '/api': server } },
+  test: { include: ['test/unit/**/*.test.ts'], environment: 'node', testTimeout: 30_000 },
+});
