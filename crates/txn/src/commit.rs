@@ -316,6 +316,10 @@ impl Transactions {
     /// The error of a transaction that does not commit.
     fn refused(&self, began: &Published, refusal: Refusal) -> Error {
         if !matches!(refusal, Refusal::Failed(_)) {
+            // A conflict with a commit that will never be durable does not go away by running again.
+            if let Some(Err(failure)) = self.open_log().map(Log::check) {
+                return failure;
+            }
             self.count_conflict();
         }
         let conflict = |message: String, hint: &str| Error::new(ErrorKind::Conflict, message).with_hint(hint);
