@@ -22,9 +22,9 @@ use hashbrown::HashTable;
 use oxrdf::TermRef;
 #[cfg(feature = "shuttle")]
 use shuttle::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[cfg(not(feature = "shuttle"))]
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
 
 /// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.

@@ -145,7 +145,7 @@ impl Told {
     fn see(&self, published: &Published) -> u64 {
         let (timestamp, found) = (published.timestamp.0, content(&published.version));
         assert_eq!(found.marks.len() as u64, timestamp, "one commit for each timestamp: {found:?}");
-        let counted = found.marks.iter().filter(|mark| *mark % 2 == 0).count();
+        let counted = found.marks.iter().filter(|mark| mark.is_multiple_of(2)).count();
         assert_eq!(found.count, counted as u64, "an update was lost: {found:?}");
         let mut seen = held(&self.seen);
         if let Some(other) = seen.insert(timestamp, found.clone()) {
@@ -171,7 +171,7 @@ impl Told {
 /// One commit with this mark, an even one of which counts.
 fn commit(graph: &Arc<Transactions>, case: Case, known: Known, mark: u64) -> Result<u64> {
     let mut transaction = graph.begin(case.isolation)?;
-    if mark % 2 == 0 {
+    if mark.is_multiple_of(2) {
         let before = read_count(&transaction, known)?;
         let statement = |count| -> Result<Statement> {
             let object = transaction.intern(number(count).as_ref().into())?;
@@ -220,7 +220,7 @@ fn write(graph: &Arc<Transactions>, case: Case, known: Known, writer: u64, told:
             match commit(graph, case, known, mark) {
                 Err(error) if error.kind() == ErrorKind::Conflict => {
                     told.conflicts.fetch_add(1, Ordering::Relaxed);
-                    assert_eq!(mark % 2, 0, "marks have nothing to do with each other: {error}");
+                    assert!(mark.is_multiple_of(2), "marks have nothing to do with each other: {error}");
                     // Without pre-read the other one may be on its way to the disk; PCT would spin here.
                     thread::yield_now();
                 }
