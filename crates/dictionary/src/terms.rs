@@ -20,7 +20,11 @@ use crate::later::{self, Item, Order};
 use crate::{hash_blank, hash_iri, hash_literal};
 use hashbrown::HashTable;
 use oxrdf::TermRef;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+#[cfg(feature = "shuttle")]
+use shuttle::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+#[cfg(not(feature = "shuttle"))]
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
 
 /// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.

@@ -216,15 +216,22 @@ fn limits_hold_over_all_threads() {
     let error = run(&driver, 4, &endless, &graph, &control, &mut rows(&mut found)).expect_err("late");
     assert_eq!(error.kind(), ErrorKind::Deadline);
 
-    let flag = Arc::new(AtomicBool::new(false));
+    // Cancelled in the middle: once somebody has read. (Or at the end, should nobody: then the test fails, not hangs.)
+    let probe = Probe::new(&graph, predicate);
+    let (flag, ended) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
     let control = Control::new(Limits { cancelled: Some(Arc::clone(&flag)), ..Limits::default() });
     let error = std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(20));
+            while probe.reads() == 0 && !ended.load(Relaxed) {
+                std::thread::yield_now();
+            }
             flag.store(true, Relaxed);
         });
-        run(&driver, 4, &endless, &graph, &control, &mut rows(&mut found)).expect_err("cancelled")
+        let done = run(&driver, 4, &endless, &probe, &control, &mut rows(&mut found));
+        ended.store(true, Relaxed);
+        done.expect_err("cancelled")
     });
+    assert!(probe.reads() > 0, "it was cancelled before it began");
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(error.to_string().contains("the query was cancelled"), "{error}");
 }

@@ -135,6 +135,15 @@ impl SimulatedFiles {
         self.crash_with(|random| Luck::Parts(random));
     }
 
+    /// Another disk, with what [`SimulatedFiles::crash_losing_all`] would leave of this one now.
+    #[must_use]
+    pub fn after_power_loss(&self) -> Self {
+        let left = Self::new(0);
+        let root = surviving(&guard(&self.state).root);
+        guard(&left.state).root = root;
+        left
+    }
+
     fn crash_with(&self, luck: impl FnOnce(&SeededRandom) -> Luck<'_>) {
         let mut state = guard(&self.state);
         state.epoch += 1;
@@ -210,6 +219,23 @@ impl SimulatedFiles {
         }
         Ok(Box::new(Handle { state: self.state.clone(), file: file.clone(), epoch: state.epoch }))
     }
+}
+
+/// A copy of what is synced.
+fn surviving(directory: &Directory) -> Directory {
+    let copy = |node: &Node| match node {
+        Node::Directory(inner) => Node::Directory(surviving(inner)),
+        Node::File(file) => {
+            let Content { bytes, synced, doomed, .. } = &*guard(file);
+            let mut left =
+                Content { bytes: bytes.clone(), synced: *synced, doomed: doomed.clone(), locked: false };
+            left.crash(Luck::None);
+            Node::File(Arc::new(Mutex::new(left)))
+        }
+    };
+    let names: BTreeMap<OsString, Node> =
+        guard(directory).synced.iter().map(|(name, node)| (name.clone(), copy(node))).collect();
+    Arc::new(Mutex::new(Names { now: names.clone(), synced: names }))
 }
 
 fn crash_directory(directory: &Directory, luck: Luck<'_>) {
@@ -637,6 +663,10 @@ mod tests {
             log.write_all(b" and more").expect("write");
             write(&files, "/db/new", b"new", true).expect("write");
             files.rename(Path::new("/db/new"), Path::new("/db/old")).expect("rename");
+            let left = files.after_power_loss();
+            let text = |name| left.read(Path::new(name)).expect("read").to_vec();
+            assert_eq!((text("/db/log"), text("/db/old")), (b"synced".to_vec(), b"old".to_vec()));
+            assert!(!left.exists(Path::new("/db/new")).expect("exists"));
             files.crash();
             let after = files.read(Path::new("/db/log")).expect("read");
             assert!(b"synced and more".starts_with(&after) && after.starts_with(b"synced"), "seed {seed}");

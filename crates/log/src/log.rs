@@ -140,6 +140,14 @@ impl Log {
         Ok(durable)
     }
 
+    /// Whether the log still takes records.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]: it has failed. What was appended and is not acknowledged never will be.
+    pub fn check(&self) -> Result<()> {
+        lock(&self.shared.state).failure.clone().map_or(Ok(()), Err)
+    }
+
     /// The log up to here is synced.
     #[must_use]
     pub fn durable_lsn(&self) -> Lsn {

@@ -32,14 +32,16 @@ use crate::change::{Change, Timestamp};
 use crate::committed::Changes;
 use crate::reads::{Collision, ReadSet, Validator};
 use crate::record;
+use crate::sync::Mutex;
+use crate::sync::lock;
 use crate::transaction::{Isolation, Transaction, apply};
-use crate::transactions::{Head, Published, Transactions, lock};
+use crate::transactions::{Head, Published, Transactions};
 use crate::writes::WriteValidator;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use vervet_delta::Version;
 use vervet_log::{Log, Lsn, RECORD_BYTES_MAX};
-use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
+use vervet_model::{Error, ErrorKind, Id, Result, Tag, TermParts};
 use vervet_snapshot::Snapshot;
 
 /// The most changes of others that are looked at under the lock for one transaction, unless others commit faster
@@ -316,6 +318,10 @@ impl Transactions {
     /// The error of a transaction that does not commit.
     fn refused(&self, began: &Published, refusal: Refusal) -> Error {
         if !matches!(refusal, Refusal::Failed(_)) {
+            // A conflict with a commit that will never be durable does not go away by running again.
+            if let Some(Err(failure)) = self.open_log().map(Log::check) {
+                return failure;
+            }
             self.count_conflict();
         }
         let conflict = |message: String, hint: &str| Error::new(ErrorKind::Conflict, message).with_hint(hint);
@@ -380,11 +386,15 @@ fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
     Ok(record)
 }
 
-/// Makes all these changes, in their order.
+/// Makes all these changes, in their order. Additions that follow each other may be about each other in any order, as in
+/// [`Transaction::insert_all`], from which they may come.
 pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()> {
+    let is_about_edge = |Change { statement, .. }: &Change| {
+        [statement.subject, statement.object].iter().any(|id| id.tag() == Tag::Edge)
+    };
     for run in changes.chunk_by(|a, b| a.added == b.added) {
         match run.first() {
-            Some(Change { added: true, .. }) if run.len() >= BULK_MIN => {
+            Some(Change { added: true, .. }) if run.len() >= BULK_MIN || run.iter().any(is_about_edge) => {
                 let statements: Vec<_> = run.iter().map(|change| change.statement).collect();
                 version.insert_all(&statements)?;
             }

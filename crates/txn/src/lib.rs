@@ -39,11 +39,15 @@ mod reads;
 mod record;
 mod recovery;
 mod schema;
+mod sync;
 mod tracked;
 mod transaction;
 mod transactions;
 mod writer;
 mod writes;
+
+#[cfg(all(test, feature = "shuttle"))]
+mod explore;
 
 pub use change::{Change, Timestamp};
 pub use checkpoint::{

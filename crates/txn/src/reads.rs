@@ -330,7 +330,10 @@ impl Validator<'_> {
 /// Whether a version has statements with this predicate. What cannot be read says no, and does so at once.
 fn has_predicate(version: &Version, predicate: Id) -> bool {
     let segment = version.segment(predicate, Direction::Out);
-    segment.is_ok_and(|segment| segment.is_some_and(|segment| segment.statistics().entries > 0))
+    // Where there are changes the counts are estimates; then there is a segment only if it has entries.
+    segment.is_ok_and(|segment| {
+        segment.is_some_and(|segment| !segment.statistics().exact || segment.statistics().entries > 0)
+    })
 }
 
 #[cfg(test)]

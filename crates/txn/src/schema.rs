@@ -17,9 +17,11 @@ use crate::constraint::Constraint;
 use crate::constraints::Constraints;
 use crate::reads::ReadSet;
 use crate::record;
+use crate::sync::MutexGuard;
+use crate::sync::lock;
 use crate::transaction::{Isolation, Transaction};
-use crate::transactions::{Head, Published, Transactions, lock};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::transactions::{Head, Published, Transactions};
+use std::sync::{Arc, PoisonError};
 use vervet_delta::Version;
 use vervet_dictionary::Dictionary;
 use vervet_env::Bytes;
@@ -214,7 +216,7 @@ impl Transaction {
         let mut reads = std::mem::take(self.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
         let checked =
             self.version().and_then(|own| self.began.constraints.check(own, &self.changes, &mut reads));
-        self.reads = Mutex::new(reads);
+        self.reads = std::sync::Mutex::new(reads);
         checked
     }
 }

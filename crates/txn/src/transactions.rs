@@ -20,14 +20,14 @@ use crate::commit::Request;
 use crate::committed::Committed;
 use crate::constraints::Constraints;
 use crate::record;
+use crate::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, RwLock, lock};
 use crate::transaction::{Isolation, Transaction};
 use crate::writer::Writer;
-use arc_swap::ArcSwap;
 use oxrdf::TermRef;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use vervet_delta::Version;
 use vervet_env::Environment;
@@ -128,11 +128,6 @@ pub struct Transactions {
 pub(crate) struct Head {
     pub(crate) published: Arc<Published>,
     pub(crate) committed: Committed,
-}
-
-/// What these mutexes guard is whole after each change.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Transactions {

@@ -4,9 +4,10 @@
 //! begins: who only loads in bulk needs none.
 
 use crate::recovery::{self, Recovered};
+use crate::sync::Mutex;
 use crate::transactions::Transactions;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use vervet_env::{Environment, LockGuard};
 use vervet_log::{Found, Log, LogOptions};
 use vervet_model::{Error, ErrorKind, Result};
@@ -43,7 +44,7 @@ impl Transactions {
         if let Some(writer) = self.writer.get() {
             return Ok(Some(writer));
         }
-        let _one = crate::transactions::lock(&self.owning);
+        let _one = crate::sync::lock(&self.owning);
         if self.writer.get().is_none() {
             let guard = lock_directory(&self.environment, directory)?;
             // Somebody else may have written since this was opened.
@@ -72,14 +73,14 @@ impl Transactions {
         if let Some(log) = writer.log.get() {
             return Ok(Some(log));
         }
-        let mut found = crate::transactions::lock(&writer.found);
+        let mut found = crate::sync::lock(&writer.found);
         if writer.log.get().is_none() {
             let found = match found.take() {
                 Some(found) => found,
                 // A new directory, or a load has written since, or opening failed before: look again, while nobody
                 // loads. No transaction has begun yet.
                 None => {
-                    let _one = crate::transactions::lock(&self.checkpointing);
+                    let _one = crate::sync::lock(&self.checkpointing);
                     if !recovery::has_store(&self.environment, directory)? {
                         write_empty(&self.environment, directory)?;
                     }
@@ -95,7 +96,7 @@ impl Transactions {
             let options = LogOptions { level: self.options.durability, ..LogOptions::default() };
             let log = Log::open(&self.environment, directory, found, options)?;
             let _ = writer.log.set(log);
-            *crate::transactions::lock(&writer.place) = None;
+            *crate::sync::lock(&writer.place) = None;
         }
         Ok(writer.log.get())
     }

@@ -26,11 +26,29 @@ const fn step(name: &'static str, arguments: &'static [&'static str]) -> Step {
     Step { name, arguments, environment: &[] }
 }
 
-const CI: [Step; 5] = [
+const CI: [Step; 7] = [
     step("format", &["fmt", "--all", "--", "--check"]),
     step("lints", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    step(
+        "lints of the schedules",
+        &[
+            "clippy",
+            "-p",
+            "vervet-txn",
+            "--features",
+            "shuttle",
+            "--lib",
+            "--tests",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ),
     // The README's test command.
     step("tests", &["test"]),
+    // Locks that decide which thread runs next: a feature that nothing else runs with.
+    step("schedules", &["test", "--quiet", "-p", "vervet-txn", "--features", "shuttle", "--lib", "explore"]),
     Step {
         name: "documentation",
         arguments: &["doc", "--workspace", "--no-deps", "--quiet"],

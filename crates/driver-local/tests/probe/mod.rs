@@ -22,13 +22,16 @@ struct ProbeSegment<'a> {
     /// Who may expand; all others panic. `None`: everybody.
     only: Mutex<Option<ThreadId>>,
     rows: AtomicU64,
+    /// How often keys were listed or expanded.
+    reads: AtomicU64,
 }
 
 impl<'a> Probe<'a> {
     pub(crate) fn new(graph: &'a MemorySnapshot, predicate: Id) -> Self {
         let inner = graph.segment(predicate, Direction::Out).expect("a sound graph").expect("it has edges");
-        let (threads, only, rows) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
-        Self { graph, segment: ProbeSegment { predicate, inner, threads, only, rows } }
+        let (threads, only) = (Mutex::default(), Mutex::default());
+        let (rows, reads) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { graph, segment: ProbeSegment { predicate, inner, threads, only, rows, reads } }
     }
 
     /// How many threads have expanded.
@@ -39,6 +42,11 @@ impl<'a> Probe<'a> {
     /// How many rows they have expanded.
     pub(crate) fn expanded_rows(&self) -> u64 {
         self.segment.rows.load(Relaxed)
+    }
+
+    /// How often somebody has listed keys or expanded some.
+    pub(crate) fn reads(&self) -> u64 {
+        self.segment.reads.load(Relaxed)
     }
 
     pub(crate) fn forget(&self) {
@@ -75,6 +83,7 @@ impl Segment for ProbeSegment<'_> {
         let before = cursor.row;
         self.inner.expand(keys, filter, cursor, out)?;
         self.rows.fetch_add((cursor.row - before) as u64, Relaxed);
+        self.reads.fetch_add(1, Relaxed);
         Ok(())
     }
 
@@ -101,6 +110,7 @@ impl Segment for ProbeSegment<'_> {
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        self.reads.fetch_add(1, Relaxed);
         self.inner.keys(from, limit, out)
     }
 

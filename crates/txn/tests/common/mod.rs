@@ -65,10 +65,16 @@ impl Model {
     }
 
     pub fn insert(&mut self, row: Row) -> std::result::Result<bool, Refused> {
-        let gone = |t: T| t >= EDGE && self.edge(t).is_none();
+        // A statement may be about itself.
+        let gone = |t: T| t >= EDGE && t != row.e && self.edge(t).is_none();
         if gone(row.s) || gone(row.o) {
             return Err(Refused);
         }
+        self.put(row)
+    }
+
+    /// [`Model::insert`], of which nothing need be said about the edges that the row is about.
+    fn put(&mut self, row: Row) -> std::result::Result<bool, Refused> {
         if let Some(other) = self.edge(row.e) {
             return if *other == row { Ok(false) } else { Err(Refused) };
         }
@@ -87,6 +93,16 @@ impl Model {
             return Err(Refused);
         }
         Ok(self.0.remove(&row))
+    }
+
+    /// Several at once, which may be about each other.
+    pub fn insert_all(&mut self, rows: &[Row]) -> std::result::Result<(), Refused> {
+        let new: BTreeSet<T> = rows.iter().map(|row| row.e).collect();
+        let is_there = |t: &T| *t < EDGE || new.contains(t) || self.edge(*t).is_some();
+        if !rows.iter().flat_map(|row| [row.s, row.o]).all(|t| is_there(&t)) {
+            return Err(Refused);
+        }
+        rows.iter().try_for_each(|row| self.put(*row).map(drop))
     }
 
     pub fn change(&mut self, row: Row, added: bool) -> std::result::Result<bool, Refused> {
