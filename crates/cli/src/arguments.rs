@@ -176,7 +176,7 @@ pub(crate) struct QueryArguments {
     /// Query these files in memory instead of a database
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// table, tsv, csv, json, xml; for graphs nt or turtle
+    /// table, tsv, csv, json, xml; for graphs nt, turtle, nq, trig, rdf, jsonld
     /// (default: table and turtle on a terminal, else tsv and nt)
     #[arg(long, value_parser = output_format, verbatim_doc_comment)]
     pub format: Option<OutputFormat>,

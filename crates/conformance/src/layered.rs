@@ -146,7 +146,8 @@ pub(crate) fn answer(version: &Version, text: &str, threads: usize, heavy_from: 
 }
 
 fn run(version: &Version, text: &str, parallelism: Parallelism) -> Result<Outcome> {
-    let options = vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
+    let options =
+        vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
     let query = vervet_sparql::parse(text, &options)?;
     let plan = vervet_planner::plan(&query, version, &PlanOptions::default())?;
     let computed = ComputedTerms::new();
@@ -189,7 +190,8 @@ fn run(version: &Version, text: &str, parallelism: Parallelism) -> Result<Outcom
 
 /// The plan of a query, for the report of a difference.
 pub(crate) fn explain(version: &Version, text: &str) -> Result<String> {
-    let options = vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
+    let options =
+        vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
     let query = vervet_sparql::parse(text, &options)?;
     let plan = vervet_planner::plan(&query, version, &PlanOptions::default())?;
     Ok(vervet_planner::explain(&plan, version, &[]))

@@ -4,8 +4,8 @@ use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use crate::{
-    check, distinct, exists, expand, filter, group, intersect, join, matching, once, optional, order, path, scan,
-    values,
+    check, distinct, exists, expand, filter, group, intersect, join, matching, once, optional, order, path,
+    scan, values,
 };
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};

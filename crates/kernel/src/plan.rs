@@ -356,9 +356,9 @@ impl Step {
     #[must_use]
     pub fn nested(&self) -> &[Pipeline] {
         match self {
-            Self::Join { right: one, .. } | Self::Optional { inner: one, .. } | Self::Exists { inner: one, .. } => {
-                std::slice::from_ref(one)
-            }
+            Self::Join { right: one, .. }
+            | Self::Optional { inner: one, .. }
+            | Self::Exists { inner: one, .. } => std::slice::from_ref(one),
             Self::Union { branches } => branches,
             _ => &[],
         }

@@ -8,7 +8,9 @@ use crate::atom::variable_of;
 use crate::scope::expression_variables;
 use crate::set::VariableSet;
 use vervet_algebra::{Aggregate, Expression, Variable};
-use vervet_kernel::plan::{Existence, GraphOperand, JoinKind, Match, Operand, PathGraphs, PathStep, Pipeline, Step};
+use vervet_kernel::plan::{
+    Existence, GraphOperand, JoinKind, Match, Operand, PathGraphs, PathStep, Pipeline, Step,
+};
 
 /// The variables of a general pattern.
 pub(crate) fn match_variables(pattern: &Match) -> VariableSet {
@@ -233,7 +235,9 @@ pub(crate) fn for_each_expression(
                     visit(condition, &now.clone().union(&adds.iter().copied().collect()));
                 }
             }
-            Step::Optional { inner, .. } | Step::Exists { inner, .. } => for_each_expression(inner, &now, visit),
+            Step::Optional { inner, .. } | Step::Exists { inner, .. } => {
+                for_each_expression(inner, &now, visit)
+            }
             Step::Union { branches } => branches.iter().for_each(|one| for_each_expression(one, &now, visit)),
             _ => {}
         }

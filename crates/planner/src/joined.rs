@@ -21,7 +21,12 @@ const PERMUTED_MAX: usize = 3;
 
 impl Planner<'_> {
     /// Orders the parts of a join by cost, then adds what follows on it.
-    pub(crate) fn lower_parts(&mut self, parts: Parts<'_>, flow: &mut Flow, needed: &VariableSet) -> Result<()> {
+    pub(crate) fn lower_parts(
+        &mut self,
+        parts: Parts<'_>,
+        flow: &mut Flow,
+        needed: &VariableSet,
+    ) -> Result<()> {
         let Parts { patterns, bindings, others, post, mut filters } = parts;
         for (variable, term) in bindings {
             let id = self.value(term)?;

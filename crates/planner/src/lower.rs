@@ -97,7 +97,11 @@ impl<'a> Planner<'a> {
         }
         let outside = self.needs_rows(node);
         if !self.is_lateral_in(node, flow) {
-            return if outside { Err(needs_rows_error()) } else { self.join_alone(node, flow, needed, filters) };
+            return if outside {
+                Err(needs_rows_error())
+            } else {
+                self.join_alone(node, flow, needed, filters)
+            };
         }
         if outside {
             return self.lower(node, flow, needed, filters);
@@ -152,7 +156,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans a node from the empty row.
-    pub(crate) fn alone(&mut self, node: &Node, needed: &VariableSet, filters: Vec<Conjunct>) -> Result<Flow> {
+    pub(crate) fn alone(
+        &mut self,
+        node: &Node,
+        needed: &VariableSet,
+        filters: Vec<Conjunct>,
+    ) -> Result<Flow> {
         let mut flow = Flow::start(&VariableSet::default());
         self.lower(node, &mut flow, needed, filters)?;
         Ok(flow)
@@ -346,7 +355,10 @@ impl<'a> Planner<'a> {
             let row = self.new_variable()?;
             let rows = inner.rows.max(flow.rows);
             outer.push(Step::Optional { inner: Pipeline { steps: inner.steps }, row }, rows);
-            if outside || flow.unit || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2)) {
+            if outside
+                || flow.unit
+                || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2))
+            {
                 *flow = outer;
                 return Ok(());
             }

@@ -212,17 +212,13 @@ impl Planner<'_> {
 
     /// Rows after a path, and what finding them costs. From a bound end: as many nodes as [`STEPS_ESTIMATED`] steps with the
     /// mean degree reach, and not more than there are.
-    fn path_estimate(
-        &self,
-        automaton: &Automaton,
-        ends: [Operand; 2],
-        flow: &Flow,
-    ) -> Result<(f64, f64)> {
+    fn path_estimate(&self, automaton: &Automaton, ends: [Operand; 2], flow: &Flow) -> Result<(f64, f64)> {
         let (mut entries, mut keys, mut ends_count) = (0.0, 0.0_f64, 0.0_f64);
         for (one, _) in automaton.moves.iter().flatten() {
             let mut add = |predicate, direction| {
                 let side = |direction| self.snapshot.segment(predicate, direction);
-                if let (Some(segment), Some(other)) = (side(direction)?, side(Direction::reverse(direction))?) {
+                if let (Some(segment), Some(other)) = (side(direction)?, side(Direction::reverse(direction))?)
+                {
                     entries += segment.statistics().entries as f64;
                     keys += segment.statistics().keys as f64;
                     ends_count += other.statistics().keys as f64;

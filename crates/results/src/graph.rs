@@ -57,7 +57,8 @@ impl<W: Write> GraphWriter<W> {
             }
             _ => {
                 let message = format!("a graph cannot be written as {format}");
-                return Err(Error::new(ErrorKind::Input, message).with_hint("choose nt, turtle, nq, trig, rdf or jsonld"));
+                return Err(Error::new(ErrorKind::Input, message)
+                    .with_hint("choose nt, turtle, nq, trig, rdf or jsonld"));
             }
         };
         Ok(Self { form, scratch: String::new() })

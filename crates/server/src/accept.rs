@@ -161,7 +161,11 @@ mod tests {
         check(ROWS, "", Some(OutputFormat::Json));
         check(ROWS, "text/*;q=0.3, text/csv;q=0.2", Some(OutputFormat::Xml));
         check(ROWS, "text/csv;q=0.9, text/tab-separated-values", Some(OutputFormat::Tsv));
-        check(ROWS, "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Some(OutputFormat::Xml));
+        check(
+            ROWS,
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            Some(OutputFormat::Xml),
+        );
         check(ROWS, "text/html", None);
         check(ROWS, "application/sparql-results+json;q=0, */*;q=0.1", Some(OutputFormat::Json));
         check(ROWS, "APPLICATION/SPARQL-RESULTS+XML ; Q=1.0", Some(OutputFormat::Xml));

@@ -188,7 +188,7 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
     options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
     let mut running = state.place().await?;
     if run {
-        // It holds all of its answer.
+        // However light it looks: who asks for figures has doubts about the estimate.
         state.heavy_place(&mut running).await?;
     }
     let mut guard = running.guard();
@@ -196,10 +196,26 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
     let explained = tokio::task::spawn_blocking(move || {
         let options = options.with_cancel(&running.token);
         let prepared = state.database.prepare_with(&query, &options)?;
-        if run { prepared.profile_with(&options) } else { prepared.explain_with(&options) }
+        prepared.explanation(&options, run)
     })
     .await;
     guard.disarm();
-    let text = explained.map_err(|_| vervet::Error::internal("a plan ended without an answer"))??;
-    Ok(json_reply(&json!({ "text": text, "steps": [] })))
+    let explained = explained.map_err(|_| vervet::Error::internal("a plan ended without an answer"))??;
+    let steps: Vec<Value> = explained
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "id": step.id,
+                "parent": step.parent,
+                "operator": step.operator,
+                "detail": step.detail,
+                "estimated_rows": step.estimated_rows,
+                "rows": step.rows,
+                "nanoseconds": step.nanoseconds,
+                "threads": step.threads,
+            })
+        })
+        .collect();
+    Ok(json_reply(&json!({ "text": explained.text, "steps": steps })))
 }

@@ -8,8 +8,8 @@
 
 use crate::options::{Role, ServerOptions, User};
 use crate::reply::{Failure, Outcome};
-use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::Argon2;
+use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};

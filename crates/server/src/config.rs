@@ -95,8 +95,7 @@ impl ServerOptions {
             Some(Anonymous::Write) => Some(Role::Write),
             Some(Anonymous::Admin) => Some(Role::Admin),
         };
-        options.tls =
-            file.tls.map(|tls| Tls { cert: folder.join(tls.cert), key: folder.join(tls.key) });
+        options.tls = file.tls.map(|tls| Tls { cert: folder.join(tls.cert), key: folder.join(tls.key) });
         if options.anonymous.is_some() && file.users.is_empty() {
             let message = "`anonymous` means nothing without users: then everybody may do everything";
             return Err(Error::new(ErrorKind::Input, message).with_hint("add [[users]], or use read_only"));

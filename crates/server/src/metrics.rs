@@ -29,9 +29,8 @@ const KINDS: [(Kind, &str); 6] = [
 ];
 
 /// Statuses that are counted by themselves; all others are the last one.
-const STATUSES: [u16; 20] = [
-    200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 421, 500, 503, 504, 507, 0,
-];
+const STATUSES: [u16; 20] =
+    [200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 421, 500, 503, 504, 507, 0];
 
 /// Upper bounds of the buckets of durations, in seconds.
 const BUCKETS: [f64; 16] =
@@ -98,8 +97,7 @@ impl Finish {
 impl Drop for Finish {
     fn drop(&mut self) {
         let at = KINDS.iter().position(|(kind, _)| *kind == self.kind).unwrap_or(KINDS.len() - 1);
-        let status =
-            STATUSES.iter().position(|status| *status == self.status).unwrap_or(STATUSES.len() - 1);
+        let status = STATUSES.iter().position(|status| *status == self.status).unwrap_or(STATUSES.len() - 1);
         self.metrics.requests[at][status].fetch_add(1, Ordering::Relaxed);
         let (histogram, time) = (&self.metrics.seconds[at], self.begin.elapsed());
         if let Some(bucket) = BUCKETS.iter().position(|bound| time.as_secs_f64() <= *bound) {
@@ -115,18 +113,27 @@ impl Drop for Finish {
 pub(crate) fn text(state: &State) -> String {
     let metrics = &state.metrics;
     let mut out = String::with_capacity(8 << 10);
-    head(&mut out, "vervet_requests_total", "counter", "Requests that have been answered, by kind and status.");
+    head(
+        &mut out,
+        "vervet_requests_total",
+        "counter",
+        "Requests that have been answered, by kind and status.",
+    );
     for ((_, kind), statuses) in KINDS.iter().zip(&metrics.requests) {
         for (status, count) in STATUSES.iter().zip(statuses) {
             let count = count.load(Ordering::Relaxed);
             if count > 0 {
                 let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
-                let _ =
-                    writeln!(out, "vervet_requests_total{{kind=\"{kind}\",status=\"{status}\"}} {count}");
+                let _ = writeln!(out, "vervet_requests_total{{kind=\"{kind}\",status=\"{status}\"}} {count}");
             }
         }
     }
-    head(&mut out, "vervet_request_seconds", "histogram", "From the head of a request to the end of its answer.");
+    head(
+        &mut out,
+        "vervet_request_seconds",
+        "histogram",
+        "From the head of a request to the end of its answer.",
+    );
     for ((_, kind), histogram) in KINDS.iter().zip(&metrics.seconds) {
         let count = histogram.count.load(Ordering::Relaxed);
         if count == 0 {
@@ -154,13 +161,33 @@ pub(crate) fn text(state: &State) -> String {
     let statements = state.database.snapshot().statement_count();
     let load = |value: &AtomicU64| value.load(Ordering::Relaxed);
     for (name, kind, help, value) in [
-        ("vervet_connections_refused_total", "counter", "Connections above the limit.", load(&metrics.refused_connections)),
+        (
+            "vervet_connections_refused_total",
+            "counter",
+            "Connections above the limit.",
+            load(&metrics.refused_connections),
+        ),
         ("vervet_rows_out_total", "counter", "Rows and triples of answers.", load(&metrics.rows_out)),
-        ("vervet_answers_broken_total", "counter", "Answers that broke off after their beginning had left.", load(&metrics.broken)),
+        (
+            "vervet_answers_broken_total",
+            "counter",
+            "Answers that broke off after their beginning had left.",
+            load(&metrics.broken),
+        ),
         ("vervet_bytes_out_total", "counter", "Bytes of the bodies of answers.", load(&metrics.bytes_out)),
         ("vervet_bytes_in_total", "counter", "Bytes of the bodies of requests.", load(&metrics.bytes_in)),
-        ("vervet_transactions_committed_total", "counter", "Transactions that were committed.", transactions.commits),
-        ("vervet_transactions_refused_total", "counter", "Transactions that conflicted with others.", transactions.conflicts),
+        (
+            "vervet_transactions_committed_total",
+            "counter",
+            "Transactions that were committed.",
+            transactions.commits,
+        ),
+        (
+            "vervet_transactions_refused_total",
+            "counter",
+            "Transactions that conflicted with others.",
+            transactions.conflicts,
+        ),
         ("vervet_statements", "gauge", "Statements of the graph.", statements),
     ] {
         one(&mut out, name, kind, help, value);

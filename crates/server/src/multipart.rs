@@ -92,7 +92,14 @@ mod tests {
 
     #[test]
     fn broken_bodies_are_errors() {
-        for body in ["", "--x", "--x\r\n", "--x\r\nA: b\r\n\r\n", "--xy\r\n\r\n\r\n--x--", "--x\r\nno header\r\n--x--"] {
+        for body in [
+            "",
+            "--x",
+            "--x\r\n",
+            "--x\r\nA: b\r\n\r\n",
+            "--xy\r\n\r\n\r\n--x--",
+            "--x\r\nno header\r\n--x--",
+        ] {
             assert!(parts(&Bytes::from(body), "x").is_err(), "{body:?}");
         }
         assert!(parts(&Bytes::from("--\r\n"), "").is_err());

@@ -101,8 +101,12 @@ pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: 
                 (None, Some(update)) if endpoint.takes_updates() => {
                     run_update(context, update.to_owned(), &parameters).await
                 }
-                (Some(_), None) => Err(Failure::bad("this address takes updates").hint("queries go to /query")),
-                (None, Some(_)) => Err(Failure::bad("this address takes queries").hint("updates go to /update")),
+                (Some(_), None) => {
+                    Err(Failure::bad("this address takes updates").hint("queries go to /query"))
+                }
+                (None, Some(_)) => {
+                    Err(Failure::bad("this address takes queries").hint("updates go to /update"))
+                }
                 (None, None) => Err(Failure::bad(match endpoint {
                     Endpoint::Query => "the form has no field query",
                     Endpoint::Update => "the form has no field update",
@@ -153,10 +157,11 @@ pub(crate) fn not_allowed(allowed: &str) -> Failure {
 }
 
 fn unsupported(endpoint: Endpoint, message: &str) -> Failure {
-    let types: Vec<&str> = [(endpoint.takes_queries(), QUERY), (endpoint.takes_updates(), UPDATE), (true, FORM)]
-        .into_iter()
-        .filter_map(|(takes, name)| takes.then_some(name))
-        .collect();
+    let types: Vec<&str> =
+        [(endpoint.takes_queries(), QUERY), (endpoint.takes_updates(), UPDATE), (true, FORM)]
+            .into_iter()
+            .filter_map(|(takes, name)| takes.then_some(name))
+            .collect();
     Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
         .hint(format!("say Content-Type: {}", types.join(" or ")))
 }

@@ -47,7 +47,9 @@ impl MediaType {
     /// 415 for a character set other than UTF-8.
     pub(crate) fn check_charset(&self) -> Outcome<()> {
         match &self.charset {
-            Some(charset) if !charset.eq_ignore_ascii_case("utf-8") && !charset.eq_ignore_ascii_case("utf8") => {
+            Some(charset)
+                if !charset.eq_ignore_ascii_case("utf-8") && !charset.eq_ignore_ascii_case("utf8") =>
+            {
                 let message = format!("the character set {charset} is not supported");
                 Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint("send UTF-8"))
             }
@@ -135,7 +137,9 @@ impl Parameters {
 
     /// Adds those of a form.
     pub(crate) fn extend(&mut self, form: &[u8]) {
-        self.0.extend(form_urlencoded::parse(form).map(|(name, value)| (name.into_owned(), value.into_owned())));
+        self.0.extend(
+            form_urlencoded::parse(form).map(|(name, value)| (name.into_owned(), value.into_owned())),
+        );
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {

@@ -11,8 +11,8 @@ use crate::{api, metrics, page, protocol, store};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HOST, ORIGIN,
-    SERVER, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HOST,
+    ORIGIN, SERVER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
@@ -118,7 +118,11 @@ async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
         "/health" if reads => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")),
         "/metrics" if reads => {
             context.allow(Role::Read).await?;
-            Ok(whole(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::text(context.state)))
+            Ok(whole(
+                StatusCode::OK,
+                "text/plain; version=0.0.4; charset=utf-8",
+                metrics::text(context.state),
+            ))
         }
         "/health" | "/metrics" => Err(not_allowed("GET, HEAD, OPTIONS")),
         _ if path == "/store" || path.starts_with("/store/") => {

@@ -17,7 +17,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::net::{SocketAddr, TcpListener};
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -77,8 +78,9 @@ impl Server {
             && !options.allow_plain_http
         {
             let message = format!("{address} can be reached from outside, and there is no TLS");
-            return Err(Error::new(ErrorKind::Input, message)
-                .with_hint("configure [tls], or say --allow-plain-http if something in front of it encrypts"));
+            return Err(Error::new(ErrorKind::Input, message).with_hint(
+                "configure [tls], or say --allow-plain-http if something in front of it encrypts",
+            ));
         }
         let users = Users::new(&options)?;
         let tls = options.tls.as_ref().map(tls).transpose()?;
@@ -137,8 +139,8 @@ impl Server {
     }
 
     async fn serve(self) -> Result<()> {
-        let listener = tokio::net::TcpListener::from_std(self.listener)
-            .map_err(|error| Error::io("listen", &error))?;
+        let listener =
+            tokio::net::TcpListener::from_std(self.listener).map_err(|error| Error::io("listen", &error))?;
         let state = self.state;
         let mut stopped = self.stopper.0.subscribe();
         if state.options.signals {
@@ -159,7 +161,7 @@ impl Server {
             let open = state.metrics.connections.load(Ordering::Relaxed);
             if usize::try_from(open).is_ok_and(|open| open >= state.options.limits.connections) {
                 state.metrics.refused_connections.fetch_add(1, Ordering::Relaxed);
-                refuse(&stream, tls.is_some());
+                refuse(stream, tls.is_some());
                 continue;
             }
             let gauge = Gauge::new(&state.metrics, |metrics| &metrics.connections);
@@ -226,15 +228,17 @@ fn builder(limits: &Limits) -> http1::Builder {
 }
 
 /// Tells a client that there is no room, as far as that can be done at once.
-fn refuse(stream: &TcpStream, tls: bool) {
-    if !tls {
+fn refuse(stream: TcpStream, tls: bool) {
+    // Past tokio, which does not know yet that there is room to write; the stream does not block.
+    if let (false, Ok(mut stream)) = (tls, stream.into_std()) {
         let body = "error: too many connections\n";
         let text = format!(
             "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
              Retry-After: 1\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );
-        let _ = stream.try_write(text.as_bytes());
+        let _ = stream.write(text.as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
     }
 }
 

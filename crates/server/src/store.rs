@@ -329,7 +329,8 @@ fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
     if media_type.name != "multipart/form-data" {
         return Ok(vec![Document { extension: extension(media_type)?, bytes: Arc::from(&body[..]) }]);
     }
-    let boundary = media_type.boundary.as_deref().ok_or_else(|| Failure::bad("multipart without boundary"))?;
+    let boundary =
+        media_type.boundary.as_deref().ok_or_else(|| Failure::bad("multipart without boundary"))?;
     let parts = multipart::parts(&body, boundary)
         .map_err(|error| Failure::bad(format!("the multipart body is malformed: {error}")))?;
     parts

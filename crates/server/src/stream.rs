@@ -182,8 +182,9 @@ impl Channel {
             Err(mpsc::error::TrySendError::Full(chunk)) => chunk,
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(gone()),
         };
-        let sent =
-            self.handle.block_on(async { tokio::time::timeout(self.write_timeout, self.sender.send(chunk)).await });
+        let sent = self
+            .handle
+            .block_on(async { tokio::time::timeout(self.write_timeout, self.sender.send(chunk)).await });
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(gone()),

@@ -33,7 +33,11 @@ impl Wire {
     }
 
     /// The outcome of an attempt to write, or the end of patience.
-    fn patiently<T>(&mut self, context: &mut Context<'_>, attempt: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn patiently<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        attempt: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if attempt.is_ready() {
             self.stuck = None;
             return attempt;

@@ -47,9 +47,9 @@ impl<'a> Parser<'a, '_> {
         for filter in filters {
             let mut condition = match filter {
                 Condition::Read(condition) => condition,
-                Condition::At(place) => self.at_place(place, |parser| {
-                    parser.reading_exists(readable.clone(), Self::constraint)
-                })?,
+                Condition::At(place) => {
+                    self.at_place(place, |parser| parser.reading_exists(readable.clone(), Self::constraint))?
+                }
             };
             Self::restrict(&mut condition, readable);
             all.push(condition);

@@ -160,7 +160,8 @@ impl<'a> Parser<'a, '_> {
             false => Vec::new(),
         };
         let after = self.place();
-        let items = self.with_exists(rows, |parser| parser.at_place(after, |parser| parser.select_items(head)))?;
+        let items =
+            self.with_exists(rows, |parser| parser.at_place(after, |parser| parser.select_items(head)))?;
         let of_items = |parser: &Self| {
             let mut all = rows(parser);
             items.iter().for_each(|(_, variable, _)| all.insert(*variable));

@@ -72,8 +72,13 @@ impl Database {
         let published = self.published();
         let plan = prepared.compiled().plan(&published)?;
         let reading = Reading::Published(published);
-        let execution =
-            Execution { database: self, reading: &reading, snapshot: reading.version(), plan: &plan, options };
+        let execution = Execution {
+            database: self,
+            reading: &reading,
+            snapshot: reading.version(),
+            plan: &plan,
+            options,
+        };
         let Form::Select(columns) = &prepared.query().form else {
             return Err(Error::internal("a SELECT is something else"));
         };

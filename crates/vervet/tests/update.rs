@@ -51,7 +51,12 @@ impl Model {
 
     fn update_with(&mut self, text: &str, options: &mut UpdateOptions<'_>) -> Result<UpdateReport> {
         let parameters: Vec<&str> = options.query.parameters.iter().map(|(name, _)| name.as_str()).collect();
-        let parse = ParseOptions { parameters: &parameters, prefixes: &[("", "http://a/")], base_iri: None, dataset: None };
+        let parse = ParseOptions {
+            parameters: &parameters,
+            prefixes: &[("", "http://a/")],
+            base_iri: None,
+            dataset: None,
+        };
         let update = parse_update(text, &parse)?;
         run(&update, self, &Environment::simulated(7), options)
     }

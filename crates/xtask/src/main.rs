@@ -1,8 +1,8 @@
 //! The project's own chores.
 //!
 //! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest.
-//! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`, `random`,
-//! `random-update`, `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
+//! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`, `protocol`,
+//! `random`, `random-update`, `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
 //! `cargo xtask tidy` checks what no lint can say.
 #![forbid(unsafe_code)]
 
@@ -11,7 +11,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | random | random-update | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | conformance lubm | sparql | rdf | protocol | random | random-update | acid | history\n";
 
 /// A step of CI: its name, its command, and environment for it.
 struct Step {
@@ -46,6 +46,12 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["ci"] => ci(),
         ["tidy"] => tidy::tidy(),
+        ["conformance", "protocol"] => {
+            // The suite needs a server, which the binary of the other suites is spared.
+            let run =
+                ["test", "--quiet", "-p", "vervet-server", "--test", "server", "w3c", "--", "--nocapture"];
+            cargo(&run, &[])
+        }
         ["conformance", suite @ ..] => {
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--"];
             cargo(&[&run, suite].concat(), &[])

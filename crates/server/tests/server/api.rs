@@ -1,6 +1,7 @@
 //! What the page uses, health and metrics.
 
 use crate::common::{Running, people};
+use serde_json::json;
 
 #[test]
 fn names_are_found_by_a_part() {
@@ -29,9 +30,15 @@ fn plans_are_shown_and_measured() {
     let query = b"SELECT * { ?a <http://example.org/knows> ?b . ?b a ?c }";
     let plan = server.send("POST", "/api/plan", &[], query).expect(200).json();
     assert!(plan["text"].as_str().unwrap().contains("plan for ?a ?b ?c"), "{plan}");
-    assert!(plan["steps"].is_array());
+    let first = &plan["steps"][0];
+    assert!(first["operator"].is_string() && first["estimated_rows"].is_number(), "{first}");
+    assert_eq!((&first["rows"], &first["parent"], &first["id"]), (&json!(null), &json!(null), &json!(0)));
     let run = server.send("POST", "/api/plan?run=true", &[], query).expect(200).json();
     assert!(run["text"].as_str().unwrap().contains("time"), "{run}");
+    assert!(run["steps"][0]["rows"].is_u64() && run["steps"][0]["nanoseconds"].is_u64(), "{run}");
+    let nested = b"SELECT * { ?a a ?c OPTIONAL { ?a <http://example.org/knows> ?b } }";
+    let nested = server.send("POST", "/api/plan", &[], nested).expect(200).json();
+    assert!(nested["steps"].as_array().unwrap().iter().any(|step| step["parent"].is_u64()), "{nested}");
     let wrong = server.send("POST", "/api/plan", &["Accept: application/json"], b"SELECT").expect(400).json();
     assert_eq!(wrong["error"]["kind"], "query");
 }
@@ -80,7 +87,8 @@ fn the_page_is_in_the_binary() {
     assert!(page.header("content-security-policy").is_some());
     let tag = format!("If-None-Match: {}", page.header("etag").unwrap());
     server.get("/", &[&tag]).expect(304);
-    let script = page.text().split("src=\"").nth(1).and_then(|rest| rest.split('"').next().map(str::to_owned));
+    let script =
+        page.text().split("src=\"").nth(1).and_then(|rest| rest.split('"').next().map(str::to_owned));
     let script = script.expect("the page has a script").trim_start_matches('.').to_owned();
     let plain = server.get(&script, &[]).expect(200);
     assert!(plain.content_type().starts_with("text/javascript"));

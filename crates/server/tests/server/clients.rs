@@ -20,7 +20,8 @@ fn curl() {
     }
     let server = Running::start(&people(), |_| ());
     let address = |path: &str| format!("http://{}{path}", server.address);
-    let curl = |arguments: &[&str]| run(Command::new("curl").args(["-sS", "--fail-with-body"]).args(arguments));
+    let curl =
+        |arguments: &[&str]| run(Command::new("curl").args(["-sS", "--fail-with-body"]).args(arguments));
     let query = "query=SELECT ?n { ?p <http://example.org/name> ?n } ORDER BY ?n";
     let names = curl(&["-H", "Accept: text/csv", "--data-urlencode", query, &address("/query")]);
     assert_eq!(names, "n\r\nAnn\r\nBob\r\n");

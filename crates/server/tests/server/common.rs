@@ -129,7 +129,8 @@ impl Reply {
         let mut bytes = Vec::new();
         // A connection that is reset ends an answer as one that is closed does.
         let _ = stream.read_to_end(&mut bytes);
-        let end = find(&bytes, b"\r\n\r\n").unwrap_or_else(|| panic!("no head in {:?}", String::from_utf8_lossy(&bytes)));
+        let end = find(&bytes, b"\r\n\r\n")
+            .unwrap_or_else(|| panic!("no head in {:?}", String::from_utf8_lossy(&bytes)));
         let head = String::from_utf8(bytes[..end].to_vec()).expect("a head is ASCII");
         let mut lines = head.split("\r\n");
         let status = lines.next().expect("a first line").split(' ').nth(1).expect("a status");
@@ -164,7 +165,10 @@ impl Reply {
         match self.header("content-encoding") {
             None => text = String::from_utf8(self.body.clone()).expect("UTF-8"),
             Some("gzip") => {
-                flate2::read::GzDecoder::new(&self.body[..]).read_to_string(&mut text).map(drop).expect("gzip");
+                flate2::read::GzDecoder::new(&self.body[..])
+                    .read_to_string(&mut text)
+                    .map(drop)
+                    .expect("gzip");
             }
             Some("zstd") => {
                 let mut decoder = zstd::stream::read::Decoder::new(&self.body[..]).expect("zstd");

@@ -53,9 +53,23 @@ fn nesting_has_a_depth() {
     server.query(&text, &[]).expect(400);
     let text = format!("ASK {{ FILTER({}1) }}", "!".repeat(100_000));
     server.query(&text, &[]).expect(400);
-    let document = format!("<urn:a> <urn:b> {}{} .", "(".repeat(50_000), ")".repeat(50_000));
-    let reply = server.send("PUT", "/store?default", &["Content-Type: text/turtle"], document.as_bytes());
-    assert!(matches!(reply.status, 204 | 400), "{}", reply.status);
+    let deep = 50_000;
+    let xml = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"urn:e:\">";
+    for (kind, document) in [
+        ("text/turtle", format!("<urn:a> <urn:b> {}{} .", "(".repeat(deep), ")".repeat(deep))),
+        ("text/turtle", format!("<urn:a> <urn:b> {}{} .", "[ <urn:c> ".repeat(deep), "]".repeat(deep))),
+        ("application/n-triples", format!("<urn:a> <urn:b> {}", "<<( <urn:a> <urn:b> ".repeat(deep))),
+        ("application/ld+json", "[".repeat(deep) + &"]".repeat(deep)),
+        ("application/ld+json", "{\"urn:a\":".repeat(deep) + "1" + &"}".repeat(deep)),
+        (
+            "application/rdf+xml",
+            format!("{xml}{}{}</rdf:RDF>", "<e:a><e:b>".repeat(deep), "</e:b></e:a>".repeat(deep)),
+        ),
+    ] {
+        let kind = format!("Content-Type: {kind}");
+        let reply = server.send("PUT", "/store?default", &[&kind], document.as_bytes());
+        assert!(matches!(reply.status, 204 | 400), "{kind}: {}", reply.status);
+    }
     server.get("/health", &[]).expect(200);
 }
 
@@ -109,7 +123,11 @@ fn heads_and_bodies_must_come_in_time() {
         stream.write_all(begin.as_bytes()).unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"), "{:?}", String::from_utf8_lossy(&answer));
+        assert!(
+            answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"),
+            "{:?}",
+            String::from_utf8_lossy(&answer)
+        );
     }
     let mut stream = server.connect();
     let whole = request("POST", "/query", &["Content-Type: application/sparql-query"], b"ASK { }");
@@ -121,7 +139,8 @@ fn heads_and_bodies_must_come_in_time() {
 /// A client that asks for much and takes nothing holds a thread only for so long.
 #[test]
 fn a_client_must_take_what_it_asked_for() {
-    let server = Running::start(&thousand(), |options| options.limits.write_timeout = Duration::from_millis(200));
+    let server =
+        Running::start(&thousand(), |options| options.limits.write_timeout = Duration::from_millis(200));
     let mut stream = server.connect();
     let headers = ["Content-Type: application/sparql-query", CSV];
     stream.write_all(&request("POST", "/query", &headers, crate::common::ENDLESS.as_bytes())).unwrap();

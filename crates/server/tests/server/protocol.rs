@@ -15,15 +15,35 @@ fn each_format_can_be_had() {
         (NAMES, "application/sparql-results+xml", "application/sparql-results+xml", "<literal>Ann</literal>"),
         (NAMES, "text/xml", "text/xml; charset=utf-8", "<literal>Ann</literal>"),
         (NAMES, "text/csv", "text/csv; charset=utf-8", "n\r\nAnn\r\nBob\r\n"),
-        (NAMES, "text/tab-separated-values", "text/tab-separated-values; charset=utf-8", "?n\n\"Ann\"\n\"Bob\"@en\n"),
+        (
+            NAMES,
+            "text/tab-separated-values",
+            "text/tab-separated-values; charset=utf-8",
+            "?n\n\"Ann\"\n\"Bob\"@en\n",
+        ),
         (NAMES, "text/plain", "text/plain; charset=utf-8", "Ann"),
         (NAMES, "*/*", "application/sparql-results+json", "bindings"),
-        (NAMES, "text/csv;q=0.2, application/sparql-results+xml;q=0.5", "application/sparql-results+xml", "Ann"),
+        (
+            NAMES,
+            "text/csv;q=0.2, application/sparql-results+xml;q=0.5",
+            "application/sparql-results+xml",
+            "Ann",
+        ),
         ("ASK {}", "application/sparql-results+json", "application/sparql-results+json", "\"boolean\":true"),
-        ("ASK {}", "application/sparql-results+xml", "application/sparql-results+xml", "<boolean>true</boolean>"),
+        (
+            "ASK {}",
+            "application/sparql-results+xml",
+            "application/sparql-results+xml",
+            "<boolean>true</boolean>",
+        ),
         ("ASK {}", "text/csv", "text/csv; charset=utf-8", "true"),
         (CONSTRUCT, "text/turtle", "text/turtle; charset=utf-8", "<urn:x>"),
-        (CONSTRUCT, "application/n-triples", "application/n-triples", "<http://example.org/ann> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:x> .\n"),
+        (
+            CONSTRUCT,
+            "application/n-triples",
+            "application/n-triples",
+            "<http://example.org/ann> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:x> .\n",
+        ),
         (CONSTRUCT, "application/rdf+xml", "application/rdf+xml", "<rdf:RDF"),
         (CONSTRUCT, "application/ld+json", "application/ld+json", "\"@type\""),
         (CONSTRUCT, "application/n-quads", "application/n-quads", "<urn:x> ."),
@@ -79,8 +99,20 @@ fn what_is_not_a_request_of_the_protocol_is_refused() {
         (400, "GET", "/query?query=ASK%7B%7D&default-graph-uri=relative", &[], ""),
         (400, "GET", "/query?query=ASK%7B%7D&timeout=soon", &[], ""),
         (400, "GET", "/query?query=ASK%7B", &[], ""),
-        (400, "POST", "/update?using-graph-uri=urn:g", &[update], "INSERT { <urn:a> <urn:b> 1 } USING <urn:h> WHERE {}"),
-        (400, "POST", "/update?using-graph-uri=urn:g", &[update], "WITH <urn:h> INSERT { <urn:a> <urn:b> 1 } WHERE {}"),
+        (
+            400,
+            "POST",
+            "/update?using-graph-uri=urn:g",
+            &[update],
+            "INSERT { <urn:a> <urn:b> 1 } USING <urn:h> WHERE {}",
+        ),
+        (
+            400,
+            "POST",
+            "/update?using-graph-uri=urn:g",
+            &[update],
+            "WITH <urn:h> INSERT { <urn:a> <urn:b> 1 } WHERE {}",
+        ),
         (400, "POST", "/update", &[update], "LOAD <file:///etc/passwd>"),
         (405, "GET", "/update?update=CLEAR+ALL", &[], ""),
         (405, "GET", "/sparql?update=CLEAR+ALL", &[], ""),
@@ -121,7 +153,10 @@ fn errors_of_a_query_point_at_the_mistake() {
 fn a_dataset_of_the_request_is_the_one_that_counts() {
     let server = Running::start(&people(), |_| ());
     let names = |parameters: &str| {
-        let path = format!("/query?query={}{parameters}", "SELECT%20?n%20%7B?p%20%3Chttp://example.org/name%3E%20?n%7D");
+        let path = format!(
+            "/query?query={}{parameters}",
+            "SELECT%20?n%20%7B?p%20%3Chttp://example.org/name%3E%20?n%7D"
+        );
         server.get(&path, &["Accept: text/csv"]).expect(200).text()
     };
     assert_eq!(names("").lines().count(), 3);
@@ -140,7 +175,8 @@ fn a_dataset_of_the_request_is_the_one_that_counts() {
 #[test]
 fn relative_names_are_resolved_against_the_address() {
     let server = Running::start(&Database::in_memory(), |_| ());
-    let reply = server.query("CONSTRUCT { <a> <b> 1 } {}", &["Host: example.org", "Accept: application/n-triples"]);
+    let reply =
+        server.query("CONSTRUCT { <a> <b> 1 } {}", &["Host: example.org", "Accept: application/n-triples"]);
     let text = reply.expect(200).text();
     assert!(text.starts_with("<http://example.org/a> <http://example.org/b> "), "{text}");
 }
@@ -149,7 +185,9 @@ fn relative_names_are_resolved_against_the_address() {
 fn answers_are_compressed_for_those_who_take_it() {
     let server = Running::start(&thousand(), |_| ());
     // One that is held whole, and one that is streamed.
-    for query in ["SELECT * { ?s <urn:p> ?o } LIMIT 200", "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d } LIMIT 30000"] {
+    for query in
+        ["SELECT * { ?s <urn:p> ?o } LIMIT 200", "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d } LIMIT 30000"]
+    {
         let plain = server.query(query, &["Accept: text/csv"]).expect(200);
         for encoding in ["gzip", "zstd"] {
             let header = format!("Accept-Encoding: {encoding}");
@@ -169,7 +207,8 @@ fn short_answers_have_a_length_and_long_ones_come_in_chunks() {
     let server = Running::start(&thousand(), |_| ());
     let short = server.query("SELECT * { ?s <urn:p> ?o } LIMIT 10", &[]).expect(200);
     assert!(short.header("content-length").is_some());
-    let long = server.query("SELECT ?a ?c { ?a <urn:p> ?b . ?c <urn:p> ?d }", &["Accept: text/csv"]).expect(200);
+    let long =
+        server.query("SELECT ?a ?c { ?a <urn:p> ?b . ?c <urn:p> ?d }", &["Accept: text/csv"]).expect(200);
     assert_eq!(long.header("transfer-encoding"), Some("chunked"));
     assert_eq!(long.body.iter().filter(|byte| **byte == b'\n').count(), 1_000_001);
 }
@@ -199,8 +238,13 @@ fn pages_of_other_sites_may_read_but_not_write() {
     let foreign = "Origin: https://evil.example";
     let reply = server.query("ASK {}", &[foreign]).expect(200);
     assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
-    assert_eq!(server.query("ASK {", &[foreign]).header("access-control-allow-origin"), Some("*"), "errors too");
-    let asked = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization", foreign];
+    assert_eq!(
+        server.query("ASK {", &[foreign]).header("access-control-allow-origin"),
+        Some("*"),
+        "errors too"
+    );
+    let asked =
+        ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization", foreign];
     let reply = server.send("OPTIONS", "/query", &asked, b"").expect(204);
     assert!(reply.header("access-control-allow-headers").is_some_and(|list| list.contains("Authorization")));
     let insert = "INSERT DATA { <urn:a> <urn:b> 1 }";

@@ -24,7 +24,14 @@ fn graphs_are_put_added_to_got_and_deleted() {
     server.send("PUT", path, &[TURTLE], b"<rel> <urn:p> 3 .").expect(204);
     assert_eq!(lines(path).len(), 1, "{:?}", lines(path));
     assert!(lines("/store?default").is_empty());
-    server.send("PUT", "/store?default", &["Content-Type: application/n-triples"], b"<urn:d> <urn:p> <urn:e> .\n").expect(204);
+    server
+        .send(
+            "PUT",
+            "/store?default",
+            &["Content-Type: application/n-triples"],
+            b"<urn:d> <urn:p> <urn:e> .\n",
+        )
+        .expect(204);
     assert_eq!(lines("/store?default"), ["<urn:d> <urn:p> <urn:e> ."]);
     let whole = server.get("/store", &["Accept: application/n-quads"]).expect(200).text();
     assert_eq!(whole.lines().count(), 2, "{whole}");
@@ -51,7 +58,9 @@ fn a_direct_name_is_the_address_and_the_base() {
 fn every_format_goes_in_and_comes_out() {
     let server = Running::start(&Database::in_memory(), |_| ());
     let begin = "<urn:a> <http://example.org/p> \"x\"@en .\n<urn:a> <http://example.org/q> <urn:b> .\n";
-    server.send("PUT", "/store?graph=urn:0", &["Content-Type: application/n-triples"], begin.as_bytes()).expect(201);
+    server
+        .send("PUT", "/store?graph=urn:0", &["Content-Type: application/n-triples"], begin.as_bytes())
+        .expect(201);
     let types = ["text/turtle", "application/rdf+xml", "application/ld+json", "application/n-triples"];
     for (number, name) in types.into_iter().enumerate() {
         let accept = format!("Accept: {name}");
@@ -78,7 +87,8 @@ fn a_broken_document_changes_nothing() {
     let server = Running::start(&people(), |_| ());
     let path = "/store?graph=http%3A%2F%2Fexample.org%2Fwork";
     let before = server.get(path, &["Accept: application/n-triples"]).expect(200).body;
-    let reply = server.send("PUT", path, &[TURTLE], b"<urn:a> <urn:b> 1 .\n<urn:a> <urn:b> 1 2 .").expect(400);
+    let reply =
+        server.send("PUT", path, &[TURTLE], b"<urn:a> <urn:b> 1 .\n<urn:a> <urn:b> 1 2 .").expect(400);
     assert!(reply.text().contains("body.ttl:2"), "{}", reply.text());
     let body = "--x\r\nContent-Type: text/turtle\r\n\r\n<urn:a> <urn:b> 1 .\r\n--x\r\n\
                 Content-Type: text/turtle\r\n\r\noops\r\n--x--\r\n";

@@ -20,7 +20,8 @@ const RDFS: &str = "http://www.w3.org/2000/01/rdf-schema#";
 /// The folder of the SPARQL 1.1 suites; `None`, with a message, if there is none here.
 fn suites() -> Option<PathBuf> {
     let root = std::env::var_os("VERVET_TEST_DATA").map(PathBuf::from);
-    let folder = root.map(|root| root.join("conformance/w3c-sparql/sparql/sparql11")).filter(|path| path.is_dir());
+    let folder =
+        root.map(|root| root.join("conformance/w3c-sparql/sparql/sparql11")).filter(|path| path.is_dir());
     if folder.is_none() {
         eprintln!("skipped: VERVET_TEST_DATA names no folder with conformance/w3c-sparql");
     }
@@ -93,7 +94,8 @@ fn run(manifest: &Manifest, test: &Term, folder: &Path, prefix: &str, endpoint: 
     }
     let server = Running::start(&database, |_| ());
     let action = manifest.one(test, MF, "action").ok_or("no action")?;
-    let authority = manifest.text(action, HT, "connectionAuthority").unwrap_or_else(|| "localhost".to_owned());
+    let authority =
+        manifest.text(action, HT, "connectionAuthority").unwrap_or_else(|| "localhost".to_owned());
     let mut location = String::new();
     for (number, request) in manifest.list(manifest.one(action, HT, "requests")).iter().enumerate() {
         let fail = |what: String| format!("request {number}: {what}");
@@ -145,7 +147,9 @@ fn check(manifest: &Manifest, expected: &Term, reply: &Reply) -> Result<(), Stri
         return Err(format!("status {} is none of {statuses:?}", reply.status));
     }
     match manifest.text(expected, MF, "expectedFormat").as_deref() {
-        Some("boolean" | "tabular") if !reply.content_type().starts_with("application/sparql-results+json") => {
+        Some("boolean" | "tabular")
+            if !reply.content_type().starts_with("application/sparql-results+json") =>
+        {
             return Err(format!("not a result: {}", reply.content_type()));
         }
         Some("RDF") if !reply.content_type().starts_with("text/turtle") => {
@@ -213,7 +217,11 @@ fn sparql_protocol() {
     let database = Database::in_memory();
     let mut without = Vec::new();
     if database.query("ASK { FILTER NOT EXISTS { ?s ?p ?o } }").is_err() {
-        without.extend(["update_dataset_default_graphs", "update_dataset_named_graphs", "update_dataset_full"]);
+        without.extend([
+            "update_dataset_default_graphs",
+            "update_dataset_named_graphs",
+            "update_dataset_full",
+        ]);
     }
     if database.query("ASK FROM <urn:g> { ?s ?p ?o }").is_err() {
         without.push("query_multiple_dataset");
