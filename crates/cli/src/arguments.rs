@@ -56,6 +56,16 @@ Examples:
   vervet constraint ./db add required '<http://xmlns.com/foaf/0.1/Person>' '<http://xmlns.com/foaf/0.1/name>'
   vervet constraint ./db remove unique Person email";
 
+const SERVE_HELP: &str = "\
+Addresses: /query, /update, /sparql (both), /store (graphs), /health, /metrics, and a page at /.
+Ctrl-C or SIGTERM end it after the requests that are running; a second one at once.
+
+Examples:
+  vervet serve ./db
+  vervet serve ./db --bind 127.0.0.1:8080 --read-only
+  curl localhost:7878/query --data-urlencode 'query=SELECT * { ?s ?p ?o } LIMIT 10'
+  curl localhost:7878/update --data-urlencode 'update=INSERT DATA { <urn:a> <urn:b> 1 }'";
+
 const LOAD_EXAMPLES: &str = "\
 Formats, by the extension of the file or by --format, also with .gz or .zst behind:
   nt nq ttl trig rdf jsonld   RDF
@@ -100,6 +110,10 @@ pub(crate) enum Command {
     Recover(RecoverArguments),
     /// Make data for tests and measurements
     Generate(GenerateArguments),
+    /// Serve a database over HTTP: SPARQL, graphs, and a page to ask from
+    Serve(ServeArguments),
+    /// Read a password from standard input and print its hash, for the configuration of serve
+    Password,
     /// A tour: the world's air routes, asked in SPARQL and through the typed interface
     Demo,
 }
@@ -162,7 +176,7 @@ pub(crate) struct QueryArguments {
     /// Query these files in memory instead of a database
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// table, tsv, csv, json, xml; for graphs nt or turtle
+    /// table, tsv, csv, json, xml; for graphs nt, turtle, nq, trig, rdf, jsonld
     /// (default: table and turtle on a terminal, else tsv and nt)
     #[arg(long, value_parser = output_format, verbatim_doc_comment)]
     pub format: Option<OutputFormat>,
@@ -315,6 +329,38 @@ pub(crate) struct ExportArguments {
     /// Write to this file, which is there when all of it is (default: standard output)
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct ServeArguments {
+    /// Directory of the database, which is made if it is not there (unless --read-only)
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Address to listen on (default: 127.0.0.1:7878); port 0 is any free one
+    #[arg(long, value_name = "HOST:PORT")]
+    pub bind: Option<String>,
+    /// Refuse everything that changes the database
+    #[arg(long)]
+    pub read_only: bool,
+    /// Users, TLS, limits: see docs/server.md. Options given here come before what it says
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Give up on a query or an update after so many seconds (default: 60)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Most memory for tables of one query, such as 512M (default: 1G)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Most threads of a heavy query (default: all cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX as i64))]
+    pub threads: Option<u16>,
+    /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
+    #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
+    pub durability: Durability,
+    /// Listen on addresses that others can reach, without TLS
+    #[arg(long)]
+    pub allow_plain_http: bool,
 }
 
 #[derive(Args, Debug)]

@@ -23,9 +23,11 @@ mod interrupt;
 mod load;
 mod output;
 mod parameter;
+mod password;
 mod query;
 mod recover;
 mod request;
+mod serve;
 mod shell;
 mod table;
 mod update;
@@ -37,7 +39,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    interrupt::install();
+    if !matches!(arguments.command, Command::Serve(_)) {
+        // The server has its own way to end.
+        interrupt::install();
+    }
     let outcome = match arguments.command {
         Command::Load(arguments) => load::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
@@ -50,6 +55,8 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Password => password::run(),
         Command::Demo => demo::run(),
     };
     output::finish(outcome)

@@ -3,6 +3,10 @@
 //! One line for each step: what it does, with the names of variables and short terms, then estimated rows, and
 //! after a run real rows and time. Nested pipelines hang below their step.
 
+mod steps;
+
+pub use steps::{PlanStep, explain_steps};
+
 use std::fmt::Write;
 use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function, OrderKey, Path, Variable};
 use vervet_kernel::plan::{

@@ -40,7 +40,7 @@ mod seek;
 mod set;
 mod validate;
 
-pub use explain::{Prefix, explain, explain_profile, explain_threads};
+pub use explain::{PlanStep, Prefix, explain, explain_profile, explain_steps, explain_threads};
 pub use validate::validate;
 
 use crate::filter::Conjunct;

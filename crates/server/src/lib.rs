@@ -1,1 +1,74 @@
-//! x
+//! The HTTP server of Vervet: SPARQL 1.1 Protocol, Graph Store Protocol, service description, metrics, users and TLS.
+//!
+//! docs/server.md is the manual: addresses, limits, configuration, security.
+//!
+//! # Shape
+//! ```text
+//! server   listens, owns the threads, ends gracefully        wire      a connection with patience that ends
+//! route    address -> handler; who may, CORS, errors         auth      users and roles
+//! protocol /query /update /sparql    store  /store           api page  what the page needs
+//! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place, what runs
+//! ```
+//! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at which an
+//! answer begins matter more than routing.
+//! # Invariants
+//! 1. No query runs on a thread that talks to connections.
+//! 2. An answer that could not be completed is broken off, never ended.
+//! 3. Everything that a client can make large, slow or many has a limit in [`Limits`].
+//! 4. When a client goes away, what it has asked for is cancelled.
+//! # Not here
+//! HTTP/2; sessions; a change of users or certificates while it runs.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use vervet::{Database, Format};
+//! use vervet_server::{Server, ServerOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let database = Database::in_memory();
+//! database.load_text(Format::Turtle, "<urn:ann> <urn:knows> <urn:bob> .")?;
+//! let mut options = ServerOptions::default();
+//! options.bind = vec![([127, 0, 0, 1], 0).into()];
+//! let server = Server::bind(database, options)?;
+//! let (address, stopper) = (server.address()?, server.stopper());
+//! let running = std::thread::spawn(move || server.run());
+//!
+//! let mut connection = std::net::TcpStream::connect(address)?;
+//! write!(connection, "GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+//! let mut answer = String::new();
+//! connection.read_to_string(&mut answer)?;
+//! assert!(answer.contains("\"boolean\":true"));
+//!
+//! stopper.stop();
+//! running.join().expect("the server does not panic")?;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod accept;
+mod api;
+mod auth;
+mod config;
+mod describe;
+mod encoding;
+mod metrics;
+mod multipart;
+mod options;
+mod page;
+mod protocol;
+mod query;
+mod reply;
+mod request;
+mod route;
+mod server;
+mod state;
+mod store;
+mod stream;
+mod update;
+mod wire;
+
+pub use auth::hash_password;
+pub use config::resolve;
+pub use options::{BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, ServerOptions, Tls, User};
+pub use server::{Server, Stopper};

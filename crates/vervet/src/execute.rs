@@ -62,13 +62,22 @@ impl Execution<'_> {
 
     /// The plan, with what its steps did if it ran, for people.
     pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
+        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
+        vervet_planner::explain_threads(self.plan, &self.step_threads(), profile, store, &prefixes)
+    }
+
+    /// The same for programs.
+    pub(crate) fn explain_steps(&self, profile: Option<&Profile>) -> Vec<vervet_planner::PlanStep> {
+        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
+        vervet_planner::explain_steps(self.plan, &self.step_threads(), profile, store, &prefixes)
+    }
+
+    /// How many threads run each step.
+    fn step_threads(&self) -> Vec<usize> {
         let (driver, parallelism) = (self.database.driver(), self.options.parallelism());
         let threads = driver.threads(self.plan, parallelism);
         let copies = driver.steps_in_copies(self.plan, parallelism);
-        let threads: Vec<usize> =
-            copies.into_iter().map(|in_copies| if in_copies { threads } else { 1 }).collect();
-        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
-        vervet_planner::explain_threads(self.plan, &threads, profile, store, &prefixes)
+        copies.into_iter().map(|in_copies| if in_copies { threads } else { 1 }).collect()
     }
 }
 

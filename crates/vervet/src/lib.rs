@@ -72,7 +72,7 @@ pub use options::{
     CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT,
     QueryOptions, THREADS_MAX,
 };
-pub use prepared::Prepared;
+pub use prepared::{Explanation, Prepared};
 pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
 pub use writing::{OutputFormat, Written};
 
@@ -83,6 +83,7 @@ pub use vervet_model::{Direction, Error, ErrorKind, Id, Result};
 pub use vervet_txn::{Constraint, ConstraintKind, Counts, Damage, Durability, Isolation, Timestamp};
 
 pub use vervet_algebra::Dataset;
+pub use vervet_planner::PlanStep;
 
 /// Terms, as the `oxrdf` library has them.
 pub use oxrdf::{BlankNode, Literal, NamedNode, Term, Triple};

@@ -76,6 +76,15 @@ impl PlanCache {
     }
 }
 
+/// How a query would run, or has run.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// For people.
+    pub text: String,
+    /// For programs.
+    pub steps: Vec<vervet_planner::PlanStep>,
+}
+
 /// A query that is parsed, and planned when it first runs on a version of the graph.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -150,6 +159,28 @@ impl Prepared {
         let execution =
             Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
         Ok(execution.explain(None))
+    }
+
+    /// The plan as text and as steps; if `run`, with actual rows and times: the query runs then, and what it finds is
+    /// counted and forgotten.
+    ///
+    /// # Errors
+    /// As [`Prepared::run_with`].
+    pub fn explanation(&self, options: &QueryOptions, run: bool) -> Result<Explanation> {
+        let options = &QueryOptions { profile: run, ..options.clone() };
+        let published = self.database.published();
+        let plan = self.compiled.plan(&published)?;
+        let reading = Reading::Published(published);
+        let snapshot = reading.version();
+        let execution =
+            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        let enough = matches!(self.compiled.query.form, Form::Ask);
+        let mut sink = |_: &vervet_expression::Evaluator<'_>, batch: &vervet_kernel::Batch| {
+            Ok(if enough && batch.rows > 0 { Flow::Done } else { Flow::More })
+        };
+        let profile = if run { Some(execution.run(&mut sink)?.1) } else { None };
+        let profile = profile.as_ref();
+        Ok(Explanation { text: execution.explain(profile), steps: execution.explain_steps(profile) })
     }
 
     /// Whether the query is heavy: estimated to run longer than [`QueryOptions::heavy_from`] on one thread. For those who

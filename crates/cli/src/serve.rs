@@ -1,0 +1,52 @@
+//! `vervet serve`: a database over HTTP. All but the options is in `vervet-server`.
+
+use crate::arguments::ServeArguments;
+use crate::output::{self, Outcome};
+use vervet::{Database, DatabaseOptions};
+use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
+
+pub(crate) fn run(arguments: &ServeArguments) -> Outcome {
+    let options = options(arguments)?;
+    let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
+    let database = match options.read_only {
+        true => Database::open_with(&arguments.database, open)?,
+        false => Database::open_or_create_with(&arguments.database, open)?,
+    };
+    let statements = database.snapshot().statement_count();
+    let rights = match (options.read_only, options.users.len()) {
+        (true, _) => "read-only".to_owned(),
+        (false, 0) => "everyone who can reach it may read and write".to_owned(),
+        (false, users) => format!("{users} users"),
+    };
+    let server = Server::bind(database, options)?;
+    let scheme = if server.has_tls() { "https" } else { "http" };
+    // Who starts it in a script waits for this line; it is no result.
+    eprintln!("{} statements at {scheme}://{}/ ({rights})", output::count(statements), server.address()?);
+    server.run()?;
+    eprintln!("ended");
+    Ok(())
+}
+
+fn options(arguments: &ServeArguments) -> Outcome<ServerOptions> {
+    let mut options = match &arguments.config {
+        Some(file) => ServerOptions::from_file(file)?,
+        None => ServerOptions::default(),
+    };
+    match (&arguments.bind, &arguments.config) {
+        (Some(bind), _) => options.bind = vervet_server::resolve(bind)?,
+        (None, Some(_)) => {}
+        (None, None) => options.bind = vervet_server::resolve(BIND_DEFAULT)?,
+    }
+    options.signals = true;
+    options.read_only |= arguments.read_only;
+    options.allow_plain_http |= arguments.allow_plain_http;
+    let limits = &mut options.limits;
+    if let Some(timeout) = arguments.timeout.filter(|timeout| !timeout.is_zero()) {
+        limits.timeout = timeout;
+    }
+    if let Some(memory) = arguments.memory.filter(|&memory| memory > 0) {
+        limits.memory_bytes = memory;
+    }
+    limits.threads = arguments.threads.map(usize::from).or(limits.threads);
+    Ok(options)
+}

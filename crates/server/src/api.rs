@@ -1,0 +1,221 @@
+//! What the page asks for: names to complete, plans, and what the database holds. All answers are JSON.
+
+use crate::options::Role;
+use crate::protocol::not_allowed;
+use crate::reply::{Failure, Outcome, whole};
+use crate::request::{Parameters, read_body, text};
+use crate::route::Context;
+use crate::state::State;
+use crate::{query, update};
+use hyper::body::Incoming;
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use vervet::{Direction, Durability, Id, Result};
+use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_sparql::well_known_prefixes;
+
+/// The most names in one answer, and as many as there are without `limit`.
+const NAMES_MAX: usize = 1000;
+const NAMES_DEFAULT: usize = 100;
+
+/// The most classes that are looked at: beyond it nobody picks from a list.
+const CLASSES_MAX: usize = 10_000;
+
+/// Answers a request.
+pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+    let parts = context.parts;
+    let reads = parts.method == Method::GET || parts.method == Method::HEAD;
+    let parameters = Parameters::of_query(parts);
+    match parts.uri.path() {
+        "/api/info" | "/api/names" if !reads => Err(not_allowed("GET, HEAD, OPTIONS")),
+        "/api/plan" if parts.method != Method::POST => Err(not_allowed("POST, OPTIONS")),
+        "/api/info" => {
+            context.allow(Role::Read).await?;
+            let info = update::work(context.state, |state, _| Ok(info(state)?)).await?;
+            Ok(json_reply(&info))
+        }
+        "/api/names" => {
+            context.allow(Role::Read).await?;
+            let wanted = Wanted::parse(&parameters)?;
+            let names = update::work(context.state, move |state, _| Ok(names(state, &wanted)?)).await?;
+            Ok(json_reply(&json!({ "names": names })))
+        }
+        "/api/plan" => {
+            context.allow(Role::Read).await?;
+            plan(context, &parameters, body).await
+        }
+        _ => Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing at this address")),
+    }
+}
+
+fn json_reply(value: &Value) -> crate::reply::Reply {
+    whole(StatusCode::OK, "application/json", value.to_string())
+}
+
+fn info(state: &State) -> Result<Value> {
+    let database = &state.database;
+    let snapshot = database.snapshot();
+    let view = snapshot.as_snapshot();
+    let bytes: u64 = database.parts()?.iter().map(|part| part.size_bytes).sum();
+    Ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "read_only": state.options.read_only,
+        "durability": database.durability().map(durability),
+        "statements": view.statement_count(),
+        "vertices": view.vertex_count(),
+        "literals": view.literal_count(),
+        "edges": view.edge_count(),
+        "graphs": view.graphs().len(),
+        "predicates": view.predicates().len(),
+        "bytes": bytes,
+        "timeout_seconds": state.options.limits.timeout.as_secs_f64(),
+    }))
+}
+
+fn durability(level: Durability) -> String {
+    match level {
+        Durability::Sync => "sync".to_owned(),
+        Durability::Interval(time) => format!("interval {}", time.as_secs_f64()),
+        _ => "none".to_owned(),
+    }
+}
+
+enum Kind {
+    Prefix,
+    Class,
+    Predicate,
+}
+
+/// Which names somebody types.
+struct Wanted {
+    kind: Kind,
+    /// In lower case.
+    contains: String,
+    limit: usize,
+}
+
+impl Wanted {
+    fn parse(parameters: &Parameters) -> Outcome<Self> {
+        let kind = match parameters.one("kind")? {
+            Some("prefix") => Kind::Prefix,
+            Some("class") => Kind::Class,
+            Some("predicate") => Kind::Predicate,
+            _ => return Err(Failure::bad("kind is one of prefix, class, predicate")),
+        };
+        let limit = match parameters.one("limit")? {
+            None => NAMES_DEFAULT,
+            Some(limit) => limit.parse().map_err(|_| Failure::bad("limit is no number"))?,
+        };
+        let contains = parameters.one("contains")?.unwrap_or_default().to_lowercase();
+        Ok(Self { kind, contains, limit: limit.min(NAMES_MAX) })
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        self.contains.is_empty() || name.to_lowercase().contains(&self.contains)
+    }
+}
+
+fn names(state: &State, wanted: &Wanted) -> Result<Vec<Value>> {
+    let snapshot = state.database.snapshot();
+    let view = snapshot.as_snapshot();
+    let counted = match wanted.kind {
+        Kind::Prefix => {
+            let fit = |(prefix, iri): &&(&str, &str)| wanted.fits(&format!("{prefix}:")) || wanted.fits(iri);
+            let found = well_known_prefixes().iter().filter(fit).take(wanted.limit);
+            return Ok(found.map(|(prefix, iri)| json!({ "prefix": prefix, "iri": iri })).collect());
+        }
+        Kind::Predicate => view.predicates().to_vec(),
+        Kind::Class => classes(view)?,
+    };
+    let mut found = Vec::new();
+    let mut scratch = String::new();
+    for (id, count) in counted {
+        let mut term = None;
+        view.read_term(id, &mut scratch, &mut |parts| term = Some(parts.to_term()))?;
+        let Some(vervet::Term::NamedNode(name)) = term else { continue };
+        let label = short(name.as_str());
+        if wanted.fits(name.as_str()) || label.as_deref().is_some_and(|label| wanted.fits(label)) {
+            found.push((name.into_string(), label, count));
+        }
+    }
+    found.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+    found.truncate(wanted.limit);
+    Ok(found
+        .into_iter()
+        .map(|(iri, label, count)| match label {
+            Some(label) => json!({ "iri": iri, "label": label, "count": count }),
+            None => json!({ "iri": iri, "count": count }),
+        })
+        .collect())
+}
+
+/// Classes with the number of their members.
+fn classes(view: &dyn Snapshot) -> Result<Vec<(Id, u64)>> {
+    let Some(types) = view.type_predicate() else { return Ok(Vec::new()) };
+    let Some(segment) = view.segment(types, Direction::In)? else { return Ok(Vec::new()) };
+    let mut ids = Vec::new();
+    let mut from = Some(Id::UNBOUND);
+    while let Some(start) = from
+        && ids.len() < CLASSES_MAX
+    {
+        from = segment.keys(start, CLASSES_MAX - ids.len(), &mut ids)?;
+    }
+    let mut degrees = Vec::with_capacity(ids.len());
+    segment.degrees(&ids, EntryFilter { graph: GraphFilter::Any, parallel: false }, &mut degrees)?;
+    Ok(ids.into_iter().zip(degrees).filter(|(_, count)| *count > 0).collect())
+}
+
+/// The name with a well-known prefix, if a query may write it so.
+fn short(iri: &str) -> Option<String> {
+    well_known_prefixes().iter().find_map(|(prefix, namespace)| {
+        let name = iri.strip_prefix(namespace)?;
+        let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+        (plain && !name.starts_with('-')).then(|| format!("{prefix}:{name}"))
+    })
+}
+
+/// The plan of a query, with what its steps did if it is to be run.
+async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming) -> Outcome {
+    let (state, parts) = (context.state, context.parts);
+    let run = match parameters.one("run")? {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Failure::bad("run is true or false")),
+    };
+    let limits = &state.options.limits;
+    let query = text(&read_body(&parts.headers, body, limits.text_bytes, limits, &state.metrics).await?)?;
+    let mut options = query::options(state, parameters)?;
+    options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
+    let mut running = state.place().await?;
+    if run {
+        // However light it looks: who asks for figures has doubts about the estimate.
+        state.heavy_place(&mut running).await?;
+    }
+    let mut guard = running.guard();
+    let state = std::sync::Arc::clone(state);
+    let explained = tokio::task::spawn_blocking(move || {
+        let options = options.with_cancel(&running.token);
+        let prepared = state.database.prepare_with(&query, &options)?;
+        prepared.explanation(&options, run)
+    })
+    .await;
+    guard.disarm();
+    let explained = explained.map_err(|_| vervet::Error::internal("a plan ended without an answer"))??;
+    let steps: Vec<Value> = explained
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "id": step.id,
+                "parent": step.parent,
+                "operator": step.operator,
+                "detail": step.detail,
+                "estimated_rows": step.estimated_rows,
+                "rows": step.rows,
+                "nanoseconds": step.nanoseconds,
+                "threads": step.threads,
+            })
+        })
+        .collect();
+    Ok(json_reply(&json!({ "text": explained.text, "steps": steps })))
+}

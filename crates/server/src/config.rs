@@ -1,0 +1,231 @@
+//! The configuration file, in TOML. docs/server.md shows one with all entries.
+//!
+//! A name that is not known is an error: a limit that is misspelt must not be no limit.
+
+use crate::options::{Role, ServerOptions, Tls, User};
+use serde::Deserialize;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// The longest time that a limit may be: beyond it, sums of times could leave the range of the clock.
+const SECONDS_MAX: f64 = 1e9;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    bind: Option<String>,
+    read_only: Option<bool>,
+    allow_plain_http: Option<bool>,
+    cors: Option<Vec<String>>,
+    anonymous: Option<Anonymous>,
+    #[serde(default)]
+    limits: LimitsTable,
+    tls: Option<TlsTable>,
+    #[serde(default)]
+    users: Vec<User>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Anonymous {
+    None,
+    Read,
+    Write,
+    Admin,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TlsTable {
+    cert: PathBuf,
+    key: PathBuf,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct LimitsTable {
+    timeout_seconds: Option<f64>,
+    memory_bytes: Option<u64>,
+    threads: Option<usize>,
+    text_bytes: Option<usize>,
+    document_bytes: Option<usize>,
+    head_bytes: Option<usize>,
+    headers: Option<usize>,
+    head_timeout_seconds: Option<f64>,
+    body_timeout_seconds: Option<f64>,
+    write_timeout_seconds: Option<f64>,
+    connections: Option<usize>,
+    requests: Option<usize>,
+    heavy_requests: Option<usize>,
+    queue: Option<usize>,
+    queue_timeout_seconds: Option<f64>,
+    shutdown_timeout_seconds: Option<f64>,
+}
+
+impl ServerOptions {
+    /// The options that a configuration file says; the defaults for what it does not say. Paths in it are relative to
+    /// its folder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] with the place of the mistake; [`ErrorKind::Io`].
+    pub fn from_file(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io(format!("read {}", path.display()), &error))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::from_toml(&text, folder).map_err(|error| error.context(path.display()))
+    }
+
+    fn from_toml(text: &str, folder: &Path) -> Result<Self> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            Error::new(ErrorKind::Input, message.trim_end().to_owned())
+        })?;
+        let mut options = Self::default();
+        if let Some(bind) = &file.bind {
+            options.bind = resolve(bind)?;
+        }
+        options.read_only = file.read_only.unwrap_or(options.read_only);
+        options.allow_plain_http = file.allow_plain_http.unwrap_or(options.allow_plain_http);
+        options.cors = file.cors.unwrap_or(options.cors);
+        options.anonymous = match file.anonymous {
+            None | Some(Anonymous::None) => None,
+            Some(Anonymous::Read) => Some(Role::Read),
+            Some(Anonymous::Write) => Some(Role::Write),
+            Some(Anonymous::Admin) => Some(Role::Admin),
+        };
+        options.tls = file.tls.map(|tls| Tls { cert: folder.join(tls.cert), key: folder.join(tls.key) });
+        if options.anonymous.is_some() && file.users.is_empty() {
+            let message = "`anonymous` means nothing without users: then everybody may do everything";
+            return Err(Error::new(ErrorKind::Input, message).with_hint("add [[users]], or use read_only"));
+        }
+        options.users = file.users;
+        file.limits.apply(&mut options)?;
+        Ok(options)
+    }
+}
+
+impl LimitsTable {
+    fn apply(self, options: &mut ServerOptions) -> Result<()> {
+        let limits = &mut options.limits;
+        for (name, value, limit) in [
+            ("timeout_seconds", self.timeout_seconds, &mut limits.timeout),
+            ("head_timeout_seconds", self.head_timeout_seconds, &mut limits.head_timeout),
+            ("body_timeout_seconds", self.body_timeout_seconds, &mut limits.body_timeout),
+            ("write_timeout_seconds", self.write_timeout_seconds, &mut limits.write_timeout),
+            ("queue_timeout_seconds", self.queue_timeout_seconds, &mut limits.queue_timeout),
+            ("shutdown_timeout_seconds", self.shutdown_timeout_seconds, &mut limits.shutdown_timeout),
+        ] {
+            match value {
+                None => {}
+                Some(seconds) if seconds > 0.0 && seconds <= SECONDS_MAX => {
+                    *limit = Duration::from_secs_f64(seconds);
+                }
+                Some(seconds) => return Err(out_of_range(name, &seconds)),
+            }
+        }
+        for (name, value, limit) in [
+            ("text_bytes", self.text_bytes, &mut limits.text_bytes),
+            ("document_bytes", self.document_bytes, &mut limits.document_bytes),
+            ("connections", self.connections, &mut limits.connections),
+            ("queue", self.queue, &mut limits.queue),
+        ] {
+            match value {
+                None => {}
+                Some(0) => return Err(out_of_range(name, &0)),
+                Some(value) => *limit = value,
+            }
+        }
+        // Threads, places and buffers of these sizes must be possible.
+        for (name, value, limit, range) in [
+            ("requests", self.requests, &mut limits.requests, 1..=10_000),
+            ("heavy_requests", self.heavy_requests, &mut limits.heavy_requests, 1..=10_000),
+            ("head_bytes", self.head_bytes, &mut limits.head_bytes, 8192..=1 << 24),
+            ("headers", self.headers, &mut limits.headers, 1..=10_000),
+        ] {
+            match value {
+                None => {}
+                Some(value) if range.contains(&value) => *limit = value,
+                Some(value) => return Err(out_of_range(name, &value)),
+            }
+        }
+        match self.threads {
+            Some(0) => return Err(out_of_range("threads", &0)),
+            threads => limits.threads = threads.or(limits.threads),
+        }
+        match self.memory_bytes {
+            Some(0) => return Err(out_of_range("memory_bytes", &0)),
+            bytes => limits.memory_bytes = bytes.unwrap_or(limits.memory_bytes),
+        }
+        Ok(())
+    }
+}
+
+fn out_of_range(name: &str, value: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Input, format!("limits.{name} = {value} is out of its range"))
+}
+
+/// The addresses that `HOST:PORT` stands for.
+///
+/// # Errors
+/// [`ErrorKind::Input`]: none.
+pub fn resolve(bind: &str) -> Result<Vec<SocketAddr>> {
+    let wrong = |what: &dyn std::fmt::Display| {
+        Error::new(ErrorKind::Input, format!("{bind} is no address to listen on: {what}"))
+            .with_hint("such as 127.0.0.1:7878, [::1]:7878 or localhost:7878")
+    };
+    let addresses: Vec<SocketAddr> = bind.to_socket_addrs().map_err(|error| wrong(&error))?.collect();
+    if addresses.is_empty() { Err(wrong(&"the name has none")) } else { Ok(addresses) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_all_options() {
+        let text = r#"
+            bind = "127.0.0.1:0"
+            read_only = true
+            anonymous = "read"
+            cors = ["https://app.example.org"]
+            [limits]
+            timeout_seconds = 2.5
+            heavy_requests = 3
+            [tls]
+            cert = "cert.pem"
+            key = "/etc/key.pem"
+            [[users]]
+            name = "ann"
+            token_sha256 = "00"
+            role = "write"
+        "#;
+        let options = ServerOptions::from_toml(text, Path::new("/conf")).unwrap();
+        assert_eq!(options.bind, [SocketAddr::from(([127, 0, 0, 1], 0))]);
+        assert!(options.read_only);
+        assert_eq!(options.anonymous, Some(Role::Read));
+        assert_eq!(options.limits.timeout, Duration::from_millis(2500));
+        assert_eq!(options.limits.heavy_requests, 3);
+        let tls = options.tls.unwrap();
+        assert_eq!((tls.cert, tls.key), ("/conf/cert.pem".into(), "/etc/key.pem".into()));
+        assert_eq!(options.users[0].role, Role::Write);
+    }
+
+    #[test]
+    fn mistakes_have_places() {
+        for (text, part) in [
+            ("[limits]\ntimout_seconds = 1", "timout_seconds"),
+            ("[limits]\ntimeout_seconds = 0", "timeout_seconds"),
+            ("[limits]\nrequests = 100000", "requests"),
+            ("bind = \"nowhere\"", "nowhere"),
+            ("anonymous = \"read\"", "anonymous"),
+            ("anonymous = \"all\"", "all"),
+            ("[[users]]\nname = \"a\"\nrole = \"king\"", "king"),
+            ("x", "line 1"),
+        ] {
+            let error = ServerOptions::from_toml(text, Path::new("")).unwrap_err();
+            assert!(error.message().contains(part), "{text}: {error}");
+        }
+    }
+}

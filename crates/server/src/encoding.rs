@@ -1,0 +1,89 @@
+//! Compression of answers: gzip and zstd, by what the client says it takes.
+
+use crate::accept::quality;
+use hyper::HeaderMap;
+use hyper::header::ACCEPT_ENCODING;
+use std::io::{self, Write};
+
+/// Level of gzip: results are compressed while they are made, and speed is worth more there than a few per cent.
+const GZIP_LEVEL: u32 = 3;
+/// Level of zstd, for the same reason.
+const ZSTD_LEVEL: i32 = 1;
+
+/// How the bytes of an answer are encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Encoding {
+    Identity,
+    Gzip,
+    Zstd,
+}
+
+impl Encoding {
+    /// The best that the client takes; zstd before gzip if it likes both as much.
+    pub(crate) fn choose(headers: &HeaderMap) -> Self {
+        let Some(accept) = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()) else {
+            return Self::Identity;
+        };
+        let (zstd, gzip) = (quality(accept, "zstd"), quality(accept, "gzip"));
+        match (zstd, gzip) {
+            (0, 0) => Self::Identity,
+            (zstd, gzip) if zstd >= gzip => Self::Zstd,
+            _ => Self::Gzip,
+        }
+    }
+
+    /// As `Content-Encoding` has it.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Identity => None,
+            Self::Gzip => Some("gzip"),
+            Self::Zstd => Some("zstd"),
+        }
+    }
+
+    pub(crate) fn compress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Identity => Ok(bytes.to_vec()),
+            Self::Gzip => {
+                let mut encoder = gzip(Vec::with_capacity(bytes.len() / 4));
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+            Self::Zstd => {
+                let mut encoder = self::zstd(Vec::with_capacity(bytes.len() / 4))?;
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+        }
+    }
+}
+
+pub(crate) fn gzip<W: Write>(out: W) -> flate2::write::GzEncoder<W> {
+    flate2::write::GzEncoder::new(out, flate2::Compression::new(GZIP_LEVEL))
+}
+
+pub(crate) fn zstd<W: Write>(out: W) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
+    zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_chooses() {
+        for (accept, expected) in [
+            ("gzip, deflate, br, zstd", Encoding::Zstd),
+            ("gzip, zstd;q=0.5", Encoding::Gzip),
+            ("gzip;q=0", Encoding::Identity),
+            ("*", Encoding::Zstd),
+            ("identity", Encoding::Identity),
+            ("zstd;q=0, *", Encoding::Gzip),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, accept.parse().unwrap());
+            assert_eq!(Encoding::choose(&headers), expected, "{accept}");
+        }
+        assert_eq!(Encoding::choose(&HeaderMap::new()), Encoding::Identity);
+    }
+}

@@ -1,0 +1,66 @@
+//! The page, out of the binary: see `build.rs`. It holds no data, so everyone may have it.
+
+use crate::accept::quality;
+use crate::protocol::not_allowed;
+use crate::reply::{Failure, Outcome, set, whole};
+use hyper::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH, VARY,
+};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use sha2::{Digest, Sha256};
+use std::sync::OnceLock;
+
+/// A file of the page.
+struct File {
+    /// The address.
+    path: &'static str,
+    content_type: &'static str,
+    bytes: &'static [u8],
+    gzip: Option<&'static [u8]>,
+}
+
+static FILES: &[File] = &include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+/// The page runs its own scripts alone, and nobody may show it inside of another.
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+                      font-src 'self' data:; worker-src 'self' blob:; connect-src *; frame-ancestors 'none'";
+
+/// Answers a request.
+pub(crate) fn answer(parts: &Parts) -> Outcome {
+    let path = if parts.uri.path() == "/" { "/index.html" } else { parts.uri.path() };
+    let Some((at, file)) = FILES.iter().enumerate().find(|(_, file)| file.path == path) else {
+        return Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing at this address")
+            .hint("queries go to /query, updates to /update, graphs to /store"));
+    };
+    if parts.method != Method::GET && parts.method != Method::HEAD {
+        return Err(not_allowed("GET, HEAD, OPTIONS"));
+    }
+    let tag = &tags()[at];
+    let known = parts.headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    if known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag)) {
+        let mut reply = crate::reply::empty(StatusCode::NOT_MODIFIED);
+        set(&mut reply, ETAG, tag);
+        return Ok(reply);
+    }
+    let accepted = parts.headers.get(ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
+    let gzip = file.gzip.filter(|_| accepted.is_some_and(|accepted| quality(accepted, "gzip") > 0));
+    let mut reply = whole(StatusCode::OK, file.content_type, gzip.unwrap_or(file.bytes));
+    if gzip.is_some() {
+        set(&mut reply, CONTENT_ENCODING, "gzip");
+    }
+    set(&mut reply, VARY, "Accept-Encoding");
+    set(&mut reply, ETAG, tag);
+    set(&mut reply, CACHE_CONTROL, "no-cache");
+    set(&mut reply, CONTENT_SECURITY_POLICY, POLICY);
+    Ok(reply)
+}
+
+/// What tells one version of each file from another.
+fn tags() -> &'static [String] {
+    static TAGS: OnceLock<Vec<String>> = OnceLock::new();
+    TAGS.get_or_init(|| {
+        let tag = |file: &File| format!("\"{}\"", crate::auth::hex(&Sha256::digest(file.bytes)[..8]));
+        FILES.iter().map(tag).collect()
+    })
+}

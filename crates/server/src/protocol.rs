@@ -1,0 +1,167 @@
+//! SPARQL 1.1 Protocol: what a request to `/query`, `/update` or `/sparql` asks for.
+//!
+//! # Source
+//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may stand in the address and in a form; one that may be
+//! given once may be so in both together. A dataset that the request names is used instead of what the query says; in
+//! an update with `USING` or `WITH` it is an error (§2.2.3).
+
+use crate::accept::Accepted;
+use crate::encoding::Encoding;
+use crate::metrics::Kind;
+use crate::options::Role;
+use crate::query::{self, Asked};
+use crate::reply::{Failure, Outcome, empty};
+use crate::request::{MediaType, Parameters, address, read_body, text};
+use crate::route::Context;
+use crate::{describe, update};
+use hyper::body::Incoming;
+use hyper::header::ALLOW;
+use hyper::{Method, StatusCode};
+
+/// What an address takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Query,
+    Update,
+    Both,
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+const QUERY: &str = "application/sparql-query";
+const UPDATE: &str = "application/sparql-update";
+
+impl Endpoint {
+    fn takes_queries(self) -> bool {
+        self != Self::Update
+    }
+
+    fn takes_updates(self) -> bool {
+        self != Self::Query
+    }
+
+    fn allowed(self) -> &'static str {
+        if self.takes_queries() { "GET, HEAD, POST, OPTIONS" } else { "POST, OPTIONS" }
+    }
+}
+
+/// Answers a request.
+pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: Incoming) -> Outcome {
+    let (state, parts) = (context.state, context.parts);
+    let mut parameters = Parameters::of_query(parts);
+    if parts.method == Method::GET || parts.method == Method::HEAD {
+        if parameters.has("update") {
+            return Err(not_allowed("POST, OPTIONS").hint("an update is sent by POST"));
+        }
+        if !endpoint.takes_queries() {
+            return Err(not_allowed(endpoint.allowed()));
+        }
+        return match parameters.one("query")? {
+            Some(text) => run_query(context, text.to_owned(), &parameters).await,
+            None => {
+                context.allow(Role::Read).await?;
+                describe::answer(context, endpoint).await
+            }
+        };
+    }
+    if parts.method != Method::POST {
+        return Err(not_allowed(endpoint.allowed()));
+    }
+    let Some(media_type) = MediaType::of(&parts.headers) else {
+        return Err(unsupported(endpoint, "the request does not say the type of its body"));
+    };
+    media_type.check_charset()?;
+    // Nobody who may do nothing makes us read a body.
+    context.allow(Role::Read).await?;
+    let limits = &state.options.limits;
+    let read = read_body(&parts.headers, body, limits.text_bytes, limits, &state.metrics);
+    match media_type.name.as_str() {
+        QUERY if endpoint.takes_queries() => {
+            if parameters.has("query") || parameters.has("update") {
+                return Err(Failure::bad("the request has a query in its body and one in its address"));
+            }
+            run_query(context, text(&read.await?)?, &parameters).await
+        }
+        UPDATE if endpoint.takes_updates() => {
+            if parameters.has("query") || parameters.has("update") {
+                return Err(Failure::bad("the request has an update in its body and one in its address"));
+            }
+            run_update(context, text(&read.await?)?, &parameters).await
+        }
+        FORM => {
+            let form = read.await?;
+            if std::str::from_utf8(&form).is_err() {
+                return Err(Failure::bad("the form is not UTF-8"));
+            }
+            parameters.extend(&form);
+            match (parameters.one("query")?, parameters.one("update")?) {
+                (Some(_), Some(_)) => Err(Failure::bad("the request has a query and an update")),
+                (Some(query), None) if endpoint.takes_queries() => {
+                    run_query(context, query.to_owned(), &parameters).await
+                }
+                (None, Some(update)) if endpoint.takes_updates() => {
+                    run_update(context, update.to_owned(), &parameters).await
+                }
+                (Some(_), None) => {
+                    Err(Failure::bad("this address takes updates").hint("queries go to /query"))
+                }
+                (None, Some(_)) => {
+                    Err(Failure::bad("this address takes queries").hint("updates go to /update"))
+                }
+                (None, None) => Err(Failure::bad(match endpoint {
+                    Endpoint::Query => "the form has no field query",
+                    Endpoint::Update => "the form has no field update",
+                    Endpoint::Both => "the form has neither a field query nor a field update",
+                })),
+            }
+        }
+        other => Err(unsupported(endpoint, &format!("{other} is no type of body that this address takes"))),
+    }
+}
+
+async fn run_query(context: &mut Context<'_>, text: String, parameters: &Parameters) -> Outcome {
+    context.kind = Kind::Query;
+    context.allow(Role::Read).await?;
+    let mut options = query::options(context.state, parameters)?;
+    options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
+    options.base_iri = base(context);
+    let asked = Asked {
+        text,
+        options,
+        accepted: Accepted::of(&context.parts.headers),
+        encoding: Encoding::choose(&context.parts.headers),
+    };
+    query::answer(context.state, asked).await
+}
+
+async fn run_update(context: &mut Context<'_>, text: String, parameters: &Parameters) -> Outcome {
+    context.kind = Kind::Update;
+    context.allow(Role::Write).await?;
+    let mut options = query::options(context.state, parameters)?;
+    options.dataset = parameters.dataset("using-graph-uri", "using-named-graph-uri")?;
+    options.base_iri = base(context);
+    update::run(context.state, text, options).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+/// The address of the request without parameters.
+fn base(context: &Context<'_>) -> Option<String> {
+    let path = context.parts.uri.path();
+    address(context.parts, context.tls, path).map(vervet::NamedNode::into_string)
+}
+
+pub(crate) fn not_allowed(allowed: &str) -> Failure {
+    let message = "this address does not take that method";
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, message)
+        .hint(format!("it takes {allowed}"))
+        .header(ALLOW, allowed)
+}
+
+fn unsupported(endpoint: Endpoint, message: &str) -> Failure {
+    let types: Vec<&str> =
+        [(endpoint.takes_queries(), QUERY), (endpoint.takes_updates(), UPDATE), (true, FORM)]
+            .into_iter()
+            .filter_map(|(takes, name)| takes.then_some(name))
+            .collect();
+    Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+        .hint(format!("say Content-Type: {}", types.join(" or ")))
+}

@@ -1,0 +1,205 @@
+//! Answers: their bodies, and what went wrong as status, text or JSON.
+//!
+//! # Invariants
+//! A body that ends is whole. If what makes it fails half way, the body fails, hyper breaks the connection off, and no
+//! client can take the part for the answer.
+
+use crate::metrics::Finish;
+use crate::stream::Chunks;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use vervet_model::{Error, ErrorKind};
+
+/// An answer.
+pub(crate) type Reply = Response<Body>;
+
+/// The body of an answer.
+#[derive(Default)]
+pub(crate) struct Body {
+    content: Content,
+    /// Is told when all is over.
+    pub(crate) finish: Option<Finish>,
+}
+
+#[derive(Default)]
+enum Content {
+    #[default]
+    None,
+    Whole(Bytes),
+    Stream(Chunks),
+}
+
+impl From<Chunks> for Body {
+    fn from(chunks: Chunks) -> Self {
+        Self { content: Content::Stream(chunks), finish: None }
+    }
+}
+
+impl<B: Into<Bytes>> From<(B,)> for Body {
+    fn from((bytes,): (B,)) -> Self {
+        Self { content: Content::Whole(bytes.into()), finish: None }
+    }
+}
+
+/// A body that could not be made to its end.
+#[derive(Debug)]
+pub(crate) struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the answer broke off")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let next = match &mut self.content {
+            Content::None => None,
+            Content::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.content = Content::None;
+                Some(Ok(bytes))
+            }
+            Content::Stream(chunks) => match chunks.poll_next(context) {
+                Poll::Ready(next) => next,
+                Poll::Pending => return Poll::Pending,
+            },
+        };
+        if let (Some(finish), Some(Ok(bytes))) = (&mut self.finish, &next) {
+            finish.sent(bytes.len());
+        }
+        Poll::Ready(next.map(|next| next.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            Content::None => true,
+            Content::Whole(bytes) => bytes.is_empty(),
+            Content::Stream(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::None => SizeHint::with_exact(0),
+            Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// An answer of this type.
+pub(crate) fn whole(status: StatusCode, content_type: &str, body: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Body::from((body,)));
+    *reply.status_mut() = status;
+    set(&mut reply, CONTENT_TYPE, content_type);
+    reply
+}
+
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Body::default());
+    *reply.status_mut() = status;
+    reply
+}
+
+/// Sets a header; a value that is none is left out.
+pub(crate) fn set(reply: &mut Reply, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        reply.headers_mut().insert(name, value);
+    }
+}
+
+/// A request that was not done, and why.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: StatusCode,
+    kind: &'static str,
+    message: String,
+    hint: Option<String>,
+    headers: Vec<(HeaderName, String)>,
+}
+
+/// What a handler gives.
+pub(crate) type Outcome<T = Reply> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        let kind = match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "permission",
+            StatusCode::SERVICE_UNAVAILABLE => "unavailable",
+            _ => "request",
+        };
+        Self { status, kind, message: message.into(), hint: None, headers: Vec::new() }
+    }
+
+    /// A mistake of the request itself: 400.
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The answer, as JSON or as text.
+    pub(crate) fn reply(self, json: bool) -> Reply {
+        let mut reply = if json {
+            let error = serde_json::json!({
+                "error": { "kind": self.kind, "message": self.message, "hint": self.hint }
+            });
+            whole(self.status, "application/json", error.to_string() + "\n")
+        } else {
+            let hint = self.hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+            whole(self.status, "text/plain; charset=utf-8", format!("error: {}\n{hint}", self.message))
+        };
+        for (name, value) in self.headers {
+            set(&mut reply, name, &value);
+        }
+        reply
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (status, kind) = match error.kind() {
+            ErrorKind::Query => (StatusCode::BAD_REQUEST, "query"),
+            ErrorKind::Input => (StatusCode::BAD_REQUEST, "input"),
+            ErrorKind::Unsupported => (StatusCode::BAD_REQUEST, "unsupported"),
+            ErrorKind::Conflict => (StatusCode::CONFLICT, "conflict"),
+            ErrorKind::Constraint => (StatusCode::CONFLICT, "constraint"),
+            ErrorKind::Deadline => (StatusCode::GATEWAY_TIMEOUT, "deadline"),
+            ErrorKind::MemoryLimit => (StatusCode::INSUFFICIENT_STORAGE, "memory"),
+            ErrorKind::Cancelled => (StatusCode::SERVICE_UNAVAILABLE, "cancelled"),
+            ErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            ErrorKind::Corrupt => (StatusCode::INTERNAL_SERVER_ERROR, "corrupt"),
+            ErrorKind::Io => (StatusCode::INTERNAL_SERVER_ERROR, "io"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        };
+        Self {
+            status,
+            kind,
+            message: error.message().to_owned(),
+            hint: error.hint().map(str::to_owned),
+            headers: Vec::new(),
+        }
+    }
+}

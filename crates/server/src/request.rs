@@ -1,0 +1,250 @@
+//! What a request says: its body within limits, its media type, its parameters.
+
+use crate::metrics::Metrics;
+use crate::options::{BODY_BYTES_PER_SECOND_MIN, Limits};
+use crate::reply::{Failure, Outcome};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
+use vervet::{Dataset, NamedNode};
+
+/// The media type of a body without parameters, in lower case, and its `charset` and `boundary`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MediaType {
+    pub(crate) name: String,
+    pub(crate) charset: Option<String>,
+    pub(crate) boundary: Option<String>,
+}
+
+impl MediaType {
+    /// `None`: the request does not say.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(Self::parse)
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let mut media_type = Self { name, ..Self::default() };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            let value = value.trim().trim_matches('"').to_owned();
+            if name.trim().eq_ignore_ascii_case("charset") {
+                media_type.charset = Some(value);
+            } else if name.trim().eq_ignore_ascii_case("boundary") {
+                media_type.boundary = Some(value);
+            }
+        }
+        media_type
+    }
+
+    /// # Errors
+    /// 415 for a character set other than UTF-8.
+    pub(crate) fn check_charset(&self) -> Outcome<()> {
+        match &self.charset {
+            Some(charset)
+                if !charset.eq_ignore_ascii_case("utf-8") && !charset.eq_ignore_ascii_case("utf8") =>
+            {
+                let message = format!("the character set {charset} is not supported");
+                Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint("send UTF-8"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads a body of at most `limit` bytes.
+///
+/// # Errors
+/// 413 if it is longer, 408 if it comes too slowly, 415 if it is compressed.
+pub(crate) async fn read_body(
+    headers: &HeaderMap,
+    mut body: Incoming,
+    limit: usize,
+    limits: &Limits,
+    metrics: &Metrics,
+) -> Outcome<Bytes> {
+    let too_long = || {
+        let message = format!("the body is longer than {limit} bytes");
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message).hint("who runs the server may raise the limit")
+    };
+    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > limit as u64) || body.size_hint().lower() > limit as u64 {
+        return Err(too_long());
+    }
+    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        let message = "bodies with a Content-Encoding are not supported";
+        return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint("send it uncompressed"));
+    }
+    let begin = Instant::now();
+    let mut whole = BytesMut::new();
+    let mut first: Option<Bytes> = None;
+    loop {
+        // Whoever sends a byte now and then gets no further than the average permits.
+        let earned = Duration::from_secs(whole.len() as u64 / BODY_BYTES_PER_SECOND_MIN);
+        let idle = Instant::now() + limits.body_timeout;
+        let deadline = idle.min(begin + limits.body_timeout + earned);
+        let frame = match tokio::time::timeout_at(deadline, body.frame()).await {
+            Err(_) => return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly")),
+            Ok(None) => break,
+            Ok(Some(Err(error))) => return Err(Failure::bad(format!("the body could not be read: {error}"))),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
+            return Err(too_long());
+        }
+        metrics.bytes_in.fetch_add(data.len() as u64, Ordering::Relaxed);
+        // Most bodies come in one piece, which needs no copy.
+        if first.is_none() && whole.is_empty() {
+            first = Some(data);
+        } else {
+            if let Some(first) = first.take() {
+                whole.extend_from_slice(&first);
+            }
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+/// A body as text.
+///
+/// # Errors
+/// 400 if it is not UTF-8.
+pub(crate) fn text(body: &Bytes) -> Outcome<String> {
+    match std::str::from_utf8(body) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => Err(Failure::bad(format!("the body is not UTF-8 (byte {})", error.valid_up_to()))),
+    }
+}
+
+/// Parameters of the address and of a form, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    pub(crate) fn of_query(parts: &Parts) -> Self {
+        let mut parameters = Self::default();
+        parameters.extend(parts.uri.query().unwrap_or_default().as_bytes());
+        parameters
+    }
+
+    /// Adds those of a form.
+    pub(crate) fn extend(&mut self, form: &[u8]) {
+        self.0.extend(
+            form_urlencoded::parse(form).map(|(name, value)| (name.into_owned(), value.into_owned())),
+        );
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(other, _)| other == name)
+    }
+
+    /// The value of a parameter that may be given once.
+    ///
+    /// # Errors
+    /// 400 if it is given twice.
+    pub(crate) fn one(&self, name: &str) -> Outcome<Option<&str>> {
+        let mut values = self.all(name);
+        let value = values.next();
+        match values.next() {
+            Some(_) => Err(Failure::bad(format!("the parameter {name} is given twice"))),
+            None => Ok(value),
+        }
+    }
+
+    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The dataset that two parameters name; `None` if neither is there.
+    ///
+    /// # Errors
+    /// 400 for a value that is no IRI.
+    pub(crate) fn dataset(&self, default: &str, named: &str) -> Outcome<Option<Dataset>> {
+        if !self.has(default) && !self.has(named) {
+            return Ok(None);
+        }
+        let list = |name: &str| -> Outcome<Vec<NamedNode>> {
+            let mut list = Vec::new();
+            for value in self.all(name) {
+                let graph = iri(name, value)?;
+                if !list.contains(&graph) {
+                    list.push(graph);
+                }
+            }
+            Ok(list)
+        };
+        Ok(Some(Dataset { default: Some(list(default)?), named: Some(list(named)?) }))
+    }
+
+    /// What the request asks for, if that is less than what the server allows.
+    ///
+    /// # Errors
+    /// 400 for a value that is no number of seconds above 0.
+    pub(crate) fn timeout(&self, most: Duration) -> Outcome<Duration> {
+        let Some(value) = self.one("timeout")? else { return Ok(most) };
+        match value.parse::<f64>() {
+            Ok(seconds) if seconds > 0.0 && seconds.is_finite() => {
+                Ok(Duration::from_secs_f64(seconds.min(most.as_secs_f64())))
+            }
+            _ => Err(Failure::bad(format!("timeout={value} is no number of seconds"))),
+        }
+    }
+}
+
+/// The IRI that a parameter holds.
+///
+/// # Errors
+/// 400 if it is none.
+pub(crate) fn iri(name: &str, value: &str) -> Outcome<NamedNode> {
+    NamedNode::new(value).map_err(|error| {
+        Failure::bad(format!("{name}={value} is no absolute IRI: {error}"))
+            .hint("percent-encode it, as in graph=http%3A%2F%2Fexample.org%2Fg")
+    })
+}
+
+/// The address that the client has used for `path`, as far as that can be told: what relative IRIs are resolved against.
+pub(crate) fn address(parts: &Parts, tls: bool, path: &str) -> Option<NamedNode> {
+    let host = parts.headers.get(HOST)?.to_str().ok()?;
+    NamedNode::new(format!("{}://{host}{path}", if tls { "https" } else { "http" })).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_types_have_parameters() {
+        let parsed = MediaType::parse("Text/Turtle; Charset=\"UTF-8\"");
+        assert_eq!((parsed.name.as_str(), parsed.charset.as_deref()), ("text/turtle", Some("UTF-8")));
+        parsed.check_charset().expect("UTF-8 is fine");
+        assert!(MediaType::parse("text/turtle;charset=latin-1").check_charset().is_err());
+        assert_eq!(MediaType::parse("multipart/form-data; boundary=a").boundary.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn parameters_are_decoded_and_counted() {
+        let mut parameters = Parameters::default();
+        parameters.extend(b"query=ASK%20%7B%7D&timeout=0.5&named-graph-uri=urn%3Aa&named-graph-uri=urn%3Aa");
+        assert_eq!(parameters.one("query").unwrap(), Some("ASK {}"));
+        assert!(parameters.one("named-graph-uri").is_err());
+        let dataset = parameters.dataset("default-graph-uri", "named-graph-uri").unwrap().unwrap();
+        assert_eq!((dataset.default.unwrap().len(), dataset.named.unwrap().len()), (0, 1));
+        assert_eq!(parameters.timeout(Duration::from_secs(60)).unwrap(), Duration::from_millis(500));
+        assert_eq!(parameters.timeout(Duration::from_millis(1)).unwrap(), Duration::from_millis(1));
+        parameters.extend(b"default-graph-uri=relative");
+        assert!(parameters.dataset("default-graph-uri", "x").is_err());
+        for wrong in ["0", "-1", "nan", "inf", "x", ""] {
+            let mut parameters = Parameters::default();
+            parameters.extend(format!("timeout={wrong}").as_bytes());
+            assert!(parameters.timeout(Duration::from_secs(1)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Which address leads where, and what holds for every answer: who may ask, CORS, errors in a form that the client
+//! reads, and counting.
+
+use crate::accept::Accepted;
+use crate::metrics::{Finish, Kind};
+use crate::options::Role;
+use crate::protocol::{Endpoint, not_allowed};
+use crate::reply::{Failure, Outcome, Reply, empty, set, whole};
+use crate::state::State;
+use crate::{api, metrics, page, protocol, store};
+use hyper::body::Incoming;
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HOST,
+    ORIGIN, SERVER, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A request on its way.
+pub(crate) struct Context<'a> {
+    pub(crate) state: &'a Arc<State>,
+    pub(crate) parts: &'a Parts,
+    pub(crate) tls: bool,
+    /// What it has turned out to be, for the metrics.
+    pub(crate) kind: Kind,
+}
+
+impl Context<'_> {
+    /// Makes sure that this client may do what `role` may.
+    ///
+    /// # Errors
+    /// 401, 403.
+    pub(crate) async fn allow(&self, role: Role) -> Outcome<()> {
+        self.state.users.check(&self.parts.headers, role).await?;
+        if role == Role::Read {
+            return Ok(());
+        }
+        if self.state.options.read_only {
+            return Err(Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
+                .hint("it was started with --read-only"));
+        }
+        self.check_origin()
+    }
+
+    /// A page of another site must not change the database behind the back of whoever looks at it: browsers send forms
+    /// to any address, and say in `Origin` where from.
+    fn check_origin(&self) -> Outcome<()> {
+        let headers = &self.parts.headers;
+        let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+        let origin = origin.to_str().unwrap_or_default();
+        if self.state.options.cors.iter().any(|allowed| allowed != "*" && allowed == origin) {
+            return Ok(());
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let authority = origin.split_once("://").map_or("", |(_, authority)| authority);
+        // A name that was made to lead here (DNS rebinding) is the same on both sides, but no local one.
+        let trusted = !self.state.users.is_open() || is_local_name(host);
+        if !host.is_empty() && authority.eq_ignore_ascii_case(host) && trusted {
+            return Ok(());
+        }
+        Err(Failure::new(StatusCode::FORBIDDEN, format!("pages of {origin} may not change the database"))
+            .hint("name the origin in `cors` of the configuration to allow it"))
+    }
+}
+
+/// Whether a `Host` is an address or `localhost`, which nobody else can make lead here.
+fn is_local_name(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+/// Answers any request.
+pub(crate) async fn answer(state: &Arc<State>, tls: bool, request: Request<Incoming>) -> Reply {
+    let begin = Instant::now();
+    let (parts, body) = request.into_parts();
+    let mut context = Context { state, parts: &parts, tls, kind: Kind::Other };
+    let outcome = route(&mut context, body).await;
+    let kind = context.kind;
+    let mut reply = match outcome {
+        Ok(reply) => reply,
+        Err(failure) => failure.reply(Accepted::of(&parts.headers).prefers_json()),
+    };
+    cors(state, &parts, &mut reply);
+    set(&mut reply, X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(&mut reply, SERVER, concat!("vervet/", env!("CARGO_PKG_VERSION")));
+    let finish = Finish::new(&state.metrics, kind, reply.status().as_u16(), begin);
+    reply.body_mut().finish = Some(finish);
+    reply
+}
+
+async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
+    let path = context.parts.uri.path();
+    let method = &context.parts.method;
+    if *method == Method::OPTIONS {
+        return Ok(options(context.parts));
+    }
+    let reads = *method == Method::GET || *method == Method::HEAD;
+    match path {
+        "/query" | "/query/" => {
+            context.kind = Kind::Query;
+            protocol::answer(context, Endpoint::Query, body).await
+        }
+        "/update" | "/update/" => {
+            context.kind = Kind::Update;
+            protocol::answer(context, Endpoint::Update, body).await
+        }
+        "/sparql" | "/sparql/" => {
+            context.kind = Kind::Query;
+            protocol::answer(context, Endpoint::Both, body).await
+        }
+        "/health" if reads => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")),
+        "/metrics" if reads => {
+            context.allow(Role::Read).await?;
+            Ok(whole(
+                StatusCode::OK,
+                "text/plain; version=0.0.4; charset=utf-8",
+                metrics::text(context.state),
+            ))
+        }
+        "/health" | "/metrics" => Err(not_allowed("GET, HEAD, OPTIONS")),
+        _ if path == "/store" || path.starts_with("/store/") => {
+            context.kind = Kind::Store;
+            store::answer(context, body).await
+        }
+        _ if path.starts_with("/api/") => {
+            context.kind = Kind::Api;
+            api::answer(context, body).await
+        }
+        _ => {
+            context.kind = Kind::Page;
+            page::answer(context.parts)
+        }
+    }
+}
+
+/// What a method-less question is answered: what may be sent, for browsers that ask before they do.
+fn options(parts: &Parts) -> Reply {
+    let mut reply = empty(StatusCode::NO_CONTENT);
+    set(&mut reply, ALLOW, "GET, HEAD, POST, PUT, DELETE, OPTIONS");
+    if parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+        set(&mut reply, ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE, OPTIONS");
+        set(&mut reply, ACCESS_CONTROL_ALLOW_HEADERS, "Accept, Authorization, Content-Type");
+        set(&mut reply, ACCESS_CONTROL_MAX_AGE, "3600");
+    }
+    reply
+}
+
+/// Lets pages of other sites read the answer, if they may.
+fn cors(state: &State, parts: &Parts, reply: &mut Reply) {
+    let Some(origin) = parts.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()) else { return };
+    let cors = &state.options.cors;
+    if cors.iter().any(|allowed| allowed == "*") {
+        set(reply, ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+    } else if cors.iter().any(|allowed| allowed == origin) {
+        set(reply, ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        set(reply, VARY, "Accept, Accept-Encoding, Origin");
+    } else {
+        return;
+    }
+    set(reply, ACCESS_CONTROL_EXPOSE_HEADERS, "Location, Retry-After");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_names_are_addresses_and_localhost() {
+        for host in ["localhost", "LOCALHOST:7878", "127.0.0.1:1", "[::1]:80", "192.168.0.3"] {
+            assert!(is_local_name(host), "{host}");
+        }
+        for host in ["", "example.org", "localhost.example.org", "127.0.0.1.example.org:80"] {
+            assert!(!is_local_name(host), "{host}");
+        }
+    }
+}

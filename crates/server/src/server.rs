@@ -1,0 +1,290 @@
+//! The server as a thing that is bound, runs, and ends.
+//!
+//! # Shape
+//! `bind` takes the address and checks the options, so that mistakes show before anything runs; `run` owns the threads:
+//! a few that talk to connections, and those on which queries run, which are as many as there are places for requests.
+//! # The end
+//! At a signal or [`Stopper::stop`] nobody is let in any more; connections end after the request that they are at;
+//! what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a broken answer.
+
+use crate::auth::Users;
+use crate::metrics::Gauge;
+use crate::options::{Limits, ServerOptions};
+use crate::route;
+use crate::state::State;
+use crate::wire::Wire;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use vervet::Database;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Threads that talk to connections, at most: they hand everything that takes time to others.
+const TALKERS_MAX: usize = 8;
+
+/// Room for the recursion of parsers and planners, whose limits of nesting are made for the main thread's.
+const STACK_BYTES: usize = 8 << 20;
+
+/// How long cancelled requests have to notice.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pause after a failure to accept, mostly for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A server that listens, and answers as soon as it runs.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    state: Arc<State>,
+    tls: Option<Arc<ServerConfig>>,
+    stopper: Stopper,
+}
+
+/// Ends a running server from another thread.
+#[derive(Clone, Debug)]
+pub struct Stopper(watch::Sender<bool>);
+
+impl Stopper {
+    /// Begins the end; see the header of `server.rs`. Returns at once.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Server {
+    /// Takes an address and checks the options. Connections wait until [`Server::run`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: an address that others can reach without TLS, unless that is allowed; certificates, keys or
+    /// users that are none. [`ErrorKind::Io`]: the address is taken. [`ErrorKind::Unavailable`]: another process writes
+    /// to the database, unless the server is to be read-only.
+    pub fn bind(database: Database, options: ServerOptions) -> Result<Self> {
+        let open = options.bind.iter().find(|address| !address.ip().is_loopback());
+        if let Some(address) = open
+            && options.tls.is_none()
+            && !options.allow_plain_http
+        {
+            let message = format!("{address} can be reached from outside, and there is no TLS");
+            return Err(Error::new(ErrorKind::Input, message).with_hint(
+                "configure [tls], or say --allow-plain-http if something in front of it encrypts",
+            ));
+        }
+        let users = Users::new(&options)?;
+        let tls = options.tls.as_ref().map(tls).transpose()?;
+        if !options.read_only {
+            // The directory is this process's from now on, or the mistake shows now.
+            database.begin()?.roll_back();
+        }
+        let listener = TcpListener::bind(options.bind.as_slice())
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|error| Error::io(format!("listen on {}", addresses(&options.bind)), &error))?;
+        let state = Arc::new(State::new(database, options, users));
+        Ok(Self { listener, state, tls, stopper: Stopper(watch::Sender::new(false)) })
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.listener.local_addr().map_err(|error| Error::io("tell the address", &error))
+    }
+
+    /// Whether clients are to say `https`.
+    #[must_use]
+    pub fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// What ends it.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Answers requests until it is stopped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]: the system gives no threads.
+    pub fn run(self) -> Result<()> {
+        let limits = &self.state.options.limits;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(cores.clamp(1, TALKERS_MAX))
+            // Heavy requests that wait hold none; passwords and one to spare.
+            .max_blocking_threads(limits.requests + limits.heavy_requests + 4)
+            .thread_stack_size(STACK_BYTES)
+            .thread_name("vervet-server")
+            .enable_all()
+            .build()
+            .map_err(|error| Error::io("start the server", &error))?;
+        let state = Arc::clone(&self.state);
+        let done = runtime.block_on(self.serve());
+        state.cancel_all();
+        runtime.shutdown_timeout(CANCEL_TIMEOUT);
+        done
+    }
+
+    async fn serve(self) -> Result<()> {
+        let listener =
+            tokio::net::TcpListener::from_std(self.listener).map_err(|error| Error::io("listen", &error))?;
+        let state = self.state;
+        let mut stopped = self.stopper.0.subscribe();
+        if state.options.signals {
+            stop_at_signals(self.stopper.clone())?;
+        }
+        let tls = self.tls.map(TlsAcceptor::from);
+        // Closed when the last connection has ended.
+        let (alive, mut ended) = mpsc::channel::<Infallible>(1);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = stopped.wait_for(|stopped| *stopped) => break,
+            };
+            let Ok((stream, _)) = accepted else {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let open = state.metrics.connections.load(Ordering::Relaxed);
+            if usize::try_from(open).is_ok_and(|open| open >= state.options.limits.connections) {
+                state.metrics.refused_connections.fetch_add(1, Ordering::Relaxed);
+                refuse(stream, tls.is_some());
+                continue;
+            }
+            let gauge = Gauge::new(&state.metrics, |metrics| &metrics.connections);
+            let (state, tls, stopped) = (Arc::clone(&state), tls.clone(), stopped.clone());
+            let alive = alive.clone();
+            tokio::spawn(async move {
+                connection(state, stream, tls, stopped).await;
+                drop((gauge, alive));
+            });
+        }
+        drop((listener, alive));
+        let patience = state.options.limits.shutdown_timeout;
+        if tokio::time::timeout(patience, ended.recv()).await.is_err() {
+            state.cancel_all();
+            // Cancelled requests break off on their own.
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, ended.recv()).await;
+        }
+        Ok(())
+    }
+}
+
+/// Talks to one client.
+async fn connection(
+    state: Arc<State>,
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let limits = state.options.limits.clone();
+    // Answers are written in one piece; waiting for more would only delay them.
+    let _ = stream.set_nodelay(true);
+    let has_tls = tls.is_some();
+    let wire = match tls {
+        None => Wire::plain(stream, limits.write_timeout),
+        Some(tls) => match tokio::time::timeout(limits.head_timeout, tls.accept(stream)).await {
+            Ok(Ok(stream)) => Wire::tls(stream, limits.write_timeout),
+            _ => return,
+        },
+    };
+    let service = service_fn(move |request| {
+        let state = Arc::clone(&state);
+        async move { Ok::<_, Infallible>(route::answer(&state, has_tls, request).await) }
+    });
+    let connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
+    let mut connection = pin!(connection);
+    // Errors are the client's: gone, too slow, no HTTP. It has been told what can be told.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+fn builder(limits: &Limits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_headers(limits.headers)
+        .max_header_size(limits.head_bytes)
+        .max_buf_size(limits.head_bytes.max(128 << 10))
+        .pipeline_flush(true);
+    builder
+}
+
+/// Tells a client that there is no room, as far as that can be done at once.
+fn refuse(stream: TcpStream, tls: bool) {
+    // Past tokio, which does not know yet that there is room to write; the stream does not block.
+    if let (false, Ok(mut stream)) = (tls, stream.into_std()) {
+        let body = "error: too many connections\n";
+        let text = format!(
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
+             Retry-After: 1\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let _ = stream.write(text.as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+}
+
+/// Stops at SIGINT and SIGTERM; at the second one the process ends at once.
+fn stop_at_signals(stopper: Stopper) -> Result<()> {
+    #[cfg(unix)]
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .map_err(|error| Error::io("wait for signals", &error))?;
+    tokio::spawn(async move {
+        for patience in [true, false] {
+            #[cfg(unix)]
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            #[cfg(not(unix))]
+            let _ = tokio::signal::ctrl_c().await;
+            if !patience {
+                std::process::exit(130);
+            }
+            stopper.stop();
+        }
+    });
+    Ok(())
+}
+
+fn tls(files: &crate::options::Tls) -> Result<Arc<ServerConfig>> {
+    let wrong = |path: &std::path::Path, error: &dyn std::fmt::Display| {
+        Error::new(ErrorKind::Input, format!("{}: {error}", path.display()))
+    };
+    let certificates = CertificateDer::pem_file_iter(&files.cert)
+        .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
+        .map_err(|error| wrong(&files.cert, &error))?;
+    if certificates.is_empty() {
+        return Err(wrong(&files.cert, &"there is no certificate in it"));
+    }
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, &error))?;
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
+        .map_err(|error| wrong(&files.key, &error))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn addresses(list: &[SocketAddr]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,355 @@
+//! SPARQL 1.1 Graph Store HTTP Protocol: graphs as things to get, put, add to and delete.
+//!
+//! # Shape
+//! `/store?default` and `/store?graph=IRI` name a graph; `/store/NAME` is itself the IRI of one, as the client wrote
+//! it. `/store` alone is all graphs: it is read as quads, takes quads, and a document of triples sent there becomes a
+//! new graph. Each change is one transaction, of operations of SPARQL 1.1 Update that say the same (the
+//! specification's own definitions): `DROP SILENT`, and `LOAD` of the body.
+//! # Invariants
+//! A graph is there if it has a statement: empty graphs are not kept.
+//! # Not here
+//! `PATCH`; use `/update`.
+
+use crate::accept::{Accepted, DATASETS, GRAPHS};
+use crate::encoding::Encoding;
+use crate::options::Role;
+use crate::protocol::not_allowed;
+use crate::query::{self, blocking, produce};
+use crate::reply::{Failure, Outcome, empty, set};
+use crate::request::{MediaType, Parameters, address, iri, read_body};
+use crate::route::Context;
+use crate::state::State;
+use crate::{auth, multipart, update};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, LOCATION};
+use hyper::{Method, StatusCode};
+use std::sync::Arc;
+use vervet::update::{Documents, UpdateOptions};
+use vervet::{Answer, Format, NamedNode, OutputFormat, QueryOptions, Source, Transaction};
+
+/// Which graph a request is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Graph {
+    Default,
+    Named(NamedNode),
+    /// All of them.
+    Whole,
+}
+
+impl Graph {
+    fn named(&self) -> Option<&NamedNode> {
+        match self {
+            Self::Named(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Answers a request.
+pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+    let parameters = Parameters::of_query(context.parts);
+    let graph = graph(context, &parameters)?;
+    match context.parts.method {
+        Method::GET | Method::HEAD => get(context, graph).await,
+        Method::PUT => change(context, graph, body, &parameters, true).await,
+        Method::POST => change(context, graph, body, &parameters, false).await,
+        Method::DELETE => delete(context, graph, &parameters).await,
+        _ => Err(not_allowed("GET, HEAD, PUT, POST, DELETE, OPTIONS")),
+    }
+}
+
+fn graph(context: &Context<'_>, parameters: &Parameters) -> Outcome<Graph> {
+    let path = context.parts.uri.path();
+    let named = parameters.one("graph")?;
+    let default = parameters.has("default");
+    let direct = path.strip_prefix("/store").map(|rest| rest.trim_start_matches('/')).unwrap_or_default();
+    match (named, default, direct) {
+        (Some(name), false, "") => Ok(Graph::Named(iri("graph", name)?)),
+        (None, true, "") => Ok(Graph::Default),
+        (None, false, "") => Ok(Graph::Whole),
+        (None, false, _) => match address(context.parts, context.tls, path) {
+            Some(name) => Ok(Graph::Named(name)),
+            None => Err(Failure::bad("the address is no IRI").hint("send a Host, or use /store?graph=IRI")),
+        },
+        _ => Err(Failure::bad("the address names more than one graph")
+            .hint("use one of /store?graph=IRI, /store?default, /store/NAME")),
+    }
+}
+
+async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
+    context.allow(Role::Read).await?;
+    let (state, headers) = (context.state, &context.parts.headers);
+    let accepted = Accepted::of(headers);
+    if let Some(name) = graph.named()
+        && !is_there(state, name)?
+    {
+        return Err(missing(name));
+    }
+    let offers = if graph == Graph::Whole { DATASETS } else { GRAPHS };
+    let (format, content_type) = accepted.choose(offers)?;
+    if context.parts.method == Method::HEAD {
+        let mut reply = empty(StatusCode::OK);
+        set(&mut reply, CONTENT_TYPE, content_type);
+        return Ok(reply);
+    }
+    let encoding = Encoding::choose(headers);
+    match graph {
+        Graph::Whole => export(state, format, content_type, encoding).await,
+        Graph::Default => query::graph(state, None, format, content_type, encoding).await,
+        Graph::Named(name) => query::graph(state, Some(name), format, content_type, encoding).await,
+    }
+}
+
+/// All statements with their graphs.
+async fn export(
+    state: &Arc<State>,
+    format: OutputFormat,
+    content_type: &'static str,
+    encoding: Encoding,
+) -> Outcome {
+    let running = state.place().await?;
+    let guard = running.guard();
+    let format = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
+    let work_state = Arc::clone(state);
+    let told = blocking(move |sender| {
+        let work = |out: &mut dyn std::io::Write| {
+            work_state.database.export(format, &mut Watched { out, token: &running.token })
+        };
+        produce(&work_state, sender, content_type, encoding, work);
+    })
+    .await?;
+    query::reply(told, guard)
+}
+
+/// Writes as long as nobody cancels.
+struct Watched<'a> {
+    out: &'a mut dyn std::io::Write,
+    token: &'a vervet::CancelToken,
+}
+
+impl std::io::Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.token.is_cancelled() {
+            return Err(std::io::Error::other("cancelled"));
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A document of a request.
+#[derive(Clone)]
+struct Document {
+    extension: &'static str,
+    bytes: Arc<[u8]>,
+}
+
+impl Document {
+    fn has_quads(&self) -> bool {
+        matches!(self.extension, "nq" | "trig")
+    }
+}
+
+/// `PUT` (which replaces) and `POST` (which adds).
+async fn change(
+    context: &mut Context<'_>,
+    graph: Graph,
+    body: Incoming,
+    parameters: &Parameters,
+    replace: bool,
+) -> Outcome {
+    context.allow(Role::Write).await?;
+    let (state, parts) = (context.state, context.parts);
+    let limits = &state.options.limits;
+    let media_type = MediaType::of(&parts.headers)
+        .ok_or_else(|| unsupported("the request does not say the type of its body"))?;
+    if media_type.name != "multipart/form-data" {
+        extension(&media_type)?;
+    }
+    let options = query::options(state, parameters)?;
+    let body = read_body(&parts.headers, body, limits.document_bytes, limits, &state.metrics).await?;
+    let documents = documents(&media_type, body)?;
+    let mut location = None;
+    let graph = match graph {
+        Graph::Whole if replace => {
+            return Err(Failure::bad("the address names no graph")
+                .hint("use /store?graph=IRI, /store?default or /store/NAME"));
+        }
+        Graph::Whole if !documents.iter().any(Document::has_quads) => {
+            let mut bytes = [0; 16];
+            auth::random(&mut bytes)?;
+            let path = format!("/store/{}", auth::hex(&bytes));
+            let name = address(parts, context.tls, &path)
+                .ok_or_else(|| Failure::bad("the request has no usable Host to name a new graph by"))?;
+            location = Some(name.as_str().to_owned());
+            Graph::Named(name)
+        }
+        Graph::Whole => Graph::Whole,
+        graph => {
+            if documents.iter().any(Document::has_quads) {
+                return Err(Failure::bad("a document of quads does not go into one graph")
+                    .hint("POST it to /store, or send triples"));
+            }
+            graph
+        }
+    };
+    let base = match &graph {
+        Graph::Named(name) => Some(name.clone()),
+        _ => address(parts, context.tls, parts.uri.path()),
+    };
+    let base = base.unwrap_or_else(|| NamedNode::new_unchecked("urn:vervet:body"));
+    let created = update::work(state, move |state, token| {
+        let options = options.with_cancel(token);
+        let change = Change { graph: &graph, base: &base, documents: &documents, replace, options: &options };
+        Ok(state.database.transact(|transaction| change.run(transaction))?)
+    })
+    .await?;
+    let mut reply = empty(if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT });
+    if let Some(location) = location {
+        *reply.status_mut() = StatusCode::CREATED;
+        set(&mut reply, LOCATION, &location);
+    }
+    Ok(reply)
+}
+
+struct Change<'a> {
+    graph: &'a Graph,
+    base: &'a NamedNode,
+    documents: &'a [Document],
+    replace: bool,
+    options: &'a QueryOptions,
+}
+
+impl Change<'_> {
+    /// Whether a graph has come into being.
+    fn run(&self, transaction: &mut Transaction) -> vervet::Result<bool> {
+        let (base, graph) = (self.base, self.graph);
+        let known = match graph {
+            Graph::Named(name) => has_statements(transaction, name)?,
+            _ => true,
+        };
+        let target = match graph {
+            Graph::Named(name) => format!(" INTO GRAPH {name}"),
+            _ => String::new(),
+        };
+        let mut text = match graph {
+            Graph::Named(name) if self.replace => format!("DROP SILENT GRAPH {name} ;\n"),
+            Graph::Default if self.replace => "DROP SILENT DEFAULT ;\n".to_owned(),
+            _ => String::new(),
+        };
+        for _ in self.documents {
+            text += &format!("LOAD {base}{target} ;\n");
+        }
+        let mut next = self.documents.iter();
+        let open = move |_: &str| {
+            // One `LOAD` for each document, in order.
+            let document = next.next().ok_or_else(|| vervet::Error::internal("a document is missing"))?;
+            Ok(Source::bytes(format!("body.{}", document.extension), Arc::clone(&document.bytes)))
+        };
+        let documents = Documents::new([base.as_str()], open);
+        let mut options = UpdateOptions { query: self.options.clone(), documents: Some(documents) };
+        let report = transaction.update_with(&text, &mut options)?;
+        Ok(!known && report.inserted > 0)
+    }
+}
+
+async fn delete(context: &mut Context<'_>, graph: Graph, parameters: &Parameters) -> Outcome {
+    context.allow(Role::Write).await?;
+    let options = query::options(context.state, parameters)?;
+    update::work(context.state, move |state, token| {
+        let options = options.with_cancel(token);
+        let known = state.database.transact(|transaction| {
+            let (known, text) = match &graph {
+                Graph::Named(name) => {
+                    (has_statements(transaction, name)?, format!("DROP SILENT GRAPH {name}"))
+                }
+                Graph::Default => (true, "DROP SILENT DEFAULT".to_owned()),
+                Graph::Whole => return Ok(None),
+            };
+            if known {
+                let mut options = UpdateOptions { query: options.clone(), documents: None };
+                transaction.update_with(&text, &mut options)?;
+            }
+            Ok(Some(known))
+        })?;
+        match (known, graph) {
+            (Some(false), Graph::Named(name)) => Err(missing(&name)),
+            (None, _) => Err(Failure::bad("the address names no graph")
+                .hint("to delete everything, send DROP ALL to /update")),
+            _ => Ok(()),
+        }
+    })
+    .await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+fn has_statements(transaction: &Transaction, name: &NamedNode) -> vervet::Result<bool> {
+    let answer = transaction.query(&format!("ASK {{ GRAPH {name} {{ ?s ?p ?o }} }}"))?;
+    Ok(matches!(answer, Answer::Boolean(true)))
+}
+
+fn is_there(state: &State, name: &NamedNode) -> Outcome<bool> {
+    let snapshot = state.database.snapshot();
+    let view = snapshot.as_snapshot();
+    let Some(id) = view.lookup(name.as_ref().into())? else { return Ok(false) };
+    Ok(view.graphs().iter().any(|(graph, count)| *graph == id && *count > 0))
+}
+
+fn missing(name: &NamedNode) -> Failure {
+    Failure::new(StatusCode::NOT_FOUND, format!("there is no graph {name}"))
+        .hint("a graph is there as long as it has statements")
+}
+
+fn unsupported(message: &str) -> Failure {
+    Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint(
+        "say Content-Type: text/turtle, application/n-triples, application/rdf+xml, application/ld+json, \
+         application/n-quads, application/trig or multipart/form-data",
+    )
+}
+
+/// The extension that tells the loader the format.
+fn extension(media_type: &MediaType) -> Outcome<&'static str> {
+    media_type.check_charset()?;
+    Ok(match media_type.name.as_str() {
+        "text/turtle" | "application/x-turtle" | "text/n3" => "ttl",
+        "application/n-triples" | "text/plain" => "nt",
+        "application/rdf+xml" | "application/xml" | "text/xml" => "rdf",
+        "application/ld+json" => "jsonld",
+        "application/n-quads" => "nq",
+        "application/trig" => "trig",
+        other => return Err(unsupported(&format!("{other} is no type of RDF document that is known here"))),
+    })
+}
+
+fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
+    if media_type.name != "multipart/form-data" {
+        return Ok(vec![Document { extension: extension(media_type)?, bytes: Arc::from(&body[..]) }]);
+    }
+    let boundary =
+        media_type.boundary.as_deref().ok_or_else(|| Failure::bad("multipart without boundary"))?;
+    let parts = multipart::parts(&body, boundary)
+        .map_err(|error| Failure::bad(format!("the multipart body is malformed: {error}")))?;
+    parts
+        .into_iter()
+        .map(|part| {
+            let by_name = part.file_name.as_deref().and_then(extension_of_name);
+            let extension = match (&part.media_type, by_name) {
+                // Browsers and curl know no type for most of our extensions.
+                (Some(media_type), Some(by_name)) if media_type.name == "application/octet-stream" => by_name,
+                (Some(media_type), _) => extension(media_type)?,
+                (None, Some(by_name)) => by_name,
+                (None, None) => return Err(unsupported("a part says no type")),
+            };
+            Ok(Document { extension, bytes: Arc::from(&part.content[..]) })
+        })
+        .collect()
+}
+
+fn extension_of_name(name: &str) -> Option<&'static str> {
+    let extension = name.rsplit_once('.')?.1.to_ascii_lowercase();
+    ["ttl", "nt", "rdf", "jsonld", "nq", "trig"].into_iter().find(|known| *known == extension)
+}

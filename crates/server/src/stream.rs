@@ -1,0 +1,237 @@
+//! Results on their way from the thread that makes them to the connection.
+//!
+//! # Shape
+//! ```text
+//! thread of the query                                       task of the connection
+//! result writer -> Sink: the first HELD_BYTES ─ all of it ─> an answer with Content-Length
+//!                        └ more: encoder -> Channel ─ CHUNKS ─> Chunks, a chunked body
+//! ```
+//! The channel is short, so a slow client slows the query down; one that takes nothing for the write timeout ends it.
+//! # Invariants
+//! [`Chunks`] ends well only behind [`Chunk::End`], which is sent after all else has gone well.
+
+use crate::encoding::Encoding;
+use crate::reply::Broken;
+use crate::state::CancelOnDrop;
+use bytes::Bytes;
+use std::io::{self, Write};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+/// How much of a result is held before it is decided that it is a long one.
+pub(crate) const HELD_BYTES: usize = 64 << 10;
+
+/// Chunks that may be on their way.
+const CHUNKS: usize = 4;
+
+/// Bytes of a chunk, at least, but for the last.
+const CHUNK_BYTES: usize = 32 << 10;
+
+/// Shorter answers are not worth the time of compressing.
+const COMPRESSED_FROM_BYTES: usize = 1 << 10;
+
+/// What goes through the channel.
+pub(crate) enum Chunk {
+    Data(Bytes),
+    End,
+}
+
+/// The beginning of a result, as the connection gets to know it.
+pub(crate) enum Start {
+    /// All of it, and how it is encoded.
+    Whole(Vec<u8>, Encoding),
+    /// More than can be held.
+    Stream(mpsc::Receiver<Chunk>, Encoding),
+}
+
+/// Takes the bytes of a result.
+pub(crate) struct Sink<T> {
+    held: Vec<u8>,
+    encoding: Encoding,
+    write_timeout: Duration,
+    /// Until the beginning is known; with what the connection is to know besides.
+    start: Option<(oneshot::Sender<T>, Box<dyn FnOnce(Start) -> T + Send>)>,
+    out: Option<Encoder>,
+}
+
+impl<T> Sink<T> {
+    /// `tell` makes of the beginning what `start` gets.
+    pub(crate) fn new(
+        start: oneshot::Sender<T>,
+        tell: impl FnOnce(Start) -> T + Send + 'static,
+        encoding: Encoding,
+        write_timeout: Duration,
+    ) -> Self {
+        let start = Some((start, Box::new(tell) as Box<_>));
+        Self { held: Vec::new(), encoding, write_timeout, start, out: None }
+    }
+
+    fn tell(&mut self, start: Start) {
+        if let Some((sender, tell)) = self.start.take() {
+            // A receiver that is gone: the next chunk will say so.
+            let _ = sender.send(tell(start));
+        }
+    }
+
+    /// The result is whole.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if let Some(out) = self.out.take() {
+            let mut channel = out.finish()?;
+            channel.hand_on()?;
+            return channel.send(Chunk::End);
+        }
+        let held = std::mem::take(&mut self.held);
+        if held.len() < COMPRESSED_FROM_BYTES || self.encoding == Encoding::Identity {
+            self.tell(Start::Whole(held, Encoding::Identity));
+        } else {
+            let compressed = self.encoding.compress(&held)?;
+            let encoding = self.encoding;
+            self.tell(Start::Whole(compressed, encoding));
+        }
+        Ok(())
+    }
+
+    /// The result failed: whom to tell, if nothing of it has left.
+    pub(crate) fn fail(mut self) -> Option<oneshot::Sender<T>> {
+        self.start.take().map(|(sender, _)| sender)
+    }
+}
+
+impl<T> Write for Sink<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(out) = &mut self.out {
+            out.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
+        self.held.extend_from_slice(bytes);
+        if self.held.len() > HELD_BYTES {
+            let (sender, receiver) = mpsc::channel(CHUNKS);
+            let channel = Channel {
+                sender,
+                held: Vec::new(),
+                write_timeout: self.write_timeout,
+                handle: Handle::current(),
+            };
+            let mut out = Encoder::new(self.encoding, channel)?;
+            let encoding = self.encoding;
+            self.tell(Start::Stream(receiver, encoding));
+            out.write_all(&std::mem::take(&mut self.held))?;
+            self.out = Some(out);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+enum Encoder {
+    Identity(Channel),
+    Gzip(Box<flate2::write::GzEncoder<Channel>>),
+    Zstd(Box<zstd::stream::write::Encoder<'static, Channel>>),
+}
+
+impl Encoder {
+    fn new(encoding: Encoding, channel: Channel) -> io::Result<Self> {
+        Ok(match encoding {
+            Encoding::Identity => Self::Identity(channel),
+            Encoding::Gzip => Self::Gzip(Box::new(crate::encoding::gzip(channel))),
+            Encoding::Zstd => Self::Zstd(Box::new(crate::encoding::zstd(channel)?)),
+        })
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Identity(channel) => channel.write_all(bytes),
+            Self::Gzip(encoder) => encoder.write_all(bytes),
+            Self::Zstd(encoder) => encoder.write_all(bytes),
+        }
+    }
+
+    fn finish(self) -> io::Result<Channel> {
+        match self {
+            Self::Identity(channel) => Ok(channel),
+            Self::Gzip(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
+        }
+    }
+}
+
+struct Channel {
+    sender: mpsc::Sender<Chunk>,
+    held: Vec<u8>,
+    write_timeout: Duration,
+    handle: Handle,
+}
+
+impl Channel {
+    fn hand_on(&mut self) -> io::Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let held = std::mem::replace(&mut self.held, Vec::with_capacity(CHUNK_BYTES));
+        self.send(Chunk::Data(held.into()))
+    }
+
+    fn send(&self, chunk: Chunk) -> io::Result<()> {
+        let chunk = match self.sender.try_send(chunk) {
+            Ok(()) => return Ok(()),
+            Err(mpsc::error::TrySendError::Full(chunk)) => chunk,
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(gone()),
+        };
+        let sent = self
+            .handle
+            .block_on(async { tokio::time::timeout(self.write_timeout, self.sender.send(chunk)).await });
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(gone()),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of it")),
+        }
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone")
+}
+
+impl Write for Channel {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        if self.held.len() >= CHUNK_BYTES {
+            self.hand_on()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The rest of a result, as a body; dropped, it cancels the query.
+pub(crate) struct Chunks {
+    pub(crate) receiver: mpsc::Receiver<Chunk>,
+    pub(crate) ended: bool,
+    pub(crate) cancel: CancelOnDrop,
+}
+
+impl Chunks {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let next = match ready!(self.receiver.poll_recv(context)) {
+            Some(Chunk::Data(bytes)) => Some(Ok(bytes)),
+            Some(Chunk::End) => None,
+            None => Some(Err(Broken)),
+        };
+        self.ended = !matches!(next, Some(Ok(_)));
+        if self.ended {
+            self.cancel.disarm();
+        }
+        Poll::Ready(next)
+    }
+}

@@ -1,0 +1,72 @@
+//! Clients that go away, and the end of the server.
+
+use crate::common::{ENDLESS, ENDLESS_COUNT, Reply, Running, request, thousand};
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// Whether it is in the middle of its rows or has heard nothing yet: a query ends with its client.
+#[test]
+fn a_client_that_goes_away_ends_its_query() {
+    let server = Running::start(&thousand(), |_| ());
+    let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
+    for (text, bytes) in [(ENDLESS, 200_000), (ENDLESS_COUNT, 0)] {
+        let mut stream = server.connect();
+        stream.write_all(&request("POST", "/query", &headers, text.as_bytes())).unwrap();
+        let mut some = vec![0; bytes];
+        stream.read_exact(&mut some).unwrap();
+        server.wait_for("vervet_requests_running", 1.0);
+        drop(stream);
+        server.wait_for("vervet_requests_running", 0.0);
+    }
+}
+
+#[test]
+fn an_update_whose_client_goes_away_does_not_happen() {
+    let server = Running::start(&thousand(), |_| ());
+    let update = format!("INSERT {{ <urn:n> <urn:n> ?n }} WHERE {{ {{ {ENDLESS_COUNT} }} }}");
+    let mut stream = server.connect();
+    let headers = ["Content-Type: application/sparql-update"];
+    stream.write_all(&request("POST", "/update", &headers, update.as_bytes())).unwrap();
+    server.wait_for("vervet_requests_running", 1.0);
+    drop(stream);
+    server.wait_for("vervet_requests_running", 0.0);
+    assert!(server.query("ASK { <urn:n> ?p ?o }", &[]).expect(200).text().contains("false"));
+}
+
+#[test]
+fn a_server_that_ends_lets_running_requests_finish() {
+    let server = Running::start(&thousand(), |_| ());
+    let (address, stopper) = (server.address, server.stopper.clone());
+    let mut stream = server.connect();
+    let text = "SELECT ?a ?c { ?a <urn:p> ?b . ?c <urn:p> ?d }";
+    let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
+    stream.write_all(&request("POST", "/query", &headers, text.as_bytes())).unwrap();
+    // The answer has begun, and is too long to be on its way as a whole.
+    let mut begin = [0; 1000];
+    stream.read_exact(&mut begin).unwrap();
+    stopper.stop();
+    let reply = Reply::read((&begin[..]).chain(stream), false).expect(200);
+    assert_eq!(reply.body.iter().filter(|byte| **byte == b'\n').count(), 1_000_001);
+    server.join();
+    assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn a_server_that_ends_cancels_what_does_not_finish() {
+    let server = Running::start(&thousand(), |options| {
+        options.limits.shutdown_timeout = Duration::from_millis(100);
+    });
+    let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
+    let mut silent = server.connect();
+    silent.write_all(&request("POST", "/query", &headers, ENDLESS_COUNT.as_bytes())).unwrap();
+    let mut loud = server.connect();
+    loud.write_all(&request("POST", "/query", &headers, ENDLESS.as_bytes())).unwrap();
+    let mut begin = [0; 1000];
+    loud.read_exact(&mut begin).unwrap();
+    server.wait_for("vervet_requests_running", 2.0);
+    server.stopper.stop();
+    let rest = std::thread::spawn(move || Reply::read((&begin[..]).chain(loud), false));
+    assert_eq!(Reply::read(silent, false).status, 503);
+    assert!(!rest.join().unwrap().whole, "the answer broke off");
+    server.join();
+}

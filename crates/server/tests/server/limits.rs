@@ -1,0 +1,190 @@
+//! Whatever is too large, too slow, too long or too much gets its limit and a clear answer, and the server goes on.
+
+use crate::common::{ENDLESS_COUNT, Reply, Running, people, request, thousand};
+use std::io::{Read, Write};
+use std::time::Duration;
+
+const CSV: &str = "Accept: text/csv";
+
+#[test]
+fn bodies_have_a_size() {
+    let server = Running::start(&people(), |options| {
+        options.limits.text_bytes = 1000;
+        options.limits.document_bytes = 2000;
+    });
+    let long = format!("ASK {{}} #{}", "x".repeat(1000));
+    let reply = server.query(&long, &[]).expect(413);
+    assert!(reply.text().contains("1000 bytes"), "{}", reply.text());
+    // One that does not say how long it is.
+    let mut stream = server.connect();
+    let head = "POST /query HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/sparql-query\r\n\
+                Transfer-Encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(format!("{:x}\r\n{long}\r\n0\r\n\r\n", long.len()).as_bytes()).unwrap();
+    assert_eq!(Reply::read(stream, false).status, 413);
+    let document = format!("<urn:a> <urn:b> \"{}\" .", "x".repeat(1500));
+    server.send("PUT", "/store?default", &["Content-Type: text/turtle"], document.as_bytes()).expect(204);
+    let document = document.replace('x', "xx");
+    server.send("PUT", "/store?default", &["Content-Type: text/turtle"], document.as_bytes()).expect(413);
+}
+
+#[test]
+fn heads_have_a_size() {
+    let server = Running::start(&people(), |options| {
+        options.limits.head_bytes = 8192;
+        options.limits.headers = 20;
+    });
+    let long = format!("X-Long: {}", "x".repeat(10_000));
+    assert_eq!(server.get("/health", &[&long]).status, 431);
+    let many: Vec<String> = (0..30).map(|n| format!("X-{n}: x")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(server.get("/health", &many).status, 431);
+    server.get("/health", &[]).expect(200);
+}
+
+#[test]
+fn nesting_has_a_depth() {
+    let server = Running::start(&people(), |_| ());
+    for (open, close) in [("{", "}"), ("{ OPTIONAL ", "}"), ("{ ?s ?p ?o FILTER(", ")}")] {
+        let text = format!("SELECT * {{ {} {} }}", open.repeat(20_000), close.repeat(20_000));
+        assert_eq!(server.query(&text, &[]).status, 400, "{open}");
+    }
+    let text = format!("SELECT * {{ FILTER({}1{}) }}", "(".repeat(100_000), ")".repeat(100_000));
+    server.query(&text, &[]).expect(400);
+    let text = format!("ASK {{ FILTER({}1) }}", "!".repeat(100_000));
+    server.query(&text, &[]).expect(400);
+    let deep = 50_000;
+    let xml = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"urn:e:\">";
+    for (kind, document) in [
+        ("text/turtle", format!("<urn:a> <urn:b> {}{} .", "(".repeat(deep), ")".repeat(deep))),
+        ("text/turtle", format!("<urn:a> <urn:b> {}{} .", "[ <urn:c> ".repeat(deep), "]".repeat(deep))),
+        ("application/n-triples", format!("<urn:a> <urn:b> {}", "<<( <urn:a> <urn:b> ".repeat(deep))),
+        ("application/ld+json", "[".repeat(deep) + &"]".repeat(deep)),
+        ("application/ld+json", "{\"urn:a\":".repeat(deep) + "1" + &"}".repeat(deep)),
+        (
+            "application/rdf+xml",
+            format!("{xml}{}{}</rdf:RDF>", "<e:a><e:b>".repeat(deep), "</e:b></e:a>".repeat(deep)),
+        ),
+    ] {
+        let kind = format!("Content-Type: {kind}");
+        let reply = server.send("PUT", "/store?default", &[&kind], document.as_bytes());
+        assert!(matches!(reply.status, 204 | 400), "{kind}: {}", reply.status);
+    }
+    server.get("/health", &[]).expect(200);
+}
+
+#[test]
+fn a_query_has_a_time() {
+    let server = Running::start(&thousand(), |options| options.limits.timeout = Duration::from_millis(200));
+    let reply = server.query(ENDLESS_COUNT, &[]).expect(504);
+    assert!(reply.text().contains("0.2 s"), "{}", reply.text());
+    // A request may ask for less, and not for more.
+    let path = |timeout| format!("/query?timeout={timeout}");
+    let headers = ["Content-Type: application/sparql-query"];
+    for timeout in ["0.01", "100"] {
+        server.send("POST", &path(timeout), &headers, ENDLESS_COUNT.as_bytes()).expect(504);
+    }
+    let update = format!("INSERT {{ <urn:n> <urn:n> ?n }} WHERE {{ {{ {ENDLESS_COUNT} }} }}");
+    server.update(&update, &[]).expect(504);
+    server.wait_for("vervet_requests_running", 0.0);
+}
+
+#[test]
+fn a_query_has_a_memory() {
+    let server = Running::start(&thousand(), |options| options.limits.memory_bytes = 1 << 20);
+    let text = "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d } ORDER BY DESC(?b) ?d";
+    let reply = server.query(text, &[]).expect(507);
+    assert!(reply.text().contains("--memory"), "{}", reply.text());
+    server.query("ASK {}", &[]).expect(200);
+}
+
+/// When a limit is reached after the first bytes have left, the answer must not look whole.
+#[test]
+fn an_answer_that_fails_half_way_is_broken_off() {
+    let server = Running::start(&thousand(), |options| options.limits.timeout = Duration::from_millis(300));
+    for encoding in ["identity", "gzip", "zstd"] {
+        let header = format!("Accept-Encoding: {encoding}");
+        let reply = server.query(crate::common::ENDLESS, &[CSV, &header]);
+        assert_eq!(reply.status, 200);
+        assert!(!reply.body.is_empty() && !reply.whole, "{encoding}: {} bytes", reply.body.len());
+    }
+    assert_eq!(server.metric("vervet_answers_broken_total"), 3.0);
+}
+
+#[test]
+fn heads_and_bodies_must_come_in_time() {
+    let server = Running::start(&people(), |options| {
+        options.limits.head_timeout = Duration::from_millis(100);
+        options.limits.body_timeout = Duration::from_millis(100);
+    });
+    // Half a head, and then nothing; nothing at all; half a body.
+    for begin in ["GET /health HTTP/1.1\r\nHost:", ""] {
+        let mut stream = server.connect();
+        stream.write_all(begin.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(
+            answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"),
+            "{:?}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+    let mut stream = server.connect();
+    let whole = request("POST", "/query", &["Content-Type: application/sparql-query"], b"ASK { }");
+    stream.write_all(&whole[..whole.len() - 3]).unwrap();
+    assert_eq!(Reply::read(stream, false).status, 408);
+    server.wait_for("vervet_connections", 1.0);
+}
+
+/// A client that asks for much and takes nothing holds a thread only for so long.
+#[test]
+fn a_client_must_take_what_it_asked_for() {
+    let server =
+        Running::start(&thousand(), |options| options.limits.write_timeout = Duration::from_millis(200));
+    let mut stream = server.connect();
+    let headers = ["Content-Type: application/sparql-query", CSV];
+    stream.write_all(&request("POST", "/query", &headers, crate::common::ENDLESS.as_bytes())).unwrap();
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    server.wait_for("vervet_requests_running", 0.0);
+    // What was on its way is still there, but no end.
+    assert!(!Reply::read((&byte[..]).chain(stream), false).whole);
+}
+
+#[test]
+fn only_so_many_run_at_a_time() {
+    let server = Running::start(&thousand(), |options| {
+        options.limits.heavy_requests = 1;
+        options.limits.queue_timeout = Duration::from_millis(50);
+        options.limits.shutdown_timeout = Duration::from_millis(10);
+    });
+    let mut stream = server.connect();
+    let headers = ["Content-Type: application/sparql-query"];
+    stream.write_all(&request("POST", "/query", &headers, ENDLESS_COUNT.as_bytes())).unwrap();
+    server.wait_for("vervet_requests_running", 1.0);
+    let reply = server.query(ENDLESS_COUNT, &[]).expect(503);
+    assert!(reply.header("retry-after").is_some());
+    // Light ones do not wait for heavy ones.
+    server.query("ASK { ?s <urn:p> ?o }", &[]).expect(200);
+    drop(stream);
+    server.wait_for("vervet_requests_running", 0.0);
+}
+
+#[test]
+fn only_so_many_connections_are_open() {
+    let server = Running::start(&people(), |options| options.limits.connections = 2);
+    let (first, second) = (server.connect(), server.connect());
+    // The third is told so; the accept loop takes them in order.
+    let refused = Reply::read(server.connect(), false);
+    assert_eq!(refused.status, 503);
+    drop((first, second));
+    server_is_back(&server);
+}
+
+fn server_is_back(server: &Running) {
+    let begin = std::time::Instant::now();
+    while server.get("/health", &[]).status != 200 {
+        assert!(begin.elapsed() < Duration::from_secs(30), "the places never came back");
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,269 @@
+//! Formats, parameters, errors, compression and CORS of queries and updates.
+
+use crate::common::{Running, people, thousand};
+use vervet::Database;
+
+const NAMES: &str = "SELECT ?n { ?p <http://example.org/name> ?n } ORDER BY ?n";
+const CONSTRUCT: &str = "CONSTRUCT { ?p a <urn:x> } { ?p <http://example.org/name> \"Ann\" }";
+
+#[test]
+fn each_format_can_be_had() {
+    let server = Running::start(&people(), |_| ());
+    for (query, accept, content_type, part) in [
+        (NAMES, "application/sparql-results+json", "application/sparql-results+json", "\"value\":\"Ann\""),
+        (NAMES, "application/json", "application/json", "\"value\":\"Ann\""),
+        (NAMES, "application/sparql-results+xml", "application/sparql-results+xml", "<literal>Ann</literal>"),
+        (NAMES, "text/xml", "text/xml; charset=utf-8", "<literal>Ann</literal>"),
+        (NAMES, "text/csv", "text/csv; charset=utf-8", "n\r\nAnn\r\nBob\r\n"),
+        (
+            NAMES,
+            "text/tab-separated-values",
+            "text/tab-separated-values; charset=utf-8",
+            "?n\n\"Ann\"\n\"Bob\"@en\n",
+        ),
+        (NAMES, "text/plain", "text/plain; charset=utf-8", "Ann"),
+        (NAMES, "*/*", "application/sparql-results+json", "bindings"),
+        (
+            NAMES,
+            "text/csv;q=0.2, application/sparql-results+xml;q=0.5",
+            "application/sparql-results+xml",
+            "Ann",
+        ),
+        ("ASK {}", "application/sparql-results+json", "application/sparql-results+json", "\"boolean\":true"),
+        (
+            "ASK {}",
+            "application/sparql-results+xml",
+            "application/sparql-results+xml",
+            "<boolean>true</boolean>",
+        ),
+        ("ASK {}", "text/csv", "text/csv; charset=utf-8", "true"),
+        (CONSTRUCT, "text/turtle", "text/turtle; charset=utf-8", "<urn:x>"),
+        (
+            CONSTRUCT,
+            "application/n-triples",
+            "application/n-triples",
+            "<http://example.org/ann> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:x> .\n",
+        ),
+        (CONSTRUCT, "application/rdf+xml", "application/rdf+xml", "<rdf:RDF"),
+        (CONSTRUCT, "application/ld+json", "application/ld+json", "\"@type\""),
+        (CONSTRUCT, "application/n-quads", "application/n-quads", "<urn:x> ."),
+        (CONSTRUCT, "application/trig", "application/trig", "<urn:x>"),
+        (CONSTRUCT, "application/sparql-results+json, */*;q=0.1", "text/turtle; charset=utf-8", "<urn:x>"),
+        ("DESCRIBE <http://example.org/bob>", "text/turtle", "text/turtle; charset=utf-8", "Bob"),
+    ] {
+        let reply = server.query(query, &[&format!("Accept: {accept}")]).expect(200);
+        assert_eq!(reply.content_type(), content_type, "{query} as {accept}");
+        assert!(reply.text().contains(part), "{query} as {accept}: {}", reply.text());
+    }
+    let reply = server.query(NAMES, &["Accept: image/png"]).expect(406);
+    assert!(reply.text().contains("application/sparql-results+json"), "{}", reply.text());
+    server.query(CONSTRUCT, &["Accept: text/csv"]).expect(406);
+}
+
+#[test]
+fn a_query_comes_in_three_ways_and_an_update_in_two() {
+    let server = Running::start(&people(), |_| ());
+    let form = "Content-Type: application/x-www-form-urlencoded";
+    for path in ["/query", "/query/", "/sparql"] {
+        let by_get = server.get(&format!("{path}?query=ASK+%7B%7D&unknown=1"), &[]).expect(200);
+        let by_form = server.send("POST", path, &[form], b"query=ASK%20%7B%7D").expect(200);
+        let headers = ["Content-Type: application/sparql-query; charset=utf-8"];
+        let direct = server.send("POST", path, &headers, b"ASK {}").expect(200);
+        assert_eq!((&by_get.body, &by_form.body), (&direct.body, &direct.body));
+        server.send("HEAD", &format!("{path}?query=ASK+%7B%7D"), &[], b"").expect(200);
+    }
+    for (path, n) in [("/update", 1), ("/sparql", 2)] {
+        let text = format!("INSERT DATA {{ <urn:{n}> <urn:p> {n} }}");
+        server.send("POST", path, &["Content-Type: application/sparql-update"], text.as_bytes()).expect(204);
+        let body = format!("update=INSERT+DATA+{{+<urn:f{n}>+<urn:p>+{n}+}}");
+        server.send("POST", path, &[form], body.as_bytes()).expect(204);
+    }
+    let reply = server.query("SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o }", &["Accept: text/csv"]).expect(200);
+    assert_eq!(reply.text(), "n\r\n4\r\n");
+}
+
+#[test]
+fn what_is_not_a_request_of_the_protocol_is_refused() {
+    let server = Running::start(&people(), |_| ());
+    let form = "Content-Type: application/x-www-form-urlencoded";
+    let query = "Content-Type: application/sparql-query";
+    let update = "Content-Type: application/sparql-update";
+    for (status, method, path, headers, body) in [
+        (400, "GET", "/query?query=ASK%7B%7D&query=ASK%7B%7D", &[][..], ""),
+        (400, "POST", "/query?query=ASK%7B%7D", &[form], "query=ASK%7B%7D"),
+        (400, "POST", "/query?query=ASK%7B%7D", &[query], "ASK {}"),
+        (400, "POST", "/sparql", &[form], "query=ASK%7B%7D&update=CLEAR+ALL"),
+        (400, "POST", "/query", &[form], "q=ASK%7B%7D"),
+        (400, "POST", "/query", &[form], "update=CLEAR+ALL"),
+        (400, "POST", "/update", &[form], "query=ASK%7B%7D"),
+        (400, "GET", "/query?query=ASK%7B%7D&default-graph-uri=relative", &[], ""),
+        (400, "GET", "/query?query=ASK%7B%7D&timeout=soon", &[], ""),
+        (400, "GET", "/query?query=ASK%7B", &[], ""),
+        (
+            400,
+            "POST",
+            "/update?using-graph-uri=urn:g",
+            &[update],
+            "INSERT { <urn:a> <urn:b> 1 } USING <urn:h> WHERE {}",
+        ),
+        (
+            400,
+            "POST",
+            "/update?using-graph-uri=urn:g",
+            &[update],
+            "WITH <urn:h> INSERT { <urn:a> <urn:b> 1 } WHERE {}",
+        ),
+        (400, "POST", "/update", &[update], "LOAD <file:///etc/passwd>"),
+        (405, "GET", "/update?update=CLEAR+ALL", &[], ""),
+        (405, "GET", "/sparql?update=CLEAR+ALL", &[], ""),
+        (405, "PUT", "/query", &[query], "ASK {}"),
+        (405, "DELETE", "/sparql", &[], ""),
+        (415, "POST", "/query", &[], "ASK {}"),
+        (415, "POST", "/query", &["Content-Type: text/plain"], "ASK {}"),
+        (415, "POST", "/query", &[update], "CLEAR ALL"),
+        (415, "POST", "/update", &[query], "ASK {}"),
+        (415, "POST", "/query", &["Content-Type: application/sparql-query; charset=utf-16"], "ASK {}"),
+        (415, "POST", "/query", &[query, "Content-Encoding: gzip"], "ASK {}"),
+        (404, "GET", "/nothing", &[], ""),
+    ] {
+        let reply = server.send(method, path, headers, body.as_bytes());
+        assert_eq!(reply.status, status, "{method} {path} {body}: {}", reply.text());
+        assert!(reply.text().starts_with("error: "), "{}", reply.text());
+        assert_eq!(reply.header("allow").is_some(), status == 405, "{method} {path}");
+    }
+    assert_eq!(server.send("POST", "/query", &[query], b"ASK \xff {}").status, 400);
+    let count = server.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", &["Accept: text/csv"]).expect(200);
+    assert_eq!(count.text(), "n\r\n5\r\n", "nothing has changed");
+}
+
+#[test]
+fn errors_of_a_query_point_at_the_mistake() {
+    let server = Running::start(&people(), |_| ());
+    let text = server.query("SELECT * { ?x fof:name ?name }", &[]).expect(400);
+    assert!(text.content_type().starts_with("text/plain"));
+    assert!(text.text().contains('^') && text.text().contains("hint: "), "{}", text.text());
+    let json = server.query("SELECT * { ?x fof:name ?name }", &["Accept: application/sparql-results+json"]);
+    let json = json.expect(400).json();
+    assert_eq!(json["error"]["kind"], "query");
+    assert!(json["error"]["message"].as_str().is_some_and(|message| message.contains('^')), "{json}");
+    assert!(json["error"]["hint"].as_str().is_some_and(|hint| hint.contains("foaf:")), "{json}");
+}
+
+#[test]
+fn a_dataset_of_the_request_is_the_one_that_counts() {
+    let server = Running::start(&people(), |_| ());
+    let names = |parameters: &str| {
+        let path = format!(
+            "/query?query={}{parameters}",
+            "SELECT%20?n%20%7B?p%20%3Chttp://example.org/name%3E%20?n%7D"
+        );
+        server.get(&path, &["Accept: text/csv"]).expect(200).text()
+    };
+    assert_eq!(names("").lines().count(), 3);
+    assert_eq!(names("&default-graph-uri=http%3A%2F%2Fexample.org%2Fwork"), "n\r\nEve\r\n");
+    assert_eq!(names("&named-graph-uri=http%3A%2F%2Fexample.org%2Fwork"), "n\r\n");
+    // The same text again, so that no plan of the one is used for the other.
+    assert_eq!(names("").lines().count(), 3);
+    let headers = ["Content-Type: application/sparql-update"];
+    let text = "INSERT { GRAPH <urn:copy> { ?s ?p ?o } } WHERE { ?s ?p ?o }";
+    let path = "/update?using-graph-uri=http%3A%2F%2Fexample.org%2Fwork";
+    server.send("POST", path, &headers, text.as_bytes()).expect(204);
+    let copy = server.query("SELECT * { GRAPH <urn:copy> { ?s ?p ?o } }", &["Accept: text/csv"]).expect(200);
+    assert_eq!(copy.text().lines().count(), 3, "{}", copy.text());
+}
+
+#[test]
+fn relative_names_are_resolved_against_the_address() {
+    let server = Running::start(&Database::in_memory(), |_| ());
+    let reply =
+        server.query("CONSTRUCT { <a> <b> 1 } {}", &["Host: example.org", "Accept: application/n-triples"]);
+    let text = reply.expect(200).text();
+    assert!(text.starts_with("<http://example.org/a> <http://example.org/b> "), "{text}");
+}
+
+#[test]
+fn answers_are_compressed_for_those_who_take_it() {
+    let server = Running::start(&thousand(), |_| ());
+    // One that is held whole, and one that is streamed.
+    for query in
+        ["SELECT * { ?s <urn:p> ?o } LIMIT 200", "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d } LIMIT 30000"]
+    {
+        let plain = server.query(query, &["Accept: text/csv"]).expect(200);
+        for encoding in ["gzip", "zstd"] {
+            let header = format!("Accept-Encoding: {encoding}");
+            let reply = server.query(query, &["Accept: text/csv", &header]).expect(200);
+            assert_eq!(reply.header("content-encoding"), Some(encoding));
+            assert!(reply.body.len() < plain.body.len() / 2, "{} bytes", reply.body.len());
+            assert_eq!(reply.text().lines().count(), plain.text().lines().count());
+            assert!(reply.header("vary").is_some_and(|vary| vary.contains("Accept-Encoding")));
+        }
+    }
+    let short = server.query("ASK {}", &["Accept-Encoding: gzip"]).expect(200);
+    assert_eq!(short.header("content-encoding"), None, "not worth it");
+}
+
+#[test]
+fn short_answers_have_a_length_and_long_ones_come_in_chunks() {
+    let server = Running::start(&thousand(), |_| ());
+    let short = server.query("SELECT * { ?s <urn:p> ?o } LIMIT 10", &[]).expect(200);
+    assert!(short.header("content-length").is_some());
+    let long =
+        server.query("SELECT ?a ?c { ?a <urn:p> ?b . ?c <urn:p> ?d }", &["Accept: text/csv"]).expect(200);
+    assert_eq!(long.header("transfer-encoding"), Some("chunked"));
+    assert_eq!(long.body.iter().filter(|byte| **byte == b'\n').count(), 1_000_001);
+}
+
+#[test]
+fn several_requests_share_a_connection() {
+    use std::io::{Read, Write};
+    let server = Running::start(&people(), |_| ());
+    let mut stream = server.connect();
+    let request = b"GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for _ in 0..3 {
+        stream.write_all(request).unwrap();
+        let mut answer = Vec::new();
+        let mut byte = [0];
+        while !answer.ends_with(b"true}\n") {
+            stream.read_exact(&mut byte).unwrap();
+            answer.push(byte[0]);
+        }
+    }
+    assert_eq!(server.metric("vervet_requests_total{kind=\"query\",status=\"200\"}"), 3.0);
+}
+
+#[test]
+fn pages_of_other_sites_may_read_but_not_write() {
+    let database = people();
+    let server = Running::start(&database, |_| ());
+    let foreign = "Origin: https://evil.example";
+    let reply = server.query("ASK {}", &[foreign]).expect(200);
+    assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(
+        server.query("ASK {", &[foreign]).header("access-control-allow-origin"),
+        Some("*"),
+        "errors too"
+    );
+    let asked =
+        ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization", foreign];
+    let reply = server.send("OPTIONS", "/query", &asked, b"").expect(204);
+    assert!(reply.header("access-control-allow-headers").is_some_and(|list| list.contains("Authorization")));
+    let insert = "INSERT DATA { <urn:a> <urn:b> 1 }";
+    server.update(insert, &[foreign]).expect(403);
+    server.update(insert, &["Origin: null"]).expect(403);
+    // A name that was made to lead here.
+    server.update(insert, &["Host: evil.example:7878", "Origin: http://evil.example:7878"]).expect(403);
+    server.update(insert, &["Host: localhost:7878", "Origin: http://localhost:7878"]).expect(204);
+    let closed = Running::start(&database, |options| options.cors = vec!["https://app.example".to_owned()]);
+    assert_eq!(closed.query("ASK {}", &[foreign]).expect(200).header("access-control-allow-origin"), None);
+    let friend = closed.update(insert, &["Origin: https://app.example"]).expect(204);
+    assert_eq!(friend.header("access-control-allow-origin"), Some("https://app.example"));
+}
+
+#[test]
+fn a_read_only_server_changes_nothing() {
+    let server = Running::start(&people(), |options| options.read_only = true);
+    server.update("CLEAR ALL", &[]).expect(403);
+    server.send("PUT", "/store?default", &["Content-Type: text/turtle"], b"").expect(403);
+    server.send("DELETE", "/store?default", &[], b"").expect(403);
+    assert!(server.query("ASK { ?s ?p ?o }", &[]).expect(200).text().contains("true"));
+}

@@ -1,0 +1,154 @@
+//! The Graph Store Protocol, beyond what the W3C suite asks.
+
+use crate::common::{Running, people};
+use vervet::Database;
+
+const TURTLE: &str = "Content-Type: text/turtle";
+
+#[test]
+fn graphs_are_put_added_to_got_and_deleted() {
+    let server = Running::start(&Database::in_memory(), |_| ());
+    let path = "/store?graph=urn%3Ag";
+    server.get(path, &[]).expect(404);
+    server.send("HEAD", path, &[], b"").expect(404);
+    server.send("DELETE", path, &[], b"").expect(404);
+    server.send("PUT", path, &[TURTLE], b"<urn:a> <urn:p> 1 .").expect(201);
+    server.send("POST", path, &[TURTLE], b"<urn:b> <urn:p> 2 .").expect(204);
+    let lines = |path: &str| {
+        let text = server.get(path, &["Accept: application/n-triples"]).expect(200).text();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(path).len(), 2);
+    server.send("PUT", path, &[TURTLE], b"<rel> <urn:p> 3 .").expect(204);
+    assert_eq!(lines(path).len(), 1, "{:?}", lines(path));
+    assert!(lines("/store?default").is_empty());
+    server
+        .send(
+            "PUT",
+            "/store?default",
+            &["Content-Type: application/n-triples"],
+            b"<urn:d> <urn:p> <urn:e> .\n",
+        )
+        .expect(204);
+    assert_eq!(lines("/store?default"), ["<urn:d> <urn:p> <urn:e> ."]);
+    let whole = server.get("/store", &["Accept: application/n-quads"]).expect(200).text();
+    assert_eq!(whole.lines().count(), 2, "{whole}");
+    assert!(whole.contains("<urn:g>"), "{whole}");
+    server.send("DELETE", path, &[], b"").expect(204);
+    server.get(path, &[]).expect(404);
+    server.send("DELETE", "/store?default", &[], b"").expect(204);
+    assert!(lines("/store?default").is_empty());
+}
+
+#[test]
+fn a_direct_name_is_the_address_and_the_base() {
+    let server = Running::start(&Database::in_memory(), |_| ());
+    let host = "Host: example.org";
+    server.send("PUT", "/store/people/1", &[host, TURTLE], b"<#ann> <urn:p> 1 .").expect(201);
+    let direct = server.get("/store/people/1", &[host, "Accept: application/n-triples"]).expect(200).text();
+    assert!(direct.starts_with("<http://example.org/store/people/1#ann> "), "{direct}");
+    let path = "/store?graph=http%3A%2F%2Fexample.org%2Fstore%2Fpeople%2F1";
+    let indirect = server.get(path, &["Accept: application/n-triples"]).expect(200).text();
+    assert_eq!(direct, indirect);
+}
+
+#[test]
+fn every_format_goes_in_and_comes_out() {
+    let server = Running::start(&Database::in_memory(), |_| ());
+    let begin = "<urn:a> <http://example.org/p> \"x\"@en .\n<urn:a> <http://example.org/q> <urn:b> .\n";
+    server
+        .send("PUT", "/store?graph=urn:0", &["Content-Type: application/n-triples"], begin.as_bytes())
+        .expect(201);
+    let types = ["text/turtle", "application/rdf+xml", "application/ld+json", "application/n-triples"];
+    for (number, name) in types.into_iter().enumerate() {
+        let accept = format!("Accept: {name}");
+        let document = server.get(&format!("/store?graph=urn:{number}"), &[&accept]).expect(200);
+        let (path, kind) = (format!("/store?graph=urn:{}", number + 1), format!("Content-Type: {name}"));
+        server.send("PUT", &path, &[&kind], &document.body).expect(201);
+    }
+    let last = server.get("/store?graph=urn:4", &["Accept: application/n-triples"]).expect(200).text();
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&last), sorted(begin));
+    let quads = server.get("/store", &["Accept: application/trig"]).expect(200);
+    server.send("POST", "/store", &["Content-Type: application/trig"], &quads.body).expect(204);
+    let nquads = "<urn:x> <urn:y> <urn:z> <urn:new> .\n";
+    server.send("POST", "/store", &["Content-Type: application/n-quads"], nquads.as_bytes()).expect(204);
+    server.get("/store?graph=urn:new", &[]).expect(200);
+}
+
+#[test]
+fn a_broken_document_changes_nothing() {
+    let server = Running::start(&people(), |_| ());
+    let path = "/store?graph=http%3A%2F%2Fexample.org%2Fwork";
+    let before = server.get(path, &["Accept: application/n-triples"]).expect(200).body;
+    let reply =
+        server.send("PUT", path, &[TURTLE], b"<urn:a> <urn:b> 1 .\n<urn:a> <urn:b> 1 2 .").expect(400);
+    assert!(reply.text().contains("body.ttl:2"), "{}", reply.text());
+    let body = "--x\r\nContent-Type: text/turtle\r\n\r\n<urn:a> <urn:b> 1 .\r\n--x\r\n\
+                Content-Type: text/turtle\r\n\r\noops\r\n--x--\r\n";
+    let kind = "Content-Type: multipart/form-data; boundary=x";
+    server.send("POST", path, &[kind], body.as_bytes()).expect(400);
+    server.send("POST", path, &[kind], b"--x\r\n").expect(400);
+    assert_eq!(server.get(path, &["Accept: application/n-triples"]).expect(200).body, before);
+}
+
+#[test]
+fn files_of_a_form_are_told_by_their_names() {
+    let server = Running::start(&Database::in_memory(), |_| ());
+    let body = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.nt\"\r\n\
+                Content-Type: application/octet-stream\r\n\r\n<urn:a> <urn:b> <urn:c> .\n\r\n--x\r\n\
+                Content-Disposition: form-data; name=\"g\"; filename=\"b.ttl\"\r\n\r\n<urn:a> <urn:b> 2 .\r\n--x--\r\n";
+    let kind = "Content-Type: multipart/form-data; boundary=x";
+    server.send("POST", "/store?graph=urn:g", &[kind], body.as_bytes()).expect(201);
+    let text = server.get("/store?graph=urn:g", &["Accept: application/n-triples"]).expect(200).text();
+    assert_eq!(text.lines().count(), 2, "{text}");
+}
+
+#[test]
+fn what_is_not_a_request_of_the_store_is_refused() {
+    let server = Running::start(&people(), |_| ());
+    for (status, method, path, headers) in [
+        (400, "GET", "/store?graph=relative", &[][..]),
+        (400, "GET", "/store?graph=urn:a&default", &[]),
+        (400, "GET", "/store?graph=urn:a&graph=urn:b", &[]),
+        (400, "GET", "/store/name?default", &[]),
+        (400, "PUT", "/store", &[TURTLE]),
+        (400, "DELETE", "/store", &[]),
+        (400, "PUT", "/store?graph=urn:a", &["Content-Type: application/n-quads"]),
+        (400, "POST", "/store?graph=urn:a", &["Content-Type: multipart/form-data"]),
+        (405, "PATCH", "/store?default", &[]),
+        (406, "GET", "/store?default", &["Accept: text/html"]),
+        (415, "PUT", "/store?default", &[]),
+        (415, "PUT", "/store?default", &["Content-Type: text/html"]),
+        (415, "PUT", "/store?default", &["Content-Type: text/turtle; charset=latin-1"]),
+    ] {
+        let reply = server.send(method, path, headers, b"");
+        assert_eq!(reply.status, status, "{method} {path} {headers:?}: {}", reply.text());
+    }
+}
+
+/// Each request is a transaction: of those that add to one graph at the same time none is lost.
+#[test]
+fn many_may_add_to_one_graph() {
+    let server = Running::start(&Database::in_memory(), |_| ());
+    std::thread::scope(|scope| {
+        for client in 0..4 {
+            let server = &server;
+            scope.spawn(move || {
+                for n in 0..10 {
+                    let body = format!("<urn:{client}> <urn:n> {n} .");
+                    let reply = server.send("POST", "/store?graph=urn:g", &[TURTLE], body.as_bytes());
+                    assert!(matches!(reply.status, 201 | 204), "{}", reply.text());
+                }
+            });
+        }
+    });
+    let text = server.get("/store?graph=urn:g", &["Accept: application/n-triples"]).expect(200).text();
+    assert_eq!(text.lines().count(), 40);
+}

@@ -1,0 +1,154 @@
+//! Passwords, tokens, roles and TLS.
+
+use crate::common::{Reply, Running, people, request};
+use base64::Engine;
+use sha2::{Digest, Sha256};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use vervet::Database;
+use vervet_server::{Role, Server, ServerOptions, Tls, User, hash_password};
+
+const INSERT: &str = "INSERT DATA { <urn:a> <urn:b> 1 }";
+
+fn basic(name: &str, password: &str) -> String {
+    let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{password}"));
+    format!("Authorization: Basic {credentials}")
+}
+
+fn user(name: &str, password: Option<&str>, token: Option<&str>, role: Role) -> User {
+    let file = match (password, token) {
+        (Some(password), _) => format!("password = '{}'", hash_password(password).unwrap()),
+        (None, Some(token)) => {
+            let digest: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("token_sha256 = '{digest}'")
+        }
+        (None, None) => String::new(),
+    };
+    let role = format!("{role:?}").to_lowercase();
+    toml::from_str(&format!("name = '{name}'\nrole = '{role}'\n{file}")).unwrap()
+}
+
+fn users() -> Vec<User> {
+    vec![
+        user("reader", Some("let me in"), None, Role::Read),
+        user("writer", Some("pässword: with colon"), None, Role::Write),
+        user("robot", None, Some("s3cret"), Role::Write),
+        user("root", Some("root"), None, Role::Admin),
+    ]
+}
+
+#[test]
+fn roles_say_who_may_do_what() {
+    let server = Running::start(&people(), |options| options.users = users());
+    let reader = basic("reader", "let me in");
+    let writer = basic("writer", "pässword: with colon");
+    for (headers, query, update) in [
+        (vec![], 401, 401),
+        (vec![reader.as_str()], 200, 403),
+        (vec![writer.as_str()], 200, 204),
+        (vec!["Authorization: Bearer s3cret"], 200, 204),
+        (vec!["Authorization: Bearer S3cret"], 401, 401),
+        (vec!["Authorization: Basic !!!"], 401, 401),
+        (vec!["Authorization: Digest x"], 401, 401),
+    ] {
+        assert_eq!(server.query("ASK {}", &headers).status, query, "{headers:?}");
+        assert_eq!(server.update(INSERT, &headers).status, update, "{headers:?}");
+        let put: Vec<&str> = headers.iter().copied().chain(["Content-Type: text/turtle"]).collect();
+        let status = server.send("PUT", "/store?default", &put, b"<urn:a> <urn:b> 1 .").status;
+        assert_eq!(status, update, "{headers:?}");
+        for path in ["/metrics", "/api/info", "/store?default", "/query"] {
+            assert_eq!(server.get(path, &headers).status, query, "{path} {headers:?}");
+        }
+    }
+    for (name, password) in [("reader", "wrong"), ("nobody", "let me in"), ("robot", "s3cret"), ("", "")] {
+        let reply = server.query("ASK {}", &[&basic(name, password)]).expect(401);
+        assert!(reply.header("www-authenticate").is_some_and(|value| value.starts_with("Basic ")));
+    }
+    assert_eq!(server.update(INSERT, &[&basic("root", "root")]).status, 204);
+    // What has been verified is remembered, and still has to be right.
+    assert_eq!(server.query("ASK {}", &[&reader]).status, 200);
+    server.get("/health", &[]).expect(200);
+    server.get("/", &[]).expect(200);
+}
+
+#[test]
+fn those_without_a_name_may_be_let_in() {
+    let server = Running::start(&people(), |options| {
+        options.users = users();
+        options.anonymous = Some(Role::Read);
+    });
+    server.query("ASK {}", &[]).expect(200);
+    server.update(INSERT, &[]).expect(401);
+    server.update(INSERT, &[&basic("reader", "let me in")]).expect(403);
+    server.query("ASK {}", &[&basic("reader", "wrong")]).expect(401);
+}
+
+#[test]
+fn wrong_users_are_told_at_the_start() {
+    let mut twice = users();
+    twice.push(user("reader", Some("x"), None, Role::Read));
+    let mut clear = users();
+    clear[0].password = Some("in clear".to_owned());
+    for (users, part) in [
+        (twice, "twice"),
+        (clear, "PHC"),
+        (vec![user("a:b", Some("x"), None, Role::Read)], "colon"),
+        (vec![user("a", None, None, Role::Read)], "neither"),
+    ] {
+        let mut options = ServerOptions::default();
+        options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        options.users = users;
+        let error = Server::bind(Database::in_memory(), options).unwrap_err();
+        assert!(error.message().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn others_are_not_reached_in_plain_text_by_accident() {
+    let mut options = ServerOptions::default();
+    options.bind = vec![SocketAddr::from(([0, 0, 0, 0], 0))];
+    let error = Server::bind(Database::in_memory(), options.clone()).unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("--allow-plain-http")), "{error}");
+    options.allow_plain_http = true;
+    Server::bind(Database::in_memory(), options).expect("whoever says so may");
+}
+
+#[test]
+fn tls_encrypts_it() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let server = Running::start(&people(), |options| {
+        options.tls = Some(Tls { cert: cert.clone(), key: key.clone() });
+    });
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = StreamOwned::new(connection, server.connect());
+    let headers = ["Content-Type: application/sparql-query", "Accept: application/n-triples"];
+    let body = b"CONSTRUCT { <a> <urn:p> 1 } {}";
+    std::io::Write::write_all(&mut stream, &request("POST", "/query", &headers, body)).unwrap();
+    let reply = Reply::read(stream, false).expect(200);
+    assert!(reply.text().starts_with("<https://localhost/a>"), "{}", reply.text());
+    // Plain text gets nothing.
+    let mut plain = server.connect();
+    std::io::Write::write_all(&mut plain, &request("GET", "/health", &[], b"")).unwrap();
+    let mut answer = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut plain, &mut answer);
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    let mut options = ServerOptions::default();
+    options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    options.tls = Some(Tls { cert: key.clone(), key: cert.clone() });
+    Server::bind(Database::in_memory(), options).expect_err("the files are swapped");
+}
