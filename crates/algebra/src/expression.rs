@@ -106,6 +106,14 @@ impl Expression {
     }
 
     /// Calls `visit` with each `EXISTS` in it, but for those inside the patterns of others.
+    pub fn for_each_exists(&self, visit: &mut dyn FnMut(&Exists)) {
+        match self {
+            Self::Exists(exists) => visit(exists),
+            _ => self.for_each_child(&mut |child| child.for_each_exists(visit)),
+        }
+    }
+
+    /// [`Expression::for_each_exists`], to change them: each `EXISTS` in it, but for those inside the patterns of others.
     pub fn for_each_exists_mut(&mut self, visit: &mut dyn FnMut(&mut Exists)) {
         match self {
             Self::Exists(exists) => visit(exists),
@@ -230,6 +238,8 @@ pub enum Function {
     Regex,
     /// A constructor function, named by its datatype.
     Cast(NamedNode),
+    /// A function that nobody here knows: the text is valid, and to evaluate it is an error.
+    Unknown(NamedNode),
 }
 
 /// What an aggregate computes.

@@ -19,6 +19,7 @@ mod expression;
 mod node;
 mod path;
 mod query;
+mod service;
 mod update;
 
 pub use dataset::Dataset;
@@ -26,4 +27,5 @@ pub use expression::{Aggregate, AggregateKind, Comparator, Exists, Expression, F
 pub use node::{GraphSlot, Node, OrderKey, Pattern, Slot, Variable};
 pub use path::{Path, PathPattern};
 pub use query::{Form, Query};
+pub use service::Service;
 pub use update::{GraphTarget, Modify, Operation, Quad, Quads, TemplateTerm, Transfer, Update};

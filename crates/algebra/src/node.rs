@@ -1,6 +1,6 @@
 //! Patterns and operators.
 
-use crate::{Aggregate, Expression, PathPattern};
+use crate::{Aggregate, Expression, PathPattern, Service};
 use oxrdf::{NamedNode, Term};
 
 /// A variable: an index into [`crate::Query::variables`].
@@ -97,6 +97,8 @@ pub enum Node {
     Patterns(Vec<Pattern>),
     /// The ends of a path.
     Path(PathPattern),
+    /// What another endpoint finds.
+    Service(Box<Service>),
     /// Natural join: solutions agree on shared variables that both bind.
     Join(Vec<Node>),
     /// Left join: `left`, extended by compatible solutions of `right` for which `condition` holds.
@@ -188,7 +190,7 @@ impl Node {
     /// Calls `visit` with each direct input.
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         match self {
-            Self::Patterns(_) | Self::Path(_) | Self::Values { .. } => {}
+            Self::Patterns(_) | Self::Path(_) | Self::Service(_) | Self::Values { .. } => {}
             Self::Join(nodes) | Self::Union(nodes) => nodes.iter_mut().for_each(visit),
             Self::LeftJoin { left, right, .. } | Self::Minus { left, right } => {
                 visit(left);
@@ -208,7 +210,7 @@ impl Node {
     /// Calls `visit` with each direct input.
     pub fn for_each_child(&self, visit: &mut dyn FnMut(&Node)) {
         match self {
-            Self::Patterns(_) | Self::Path(_) | Self::Values { .. } => {}
+            Self::Patterns(_) | Self::Path(_) | Self::Service(_) | Self::Values { .. } => {}
             Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(visit),
             Self::LeftJoin { left, right, .. } | Self::Minus { left, right } => {
                 visit(left);
@@ -263,6 +265,7 @@ impl Node {
         match self {
             Self::Patterns(patterns) => patterns.iter().flat_map(Pattern::variables).for_each(add),
             Self::Path(path) => path.variables().for_each(add),
+            Self::Service(service) => service.bound().for_each(add),
             Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(|node| node.variables(out)),
             Self::LeftJoin { left, right, .. } => {
                 left.variables(out);

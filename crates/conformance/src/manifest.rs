@@ -22,6 +22,9 @@ const QUERY: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/t
 const DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#data");
 const GRAPH_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#graphData");
 const GRAPH: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#graph");
+const SERVICE_DATA: NamedNodeRef<'_> =
+    mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#serviceData");
+const ENDPOINT: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-query#endpoint");
 const REQUEST: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#request");
 const UPDATE_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#data");
 const UPDATE_GRAPH_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#graphData");
@@ -142,6 +145,8 @@ pub(crate) struct Test {
     pub action: Option<File>,
     /// What it runs on.
     pub input: Files,
+    /// Other endpoints, and what is there.
+    pub services: Vec<(String, File)>,
     /// What comes out.
     pub result: Option<File>,
     /// What is there after an update.
@@ -213,6 +218,7 @@ fn test(root: &Path, graph: &Graph, folder: &str, id: NamedNodeRef<'_>) -> Test 
         approved: APPROVALS.iter().any(|[says, yes]| object(*says) == Some(TermRef::NamedNode(*yes))),
         action: None,
         input: Files::default(),
+        services: Vec::new(),
         result: object(RESULT).and_then(|term| file(root, term)),
         output: Files::default(),
         lax: object(CARDINALITY).is_some(),
@@ -226,6 +232,15 @@ fn test(root: &Path, graph: &Graph, folder: &str, id: NamedNodeRef<'_>) -> Test 
             let query = graph.object_for_subject_predicate(action, QUERY);
             test.action = request.or(query).and_then(|term| file(root, term));
             test.input = Files::of(root, graph, action.into(), request.is_some());
+            for service in graph.objects_for_subject_predicate(action, SERVICE_DATA) {
+                let TermRef::BlankNode(service) = service else { continue };
+                let endpoint = graph.object_for_subject_predicate(service, ENDPOINT);
+                let data =
+                    graph.object_for_subject_predicate(service, DATA).and_then(|term| file(root, term));
+                if let (Some(TermRef::NamedNode(endpoint)), Some(data)) = (endpoint, data) {
+                    test.services.push((endpoint.as_str().to_owned(), data));
+                }
+            }
         }
         Some(action) => test.action = file(root, action),
         None => {}

@@ -150,6 +150,11 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
     // Each arm takes what it needs; what is missing or left over is an error.
     let node = match function {
         Function::Concat => return Ok(Node::Concat(arguments.collect())),
+        Function::Unknown(iri) => {
+            return Err(Error::new(ErrorKind::Unsupported, format!("there is no function {iri}")).with_hint(
+                "functions are those of SPARQL 1.1 and the casts xsd:string, xsd:integer and so on",
+            ));
+        }
         Function::Rand => Some(Node::Rand),
         Function::Uuid => Some(Node::Uuid),
         Function::StrUuid => Some(Node::StrUuid),

@@ -25,6 +25,7 @@ pub(crate) fn certain(node: &Node) -> VariableSet {
     match node {
         Node::Patterns(patterns) => patterns.iter().flat_map(Pattern::variables).collect(),
         Node::Path(path) => path.variables().collect(),
+        Node::Service(_) => VariableSet::default(),
         Node::Join(nodes) => nodes.iter().fold(VariableSet::default(), |set, node| set.union(&certain(node))),
         Node::Union(nodes) => {
             let mut sets = nodes.iter().map(certain);
@@ -76,7 +77,8 @@ pub(crate) fn certain(node: &Node) -> VariableSet {
 pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
     let sees_the_same = |seen: VariableSet, bound: VariableSet| seen.intersection(outer).is_subset(&bound);
     match node {
-        Node::Patterns(_) | Node::Path(_) | Node::Values { .. } | Node::Join(_) | Node::Union(_) => true,
+        Node::Patterns(_) | Node::Path(_) | Node::Service(_) => true,
+        Node::Values { .. } | Node::Join(_) | Node::Union(_) => true,
         Node::Project { .. } | Node::Reduced(_) => true,
         Node::Filter { input, condition } => sees_the_same(expression_variables(condition), certain(input)),
         Node::Extend { input, variable, expression } => {

@@ -231,7 +231,7 @@ fn rename(node: &mut Node, new: &dyn Fn(&mut Variable)) {
                 }
             }
         }
-        Node::Path(_) => panic!("the queries of these tests have no paths"),
+        Node::Path(_) | Node::Service(_) => panic!("the queries of these tests have neither"),
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter_mut().for_each(|node| rename(node, new)),
         Node::LeftJoin { left, right, condition } => {
             rename(left, new);

@@ -188,13 +188,14 @@ impl Parser<'_, '_> {
         }
         let arguments = self.arguments()?;
         let Some(function) = cast(&iri) else {
-            let error = self.error(at, format!("there is no function {iri}")).unsupported();
-            return Err(match nearest_cast(&iri) {
-                Some(name) => error.with_hint(format!("did you mean {name}?")),
-                None => error.with_hint(
-                    "functions are those of SPARQL 1.1 and the casts xsd:string, xsd:integer and so on",
-                ),
-            });
+            // Another function may exist elsewhere, so the text is valid; what looks like a cast is a mistake.
+            return match nearest_cast(&iri) {
+                Some(name) => Err(self
+                    .error(at, format!("there is no function {iri}"))
+                    .unsupported()
+                    .with_hint(format!("did you mean {name}?"))),
+                None => Ok(Expression::Call(Function::Unknown(iri), arguments)),
+            };
         };
         self.check_count(at, arguments.len(), 1, 1)?;
         Ok(Expression::Call(function, arguments))

@@ -78,7 +78,7 @@ fn implies(node: &Node, graph: &GraphSlot) -> bool {
         | Node::Slice { input, .. } => implies(input, graph),
         Node::Project { input, variables } => shown(variables) && implies(input, graph),
         Node::Group { input, keys, .. } => !keys.is_empty() && shown(keys) && implies(input, graph),
-        Node::Values { .. } => false,
+        Node::Values { .. } | Node::Service(_) => false,
     }
 }
 
@@ -86,7 +86,7 @@ fn implies(node: &Node, graph: &GraphSlot) -> bool {
 /// mentioned as anything else, or only where all parts are joined.
 fn agrees(node: &Node, variable: Variable) -> bool {
     match node {
-        Node::Patterns(_) | Node::Path(_) | Node::Values { .. } => true,
+        Node::Patterns(_) | Node::Path(_) | Node::Service(_) | Node::Values { .. } => true,
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().all(|node| agrees(node, variable)),
         Node::Filter { input, .. } => agrees(input, variable),
         Node::LeftJoin { left, right, .. } => agrees(left, variable) && !mentions(right, variable),
@@ -106,6 +106,7 @@ fn mentions(node: &Node, variable: Variable) -> bool {
     match node {
         Node::Patterns(patterns) => patterns.iter().flat_map(ordinary_variables).any(|v| v == variable),
         Node::Path(path) => path.ends().any(|end| end == variable),
+        Node::Service(service) => service.bound().any(|bound| bound == variable),
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().any(|node| mentions(node, variable)),
         Node::LeftJoin { left, right, .. } | Node::Minus { left, right } => {
             mentions(left, variable) || mentions(right, variable)

@@ -139,7 +139,11 @@ impl<'a> Parser<'a, '_> {
                 let right = self.graph_group()?;
                 Ok(join(left, right))
             }
-            Some("SERVICE") => Err(self.unsupported(start, "SERVICE is")),
+            Some("SERVICE") => {
+                self.advance()?;
+                let right = self.service()?;
+                Ok(join(left, right))
+            }
             Some("LATERAL") => Err(self.unsupported(start, "LATERAL is")),
             _ => Err(self.expected("a triple, FILTER, OPTIONAL, another part of a group, or }")),
         }

@@ -16,7 +16,7 @@
 //! rather than the `spargebra` crate, which remains the second opinion in tests: its time doubles with each
 //! nested `REPLACE`, and its syntax trees have no positions for messages.
 //! # Not here
-//! `SERVICE`, and triple terms other than as objects of `rdf:reifies`: refused by name.
+//! Triple terms other than as objects of `rdf:reifies`: refused by name.
 //!
 //! ```
 //! use vervet_sparql::{parse, ParseOptions};
@@ -43,6 +43,7 @@ mod parser;
 mod path;
 mod prefixes;
 mod select;
+mod service;
 mod suggest;
 mod template;
 mod term;

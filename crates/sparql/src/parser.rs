@@ -22,6 +22,8 @@ pub(crate) struct Parser<'a, 'o> {
     pub(crate) lexer: Lexer<'a>,
     /// The token that comes next; `lexer` stands behind it.
     pub(crate) ahead: Lexeme,
+    /// Where the last token that was taken ends.
+    pub(crate) last_end: usize,
     pub(crate) base: Option<Iri<String>>,
     pub(crate) prefixes: FxHashMap<&'a str, String>,
     /// The current scope; outer ones wait in the callers.
@@ -73,6 +75,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             options,
             lexer,
             ahead,
+            last_end: 0,
             base,
             prefixes: FxHashMap::default(),
             scope: Scope::default(),
@@ -371,6 +374,7 @@ impl<'a, 'o> Parser<'a, 'o> {
     /// Takes the next token.
     pub(crate) fn advance(&mut self) -> Result<Lexeme, QueryError> {
         let next = self.lexer.next()?;
+        self.last_end = self.ahead.end;
         Ok(std::mem::replace(&mut self.ahead, next))
     }
 

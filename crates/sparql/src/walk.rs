@@ -76,6 +76,7 @@ pub(crate) fn mark_possible(node: &Node, graph: Option<Variable>, set: &mut Vari
             path.ends().for_each(|variable| set.insert(variable));
             path.graph_variable().filter(|of| Some(*of) != graph).into_iter().for_each(|of| set.insert(of));
         }
+        Node::Service(service) => service.bound().for_each(|variable| set.insert(variable)),
         Node::Join(nodes) | Node::Union(nodes) => {
             nodes.iter().for_each(|node| mark_possible(node, graph, set));
         }
@@ -115,6 +116,7 @@ pub(crate) fn certain(node: &Node) -> VariableSet {
             patterns.iter().flat_map(Pattern::variables).for_each(|variable| set.insert(variable));
         }
         Node::Path(path) => path.variables().for_each(|variable| set.insert(variable)),
+        Node::Service(_) => {}
         Node::Join(nodes) => nodes.iter().for_each(|node| set.union(&certain(node))),
         Node::Union(nodes) => {
             let mut branches = nodes.iter().map(certain);
@@ -174,6 +176,12 @@ pub(crate) fn rename(node: &mut Node, pairs: &[(Variable, Variable)]) {
                 fresh(variable);
             }
         }),
+        Node::Service(service) => {
+            if let Slot::Variable(variable) = &mut service.endpoint {
+                fresh(variable);
+            }
+            service.variables.iter_mut().for_each(|(_, variable)| fresh(variable));
+        }
         Node::Path(path) => {
             for slot in [&mut path.subject, &mut path.object] {
                 if let Slot::Variable(variable) = slot {

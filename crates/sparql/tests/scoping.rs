@@ -37,7 +37,7 @@ fn bound(query: &Query, node: &Node) {
         assert!(mentioned.iter().all(|variable| known.contains(variable)), "{expression:?}");
     };
     match node {
-        Node::Patterns(_) | Node::Path(_) | Node::Values { .. } => {}
+        Node::Patterns(_) | Node::Path(_) | Node::Service(_) | Node::Values { .. } => {}
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().for_each(|node| bound(query, node)),
         Node::LeftJoin { left, right, condition } => {
             condition.iter().for_each(|condition| check(condition, &[left, right]));
@@ -138,6 +138,7 @@ impl Printer<'_> {
             Node::Path(path) => {
                 format!("{{{} path {}}}", self.slot(&path.subject), self.slot(&path.object))
             }
+            Node::Service(service) => format!("(service {})", self.slot(&service.endpoint)),
             Node::Join(nodes) => format!("(join {})", self.nodes(nodes)),
             Node::Union(nodes) => format!("(union {})", self.nodes(nodes)),
             Node::LeftJoin { left, right, condition } => {

@@ -57,6 +57,7 @@ mod loading;
 mod options;
 mod prepared;
 mod reading;
+mod service;
 mod transaction;
 pub mod update;
 mod writing;
@@ -73,6 +74,7 @@ pub use options::{
     QueryOptions, THREADS_MAX,
 };
 pub use prepared::{Explanation, Prepared};
+pub use service::{SERVICE_BYTES_MAX, ServiceAnswer, ServiceClient, Services};
 pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
 pub use writing::{OutputFormat, Written};
 

@@ -110,6 +110,8 @@ pub struct QueryOptions {
     /// Whether to search the best plan. Without it patterns run in the order of the text with the simplest steps: the
     /// answers are the same, and tests hold one against the other.
     pub optimize: bool,
+    /// The endpoints that `SERVICE` may ask; `None`: it is off.
+    pub services: Option<crate::Services>,
 }
 
 impl Default for QueryOptions {
@@ -126,6 +128,7 @@ impl Default for QueryOptions {
             threads: None,
             heavy_from: HEAVY_FROM_DEFAULT,
             optimize: true,
+            services: None,
         }
     }
 }

@@ -25,12 +25,18 @@ const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
 pub(crate) struct Compiled {
     pub query: Query,
     pub optimize: bool,
+    /// Whether other endpoints are asked, so that there is another plan each time.
+    pub asks: bool,
     plan: RwLock<Option<Planned>>,
 }
 
 impl Compiled {
     /// A plan that fits a version of the graph.
-    pub(crate) fn plan(&self, published: &Published) -> Result<Arc<Plan>> {
+    pub(crate) fn plan(&self, published: &Published, options: &QueryOptions) -> Result<Arc<Plan>> {
+        if self.asks {
+            let query = crate::service::resolved(&self.query, options)?;
+            return Ok(Planned::make(&query, published, self.optimize)?.plan);
+        }
         if let Some(planned) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
             && planned.fits(published)
         {
@@ -47,7 +53,8 @@ impl Compiled {
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
     let names = options.parse_names();
     let query = vervet_sparql::parse(text, &names.options(options))?;
-    Ok(Compiled { query, optimize: options.optimize, plan: RwLock::default() })
+    let asks = crate::service::asks(&query.root);
+    Ok(Compiled { query, optimize: options.optimize, asks, plan: RwLock::default() })
 }
 
 /// Compiled queries by text.
@@ -131,7 +138,7 @@ impl Prepared {
     /// The answer, and for other forms than `SELECT` (whose solutions hold it) the profile, if asked for.
     fn answer(&self, options: &QueryOptions) -> Result<(Answer, Option<String>)> {
         let published = self.database.published();
-        let plan = self.compiled.plan(&published)?;
+        let plan = self.compiled.plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
         let execution =
@@ -153,7 +160,7 @@ impl Prepared {
     /// Damaged data.
     pub fn explain_with(&self, options: &QueryOptions) -> Result<String> {
         let published = self.database.published();
-        let plan = self.compiled.plan(&published)?;
+        let plan = self.compiled.plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
         let execution =
@@ -169,7 +176,7 @@ impl Prepared {
     pub fn explanation(&self, options: &QueryOptions, run: bool) -> Result<Explanation> {
         let options = &QueryOptions { profile: run, ..options.clone() };
         let published = self.database.published();
-        let plan = self.compiled.plan(&published)?;
+        let plan = self.compiled.plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
         let execution =
@@ -189,7 +196,7 @@ impl Prepared {
     /// # Errors
     /// Damaged data.
     pub fn is_heavy(&self, options: &QueryOptions) -> Result<bool> {
-        let plan = self.compiled.plan(&self.database.published())?;
+        let plan = self.compiled.plan(&self.database.published(), options)?;
         Ok(vervet_driver_local::is_heavy(&plan, options.parallelism()))
     }
 

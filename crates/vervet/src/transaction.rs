@@ -181,7 +181,15 @@ impl Transaction {
         let snapshot = view.as_snapshot();
         // Counts from statistics would not be remembered as read.
         let planning = plan_options(prepared.compiled().optimize, matches!(view, View::Plain(_)));
-        let plan = vervet_planner::plan(prepared.query(), snapshot, &planning)?;
+        let resolved;
+        let query = match prepared.compiled().asks {
+            true => {
+                resolved = crate::service::resolved(prepared.query(), options)?;
+                &resolved
+            }
+            false => prepared.query(),
+        };
+        let plan = vervet_planner::plan(query, snapshot, &planning)?;
         let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
         run(&Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options })
     }

@@ -70,7 +70,7 @@ impl Database {
         };
         let prepared = self.prepare_with(&text, options)?;
         let published = self.published();
-        let plan = prepared.compiled().plan(&published)?;
+        let plan = prepared.compiled().plan(&published, options)?;
         let reading = Reading::Published(published);
         let execution = Execution {
             database: self,
@@ -110,7 +110,7 @@ impl crate::Prepared {
         out: &mut dyn Write,
     ) -> Result<Written> {
         let published = self.database().published();
-        let plan = self.compiled().plan(&published)?;
+        let plan = self.compiled().plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
         let execution =

@@ -62,7 +62,7 @@ impl Evaluator<'_> {
 
     pub fn evaluate(&self, node: &Node) -> Vec<Solution> {
         match node {
-            Node::Path(_) => panic!("the queries of these tests have no paths"),
+            Node::Path(_) | Node::Service(_) => panic!("the queries of these tests have neither"),
             Node::Patterns(patterns) => patterns
                 .iter()
                 .fold(vec![Solution::new()], |all, pattern| self.join(&all, &self.pattern(pattern))),

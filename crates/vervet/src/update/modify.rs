@@ -74,6 +74,7 @@ impl Request<'_, '_> {
     fn solutions(&mut self, modify: &Modify) -> Result<Rows> {
         let mut query = modify.solutions.clone();
         modify.dataset.restrict(&mut query.root);
+        crate::service::resolve(&mut query.root, self.options)?;
         let Form::Select(columns) = &query.form else {
             return Err(Error::internal("the pattern of an update is not a SELECT"));
         };
