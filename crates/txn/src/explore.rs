@@ -38,8 +38,8 @@ const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true
 /// The first marks of writers are apart by this.
 const WRITER: u64 = 100;
 
-/// The longest pause between two looks of the reader, in steps of it.
-const LOOK_YIELDS_MAX: u64 = 40;
+/// The longest pause before a checkpoint.
+const CHECKPOINT_YIELDS_MAX: u64 = 80;
 /// The latest moment of a loss of power.
 const POWER_YIELDS_MAX: u64 = 200;
 
@@ -62,6 +62,8 @@ struct Case {
     writers: u64,
     commits: u64,
     checkpoints: u64,
+    /// The longest pause between two looks of the reader, in steps of it.
+    look_yields_max: u64,
     accident: Accident,
 }
 
@@ -72,6 +74,7 @@ const SYNC: Case = Case {
     writers: 3,
     commits: 2,
     checkpoints: 0,
+    look_yields_max: 40,
     accident: Accident::None,
 };
 
@@ -150,6 +153,18 @@ impl Told {
         let mut seen = held(&self.seen);
         if let Some(other) = seen.insert(timestamp, found.clone()) {
             assert_eq!(other, found, "two graphs at timestamp {timestamp}");
+        }
+        timestamp
+    }
+
+    /// Looks at what is published, and copies what a loss of power would leave if that is new.
+    fn look(&self, graph: &Transactions, files: &SimulatedFiles, last: u64) -> u64 {
+        let published = graph.current();
+        let left = files.after_power_loss();
+        let timestamp = self.see(&published);
+        assert!(timestamp >= last, "time goes on");
+        if timestamp > last {
+            held(&self.left).push((timestamp, left));
         }
         timestamp
     }
@@ -278,23 +293,20 @@ fn run(case: Case) {
         threads.push(thread::spawn(move || {
             let mut last = 0;
             while told.running.load(Ordering::Relaxed) > 0 {
-                let published = graph.current();
-                let left = files.after_power_loss();
-                let timestamp = told.see(&published);
-                assert!(timestamp >= last, "time goes on");
-                if timestamp > last {
-                    held(&told.left).push((timestamp, left));
-                }
-                last = timestamp;
-                pause(LOOK_YIELDS_MAX, &told);
+                last = told.look(&graph, &files, last);
+                pause(case.look_yields_max, &told);
             }
             Ok(())
         }));
     }
     if case.checkpoints > 0 {
-        let graph = Arc::clone(&graph);
+        let (graph, told) = (Arc::clone(&graph), Arc::clone(&told));
         threads.push(thread::spawn(move || {
-            (0..case.checkpoints).try_for_each(|_| graph.checkpoint().map(drop))
+            (0..case.checkpoints).try_for_each(|_| {
+                // Else there is nothing to merge yet.
+                pause(CHECKPOINT_YIELDS_MAX, &told);
+                graph.checkpoint().map(drop)
+            })
         }));
     }
     // What must be there after the power has failed.
@@ -367,6 +379,12 @@ fn no_schedule_breaks_a_checkpoint() {
     for durability in [Some(Durability::Sync), Some(Durability::None), None] {
         explore(Case { durability, checkpoints: 2, ..SYNC }, 500, 300);
     }
+}
+
+/// Commits that do not wait for each other, and somebody who looks all the time: what a checkpoint publishes is durable.
+#[test]
+fn no_schedule_shows_by_a_checkpoint_what_could_be_lost() {
+    explore(Case { writers: 2, commits: 3, checkpoints: 2, look_yields_max: 3, ..SYNC }, 1500, 1500);
 }
 
 #[test]
