@@ -198,6 +198,9 @@ pub(crate) struct QueryArguments {
     /// Value of a variable: <iri>, vertex:3, "text", "text"@en, "1"^^<iri>, 5, 1.5, true
     #[arg(long = "param", value_name = "NAME=TERM", value_parser = parameter)]
     pub parameters: Vec<Parameter>,
+    /// Endpoint that SERVICE may ask; may be given several times (default: none)
+    #[arg(long = "service", value_name = "IRI", value_parser = iri)]
+    pub services: Vec<NamedNode>,
     /// What relative IRIs in the query are resolved against
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub base: Option<NamedNode>,

@@ -28,6 +28,7 @@ mod query;
 mod recover;
 mod request;
 mod serve;
+mod service;
 mod shell;
 mod table;
 mod update;

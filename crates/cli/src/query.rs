@@ -53,6 +53,7 @@ fn options(arguments: &QueryArguments, cancel: &CancelToken) -> QueryOptions {
         options.memory_limit_bytes = Some(memory).filter(|&bytes| bytes != 0);
     }
     options.threads = arguments.threads.map(usize::from);
+    options.services = crate::service::services(&arguments.services);
     options.base_iri = arguments.base.as_ref().map(|base| base.as_str().to_owned());
     for parameter in &arguments.parameters {
         options = options.with_parameter(&parameter.name, parameter.value.clone());
