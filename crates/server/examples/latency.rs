@@ -82,11 +82,11 @@ fn client(address: SocketAddr, time: Duration) -> std::io::Result<Vec<Duration>>
 
 fn report(what: &str, mut times: Vec<Duration>, time: Duration) {
     times.sort_unstable();
-    let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize].as_nanos() as f64 / 1000.0;
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_nanos() as f64 / 1000.0;
     println!(
         "{what}: {:.0} queries/s, median {:.1} µs, 99th percentile {:.1} µs",
         times.len() as f64 / time.as_secs_f64(),
-        at(0.5),
-        at(0.99)
+        at(50),
+        at(99)
     );
 }

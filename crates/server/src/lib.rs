@@ -50,6 +50,7 @@ mod accept;
 mod api;
 mod auth;
 mod config;
+mod depth;
 mod describe;
 mod encoding;
 mod metrics;

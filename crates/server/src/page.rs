@@ -24,7 +24,7 @@ static FILES: &[File] = &include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 /// The page runs its own scripts alone, and nobody may show it inside of another.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
-                      font-src 'self' data:; worker-src 'self' blob:; connect-src *; frame-ancestors 'none'";
+                      font-src 'self' data:; worker-src 'self' blob:; connect-src 'self'; frame-ancestors 'none'";
 
 /// Answers a request.
 pub(crate) fn answer(parts: &Parts) -> Outcome {

@@ -47,11 +47,12 @@ pub(crate) enum Told {
 /// A parameter that is none.
 pub(crate) fn options(state: &State, parameters: &Parameters) -> Outcome<QueryOptions> {
     let limits = &state.options.limits;
-    let mut options = QueryOptions::default();
-    options.timeout = Some(parameters.timeout(limits.timeout)?);
-    options.memory_limit_bytes = Some(limits.memory_bytes);
-    options.threads = limits.threads;
-    Ok(options)
+    Ok(QueryOptions {
+        timeout: Some(parameters.timeout(limits.timeout)?),
+        memory_limit_bytes: Some(limits.memory_bytes),
+        threads: limits.threads,
+        ..QueryOptions::default()
+    })
 }
 
 /// Runs a query.

@@ -222,8 +222,7 @@ fn builder(limits: &Limits) -> http1::Builder {
         .header_read_timeout(limits.head_timeout)
         .max_headers(limits.headers)
         .max_header_size(limits.head_bytes)
-        .max_buf_size(limits.head_bytes.max(128 << 10))
-        .pipeline_flush(true);
+        .max_buf_size(limits.head_bytes.max(128 << 10));
     builder
 }
 

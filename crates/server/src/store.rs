@@ -11,6 +11,7 @@
 //! `PATCH`; use `/update`.
 
 use crate::accept::{Accepted, DATASETS, GRAPHS};
+use crate::depth::{self, DEPTH_MAX};
 use crate::encoding::Encoding;
 use crate::options::Role;
 use crate::protocol::not_allowed;
@@ -24,9 +25,13 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{Method, StatusCode};
+use std::io::{self, Cursor, Read};
 use std::sync::Arc;
+use std::time::Instant;
 use vervet::update::{Documents, UpdateOptions};
-use vervet::{Answer, Format, NamedNode, OutputFormat, QueryOptions, Source, Transaction};
+use vervet::{
+    Answer, CancelToken, Error, ErrorKind, Format, NamedNode, OutputFormat, QueryOptions, Source, Transaction,
+};
 
 /// Which graph a request is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +154,21 @@ struct Document {
 }
 
 impl Document {
+    /// # Errors
+    /// 400 if it is nested deeper than its parser can bear.
+    fn new(extension: &'static str, bytes: &[u8]) -> Outcome<Self> {
+        let depth = match extension {
+            "jsonld" => depth::of_json(bytes),
+            "rdf" => depth::of_xml(bytes),
+            _ => 0,
+        };
+        if depth > DEPTH_MAX {
+            let message = format!("the document is nested {depth} levels deep");
+            return Err(Failure::bad(message).hint(format!("at most {DEPTH_MAX} are read")));
+        }
+        Ok(Self { extension, bytes: Arc::from(bytes) })
+    }
+
     fn has_quads(&self) -> bool {
         matches!(self.extension, "nq" | "trig")
     }
@@ -203,8 +223,17 @@ async fn change(
     };
     let base = base.unwrap_or_else(|| NamedNode::new_unchecked("urn:vervet:body"));
     let created = update::work(state, move |state, token| {
+        let deadline = Instant::now() + options.timeout.unwrap_or(state.options.limits.timeout);
         let options = options.with_cancel(token);
-        let change = Change { graph: &graph, base: &base, documents: &documents, replace, options: &options };
+        let change = Change {
+            graph: &graph,
+            base: &base,
+            documents: &documents,
+            replace,
+            options: &options,
+            deadline,
+            token,
+        };
         Ok(state.database.transact(|transaction| change.run(transaction))?)
     })
     .await?;
@@ -222,6 +251,28 @@ struct Change<'a> {
     documents: &'a [Document],
     replace: bool,
     options: &'a QueryOptions,
+    deadline: Instant,
+    token: &'a CancelToken,
+}
+
+/// A document that has an end in time: parsers look at no clock, and some need long for deep nesting.
+struct Patient {
+    bytes: Cursor<Arc<[u8]>>,
+    deadline: Instant,
+    token: CancelToken,
+}
+
+/// Bytes that a parser gets at a time.
+const PIECE_BYTES: usize = 8 << 10;
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.token.is_cancelled() || Instant::now() >= self.deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it takes too long, or nobody waits for it"));
+        }
+        let length = buffer.len().min(PIECE_BYTES);
+        self.bytes.read(&mut buffer[..length])
+    }
 }
 
 impl Change<'_> {
@@ -247,13 +298,23 @@ impl Change<'_> {
         let mut next = self.documents.iter();
         let open = move |_: &str| {
             // One `LOAD` for each document, in order.
-            let document = next.next().ok_or_else(|| vervet::Error::internal("a document is missing"))?;
-            Ok(Source::bytes(format!("body.{}", document.extension), Arc::clone(&document.bytes)))
+            let document = next.next().ok_or_else(|| Error::internal("a document is missing"))?;
+            let bytes = Cursor::new(Arc::clone(&document.bytes));
+            let reader = Patient { bytes, deadline: self.deadline, token: self.token.clone() };
+            Ok(Source::reader(format!("body.{}", document.extension), reader))
         };
         let documents = Documents::new([base.as_str()], open);
         let mut options = UpdateOptions { query: self.options.clone(), documents: Some(documents) };
-        let report = transaction.update_with(&text, &mut options)?;
-        Ok(!known && report.inserted > 0)
+        match transaction.update_with(&text, &mut options) {
+            // The parser only knows that reading failed.
+            Err(error) if error.kind() == ErrorKind::Io && Instant::now() >= self.deadline => {
+                Err(Error::new(ErrorKind::Deadline, "the document took too long to read"))
+            }
+            done => {
+                let report = done?;
+                Ok(!known && report.inserted > 0)
+            }
+        }
     }
 }
 
@@ -327,7 +388,7 @@ fn extension(media_type: &MediaType) -> Outcome<&'static str> {
 
 fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
     if media_type.name != "multipart/form-data" {
-        return Ok(vec![Document { extension: extension(media_type)?, bytes: Arc::from(&body[..]) }]);
+        return Ok(vec![Document::new(extension(media_type)?, &body)?]);
     }
     let boundary =
         media_type.boundary.as_deref().ok_or_else(|| Failure::bad("multipart without boundary"))?;
@@ -344,7 +405,7 @@ fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
                 (None, Some(by_name)) => by_name,
                 (None, None) => return Err(unsupported("a part says no type")),
             };
-            Ok(Document { extension, bytes: Arc::from(&part.content[..]) })
+            Document::new(extension, &part.content)
         })
         .collect()
 }

@@ -46,13 +46,16 @@ pub(crate) enum Start {
     Stream(mpsc::Receiver<Chunk>, Encoding),
 }
 
+/// Makes of the beginning of a result what its connection is told.
+type Teller<T> = Box<dyn FnOnce(Start) -> T + Send>;
+
 /// Takes the bytes of a result.
 pub(crate) struct Sink<T> {
     held: Vec<u8>,
     encoding: Encoding,
     write_timeout: Duration,
     /// Until the beginning is known; with what the connection is to know besides.
-    start: Option<(oneshot::Sender<T>, Box<dyn FnOnce(Start) -> T + Send>)>,
+    start: Option<(oneshot::Sender<T>, Teller<T>)>,
     out: Option<Encoder>,
 }
 
@@ -64,7 +67,7 @@ impl<T> Sink<T> {
         encoding: Encoding,
         write_timeout: Duration,
     ) -> Self {
-        let start = Some((start, Box::new(tell) as Box<_>));
+        let start = Some((start, Box::new(tell) as Teller<T>));
         Self { held: Vec::new(), encoding, write_timeout, start, out: None }
     }
 

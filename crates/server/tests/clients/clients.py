@@ -56,12 +56,13 @@ assert len(list(graph.triples((None, name, None)))) == 2
 assert [str(row.n) for row in graph.query(names)] == ["Ann", "Bob"]
 for method in ["GET", "POST", "POST_FORM"]:
     store = SPARQLUpdateStore(f"{address}/query", f"{address}/update", method=method)
-    dataset = rdflib.Dataset(store, default_union=False)
-    work = dataset.graph(rdflib.URIRef("http://example.org/work"))
-    assert len(work) == 2, len(work)
-    key = rdflib.URIRef(f"urn:{method}")
-    work.add((key, name, rdflib.Literal("Zoe", lang="en")))
-    assert work.value(key, name) == rdflib.Literal("Zoe", lang="en")
-    work.remove((key, None, None))
-    assert work.value(key, name) is None
+    work = rdflib.Graph(store, identifier=rdflib.URIRef("http://example.org/work"))
+    new = rdflib.Dataset(store, default_union=False).graph(rdflib.URIRef("urn:new"))
+    assert (len(work), len(new)) == (2, 0), (len(work), len(new))
+    for there in [work, new]:
+        key = rdflib.URIRef(f"urn:{method}")
+        there.add((key, name, rdflib.Literal("Zoe", lang="en")))
+        assert there.value(key, name) == rdflib.Literal("Zoe", lang="en")
+        there.remove((key, None, None))
+        assert there.value(key, name) is None
 print("SPARQLStore: ok")

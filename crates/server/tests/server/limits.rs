@@ -44,7 +44,7 @@ fn heads_have_a_size() {
 
 #[test]
 fn nesting_has_a_depth() {
-    let server = Running::start(&people(), |_| ());
+    let server = Running::start(&people(), |options| options.limits.timeout = Duration::from_secs(1));
     for (open, close) in [("{", "}"), ("{ OPTIONAL ", "}"), ("{ ?s ?p ?o FILTER(", ")}")] {
         let text = format!("SELECT * {{ {} {} }}", open.repeat(20_000), close.repeat(20_000));
         assert_eq!(server.query(&text, &[]).status, 400, "{open}");
@@ -68,7 +68,7 @@ fn nesting_has_a_depth() {
     ] {
         let kind = format!("Content-Type: {kind}");
         let reply = server.send("PUT", "/store?default", &[&kind], document.as_bytes());
-        assert!(matches!(reply.status, 204 | 400), "{kind}: {}", reply.status);
+        assert!(matches!(reply.status, 204 | 400 | 504), "{kind}: {}", reply.status);
     }
     server.get("/health", &[]).expect(200);
 }
@@ -108,7 +108,7 @@ fn an_answer_that_fails_half_way_is_broken_off() {
         assert_eq!(reply.status, 200);
         assert!(!reply.body.is_empty() && !reply.whole, "{encoding}: {} bytes", reply.body.len());
     }
-    assert_eq!(server.metric("vervet_answers_broken_total"), 3.0);
+    server.wait_for("vervet_answers_broken_total", 3.0);
 }
 
 #[test]

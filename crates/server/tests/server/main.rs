@@ -4,6 +4,7 @@
 //! * `protocol`: formats, parameters, errors, compression, CORS.
 //! * `store`: the Graph Store Protocol beyond the suite.
 //! * `limits`: whatever is too large, too slow, too long or too much.
+//! * `mutations`: requests with random damage.
 //! * `users`: passwords, tokens, roles, TLS, origins.
 //! * `ending`: clients that go away, and the end of the server.
 //! * `api`: what the page uses, health and metrics.
@@ -14,6 +15,7 @@ mod clients;
 mod common;
 mod ending;
 mod limits;
+mod mutations;
 mod protocol;
 mod store;
 mod users;

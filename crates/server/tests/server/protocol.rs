@@ -45,7 +45,7 @@ fn each_format_can_be_had() {
             "<http://example.org/ann> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:x> .\n",
         ),
         (CONSTRUCT, "application/rdf+xml", "application/rdf+xml", "<rdf:RDF"),
-        (CONSTRUCT, "application/ld+json", "application/ld+json", "\"@type\""),
+        (CONSTRUCT, "application/ld+json", "application/ld+json", "\"@id\":\"urn:x\""),
         (CONSTRUCT, "application/n-quads", "application/n-quads", "<urn:x> ."),
         (CONSTRUCT, "application/trig", "application/trig", "<urn:x>"),
         (CONSTRUCT, "application/sparql-results+json, */*;q=0.1", "text/turtle; charset=utf-8", "<urn:x>"),

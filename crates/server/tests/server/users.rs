@@ -19,7 +19,9 @@ fn basic(name: &str, password: &str) -> String {
 
 fn user(name: &str, password: Option<&str>, token: Option<&str>, role: Role) -> User {
     let file = match (password, token) {
-        (Some(password), _) => format!("password = '{}'", hash_password(password).unwrap()),
+        (Some(password), _) => {
+            format!("password = '{}'", hash_password(password).expect("there is randomness"))
+        }
         (None, Some(token)) => {
             let digest: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
             format!("token_sha256 = '{digest}'")
@@ -27,7 +29,7 @@ fn user(name: &str, password: Option<&str>, token: Option<&str>, role: Role) -> 
         (None, None) => String::new(),
     };
     let role = format!("{role:?}").to_lowercase();
-    toml::from_str(&format!("name = '{name}'\nrole = '{role}'\n{file}")).unwrap()
+    toml::from_str(&format!("name = '{name}'\nrole = '{role}'\n{file}")).expect("it is a user")
 }
 
 fn users() -> Vec<User> {

@@ -162,7 +162,7 @@ fn check(manifest: &Manifest, expected: &Term, reply: &Reply) -> Result<(), Stri
         Some(other) => panic!("the format {other} is new"),
     }
     if let Some(boolean) = manifest.text(expected, MF, "expectedBoolean")
-        && reply.json()["boolean"].to_string() != boolean
+        && reply.json()["boolean"] != serde_json::Value::Bool(boolean == "true")
     {
         return Err(format!("the answer is not {boolean}"));
     }
