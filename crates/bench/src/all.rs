@@ -79,13 +79,19 @@ pub fn run(options: &AllOptions, contest: impl Fn() -> Result<Contest>) -> Resul
 /// The name of the made graph.
 pub const MADE: &str = "power-law";
 
+/// A made graph of `edges` edges, whose degrees follow a power law.
+#[must_use]
+pub fn made(edges: u32) -> EdgeList {
+    let made = PowerLaw { vertices: edges.div_ceil(10), edges, ..PowerLaw::default() };
+    EdgeList { name: MADE.to_owned(), edges: made.generate() }
+}
+
 /// A made graph of `edges` edges, and those in an archive.
 ///
 /// # Errors
 /// The archive cannot be read.
 pub fn edge_lists(archive: Option<&Path>, edges: u32) -> Result<Vec<EdgeList>> {
-    let made = PowerLaw { vertices: edges.div_ceil(10), edges, ..PowerLaw::default() };
-    let mut graphs = vec![EdgeList { name: MADE.to_owned(), edges: made.generate() }];
+    let mut graphs = vec![made(edges)];
     if let Some(archive) = archive {
         graphs.extend(data::edge_lists(archive)?.into_iter().map(|(name, edges)| EdgeList { name, edges }));
     }

@@ -125,14 +125,22 @@ impl Sink {
     /// # Errors
     /// [`ErrorKind::Internal`] if nothing was kept, or there is no header.
     pub fn table(&self) -> Result<ResultTable> {
+        let mut table = self.table_in_order()?;
+        table.rows.sort_unstable();
+        Ok(table)
+    }
+
+    /// The same with its rows in the order in which they came: equal to others only if that is too.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    pub fn table_in_order(&self) -> Result<ResultTable> {
         let kept = self.kept.as_deref().ok_or_else(|| Error::internal("this sink keeps nothing"))?;
         let text = std::str::from_utf8(kept)
             .map_err(|error| Error::internal(format!("a result is not UTF-8: {error}")))?;
         let mut lines = text.lines();
         let header = lines.next().ok_or_else(|| Error::internal("a result has no header"))?.to_owned();
-        let mut rows: Vec<String> = lines.map(with_short_forms).collect();
-        rows.sort_unstable();
-        Ok(ResultTable { header, rows })
+        Ok(ResultTable { header, rows: lines.map(with_short_forms).collect() })
     }
 }
 

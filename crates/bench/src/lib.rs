@@ -7,7 +7,7 @@
 //! | [`peer`] | Oxigraph behind that interface |
 //! | [`loops`] | the same questions as loops over plain arrays: what the machine allows |
 //! | [`measure`], [`compare`] | times and memory; one query in every engine |
-//! | [`lubm`], [`light`], [`patterns`], [`self_check`] | the comparisons |
+//! | [`lubm`], [`light`], [`patterns`], [`features`], [`self_check`] | the comparisons |
 //! | [`all`] | all that is kept with the project |
 //! | [`processes`] | loads and starts in processes of their own |
 //! | [`transactions`] | what changes cost |
@@ -21,6 +21,7 @@ pub mod all;
 pub mod compare;
 pub mod data;
 pub mod engine;
+pub mod features;
 pub mod light;
 pub mod loops;
 pub mod lubm;

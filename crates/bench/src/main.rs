@@ -9,14 +9,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 use vervet_bench::all::AllOptions;
 use vervet_bench::compare::Contest;
+use vervet_bench::data::PlainFile;
 use vervet_bench::engine::Engine;
+use vervet_bench::features::{FeatureOptions, FeatureReport};
 use vervet_bench::lubm::{self, LubmOptions, Processes};
 use vervet_bench::measure::Budget;
 use vervet_bench::patterns::{self, EdgeList};
 use vervet_bench::peer::Oxigraph;
 use vervet_bench::report::Report;
 use vervet_bench::transactions::{self, TransactionOptions};
-use vervet_bench::{all, light, processes, self_check};
+use vervet_bench::{all, features, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -140,6 +142,36 @@ enum Command {
         edges: u32,
         #[command(flatten)]
         contest: ContestArguments,
+    },
+    /// At least forty questions, each about one feature of SPARQL
+    Features {
+        /// N-Triples, plain or .zst, of universities or of a graph of <urn:e>; or "power-law", which is made
+        #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+        data: Vec<PathBuf>,
+        /// Number of edges of the made graph
+        #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
+        edges: u32,
+        /// Only these questions, as minus,path-join
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        only: Vec<String>,
+        /// Whom to compare with
+        #[arg(long, value_name = "PEER")]
+        against: Option<Peer>,
+        /// How often the engines take turns
+        #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+        rounds: usize,
+        /// An engine that takes longer for an answer is given up
+        #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+        limit: f64,
+        /// Time for each way in the light mix
+        #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+        seconds: f64,
+        /// Write the report here too, as JSON
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Write the report here too, as Markdown
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Run everything in small, on made data, and check that all values agree
     SelfCheck,
@@ -266,6 +298,9 @@ fn run(arguments: &Arguments) -> Result<bool> {
             for report in self_check::run(self_check::all_engines, Some(program()?))? {
                 println!("{report}");
             }
+            for report in self_check::features(self_check::all_engines)? {
+                println!("{report}");
+            }
             for report in transactions::self_check()? {
                 println!("{report}");
             }
@@ -353,8 +388,37 @@ fn run(arguments: &Arguments) -> Result<bool> {
             let reports = patterns::run_all(graphs, || contest.contest(), &mut print)?;
             contest.finish(&reports)
         }
+        Command::Features { data, edges, only, against, rounds, limit, seconds: time, json, output } => {
+            let options = FeatureOptions { only: only.clone(), rounds: *rounds, light: seconds(*time)? };
+            let (time, limit) = (seconds(*time)?, seconds(*limit)?);
+            let mut reports = Vec::new();
+            for file in data {
+                let contest = &mut contest(*against, (None, 1), time, Some(limit))?;
+                let report = features_of(file, *edges, &options, contest)?;
+                println!("{report}");
+                reports.push(report);
+            }
+            json.iter().try_for_each(|file| FeatureReport::write_json(&reports, file))?;
+            output.iter().try_for_each(|file| FeatureReport::write_markdown(&reports, file))?;
+            Ok(reports.iter().all(FeatureReport::is_right))
+        }
         Command::Generate(what) => generate(what).map(|()| true),
     }
+}
+
+/// Features on a file, or on a made graph.
+fn features_of(
+    file: &Path,
+    edges: u32,
+    options: &FeatureOptions,
+    contest: &mut Contest,
+) -> Result<FeatureReport> {
+    if file != Path::new(all::MADE) {
+        let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        return features::run(&name, file, options, contest);
+    }
+    let made = PlainFile::write(|out| write_edges(&all::made(edges).edges, out))?;
+    features::run(&format!("power law, {edges} edges"), made.path(), options, contest)
 }
 
 /// This program, to start processes of it.

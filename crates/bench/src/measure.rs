@@ -68,12 +68,22 @@ pub fn measure<T>(budget: &Budget, mut run: impl FnMut() -> Result<T>) -> Result
         wall.push(wall_begin.elapsed());
         cpu.push(thread_cpu().saturating_sub(cpu_begin));
     }
-    Ok(Timing {
+    Ok(summary(wall, cpu))
+}
+
+/// Median and 95th percentile of runs that were timed one by one, by the wall clock and the CPU clock; `None` of none.
+#[must_use]
+pub fn median(wall: Vec<Duration>, cpu: Vec<Duration>) -> Option<Timing> {
+    (!wall.is_empty()).then(|| summary(wall, cpu))
+}
+
+fn summary(mut wall: Vec<Duration>, mut cpu: Vec<Duration>) -> Timing {
+    Timing {
         repeats: wall.len(),
         median_ms: quantile_ms(&mut wall, 0.5),
         p95_ms: quantile_ms(&mut wall, 0.95),
         cpu_median_ms: quantile_ms(&mut cpu, 0.5),
-    })
+    }
 }
 
 impl Budget {

@@ -3,13 +3,14 @@
 use crate::compare::Contest;
 use crate::data::PlainFile;
 use crate::engine::Engine;
+use crate::features::{FeatureOptions, FeatureReport};
 use crate::lubm::{self, LubmOptions, Processes};
 use crate::measure::Budget;
 use crate::patterns::{self, EdgeList};
 use crate::report::Report;
 use std::path::PathBuf;
 use std::time::Duration;
-use vervet_generate::{PowerLaw, generate_lubm};
+use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, Result};
 
 /// Q1 to Q7, so that the check needs no files.
@@ -60,6 +61,35 @@ pub fn run(engines: impl Fn() -> Result<Contest>, program: Option<PathBuf>) -> R
     Ok(reports)
 }
 
+/// So long an answer about a feature may take here: the peer answers some in quadratic time.
+const FEATURE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Makes universities and a graph, and asks the engines that `engines` makes for every feature.
+///
+/// # Errors
+/// Something fails or values differ.
+pub fn features(engines: impl Fn() -> Result<Contest>) -> Result<Vec<FeatureReport>> {
+    let options = FeatureOptions { only: Vec::new(), rounds: 1, light: Duration::ZERO };
+    let universities = PlainFile::write(|out| generate_lubm(1, 0, out).map(drop))?;
+    let edges = PowerLaw { vertices: 200, edges: 1_000, ..PowerLaw::default() }.generate();
+    let graph = PlainFile::write(|out| write_edges(&edges, out))?;
+    let mut reports = Vec::new();
+    for (title, file) in [("one university", &universities), ("power law, 1,000 edges", &graph)] {
+        let report = crate::features::run(title, file.path(), &options, &mut limited(engines()?))?;
+        let failed = report.features.iter().find(|feature| !feature.remarks.is_empty());
+        if let Some(feature) = failed {
+            let (name, remarks) = (&feature.feature, feature.remarks.join("; "));
+            return Err(Error::internal(format!("self-check of features, {title}: {name}: {remarks}")));
+        }
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+fn limited(contest: Contest) -> Contest {
+    Contest { time_limit: Some(FEATURE_LIMIT), ..contest }
+}
+
 /// Every engine that takes part in a self-check, for [`run`].
 ///
 /// # Errors
@@ -72,6 +102,20 @@ pub fn all_engines() -> Result<Contest> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn engines_agree_about_features() {
+        let reports = features(all_engines).unwrap();
+        for report in &reports {
+            let answered =
+                report.features.iter().filter(|one| one.ours.timing.is_some() && one.peer.timing.is_some());
+            assert!(answered.count() >= 40, "{report}");
+            assert!(report.is_right(), "{report}");
+        }
+        // Questions about universities have answers, so that they can differ; few of one university alone have none.
+        let empty: Vec<_> = reports[0].features.iter().filter(|one| one.rows == Some(0)).collect();
+        assert!(empty.len() <= 3, "{empty:?}");
+    }
 
     /// Peer and loops agree about made universities and made graphs; rows are as many as in the published
     /// table, as far as chance allows.

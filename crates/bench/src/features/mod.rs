@@ -1,0 +1,255 @@
+//! Features: one question for each, in our engine and in a peer, by turns.
+//!
+//! # Shape
+//! Each engine answers a question once for its values, under the time limit; values must agree before anything else is
+//! done. Then come rounds: in each, one engine after the other answers from text, planned anew, serialised as TSV into a
+//! sink, again and again for [`SLICE`], but once at least. Both thus meet the same other work on the machine. The median
+//! of all answers counts; an answer that took longer than [`LONG`] is not repeated.
+//! # Not here
+//! What planning or serialisation adds, and loops by hand: see [`crate::lubm`], [`crate::patterns`].
+
+mod questions;
+mod report;
+
+pub use questions::{Compare, GRAPH, Question, UNIVERSITIES};
+pub use report::{FeatureFigures, FeatureReport};
+
+use crate::compare::Contest;
+use crate::data::PlainFile;
+use crate::engine::{Engine, ResultTable, Sink};
+use crate::light;
+use crate::measure::{Timing, median, once, thread_cpu};
+use questions::PREFIXES;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// For so long an engine answers in one round.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// An answer that takes longer is its own measurement.
+const LONG: Duration = Duration::from_secs(2);
+
+/// Vertices by their number of edges out; `$HUB` is the first, `$OTHER` the one at [`OTHER`].
+const BY_DEGREE: &str =
+    "SELECT ?a (COUNT(*) AS ?n) { ?a <urn:e> ?b } GROUP BY ?a ORDER BY DESC(?n) ?a LIMIT 1000";
+
+/// Of the vertices by degree, one in the middle: it has some edges, and is not a neighbour of all.
+const OTHER: usize = 500;
+
+const HAS_UNIVERSITIES: &str =
+    "SELECT ?x { ?x a <http://swat.cse.lehigh.edu/onto/univ-bench.owl#Department> } LIMIT 1";
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct FeatureOptions {
+    /// Only questions of these names; all if empty.
+    pub only: Vec<String>,
+    /// How often engines take turns.
+    pub rounds: usize,
+    /// For each way in the light mix; zero: none.
+    pub light: Duration,
+}
+
+/// Loads one file into the engines of `contest`, and puts the questions to them that its kind of data has.
+///
+/// # Errors
+/// The file cannot be read, or holds neither kind of data; no question has a name that was asked for. An engine that
+/// fails in a question is a remark in the report.
+pub fn run(
+    title: &str,
+    file: &Path,
+    options: &FeatureOptions,
+    contest: &mut Contest,
+) -> Result<FeatureReport> {
+    let plain = PlainFile::open(file)?;
+    let mut report = FeatureReport::new(title.to_owned(), contest.names(), contest.time_limit);
+    report.loads = contest.load(plain.path())?;
+    let first = contest.ours.as_deref().or(contest.peer.as_deref());
+    let Some(first) = first else { return Err(Error::internal("there is no engine")) };
+    let are_universities = !table(first, HAS_UNIVERSITIES)?.rows.is_empty();
+    let (set, constants) =
+        if are_universities { (UNIVERSITIES, Vec::new()) } else { (GRAPH, vertices(first)?) };
+    let wanted: Vec<_> = set
+        .iter()
+        .filter(|one| options.only.is_empty() || options.only.iter().any(|n| n == one.name))
+        .collect();
+    if wanted.is_empty() {
+        let names: Vec<_> = set.iter().map(|question| question.name).collect();
+        return Err(Error::new(ErrorKind::Input, "there is no question of that name")
+            .with_hint(format!("the questions are {}", names.join(", "))));
+    }
+    for question in wanted {
+        let mut text = format!("{PREFIXES}{}", question.text);
+        for (constant, iri) in &constants {
+            text = text.replace(constant, iri);
+        }
+        report.features.push(ask(question, &text, options.rounds, contest));
+    }
+    if are_universities && options.only.is_empty() && !options.light.is_zero() {
+        report.light = light::run(contest, options.light)?;
+    }
+    report.set_targets();
+    Ok(report)
+}
+
+/// What stands for the constants of the questions about a graph.
+fn vertices(engine: &dyn Engine) -> Result<Vec<(&'static str, String)>> {
+    let mut sink = Sink::keeping();
+    engine.query_tsv(BY_DEGREE, &mut sink)?;
+    let rows = sink.table_in_order()?.rows;
+    let vertex = |rank: usize| {
+        let row = rows.get(rank.min(rows.len().saturating_sub(1)))?;
+        row.split('\t').next().map(str::to_owned)
+    };
+    match (vertex(0), vertex(OTHER)) {
+        (Some(hub), Some(other)) => Ok(vec![("$HUB", hub), ("$OTHER", other)]),
+        _ => Err(Error::new(ErrorKind::Input, "the data holds no departments and no <urn:e>")
+            .with_hint("see `vervet-bench generate` for both kinds of data")),
+    }
+}
+
+/// One answer, for its values.
+struct First {
+    table: ResultTable,
+    timing: Timing,
+}
+
+/// How it ended in one engine.
+enum Outcome {
+    Answered(First),
+    /// Given up after this time.
+    Cut(Duration),
+    Failed(Error),
+}
+
+/// Puts one question to the engines of `contest`.
+fn ask(question: &Question, text: &str, rounds: usize, contest: &mut Contest) -> FeatureFigures {
+    let mut figures = FeatureFigures { feature: question.name.to_owned(), ..FeatureFigures::default() };
+    let limit = contest.time_limit;
+    let mut tables: Vec<ResultTable> = Vec::new();
+    let mut firsts = [None, None];
+    for (index, engine) in [&mut contest.ours, &mut contest.peer].into_iter().enumerate() {
+        let Some(engine) = engine.as_deref_mut() else { continue };
+        match first(engine, question, text, limit) {
+            Outcome::Answered(First { table, timing }) => {
+                firsts[index] = Some(timing);
+                tables.push(table);
+            }
+            Outcome::Cut(after) => figures.side(index).cut_ms = Some(after.as_secs_f64() * 1e3),
+            Outcome::Failed(error) => figures.remarks.push(format!("{}: {error}", engine.name())),
+        }
+    }
+    figures.rows = tables.first().map(|table| table.rows.len() as u64);
+    if let [one, other] = tables.as_slice()
+        && let Some(what) = difference(question.compare, one, other)
+    {
+        figures.wrong = true;
+        figures.remarks.push(what);
+    }
+    // Before times are measured: large results are not to take the caches and the memory of the engines.
+    drop(tables);
+    let mut times = [Times::default(), Times::default()];
+    for _ in 0..rounds {
+        for (index, engine) in [&contest.ours, &contest.peer].into_iter().enumerate() {
+            let Some((engine, once)) = engine.as_deref().zip(firsts[index]) else { continue };
+            if once.median_ms > LONG.as_secs_f64() * 1e3 {
+                continue;
+            }
+            if let Err(error) = times[index].take(engine, text) {
+                figures.remarks.push(format!("{}: {error}", engine.name()));
+                firsts[index] = None;
+            }
+        }
+    }
+    for (index, times) in times.into_iter().enumerate() {
+        figures.side(index).timing = firsts[index].map(|first| times.timing().unwrap_or(first));
+    }
+    figures
+}
+
+/// Answers for the values, within the limit.
+fn first(engine: &mut dyn Engine, question: &Question, text: &str, limit: Option<Duration>) -> Outcome {
+    engine.set_time_limit(limit);
+    let begin = Instant::now();
+    let mut sink = Sink::keeping();
+    let answer = once(|| engine.query_tsv(text, &mut sink));
+    let after = begin.elapsed();
+    engine.set_time_limit(None);
+    let table = |sink: &Sink| match question.compare {
+        Compare::Order => sink.table_in_order(),
+        Compare::Rows | Compare::Number => sink.table(),
+    };
+    match answer.and_then(|(_, timing)| Ok(First { table: table(&sink)?, timing })) {
+        Ok(first) => Outcome::Answered(first),
+        Err(error) if error.kind() == ErrorKind::Deadline => Outcome::Cut(after),
+        Err(error) => Outcome::Failed(error),
+    }
+}
+
+/// The times of all answers of one engine.
+#[derive(Default)]
+struct Times {
+    wall: Vec<Duration>,
+    cpu: Vec<Duration>,
+}
+
+impl Times {
+    /// Answers for [`SLICE`], once at least.
+    fn take(&mut self, engine: &dyn Engine, text: &str) -> Result<()> {
+        let slice = Instant::now();
+        loop {
+            let mut sink = Sink::counting();
+            let (cpu, begin) = (thread_cpu(), Instant::now());
+            engine.query_tsv(text, &mut sink)?;
+            self.wall.push(begin.elapsed());
+            self.cpu.push(thread_cpu().saturating_sub(cpu));
+            if slice.elapsed() >= SLICE {
+                return Ok(());
+            }
+        }
+    }
+
+    fn timing(self) -> Option<Timing> {
+        median(self.wall, self.cpu)
+    }
+}
+
+fn table(engine: &dyn Engine, text: &str) -> Result<ResultTable> {
+    let mut sink = Sink::keeping();
+    engine.query_tsv(text, &mut sink)?;
+    sink.table()
+}
+
+/// How two results differ in what counts.
+fn difference(compare: Compare, one: &ResultTable, other: &ResultTable) -> Option<String> {
+    if one.header != other.header {
+        return Some(format!("headers {:?} and {:?}", one.header, other.header));
+    }
+    if one.rows.len() != other.rows.len() {
+        return Some(format!("{} rows and {} rows", one.rows.len(), other.rows.len()));
+    }
+    if compare == Compare::Number {
+        return None;
+    }
+    let (one, other) = one.rows.iter().zip(&other.rows).find(|(one, other)| one != other)?;
+    Some(format!("rows {one:?} and {other:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_is_compared() {
+        let table = |rows: &[&str]| ResultTable {
+            header: "?x".to_owned(),
+            rows: rows.iter().map(|&row| row.to_owned()).collect(),
+        };
+        let (one, other) = (table(&["1", "2"]), table(&["2", "1"]));
+        assert!(difference(Compare::Order, &one, &other).is_some());
+        assert!(difference(Compare::Number, &one, &other).is_none());
+        assert!(difference(Compare::Number, &one, &table(&["1"])).is_some());
+        assert!(difference(Compare::Rows, &one, &one).is_none());
+    }
+}

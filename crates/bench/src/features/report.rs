@@ -1,0 +1,355 @@
+//! What the questions took: as tables for people and as JSON for keeping.
+
+use super::questions::{EXPORT, REACH};
+use crate::measure::{Timing, geometric_mean};
+use crate::report::{LightFigures, LoadFigures, machine, today};
+use crate::table::{Table, count, figure, figure_or_dash};
+use crate::targets::{self, Target};
+use serde::Serialize;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+use vervet_model::{Error, Result};
+
+const TIMES_FASTER: f64 = 15.0;
+const NONE_SLOWER: f64 = 1.0;
+const FEW_TIMES: f64 = 3.0;
+const EXPORT_RATE: f64 = 3_000_000.0;
+const REACH_CPU_MS: f64 = 20.0;
+const LIGHT_FROM_TEXT: f64 = 25_000.0;
+const LIGHT_PREPARED: f64 = 60_000.0;
+
+/// What one engine took.
+#[derive(Clone, Copy, Default, Serialize, Debug)]
+pub struct Side {
+    /// From text to the last byte of TSV.
+    pub timing: Option<Timing>,
+    /// It was given up after this time.
+    pub cut_ms: Option<f64>,
+}
+
+impl Side {
+    /// Its time, or as long as was waited for it.
+    fn wall_ms(&self) -> Option<f64> {
+        self.timing.map(|timing| timing.median_ms).or(self.cut_ms)
+    }
+
+    fn cell(&self, limit: Option<Duration>) -> String {
+        match (self.timing, self.cut_ms, limit) {
+            (Some(timing), ..) => figure(timing.median_ms),
+            // The watch looks only now and then, so the time of giving up says less than the limit.
+            (None, Some(_), Some(limit)) => format!("over {} s", limit.as_secs_f64()),
+            (None, Some(cut), None) => format!("> {}", figure(cut)),
+            (None, None, _) => "-".to_owned(),
+        }
+    }
+}
+
+/// What one question took in each engine.
+#[derive(Default, Serialize, Debug)]
+pub struct FeatureFigures {
+    /// Its name.
+    pub feature: String,
+    /// Number of rows.
+    pub rows: Option<u64>,
+    /// Our engine.
+    pub ours: Side,
+    /// The peer.
+    pub peer: Side,
+    /// What does not fit.
+    pub remarks: Vec<String>,
+    /// Whether values differ.
+    pub wrong: bool,
+}
+
+impl FeatureFigures {
+    /// Ours for 0, else the peer.
+    pub(super) fn side(&mut self, index: usize) -> &mut Side {
+        if index == 0 { &mut self.ours } else { &mut self.peer }
+    }
+
+    /// How many times faster our engine is; a bound if one of the two was given up.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        if self.ours.timing.is_none() && self.peer.timing.is_none() {
+            return None;
+        }
+        Some(self.peer.wall_ms()? / self.ours.wall_ms()?)
+    }
+
+    /// The same in CPU time.
+    #[must_use]
+    pub fn cpu_ratio(&self) -> Option<f64> {
+        Some(self.peer.timing?.cpu_median_ms / self.ours.timing?.cpu_median_ms)
+    }
+
+    fn ratio_cell(&self) -> String {
+        let mark = match (self.ours.cut_ms, self.peer.cut_ms) {
+            (Some(_), _) => "< ",
+            (_, Some(_)) => "> ",
+            _ => "",
+        };
+        self.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{mark}{}", figure(ratio)))
+    }
+}
+
+/// All questions on one set of data.
+#[derive(Serialize, Debug)]
+pub struct FeatureReport {
+    /// What was measured, as a heading.
+    pub title: String,
+    /// The arguments it was called with.
+    pub command: String,
+    /// The day (UTC).
+    pub date: String,
+    /// Processor, number of cores, load.
+    pub machine: String,
+    /// Whether the program is a release build.
+    pub optimized: bool,
+    /// Name of our engine.
+    pub ours: Option<String>,
+    /// Name of the peer.
+    pub peer: Option<String>,
+    /// An answer may take so long.
+    pub limit: Option<Duration>,
+    /// What loading took.
+    pub loads: Vec<LoadFigures>,
+    /// What questions took.
+    pub features: Vec<FeatureFigures>,
+    /// Throughput of the light mix.
+    pub light: Vec<LightFigures>,
+    /// What was asked for.
+    pub targets: Vec<Target>,
+}
+
+impl FeatureReport {
+    /// An empty report of now and here.
+    #[must_use]
+    pub fn new(
+        title: String,
+        (ours, peer): (Option<String>, Option<String>),
+        limit: Option<Duration>,
+    ) -> Self {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        Self {
+            title,
+            command: format!("vervet-bench {}", arguments.join(" ")),
+            date: today(),
+            machine: machine(),
+            optimized: !cfg!(debug_assertions),
+            ours,
+            peer,
+            limit,
+            loads: Vec::new(),
+            features: Vec::new(),
+            light: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+
+    /// Whether all values agree and our engine has answered all it was asked.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        self.features.iter().all(|feature| !feature.wrong && feature.remarks.is_empty())
+    }
+
+    /// Writes reports as a JSON array.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_json(reports: &[Self], file: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(reports)
+            .map_err(|error| Error::internal(format!("a report has no JSON form: {error}")))?;
+        write(file, &(text + "\n"))
+    }
+
+    /// Writes reports as Markdown.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_markdown(reports: &[Self], file: &Path) -> Result<()> {
+        let sections: Vec<String> = reports.iter().map(Self::to_string).collect();
+        write(file, &format!("# Benchmark\n\n{}", sections.join("\n")))
+    }
+
+    /// Sets beside what was measured what was asked for.
+    pub(super) fn set_targets(&mut self) {
+        self.machine = machine();
+        let ratios = self.ratios();
+        let any_bound = self.features.iter().any(|feature| feature.peer.cut_ms.is_some());
+        let feature = |name: &str| self.features.iter().find(|feature| feature.feature == name);
+        let mut targets = Vec::new();
+        let mut add = |what: &str, at_most: bool, target: f64, reached: Option<f64>, is_bound: bool| {
+            let what = what.to_owned();
+            targets.extend(reached.map(|reached| Target { what, target, at_most, reached, is_bound }));
+        };
+        let mean = geometric_mean(&ratios);
+        add("geometric mean of times faster than the peer", false, TIMES_FASTER, mean, any_bound);
+        let least = ratios.iter().copied().reduce(f64::min);
+        add("least of times faster than the peer", false, NONE_SLOWER, least, false);
+        let export = feature(EXPORT)
+            .and_then(|export| Some(export.rows? as f64 / (export.ours.timing?.cpu_median_ms / 1e3)));
+        add("export as TSV, one thread, rows/CPU s", false, EXPORT_RATE, export, false);
+        let reach = feature(REACH).and_then(|reach| Some(reach.ours.timing?.cpu_median_ms));
+        add("p+ from one vertex to nearly all, ms of CPU", true, REACH_CPU_MS, reach, false);
+        for (way, what, target) in [
+            ("from text", "light mix from text, queries/s", LIGHT_FROM_TEXT),
+            ("prepared, constant given", "light mix prepared, queries/s", LIGHT_PREPARED),
+        ] {
+            let light = self.light.iter().find(|light| light.ours && light.way == way);
+            add(what, false, target, light.map(|light| light.queries_a_second), false);
+        }
+        self.targets = targets;
+    }
+
+    fn ratios(&self) -> Vec<f64> {
+        self.features.iter().filter_map(FeatureFigures::ratio).collect()
+    }
+
+    /// The questions for which `wanted` holds.
+    fn table(&self, wanted: impl Fn(&FeatureFigures) -> bool) -> Option<Table> {
+        let (ours, peer) = (self.ours.as_deref().unwrap_or("-"), self.peer.as_deref().unwrap_or("-"));
+        let mut table = Table::new(&[
+            "feature",
+            "rows",
+            &format!("{ours} ms"),
+            "p95",
+            "CPU",
+            &format!("{peer} ms"),
+            "p95",
+            "CPU",
+            "ratio",
+            "CPU ratio",
+        ]);
+        let mut any = false;
+        for feature in self.features.iter().filter(|feature| wanted(feature)) {
+            any = true;
+            let mut row = vec![feature.feature.clone(), feature.rows.map_or_else(|| "-".to_owned(), count)];
+            for side in [&feature.ours, &feature.peer] {
+                row.push(side.cell(self.limit));
+                row.push(figure_or_dash(side.timing.map(|timing| timing.p95_ms)));
+                row.push(figure_or_dash(side.timing.map(|timing| timing.cpu_median_ms)));
+            }
+            row.extend([feature.ratio_cell(), figure_or_dash(feature.cpu_ratio())]);
+            table.row(row);
+        }
+        any.then_some(table)
+    }
+
+    fn light_table(&self) -> Table {
+        let mut table =
+            Table::new(&["light mix, one thread", "way", "queries/s", "queries/CPU s", "rows/query"]);
+        for light in &self.light {
+            table.row(vec![
+                light.engine.clone(),
+                light.way.clone(),
+                figure(light.queries_a_second),
+                figure(light.queries_a_cpu_second),
+                figure(light.rows_a_query),
+            ]);
+        }
+        table
+    }
+
+    fn write_ratios(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ratios = self.ratios();
+        let Some(mean) = geometric_mean(&ratios) else { return Ok(()) };
+        let cut = |side: fn(&FeatureFigures) -> &Side| {
+            self.features.iter().filter(|feature| side(feature).cut_ms.is_some()).count()
+        };
+        write!(f, "Geometric mean of {} ratios: {}", ratios.len(), figure(mean))?;
+        if cut(|feature| &feature.peer) > 0 {
+            write!(f, ", a lower bound: the peer was given up in {}", cut(|feature| &feature.peer))?;
+        }
+        if cut(|feature| &feature.ours) > 0 {
+            write!(f, "; ours was given up in {}", cut(|feature| &feature.ours))?;
+        }
+        let cpu: Vec<f64> = self.features.iter().filter_map(FeatureFigures::cpu_ratio).collect();
+        if let Some(mean) = geometric_mean(&cpu) {
+            write!(f, ". Of {} ratios of CPU times where both answered: {}", cpu.len(), figure(mean))?;
+        }
+        writeln!(f, ".\n")?;
+        let under = |feature: &FeatureFigures| {
+            feature.ratio().is_some_and(|ratio| ratio < FEW_TIMES) || feature.ours.cut_ms.is_some()
+        };
+        match self.table(under) {
+            Some(table) => writeln!(f, "Under {FEW_TIMES} times:\n\n{table}"),
+            None => writeln!(f, "None is under {FEW_TIMES} times.\n"),
+        }
+    }
+}
+
+impl fmt::Display for FeatureReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "## Features, {}\n", self.title)?;
+        let build = if self.optimized { "release" } else { "debug" };
+        writeln!(f, "`{}`, {}, {}, {build} build\n", self.command, self.date, self.machine)?;
+        for load in &self.loads {
+            let (statements, seconds) = (count(load.statements), figure(load.seconds));
+            writeln!(f, "* {}: {statements} statements loaded in {seconds} s", load.engine)?;
+        }
+        if let Some(table) = self.table(|_| true) {
+            writeln!(f, "\n{table}")?;
+        }
+        writeln!(
+            f,
+            "Times are medians in ms, from text, planned anew, on one thread, all of the result written as TSV into a \
+             sink; engines by turns. An answer over two seconds was timed once. `ratio`: the peer's time over ours.\n"
+        )?;
+        self.write_ratios(f)?;
+        for feature in &self.features {
+            for remark in &feature.remarks {
+                let mark = if feature.wrong { "WRONG: " } else { "" };
+                writeln!(f, "* {mark}{}: {remark}", feature.feature)?;
+            }
+        }
+        let wrong = self.features.iter().filter(|feature| feature.wrong).count();
+        let compared =
+            self.features.iter().filter(|one| one.ours.timing.is_some() && one.peer.timing.is_some()).count();
+        writeln!(f, "* {} of {compared} results that both gave agree", compared.saturating_sub(wrong))?;
+        if !self.light.is_empty() {
+            writeln!(f, "\n{}", self.light_table())?;
+        }
+        if !self.targets.is_empty() {
+            writeln!(f, "\n{}", targets::table(&self.targets))?;
+        }
+        Ok(())
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    std::fs::write(file, text).map_err(|error| Error::io(format_args!("write {}", file.display()), &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_may_be_bounds() {
+        let timing =
+            |median_ms| Some(Timing { repeats: 1, median_ms, p95_ms: median_ms, cpu_median_ms: median_ms });
+        let side = |timing| Side { timing, cut_ms: None };
+        let cut = Side { timing: None, cut_ms: Some(10_017.0) };
+        let of = |ours, peer| FeatureFigures { ours, peer, ..FeatureFigures::default() };
+        let limit = Some(Duration::from_secs(10));
+        let mut report = FeatureReport::new("data".into(), (Some("a".into()), Some("b".into())), limit);
+        report.features.push(of(side(timing(2.0)), side(timing(8.0))));
+        report.features.push(of(side(timing(100.17)), cut));
+        assert_eq!(report.features[0].ratio_cell(), "4.00");
+        assert_eq!(report.features[1].ratio_cell(), "> 100");
+        let text = report.to_string();
+        assert!(text.contains("over 10 s") && text.contains("None is under 3 times"), "{text}");
+        assert!(text.contains("Geometric mean of 2 ratios: 20.0, a lower bound"), "{text}");
+        report.features.push(of(cut, side(timing(5.0))));
+        assert!(report.to_string().contains("Under 3 times"));
+        report.set_targets();
+        let met: Vec<_> = report.targets.iter().map(Target::is_met).collect();
+        assert_eq!(met, [None, Some(false)]);
+        report.features.push(of(cut, cut));
+        assert_eq!(report.features[3].ratio(), None);
+        assert!(report.is_right());
+        report.features[3].wrong = true;
+        assert!(!report.is_right());
+    }
+}
