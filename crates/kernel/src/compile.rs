@@ -283,6 +283,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             out: out(),
             counted_bytes: 0,
             runs: Vec::new(),
+            last_kept: None,
         }),
         Step::Slice { start, length } => {
             Box::new(order::Slice { skip: *start as u64, left: length.map(|length| length as u64), keep })

@@ -14,7 +14,8 @@ const RUN_ROWS: usize = 1 << 16;
 /// Barrier: sorts all rows, or keeps the first `limit` of them.
 ///
 /// # Cost
-/// Each key is decoded once for each row. With a limit at most `2 * limit + 1024` rows are held.
+/// Each key is decoded once for each row. With a limit at most `2 * limit + 1024` rows are held, and once there were so
+/// many, only the first key of a row that it shows to be too late.
 pub(crate) struct Order {
     /// Expression and whether the largest comes first.
     pub keys: Vec<(CompiledExpression, bool)>,
@@ -28,6 +29,8 @@ pub(crate) struct Order {
     pub counted_bytes: u64,
     /// Rows that copies of this step have sorted: positions in `table`. Empty: nothing is sorted yet.
     pub runs: Vec<Vec<u32>>,
+    /// Position in `table` of the last row of those that a limit has kept: what comes after it is too late.
+    pub last_kept: Option<usize>,
 }
 
 impl Order {
@@ -96,6 +99,35 @@ impl Order {
         Ordering::Equal
     }
 
+    /// One of the keys of all rows of a batch.
+    fn keys_of(&mut self, at: usize, batch: &Batch, run: &Run<'_>) -> Result<Vec<SortKey>> {
+        let (expression, _) = &self.keys[at];
+        self.values.clear();
+        expression.evaluate(run.evaluator, &batch.columns, batch.rows, &mut self.values)?;
+        self.values.iter().map(|&value| SortKey::new(run.evaluator, value)).collect()
+    }
+
+    /// Drops the rows, and their first keys, that by those come after all that a limit has kept.
+    fn drop_late(&self, batch: &mut Batch, first: &mut Vec<SortKey>) {
+        let (Some(last), [(_, descending), further @ ..]) = (self.last_kept, self.keys.as_slice()) else {
+            return;
+        };
+        let last = &self.sort_keys[0][last];
+        let is_kept = |key: &SortKey| match if *descending { last.cmp(key) } else { key.cmp(last) } {
+            Ordering::Less => true,
+            // The earlier one of equal rows stays.
+            Ordering::Equal => !further.is_empty(),
+            Ordering::Greater => false,
+        };
+        let rows: Vec<u32> =
+            (0_u32..).zip(&*first).filter(|(_, key)| is_kept(key)).map(|(row, _)| row).collect();
+        if rows.len() < batch.rows {
+            first.retain(is_kept);
+            // Later keys may be columns that nobody needs after this.
+            batch.select(&rows, &Keep { columns: (0..batch.columns.len()).collect(), dropped: Vec::new() });
+        }
+    }
+
     /// Keeps the first `limit` rows only.
     fn prune(&mut self, limit: usize, run: &Run<'_>) -> Result<()> {
         let mut rows = self.sorted_rows(run.control)?;
@@ -104,6 +136,7 @@ impl Order {
         kept.gather(&self.table.batch, &rows, &self.keep);
         self.table.batch = kept;
         self.table.recount(run.control)?;
+        self.last_kept = rows.len().checked_sub(1);
         let mut bytes = 0;
         for column in &mut self.sort_keys {
             *column = rows.iter().map(|&row| column[row as usize].clone()).collect();
@@ -122,14 +155,13 @@ impl<'a> Kernel<'a> for Order {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let run = next.run();
         let mut bytes = self.counted_bytes;
-        for ((expression, _), column) in self.keys.iter().zip(&mut self.sort_keys) {
-            self.values.clear();
-            expression.evaluate(run.evaluator, &batch.columns, batch.rows, &mut self.values)?;
-            for &value in &self.values {
-                let key = SortKey::new(run.evaluator, value)?;
-                bytes += key_bytes(&key);
-                column.push(key);
+        for at in 0..self.keys.len() {
+            let mut keys = self.keys_of(at, batch, run)?;
+            if at == 0 {
+                self.drop_late(batch, &mut keys);
             }
+            bytes += keys.iter().map(key_bytes).sum::<u64>();
+            self.sort_keys[at].append(&mut keys);
         }
         run.count_computed()?;
         run.control.recount(&mut self.counted_bytes, bytes)?;
@@ -148,6 +180,7 @@ impl<'a> Kernel<'a> for Order {
         if let Some(limit) = self.limit {
             rows.truncate(limit);
         }
+        self.last_kept = None;
         Ok(Partial(Gathered::Sorted {
             table: std::mem::replace(&mut self.table, Table::new(run.variables)),
             sort_keys: std::mem::take(&mut self.sort_keys),

@@ -590,6 +590,45 @@ fn sorts_of_many_runs_are_stable() {
     }
 }
 
+/// Rows come neither in the order that is asked for nor in its reverse, and many are equal in the first key.
+#[test]
+fn a_limit_leaves_the_first_of_many_rows() {
+    let sample = sample(3, false);
+    let digits = Expression::Call(Function::Str, vec![Expression::Variable(A)]);
+    let length = Expression::Call(Function::StrLen, vec![digits.clone()]);
+    let key = |expression: &Expression, descending| OrderKey { expression: expression.clone(), descending };
+    let mut texts: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    texts.sort();
+    for limit in [0, 1, 5, 700, 15_000] {
+        for first in [None, Some(false), Some(true)] {
+            for descending in [false, true] {
+                let mut expected = texts.clone();
+                if descending {
+                    expected.reverse();
+                }
+                match first {
+                    Some(false) => expected.sort_by_key(String::len),
+                    Some(true) => expected.sort_by_key(|text| std::cmp::Reverse(text.len())),
+                    None => {}
+                }
+                expected.truncate(limit);
+                let mut expected: Vec<Vec<u64>> = expected
+                    .iter()
+                    .map(|text| {
+                        vec![Inline::Integer(text.parse().expect("digits")).to_id().expect("fits").bits()]
+                    })
+                    .collect();
+                expected.sort();
+                let mut keys: Vec<OrderKey> = first.iter().map(|&first| key(&length, first)).collect();
+                keys.push(key(&digits, descending));
+                let order = Step::Order { keys, limit: Some(limit) };
+                let rows = sample.run(vec![table(A, 20_000), order], &[A]);
+                assert_eq!(rows, expected, "limit {limit}, length {first:?}, descending {descending}");
+            }
+        }
+    }
+}
+
 #[test]
 fn solutions_in_one_row_are_told_apart_where_it_matters() {
     let sample = sample(3, true);
