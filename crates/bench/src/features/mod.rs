@@ -3,8 +3,8 @@
 //! # Shape
 //! Each engine answers a question once for its values, under the time limit; values must agree before anything else is
 //! done. Then come rounds: in each, one engine after the other answers from text, planned anew, serialised as TSV into a
-//! sink, again and again for [`SLICE`], but once at least. Both thus meet the same other work on the machine. The median
-//! of all answers counts; an answer that took longer than [`LONG`] is not repeated.
+//! sink, again and again for `SLICE`, but once at least. Both thus meet the same other work on the machine. The median
+//! of all answers counts; an answer that took longer than `LONG` is not repeated.
 //! # Not here
 //! What planning or serialisation adds, and loops by hand: see [`crate::lubm`], [`crate::patterns`].
 
