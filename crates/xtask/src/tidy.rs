@@ -27,6 +27,7 @@ const LAYERS: &[&str] = &[
     "vervet-planner",
     "vervet-driver-local",
     "vervet-sparql",
+    "vervet-gremlin",
     "vervet-graph",
     "vervet",
     "vervet-server",
