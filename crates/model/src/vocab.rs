@@ -22,6 +22,13 @@ pub const EDGE_NAMESPACE: &str = "urn:vervet:edge:";
 /// Predicate from an edge to the external id that it was loaded with.
 pub const EDGE_ID: &str = "urn:vervet:id";
 
+/// Datatype of a UUID; the text has 36 characters.
+pub const UUID_DATATYPE: &str = "urn:vervet:datatype:uuid";
+/// Datatype of a single character.
+pub const CHARACTER_DATATYPE: &str = "urn:vervet:datatype:character";
+/// Datatype of lists, sets, maps and all else that XSD has no type for; the text is GraphSON 3.
+pub const GRAPHSON_DATATYPE: &str = "urn:vervet:datatype:graphson";
+
 /// `rdf:type`.
 pub const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// `rdf:reifies`: its subject is an edge, its object the triple term of that edge.

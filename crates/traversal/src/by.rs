@@ -1,0 +1,145 @@
+//! What `by(…)` makes of a traverser.
+
+use crate::compile::Compiler;
+use crate::context::Context;
+use crate::graph::read;
+use crate::step::Pipeline;
+use crate::steps::property::token_value;
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::{Column, Instruction, Order, Set, T, Token, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// What it takes.
+#[derive(Clone)]
+pub(crate) enum By {
+    /// The value itself.
+    Identity,
+    /// A property, or the value of a map.
+    Key(Arc<str>),
+    /// Id, label, key or value.
+    Token(T),
+    /// Keys or values.
+    Column(Column),
+    /// The first value of a traversal.
+    Traversal(Pipeline),
+}
+
+impl By {
+    /// Reads `by(…)`; the order is for `order()` alone.
+    pub(crate) fn new(instruction: &Instruction, compiler: &mut Compiler) -> Result<(Self, Option<Order>)> {
+        let mut order = None;
+        let mut what = Self::Identity;
+        for argument in &instruction.arguments {
+            match argument {
+                Value::Token(Token::Order(given)) => order = Some(*given),
+                argument => what = Self::of_argument(argument, instruction, compiler)?,
+            }
+        }
+        Ok((what, order))
+    }
+
+    /// What one argument takes.
+    pub(crate) fn of_argument(
+        argument: &Value,
+        instruction: &Instruction,
+        compiler: &mut Compiler,
+    ) -> Result<Self> {
+        Ok(match argument {
+            Value::String(key) => Self::Key(key.clone()),
+            Value::Token(Token::T(token)) => Self::Token(*token),
+            Value::Token(Token::Column(column)) => Self::Column(*column),
+            Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
+            Value::Null => Self::Identity,
+            other => {
+                return Err(compiler.error(
+                    instruction,
+                    format!("{}() cannot take a {}", instruction.name, other.type_name()),
+                ));
+            }
+        })
+    }
+
+    /// What it makes of a traverser; `None`: nothing.
+    pub(crate) fn apply(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
+        let found = match self {
+            Self::Identity => return Ok(Some(traverser.value.clone())),
+            Self::Key(key) => of_key(&traverser.value, key, context)?,
+            Self::Token(token) => token_value(&traverser.value, *token, context)?,
+            Self::Column(column) => Some(column_of(&traverser.value, *column)?),
+            Self::Traversal(traversal) => traversal.first(traverser, context)?,
+        };
+        Ok(match found {
+            None if context.settings.productive => Some(Value::Null),
+            found => found,
+        })
+    }
+
+    /// As [`By::apply`], of a value that has no traverser of its own.
+    pub(crate) fn of(&mut self, value: &Value, like: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
+        if let Self::Identity = self {
+            return Ok(Some(value.clone()));
+        }
+        self.apply(&like.at(value.clone()), context)
+    }
+}
+
+/// The property of an element, or the value of a map.
+fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Option<Value>> {
+    match value {
+        Value::Map(map) => Ok(map.get(&Value::String(key.clone())).cloned()),
+        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
+            let keys = [key.clone()];
+            context.read(|snapshot, names| {
+                let mut first = None;
+                read::values(snapshot, names, value, &keys, &mut |value| {
+                    first.get_or_insert(value);
+                })?;
+                Ok(first)
+            })
+        }
+        Value::Property(property) => {
+            Ok((property.key == *key).then(|| property.value.clone()))
+        }
+        other => Err(Error::new(
+            ErrorKind::Query,
+            format!(
+                "The by(\"{key}\") modulator can only be applied to a traverser that is an Element or Map - it is being applied to [{}] a {} class instead",
+                vervet_gremlin_text(other),
+                other.type_name()
+            ),
+        )),
+    }
+}
+
+/// A value for a message.
+pub(crate) fn vervet_gremlin_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Long(number) => number.to_string(),
+        Value::Double(number) => number.to_string(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Null => "null".to_owned(),
+        value => value.type_name().to_owned(),
+    }
+}
+
+/// The keys or values of a map; the objects or labels of a path.
+pub(crate) fn column_of(value: &Value, column: Column) -> Result<Value> {
+    Ok(match (value, column) {
+        (Value::Map(map), Column::Keys) => Value::Set(Arc::new(map.keys().cloned().collect::<Set>())),
+        (Value::Map(map), Column::Values) => Value::list(map.values().cloned().collect()),
+        (Value::Path(path), Column::Keys) => Value::list(
+            path.labels
+                .iter()
+                .map(|labels| Value::set(labels.iter().map(|label| Value::String(label.clone()))))
+                .collect(),
+        ),
+        (Value::Path(path), Column::Values) => Value::list(path.objects.clone()),
+        (other, column) => {
+            let message = format!("The provided object does not have accessible {}: {}", column.name(), other.type_name());
+            return Err(Error::new(ErrorKind::Query, message));
+        }
+    })
+}

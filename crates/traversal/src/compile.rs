@@ -1,0 +1,280 @@
+//! From bytecode to a pipeline of steps.
+//!
+//! # Shape
+//! Instructions that modulate (`as`, `by`, `from`, `to`, `with`, `option`, `times`, `until`, `emit`, `read`, `write`) are
+//! gathered at the step that they belong to; then each step is built by the file that has it. What a strategy
+//! changes is done while building.
+//! # Invariants
+//! Text from outside: no name and no argument is trusted. The number of steps and the depth of nesting have limits, and what
+//! is built runs in a stack that those bound.
+
+use crate::by::By;
+use crate::context::Settings;
+use crate::step::{Node, Pipeline, Step};
+use crate::steps;
+use crate::strategy::Strategies;
+use std::sync::Arc;
+use vervet_gremlin::{Bytecode, Instruction, Order, Token, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Steps of a traversal, nested ones included.
+pub const STEPS_MAX: usize = 2000;
+/// Traversals inside traversals.
+pub const DEPTH_MAX: usize = 64;
+
+/// A step with what modulates it.
+pub(crate) struct Modulated<'b> {
+    pub(crate) instruction: &'b Instruction,
+    pub(crate) labels: Vec<Arc<str>>,
+    pub(crate) bys: Vec<&'b Instruction>,
+    pub(crate) from: Option<&'b Instruction>,
+    pub(crate) to: Option<&'b Instruction>,
+    pub(crate) options: Vec<&'b Instruction>,
+    pub(crate) withs: Vec<&'b Instruction>,
+    /// Of `repeat`: what stands before it, and behind it.
+    pub(crate) before: Vec<&'b Instruction>,
+    pub(crate) behind: Vec<&'b Instruction>,
+}
+
+/// What is known while a traversal is built.
+pub(crate) struct Compiler {
+    pub(crate) settings: Settings,
+    pub(crate) strategies: Strategies,
+    /// Whether something is written.
+    pub(crate) mutates: bool,
+    /// How many `repeat` there are around what is built.
+    pub(crate) loops: usize,
+    depth: usize,
+    steps: usize,
+}
+
+impl Compiler {
+    pub(crate) fn new(settings: Settings, strategies: Strategies) -> Self {
+        Self { settings, strategies, mutates: false, loops: 0, depth: 0, steps: 0 }
+    }
+
+    /// An error about an instruction.
+    pub(crate) fn error(&self, instruction: &Instruction, message: impl Into<String>) -> Error {
+        let _ = instruction;
+        Error::new(ErrorKind::Query, message)
+    }
+
+    /// A traversal inside a step.
+    pub(crate) fn nested(&mut self, traversal: &Bytecode) -> Result<Pipeline> {
+        if !traversal.source.is_empty() {
+            let message = "a traversal inside another one cannot begin with a source";
+            return Err(Error::new(ErrorKind::Query, message).with_hint("begin it with __"));
+        }
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let message = format!("traversals are nested deeper than {DEPTH_MAX}");
+            return Err(Error::new(ErrorKind::Query, message).with_hint("the limit is DEPTH_MAX"));
+        }
+        let pipeline = self.pipeline(&traversal.steps);
+        self.depth -= 1;
+        pipeline
+    }
+
+    /// Builds something that strategies on elements do not apply to: their own conditions.
+    pub(crate) fn without_strategies<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let kept = std::mem::take(&mut self.strategies);
+        let built = build(self);
+        self.strategies = kept;
+        built
+    }
+
+    /// The traversals among the arguments of an instruction.
+    pub(crate) fn traversals(&mut self, instruction: &Instruction) -> Result<Vec<Pipeline>> {
+        instruction
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                Value::Traversal(traversal) => self.nested(traversal),
+                // A value where a traversal can be is that value.
+                other => Ok(Pipeline::new(vec![self.node(Box::new(steps::constant(other.clone())))])),
+            })
+            .collect()
+    }
+
+    /// `by(…)` of a step.
+    pub(crate) fn bys(&mut self, step: &Modulated<'_>) -> Result<Vec<By>> {
+        step.bys.iter().map(|by| Ok(By::new(by, self)?.0)).collect()
+    }
+
+    /// `by(…)` of a step with their orders.
+    pub(crate) fn ordered_bys(&mut self, step: &Modulated<'_>) -> Result<Vec<(By, Option<Order>)>> {
+        step.bys.iter().map(|by| By::new(by, self)).collect()
+    }
+
+    /// A step that stands for nothing in the text.
+    pub(crate) fn node(&self, step: Box<dyn Step>) -> Node {
+        let moves = step.moves();
+        Node { step, labels: Vec::new().into(), moves, text: "".into(), meter: None }
+    }
+
+    /// Steps in a row.
+    pub(crate) fn pipeline(&mut self, instructions: &[Instruction]) -> Result<Pipeline> {
+        let mut nodes: Vec<Node> = Vec::new();
+        for step in self.modulated(instructions)? {
+            self.steps += 1;
+            if self.steps > STEPS_MAX {
+                let message = format!("the traversal has more than {STEPS_MAX} steps");
+                return Err(Error::new(ErrorKind::Query, message).with_hint("the limit is STEPS_MAX"));
+            }
+            let labels: Vec<Arc<str>> = step.labels.clone();
+            if &*step.instruction.name == "as" {
+                // A label before any step is that of what comes in.
+                let step = Box::new(steps::identity());
+                let mut node = self.node(step);
+                node.labels = labels.into();
+                nodes.push(node);
+                continue;
+            }
+            let text: Arc<str> = format!("{}({})", step.instruction.name, step.instruction.arguments.len()).into();
+            let first = nodes.len();
+            steps::build(&step, self, &mut nodes)?;
+            for node in &mut nodes[first..] {
+                node.text = text.clone();
+            }
+            if !labels.is_empty() {
+                if nodes.len() == first {
+                    // The step has become part of the one before.
+                    let step = Box::new(steps::identity());
+                    nodes.push(self.node(step));
+                }
+                if let Some(last) = nodes.last_mut() {
+                    last.labels = labels.into();
+                }
+            }
+        }
+        Ok(Pipeline::new(nodes))
+    }
+
+    /// Steps with what modulates them.
+    fn modulated<'b>(&self, instructions: &'b [Instruction]) -> Result<Vec<Modulated<'b>>> {
+        let mut all: Vec<Modulated<'b>> = Vec::new();
+        let mut ahead: Vec<&'b Instruction> = Vec::new();
+        for instruction in instructions {
+            let misplaced =
+                || self.error(instruction, format!("{}() modulates nothing", instruction.name));
+            match &*instruction.name {
+                "as" => {
+                    let labels = instruction.arguments.iter().filter_map(Value::as_text).map(Arc::from);
+                    match all.last_mut() {
+                        Some(step) => step.labels.extend(labels),
+                        None => {
+                            let mut step = Modulated::new(instruction);
+                            step.labels.extend(labels);
+                            all.push(step);
+                        }
+                    }
+                }
+                "by" => {
+                    let step = all.last_mut().ok_or_else(misplaced)?;
+                    if !steps::takes_by(&step.instruction.name) {
+                        return Err(self.error(
+                            instruction,
+                            format!("{}() does not take by()", step.instruction.name),
+                        ));
+                    }
+                    step.bys.push(instruction);
+                }
+                "from" => all.last_mut().ok_or_else(misplaced)?.from = Some(instruction),
+                "to" if !matches!(instruction.arguments.first(), Some(Value::Token(Token::Direction(_)))) => {
+                    all.last_mut().ok_or_else(misplaced)?.to = Some(instruction);
+                }
+                "with" | "read" | "write" => all.last_mut().ok_or_else(misplaced)?.withs.push(instruction),
+                "option" => all.last_mut().ok_or_else(misplaced)?.options.push(instruction),
+                "times" | "until" | "emit" => match all.last_mut() {
+                    Some(step) if &*step.instruction.name == "repeat" && ahead.is_empty() => {
+                        // A second `until` behind a complete loop begins the next one.
+                        step.behind.push(instruction);
+                    }
+                    _ => ahead.push(instruction),
+                },
+                name => {
+                    let mut step = Modulated::new(instruction);
+                    if name == "repeat" {
+                        step.before = std::mem::take(&mut ahead);
+                    } else if let Some(first) = ahead.first() {
+                        return Err(self.error(first, format!("{}() stands at no repeat()", first.name)));
+                    }
+                    all.push(step);
+                }
+            }
+        }
+        match ahead.first() {
+            Some(first) => Err(self.error(first, format!("{}() stands at no repeat()", first.name))),
+            None => Ok(all),
+        }
+    }
+}
+
+impl<'b> Modulated<'b> {
+    fn new(instruction: &'b Instruction) -> Self {
+        Self {
+            instruction,
+            labels: Vec::new(),
+            bys: Vec::new(),
+            from: None,
+            to: None,
+            options: Vec::new(),
+            withs: Vec::new(),
+            before: Vec::new(),
+            behind: Vec::new(),
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.instruction.name
+    }
+
+    /// Its arguments.
+    pub(crate) fn arguments(&self) -> &'b [Value] {
+        &self.instruction.arguments
+    }
+
+    /// Its arguments as texts; nulls are passed over.
+    pub(crate) fn texts(&self) -> Vec<Arc<str>> {
+        let mut all = Vec::new();
+        gather_texts(self.arguments(), &mut all);
+        all
+    }
+}
+
+fn gather_texts(values: &[Value], all: &mut Vec<Arc<str>>) {
+    for value in values {
+        match value {
+            Value::String(text) => all.push(text.clone()),
+            Value::List(values) => gather_texts(values, all),
+            _ => {}
+        }
+    }
+}
+
+/// What the steps need of paths.
+pub(crate) fn path_needs(bytecode: &Bytecode, settings: &mut Settings) {
+    for instruction in bytecode.source.iter().chain(&bytecode.steps) {
+        match &*instruction.name {
+            "path" | "simplePath" | "cyclicPath" | "tree" | "otherV" | "withPath" | "shortestPath" => {
+                settings.paths = true;
+            }
+            "as" | "match" => settings.labels = true,
+            _ => {}
+        }
+        instruction.arguments.iter().for_each(|argument| argument_needs(argument, settings));
+    }
+}
+
+fn argument_needs(value: &Value, settings: &mut Settings) {
+    match value {
+        Value::Traversal(traversal) => path_needs(traversal, settings),
+        Value::Strategy(strategy) => {
+            strategy.options.iter().for_each(|(_, value)| argument_needs(value, settings));
+        }
+        Value::List(values) => values.iter().for_each(|value| argument_needs(value, settings)),
+        Value::Map(map) => map.values().for_each(|value| argument_needs(value, settings)),
+        _ => {}
+    }
+}

@@ -1,0 +1,17 @@
+//! A snapshot as vertices, edges and properties with values of Gremlin.
+//!
+//! # Shape
+//! * `names`: ids of labels and keys, and their names, remembered for a traversal.
+//! * `ids`: `T.id` of elements, and elements by it.
+//! * `literal`: values as they are stored.
+//! * `read`: neighbours, edges, properties, scans.
+//! * `detail`: elements as clients see them.
+
+pub(crate) mod detail;
+pub(crate) mod ids;
+pub(crate) mod literal;
+pub(crate) mod names;
+pub(crate) mod read;
+pub(crate) mod scan;
+
+pub(crate) use names::Names;

@@ -1,0 +1,125 @@
+//! Ids of labels and keys, and their names, as far as a traversal has asked for them.
+//!
+//! # Invariants
+//! An id keeps its name, and a name its id. That a name has no id, and which predicates there are, holds only until the
+//! graph changes.
+
+use oxrdf::NamedNodeRef;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, iri_name, is_iri, name_iri};
+use vervet_model::{Direction, Id, Result, Tag};
+use vervet_snapshot::Snapshot;
+
+/// Predicates by what their objects may be.
+#[derive(Debug, Default)]
+pub(crate) struct Predicates {
+    /// Some objects may be vertices: labels of edges.
+    pub(crate) edges: Vec<Id>,
+    /// Some objects may be values: keys of properties.
+    pub(crate) values: Vec<Id>,
+    /// `rdf:type`.
+    pub(crate) types: Option<Id>,
+    /// The predicate of external ids of edges.
+    pub(crate) edge_id: Option<Id>,
+}
+
+/// See the header of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    changes: u64,
+    names: FxHashMap<(Id, bool), Arc<str>>,
+    ids: FxHashMap<(bool, Arc<str>), Id>,
+    predicates: Option<Rc<Predicates>>,
+}
+
+impl Names {
+    /// Forgets what need not hold any more.
+    pub(crate) fn renew(&mut self, changes: u64) {
+        if self.changes != changes {
+            self.changes = changes;
+            self.predicates = None;
+        }
+    }
+
+    /// The id of a key or edge label, if the graph has it.
+    pub(crate) fn key(&mut self, snapshot: &dyn Snapshot, name: &Arc<str>) -> Result<Option<Id>> {
+        self.find(snapshot, false, name)
+    }
+
+    /// The id of a label of vertices, if the graph has it.
+    pub(crate) fn label(&mut self, snapshot: &dyn Snapshot, name: &Arc<str>) -> Result<Option<Id>> {
+        self.find(snapshot, true, name)
+    }
+
+    fn find(&mut self, snapshot: &dyn Snapshot, label: bool, name: &Arc<str>) -> Result<Option<Id>> {
+        if let Some(id) = self.ids.get(&(label, name.clone())) {
+            return Ok(Some(*id));
+        }
+        let namespace = if label { LABEL_NAMESPACE } else { KEY_NAMESPACE };
+        let iri = if is_iri(name) { name.to_string() } else { name_iri(namespace, name) };
+        let id = snapshot.lookup(NamedNodeRef::new_unchecked(&iri).into())?;
+        if let Some(id) = id {
+            self.ids.insert((label, name.clone()), id);
+        }
+        Ok(id)
+    }
+
+    /// The name of a key or edge label.
+    pub(crate) fn key_name(&mut self, snapshot: &dyn Snapshot, id: Id) -> Result<Arc<str>> {
+        self.name(snapshot, id, false)
+    }
+
+    /// The name of a label of vertices.
+    pub(crate) fn label_name(&mut self, snapshot: &dyn Snapshot, id: Id) -> Result<Arc<str>> {
+        self.name(snapshot, id, true)
+    }
+
+    fn name(&mut self, snapshot: &dyn Snapshot, id: Id, label: bool) -> Result<Arc<str>> {
+        if let Some(name) = self.names.get(&(id, label)) {
+            return Ok(name.clone());
+        }
+        let mut text = String::new();
+        snapshot.read_term(id, &mut String::new(), &mut |parts| parts.write_str(&mut text))?;
+        let namespace = if label { LABEL_NAMESPACE } else { KEY_NAMESPACE };
+        let name: Arc<str> = iri_name(namespace, &text).unwrap_or(text).into();
+        self.names.insert((id, label), name.clone());
+        Ok(name)
+    }
+
+    /// All predicates by what their objects are.
+    pub(crate) fn predicates(&mut self, snapshot: &dyn Snapshot) -> Result<Rc<Predicates>> {
+        if let Some(known) = &self.predicates {
+            return Ok(known.clone());
+        }
+        let lookup = |iri| snapshot.lookup(NamedNodeRef::new_unchecked(iri).into());
+        let mut found = Predicates {
+            types: snapshot.type_predicate(),
+            edge_id: lookup(EDGE_ID)?,
+            ..Predicates::default()
+        };
+        let reifies = lookup(RDF_REIFIES)?;
+        for &(predicate, _) in snapshot.predicates() {
+            if [found.types, found.edge_id, reifies].contains(&Some(predicate)) {
+                continue;
+            }
+            // In the direction from objects, keys are objects in the order of their tags.
+            let Some(objects) = snapshot.segment(predicate, Direction::In)? else { continue };
+            let mut one = Vec::with_capacity(1);
+            let last_vertex = Id::new(Tag::Edge, Id::PAYLOAD_MAX);
+            objects.keys_up_to(Id::UNBOUND, last_vertex, 1, &mut one)?;
+            if !one.is_empty() {
+                found.edges.push(predicate);
+            }
+            one.clear();
+            objects.keys(Id::literal(0), 1, &mut one)?;
+            if !one.is_empty() {
+                found.values.push(predicate);
+            }
+        }
+        let found = Rc::new(found);
+        self.predicates = Some(found.clone());
+        Ok(found)
+    }
+}

@@ -1,0 +1,390 @@
+//! Neighbours, edges, labels and properties of elements.
+//!
+//! # Cost
+//! A look-up in a hash table for each name, and a call of a segment for each predicate that is asked for. Without names all
+//! predicates are asked.
+
+use super::ids::{EVERY, known_edge};
+use super::literal::value;
+use super::names::Names;
+use std::sync::Arc;
+use vervet_gremlin::{Direction as Ends, Edge, EdgeKey, Property, PropertyKey, Value, Vertex, VertexProperty};
+use vervet_model::{Direction, Id, Result, Tag};
+use vervet_snapshot::{Cursor, Expansion, Segment, Snapshot};
+
+/// Entries that are read at a time.
+const CHUNK: usize = 1024;
+
+/// Names of edge labels or keys; empty: all.
+pub(crate) type Wanted = [Arc<str>];
+
+/// The directions of segments.
+fn directions(ends: Ends) -> &'static [Direction] {
+    match ends {
+        Ends::Out => &[Direction::Out],
+        Ends::In => &[Direction::In],
+        Ends::Both => &[Direction::Out, Direction::In],
+    }
+}
+
+/// The predicates of edges with these labels.
+fn edge_predicates(snapshot: &dyn Snapshot, names: &mut Names, labels: &Wanted) -> Result<Vec<Id>> {
+    if labels.is_empty() {
+        return Ok(names.predicates(snapshot)?.edges.clone());
+    }
+    let mut found = Vec::with_capacity(labels.len());
+    for label in labels {
+        if let Some(id) = names.key(snapshot, label)?
+            && !found.contains(&id)
+        {
+            found.push(id);
+        }
+    }
+    Ok(found)
+}
+
+/// Calls `add` with the vertices at the other ends of the edges of `vertex`, parallel edges repeated.
+pub(crate) fn neighbours(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    vertex: u64,
+    ends: Ends,
+    labels: &Wanted,
+    add: &mut dyn FnMut(u64),
+) -> Result<()> {
+    for &direction in directions(ends) {
+        for predicate in edge_predicates(snapshot, names, labels)? {
+            let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+            let keys = [Id::from_bits(vertex)];
+            let mut found = Expansion::new(64);
+            let mut cursor = Cursor::default();
+            while cursor.row < 1 {
+                found.clear();
+                segment.expand(&keys, EVERY, &mut cursor, &mut found)?;
+                for neighbour in &found.neighbours {
+                    if neighbour.tag() == Tag::Vertex {
+                        add(neighbour.bits());
+                    }
+                }
+                found.capacity = CHUNK;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Calls `add` with the edges of `vertex`.
+pub(crate) fn edges(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    vertex: u64,
+    ends: Ends,
+    labels: &Wanted,
+    add: &mut dyn FnMut(EdgeKey),
+) -> Result<()> {
+    for &direction in directions(ends) {
+        for predicate in edge_predicates(snapshot, names, labels)? {
+            let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+            entries(segment, Id::from_bits(vertex), &mut |[neighbour, _, edge]| {
+                if neighbour.tag() == Tag::Vertex {
+                    let (source, target) = match direction {
+                        Direction::Out => (vertex, neighbour.bits()),
+                        Direction::In => (neighbour.bits(), vertex),
+                    };
+                    let edge = if edge.is_bound() { edge.bits() } else { 0 };
+                    add(EdgeKey { edge, source, label: predicate.bits(), target });
+                }
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `visit` with all entries of a key.
+pub(crate) fn entries(segment: &dyn Segment, key: Id, visit: &mut dyn FnMut([Id; 3])) -> Result<()> {
+    let (mut found, mut from) = (Vec::new(), [Id::UNBOUND; 3]);
+    let mut limit = 32;
+    loop {
+        found.clear();
+        segment.entries(key, from, limit, &mut found)?;
+        found.iter().for_each(|entry| visit(*entry));
+        match found.last() {
+            Some(&[neighbour, graph, edge]) if found.len() >= limit => {
+                from = match edge.bits().checked_add(1) {
+                    Some(next) => [neighbour, graph, Id::from_bits(next)],
+                    None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
+                };
+            }
+            _ => return Ok(()),
+        }
+        limit = CHUNK;
+    }
+}
+
+/// How many edges a vertex has.
+pub(crate) fn degree(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    vertex: u64,
+    ends: Ends,
+    labels: &Wanted,
+) -> Result<u64> {
+    let mut count = 0;
+    for &direction in directions(ends) {
+        for predicate in edge_predicates(snapshot, names, labels)? {
+            let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+            if direction == Direction::In || segment.statistics().exact && segment.statistics().vertices_only {
+                let mut degrees = Vec::with_capacity(1);
+                segment.degrees(&[Id::from_bits(vertex)], EVERY, &mut degrees)?;
+                count += degrees.iter().sum::<u64>();
+            } else {
+                entries(segment, Id::from_bits(vertex), &mut |[neighbour, ..]| {
+                    count += u64::from(neighbour.tag() == Tag::Vertex);
+                })?;
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Labels of a vertex without a type.
+const LABEL_DEFAULT: &str = "vertex";
+
+/// `T.label` of a vertex: its types, joined by `::`; `vertex` if it has none.
+pub(crate) fn vertex_label(snapshot: &dyn Snapshot, names: &mut Names, vertex: u64) -> Result<Arc<str>> {
+    let mut types = Vec::new();
+    if let Some(predicate) = snapshot.type_predicate()
+        && let Some(segment) = snapshot.segment(predicate, Direction::Out)?
+    {
+        segment.neighbours(Id::from_bits(vertex), EVERY, &mut types)?;
+    }
+    match types.as_slice() {
+        [] => Ok(LABEL_DEFAULT.into()),
+        [one] => names.label_name(snapshot, *one),
+        many => {
+            let mut all: Vec<Arc<str>> = Vec::with_capacity(many.len());
+            for id in many {
+                all.push(names.label_name(snapshot, *id)?);
+            }
+            all.sort_unstable();
+            Ok(all.join("::").into())
+        }
+    }
+}
+
+/// Whether one of the labels of a vertex is this one; the joined form counts, too.
+pub(crate) fn vertex_has_label(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    vertex: u64,
+    label: &Arc<str>,
+) -> Result<bool> {
+    if let (Some(predicate), Some(wanted)) = (snapshot.type_predicate(), names.label(snapshot, label)?)
+        && let Some(segment) = snapshot.segment(predicate, Direction::Out)?
+    {
+        let mut rows = Vec::with_capacity(1);
+        segment.check_constant(&[Id::from_bits(vertex)], wanted, EVERY, &mut rows)?;
+        if !rows.is_empty() {
+            return Ok(true);
+        }
+    }
+    if &**label == LABEL_DEFAULT || label.contains("::") {
+        return Ok(vertex_label(snapshot, names, vertex)? == *label);
+    }
+    Ok(false)
+}
+
+/// The predicates of these keys.
+fn value_predicates(snapshot: &dyn Snapshot, names: &mut Names, keys: &Wanted) -> Result<Vec<Id>> {
+    if keys.is_empty() {
+        return Ok(names.predicates(snapshot)?.values.clone());
+    }
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        if let Some(id) = names.key(snapshot, key)?
+            && !found.contains(&id)
+        {
+            found.push(id);
+        }
+    }
+    Ok(found)
+}
+
+/// Calls `add` with the values of properties of a vertex: the statement, the key, the value.
+pub(crate) fn vertex_values(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    vertex: u64,
+    keys: &Wanted,
+    add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
+) -> Result<()> {
+    for predicate in value_predicates(snapshot, names, keys)? {
+        let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
+        let mut found = Vec::new();
+        entries(segment, Id::from_bits(vertex), &mut |entry| found.push(entry))?;
+        // The same statement in several graphs is one value.
+        found.sort_unstable_by_key(|[object, _, edge]| (*object, *edge));
+        found.dedup_by_key(|[object, _, edge]| (*object, *edge));
+        // Values of list cardinality come in the order in which they were added.
+        if found.iter().all(|[.., edge]| edge.is_bound()) {
+            found.sort_unstable_by_key(|[.., edge]| *edge);
+        }
+        if found.is_empty() {
+            continue;
+        }
+        let label = names.key_name(snapshot, predicate)?;
+        for [object, _, edge] in found {
+            let Some(value) = value(snapshot, object)? else { continue };
+            let key = PropertyKey {
+                vertex,
+                key: predicate.bits(),
+                value: object.bits(),
+                edge: if edge.is_bound() { edge.bits() } else { 0 },
+            };
+            add(key, label.clone(), value);
+        }
+    }
+    Ok(())
+}
+
+/// Calls `add` with the properties of an edge, or of a property of a vertex, by its identity.
+pub(crate) fn statement_values(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    identity: u64,
+    keys: &Wanted,
+    add: &mut dyn FnMut(Arc<str>, Value),
+) -> Result<()> {
+    if identity == 0 {
+        return Ok(());
+    }
+    vertex_values(snapshot, names, identity, keys, &mut |_, label, value| add(label, value))
+}
+
+/// The properties of an element as elements.
+pub(crate) fn properties(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    element: &Value,
+    keys: &Wanted,
+    add: &mut dyn FnMut(Value),
+) -> Result<()> {
+    match element {
+        Value::Vertex(vertex) => {
+            vertex_values(snapshot, names, vertex.key, keys, &mut |key, label, value| {
+                add(Value::VertexProperty(Arc::new(VertexProperty { key, label, value, detail: None })));
+            })
+        }
+        Value::Edge(edge) => statement_values(snapshot, names, edge.key.edge, keys, &mut |key, value| {
+            add(Value::Property(Arc::new(Property { element: element.clone(), key, value })));
+        }),
+        Value::VertexProperty(property) => {
+            statement_values(snapshot, names, property.key.edge, keys, &mut |key, value| {
+                add(Value::Property(Arc::new(Property { element: element.clone(), key, value })));
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The values of the properties of an element.
+pub(crate) fn values(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    element: &Value,
+    keys: &Wanted,
+    add: &mut dyn FnMut(Value),
+) -> Result<()> {
+    match element {
+        Value::Vertex(vertex) => {
+            vertex_values(snapshot, names, vertex.key, keys, &mut |_, _, value| add(value))
+        }
+        Value::Edge(edge) => {
+            statement_values(snapshot, names, edge.key.edge, keys, &mut |_, value| add(value))
+        }
+        Value::VertexProperty(property) => {
+            statement_values(snapshot, names, property.key.edge, keys, &mut |_, value| add(value))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Vertices that have this value for this key, ascending.
+pub(crate) fn elements_with(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    key: &Arc<str>,
+    wanted: &Value,
+    add: &mut dyn FnMut(Id),
+) -> Result<()> {
+    let Some(predicate) = names.key(snapshot, key)? else { return Ok(()) };
+    let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(()) };
+    let mut found = Vec::new();
+    for literal in super::literal::equal_literals(wanted) {
+        if let Some(id) = snapshot.lookup(literal.as_ref().into())? {
+            segment.neighbours(id, EVERY, &mut found)?;
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().for_each(add);
+    Ok(())
+}
+
+/// Vertices with this label, ascending.
+pub(crate) fn vertices_with_label(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    label: &Arc<str>,
+    out: &mut Vec<Id>,
+) -> Result<()> {
+    if let (Some(predicate), Some(label)) = (snapshot.type_predicate(), names.label(snapshot, label)?)
+        && let Some(segment) = snapshot.segment(predicate, Direction::In)?
+    {
+        segment.neighbours(label, EVERY, out)?;
+        out.retain(|id| id.tag() == Tag::Vertex);
+    }
+    Ok(())
+}
+
+/// Whether a vertex is in the graph: a statement has it.
+pub(crate) fn is_vertex(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) -> Result<bool> {
+    let predicates = names.predicates(snapshot)?;
+    let has = |predicate: Id, direction| -> Result<bool> {
+        let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(false) };
+        let mut found = Vec::with_capacity(1);
+        segment.keys_up_to(vertex, vertex, 1, &mut found)?;
+        if found.is_empty() {
+            return Ok(false);
+        }
+        let mut degrees = Vec::with_capacity(1);
+        segment.degrees(&[vertex], EVERY, &mut degrees)?;
+        Ok(degrees.first().is_some_and(|degree| *degree > 0))
+    };
+    if let Some(types) = predicates.types
+        && has(types, Direction::Out)?
+    {
+        return Ok(true);
+    }
+    for &predicate in predicates.edges.iter().chain(&predicates.values) {
+        if has(predicate, Direction::Out)? || has(predicate, Direction::In)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The edge as a value.
+pub(crate) fn edge_value(key: EdgeKey) -> Value {
+    Value::Edge(Arc::new(Edge { key, detail: None }))
+}
+
+/// The vertex as a value.
+pub(crate) fn vertex_value(key: u64) -> Value {
+    Value::Vertex(Vertex::from_key(key))
+}
+
+/// The edge with this identity as a value, if it is an edge.
+pub(crate) fn edge_of_id(snapshot: &dyn Snapshot, edge: Id) -> Result<Option<Value>> {
+    Ok(known_edge(snapshot, edge)?.map(edge_value))
+}

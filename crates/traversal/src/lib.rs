@@ -1,0 +1,33 @@
+//! Gremlin traversals over a snapshot, and the writes that they make.
+//!
+//! # Shape
+//! [`Traversal::new`] builds a pipeline of steps from bytecode; [`Traversal::run`] asks it for results, one after the other.
+//! The graph is a [`Host`]: a snapshot, or a transaction that takes writes.
+//!
+//! * `compile`, `strategy`: from bytecode to steps.
+//! * `step`, `traverser`, `context`: how steps run.
+//! * `steps`: the steps of the language, one file for each family.
+//! * `graph`: the snapshot as vertices, edges, properties and their values.
+//! # Not here
+//! Text and values (`vervet-gremlin`), transactions (the facade).
+#![forbid(unsafe_code)]
+
+mod by;
+mod compile;
+mod context;
+mod graph;
+mod host;
+mod run;
+mod scope;
+mod semantic;
+mod step;
+mod steps;
+mod strategy;
+mod traverser;
+
+pub use compile::{DEPTH_MAX, STEPS_MAX};
+pub use graph::detail::Materialize;
+pub use graph::ids::vertex_name;
+pub use graph::literal::literal;
+pub use host::{Host, Owner, ReadOnly};
+pub use run::{Run, Traversal};

@@ -1,0 +1,139 @@
+//! A traversal from beginning to end.
+
+use crate::compile::{Compiler, path_needs};
+use crate::context::{Context, Random, Settings, SideEffect};
+use crate::graph::Names;
+use crate::graph::detail::{Materialize, detailed};
+use crate::step::Pipeline;
+use crate::steps::start::start_value;
+use crate::strategy::Strategies;
+use crate::traverser::Traverser;
+use crate::Host;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use vervet_gremlin::{Bytecode, Operator, Token, Value};
+use vervet_kernel::Control;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// A traversal that can run.
+pub struct Traversal {
+    pipeline: Pipeline,
+    settings: Settings,
+    side_effects: FxHashMap<Arc<str>, SideEffect>,
+    mutates: bool,
+    seed: Option<i64>,
+}
+
+impl std::fmt::Debug for Traversal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Traversal").field("mutates", &self.mutates).finish_non_exhaustive()
+    }
+}
+
+impl Traversal {
+    /// Builds the steps.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`]: a step that is not there, or with arguments that it does not take.
+    pub fn new(bytecode: &Bytecode) -> Result<Self> {
+        let mut settings = Settings::default();
+        path_needs(bytecode, &mut settings);
+        let mut side_effects: FxHashMap<Arc<str>, SideEffect> = FxHashMap::default();
+        let mut strategies = Strategies::default();
+        for instruction in &bytecode.source {
+            let arguments = instruction.arguments.as_slice();
+            match (&*instruction.name, arguments) {
+                ("withSideEffect", [Value::String(key), value, rest @ ..]) => {
+                    let side_effect = SideEffect { value: value.clone(), operator: operator(rest) };
+                    side_effects.insert(key.clone(), side_effect);
+                }
+                ("withSack", [value, rest @ ..]) => {
+                    settings.sack = Some(value.clone());
+                    settings.sack_merge = operator(rest);
+                }
+                ("withBulk", [Value::Boolean(on)]) => settings.no_bulk = !on,
+                ("withPath", []) => settings.paths = true,
+                ("withStrategies" | "withoutStrategies", _) => {
+                    strategies.take(&instruction.name, arguments, &mut settings)?;
+                }
+                ("with", _) => {}
+                (name, _) => {
+                    let message = format!("the source does not have {name}() with these arguments");
+                    return Err(Error::new(ErrorKind::Query, message));
+                }
+            }
+        }
+        let seed = strategies.seed;
+        let mut compiler = Compiler::new(settings, strategies);
+        let pipeline = compiler.pipeline(&bytecode.steps)?;
+        Ok(Self { pipeline, settings: compiler.settings, side_effects, mutates: compiler.mutates, seed })
+    }
+
+    /// Whether it may change the graph.
+    #[must_use]
+    pub fn mutates(&self) -> bool {
+        self.mutates
+    }
+
+    /// Begins to run.
+    pub fn run<'a>(mut self, host: &'a mut dyn Host, control: &'a Control<'a>) -> Run<'a> {
+        let seed = match self.seed {
+            Some(seed) => seed.cast_unsigned(),
+            None => std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(1, |since| since.as_nanos() as u64),
+        };
+        let mut start = Traverser::new(start_value());
+        start.sack = self.settings.sack.clone().map(Box::new);
+        self.pipeline.start(start);
+        let context = Context {
+            host,
+            names: Names::default(),
+            side_effects: self.side_effects,
+            control,
+            random: Random(seed),
+            settings: Arc::new(self.settings),
+        };
+        Run { pipeline: self.pipeline, context }
+    }
+}
+
+fn operator(arguments: &[Value]) -> Option<Operator> {
+    arguments.iter().rev().find_map(|argument| match argument {
+        Value::Token(Token::Operator(operator)) => Some(*operator),
+        _ => None,
+    })
+}
+
+/// A traversal that runs.
+pub struct Run<'a> {
+    pipeline: Pipeline,
+    context: Context<'a>,
+}
+
+impl std::fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
+impl Run<'_> {
+    /// The next result, and how many times it is there. Elements in it have keys and no details.
+    ///
+    /// # Errors
+    /// Limits; what the steps cannot do with their values; conflicts and constraints of writes; damaged data.
+    pub fn next(&mut self) -> Result<Option<(Value, u64)>> {
+        self.context.control.check()?;
+        let next = self.pipeline.next(&mut self.context)?;
+        let one_each = self.context.settings.no_bulk;
+        Ok(next.map(|traverser| (traverser.value, if one_each { 1 } else { traverser.bulk })))
+    }
+
+    /// A result with ids, labels and properties of the elements in it.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn detailed(&mut self, value: Value, how: Materialize) -> Result<Value> {
+        detailed(&mut self.context, value, how)
+    }
+}

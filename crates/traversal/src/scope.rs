@@ -1,0 +1,22 @@
+//! What a name means to a step: the value of a map, a side effect, a labelled object of the path.
+
+use crate::context::Context;
+use crate::traverser::Traverser;
+use vervet_gremlin::{Pop, Value};
+
+/// The value of a name; `None`: nothing has it.
+pub(crate) fn scoped(traverser: &Traverser, key: &str, pop: Pop, context: &Context<'_>) -> Option<Value> {
+    if let Value::Map(map) = &traverser.value
+        && let Some(value) = map.get(&Value::text(key))
+    {
+        return Some(value.clone());
+    }
+    if let Some(side_effect) = context.side_effects.get(key) {
+        return Some(side_effect.value.clone());
+    }
+    match pop {
+        // The list of no objects is an answer only where the label is known.
+        Pop::All if !traverser.has_label(key) => None,
+        pop => traverser.select(key, pop),
+    }
+}

@@ -1,0 +1,94 @@
+//! What may be done with values, with the errors of this crate.
+
+use crate::context::Context;
+use crate::steps::property::token_value;
+use std::cmp::Ordering;
+use vervet_gremlin::semantics::{self, compare, list, number, predicate, string};
+use vervet_gremlin::{Operator, P, T, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// An error of a function on values as one of a query.
+pub(crate) fn told<T>(result: semantics::Result<T>) -> Result<T> {
+    result.map_err(|error| Error::new(ErrorKind::Query, error.message()))
+}
+
+/// Whether a value passes.
+pub(crate) fn passes(test: &P, value: &Value) -> Result<bool> {
+    told(predicate::test(test, value))
+}
+
+/// What is in a collection; `None`: it is none.
+pub(crate) fn items(value: &Value) -> Option<Vec<Value>> {
+    let _ = list::MAX_ITEMS;
+    Some(match value {
+        Value::List(values) => values.to_vec(),
+        Value::Set(values) => values.iter().cloned().collect(),
+        Value::Bulk(bulk) => {
+            bulk.iter().flat_map(|(value, count)| (0..*count).map(|_| value.clone())).collect()
+        }
+        Value::Path(path) => path.objects.clone(),
+        Value::Map(map) => map
+            .iter()
+            .map(|(key, value)| {
+                let mut entry = vervet_gremlin::Map::default();
+                entry.insert(key.clone(), value.clone());
+                Value::map(entry)
+            })
+            .collect(),
+        _ => return None,
+    })
+}
+
+/// A value as text, as `asString()` has it.
+pub(crate) fn text_of(value: &Value) -> String {
+    string::to_text(value)
+}
+
+pub(crate) fn add(a: &Value, b: &Value) -> Result<Value> {
+    told(number::add(a, b))
+}
+
+pub(crate) fn subtract(a: &Value, b: &Value) -> Result<Value> {
+    told(number::subtract(a, b))
+}
+
+pub(crate) fn multiply(a: &Value, b: &Value) -> Result<Value> {
+    told(number::multiply(a, b))
+}
+
+pub(crate) fn divide(a: &Value, b: &Value) -> Result<Value> {
+    told(number::divide(a, b))
+}
+
+pub(crate) fn min(a: &Value, b: &Value) -> Result<Value> {
+    told(number::min(a, b))
+}
+
+pub(crate) fn max(a: &Value, b: &Value) -> Result<Value> {
+    told(number::max(a, b))
+}
+
+pub(crate) fn to_f64(value: &Value) -> Option<f64> {
+    number::to_double(value)
+}
+
+/// Where a value stands among others.
+pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
+    compare::order(a, b)
+}
+
+/// A value to be ordered: an element is ordered by its id.
+pub(crate) fn with_ids(value: Value, context: &mut Context<'_>) -> Result<Value> {
+    match &value {
+        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
+            crate::graph::detail::detailed(context, value, crate::Materialize::Tokens)
+        }
+        _ => Ok(value),
+    }
+}
+
+/// The first value put to a sack that has none.
+pub(crate) fn first_sack(operator: Operator, value: Value) -> Result<Value> {
+    let _ = (operator, T::Id, token_value);
+    Ok(value)
+}

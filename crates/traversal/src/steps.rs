@@ -1,0 +1,65 @@
+//! The steps of the language: one file for each family, and what builds them.
+
+pub(crate) mod branch;
+pub(crate) mod collect;
+pub(crate) mod filter;
+mod group;
+pub(crate) mod has;
+pub(crate) mod make;
+pub(crate) mod numbers;
+pub(crate) mod order;
+pub(crate) mod property;
+pub(crate) mod range;
+pub(crate) mod repeat;
+pub(crate) mod select;
+pub(crate) mod start;
+pub(crate) mod transform;
+pub(crate) mod walk;
+
+pub(crate) use make::{constant, identity};
+
+use crate::compile::{Compiler, Modulated};
+use crate::step::Node;
+use vervet_model::Result;
+
+/// Whether `by()` can follow a step.
+pub(crate) fn takes_by(name: &str) -> bool {
+    matches!(
+        name,
+        "aggregate" | "store" | "group" | "groupCount" | "order" | "path" | "project" | "select" | "tree" | "dedup"
+            | "where" | "sack" | "sample" | "math" | "propertyMap" | "valueMap" | "cyclicPath" | "simplePath"
+            | "format" | "shortestPath" | "pageRank" | "peerPressure" | "connectedComponent" | "concat" | "map"
+            | "cap" | "dateDiff" | "elementMap" | "with" | "subgraph"
+    )
+}
+
+/// Appends what a step is made of to `nodes`.
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
+    let built = match step.name() {
+        "V" | "E" | "inject" => start::build(step, compiler)?,
+        "out" | "in" | "both" | "outE" | "inE" | "bothE" | "outV" | "inV" | "bothV" | "otherV" | "to" | "toE"
+        | "toV" => walk::build(step, compiler)?,
+        "has" | "hasLabel" | "hasId" | "hasKey" | "hasValue" | "hasNot" => {
+            return has::build(step, compiler, nodes);
+        }
+        "values" | "properties" | "propertyMap" | "valueMap" | "elementMap" | "id" | "label" | "key" | "value"
+        | "element" => property::build(step, compiler)?,
+        "filter" | "where" | "is" | "not" | "and" | "or" | "coin" | "simplePath" | "cyclicPath" | "discard"
+        | "none" | "all" | "any" | "timeLimit" => filter::build(step, compiler)?,
+        "range" | "limit" | "skip" | "tail" => range::build(step, compiler)?,
+        "select" | "path" | "project" | "loops" => select::build(step, compiler)?,
+        "identity" | "constant" | "map" | "flatMap" | "local" | "unfold" | "fold" | "sideEffect" | "index" => {
+            transform::build(step, compiler)?
+        }
+        "count" | "sum" | "min" | "max" | "mean" => numbers::build(step, compiler)?,
+        "union" | "coalesce" | "optional" | "choose" | "branch" => branch::build(step, compiler)?,
+        "order" | "dedup" | "sample" | "barrier" => order::build(step, compiler)?,
+        "group" | "groupCount" | "aggregate" | "store" | "cap" | "tree" | "subgraph" | "sack" => {
+            collect::build(step, compiler)?
+        }
+        "repeat" => repeat::build(step, compiler)?,
+        name => return Err(compiler.error(step.instruction, format!("the step {name}() is not supported"))),
+    };
+    nodes.push(compiler.node(built));
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! `union`, `coalesce`, `optional`, `choose`, `branch`: which way a traverser goes.
+
+use super::has::predicate;
+use super::make;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::step::{Input, Pipeline, Step};
+use crate::traverser::Traverser;
+use vervet_gremlin::{Bytecode, P, Pick, T, Token, Value};
+use vervet_model::Result;
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    Ok(match step.name() {
+        "union" => {
+            let branches = compiler.traversals(step.instruction)?;
+            let all: Vec<usize> = (0..branches.len()).collect();
+            let barrier = step.arguments().iter().any(gathers);
+            Box::new(Branch::new(branches, barrier, move |_, _| Ok(all.clone())))
+        }
+        "coalesce" => {
+            let mut ways = compiler.traversals(step.instruction)?;
+            make::flat_map(move |traverser, context, out| {
+                for way in &mut ways {
+                    let found = way.all(traverser, context)?;
+                    if !found.is_empty() {
+                        out.extend(found);
+                        return Ok(());
+                    }
+                }
+                Ok(())
+            })
+        }
+        "optional" => {
+            let mut ways = compiler.traversals(step.instruction)?;
+            match ways.pop() {
+                Some(body) => Box::new(Optional { body, running: false }),
+                None => return Err(compiler.error(step.instruction, "optional() needs a traversal")),
+            }
+        }
+        name => choice(step, name == "branch", compiler)?,
+    })
+}
+
+/// Whether a traversal holds all it gets before it gives anything.
+fn gathers(value: &Value) -> bool {
+    let Value::Traversal(traversal) = value else { return false };
+    gathers_steps(traversal)
+}
+
+fn gathers_steps(traversal: &Bytecode) -> bool {
+    traversal.steps.iter().any(|step| {
+        let local = step.arguments.iter().any(|a| matches!(a, Value::Token(Token::Scope(s)) if s.name() == "local"));
+        match &*step.name {
+            "count" | "sum" | "min" | "max" | "mean" | "order" | "dedup" | "tail" | "sample" => !local,
+            "fold" | "group" | "groupCount" | "tree" | "barrier" | "aggregate" | "cap" | "limit" | "range" => !local,
+            "union" | "choose" | "branch" | "repeat" | "optional" => step.arguments.iter().any(gathers),
+            _ => false,
+        }
+    })
+}
+
+/// What leads to an option.
+#[derive(Clone)]
+enum Case {
+    Test(P),
+    Traversal(Pipeline),
+    Any,
+    Otherwise,
+    Unproductive,
+}
+
+fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let wrong = |compiler: &Compiler| {
+        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
+    };
+    let mut branches = Vec::new();
+    let mut cases: Vec<Case> = Vec::new();
+    let barrier = step.arguments().iter().skip(1).any(gathers)
+        || step.options.iter().any(|option| option.arguments.last().is_some_and(gathers));
+    let mut question = match step.arguments().first() {
+        Some(Value::Traversal(traversal)) => compiler.nested(traversal)?,
+        Some(Value::P(test)) => {
+            let test = test.clone();
+            let step = make::filter(move |t, _| crate::semantic::passes(&test, &t.value));
+            Pipeline::new(vec![compiler.node(step)])
+        }
+        Some(Value::Token(Token::T(token))) => {
+            let token: T = *token;
+            let step = make::map(move |t, context| super::property::token_value(&t.value, token, context));
+            Pipeline::new(vec![compiler.node(step)])
+        }
+        Some(value) => Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))]),
+        None => return Err(wrong(compiler)),
+    };
+    let nested = |value: &Value, compiler: &mut Compiler| match value {
+        Value::Traversal(traversal) => compiler.nested(traversal),
+        value => Ok(Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))])),
+    };
+    if let [_, yes, rest @ ..] = step.arguments() {
+        // choose(question, yes, no): anything that comes of the question means yes.
+        branches.push(nested(yes, compiler)?);
+        match rest {
+            [] => branches.push(Pipeline::default()),
+            [no] => branches.push(nested(no, compiler)?),
+            _ => return Err(wrong(compiler)),
+        }
+        return Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
+            Ok(vec![usize::from(!question.test(traverser, context)?)])
+        })));
+    }
+    for option in &step.options {
+        match option.arguments.as_slice() {
+            [body] => {
+                cases.push(Case::Any);
+                branches.push(nested(body, compiler)?);
+            }
+            [case, body] => {
+                cases.push(match case {
+                    Value::Token(Token::Pick(Pick::Any)) => Case::Any,
+                    Value::Token(Token::Pick(Pick::None)) => Case::Otherwise,
+                    Value::Token(Token::Pick(Pick::Unproductive)) => Case::Unproductive,
+                    Value::Traversal(traversal) => Case::Traversal(compiler.nested(traversal)?),
+                    value => Case::Test(predicate(value)),
+                });
+                branches.push(nested(body, compiler)?);
+            }
+            _ => return Err(compiler.error(option, "option() takes a case and a traversal")),
+        }
+    }
+    let pass = branches.len();
+    if !several {
+        branches.push(Pipeline::default());
+    }
+    Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
+        let answer = question.first(traverser, context)?;
+        let mut ways = Vec::new();
+        let mut found = false;
+        for (i, case) in cases.iter_mut().enumerate() {
+            let fits = match (&answer, case) {
+                (Some(_), Case::Any) => {
+                    ways.push(i);
+                    if !several {
+                        return Ok(ways);
+                    }
+                    continue;
+                }
+                (Some(answer), Case::Test(test)) => crate::semantic::passes(test, answer)?,
+                (Some(answer), Case::Traversal(traversal)) => {
+                    traversal.test(&traverser.at(answer.clone()), context)?
+                }
+                _ => false,
+            };
+            if fits {
+                found = true;
+                ways.push(i);
+                if !several {
+                    return Ok(ways);
+                }
+            }
+        }
+        let other = |wanted: fn(&Case) -> bool| cases.iter().position(wanted);
+        if answer.is_none() {
+            if let Some(i) = other(|case| matches!(case, Case::Unproductive)) {
+                return Ok(vec![i]);
+            }
+        } else if !found
+            && let Some(i) = other(|case| matches!(case, Case::Otherwise))
+        {
+            ways.push(i);
+        }
+        if ways.is_empty() && !several {
+            // What no option wants goes on as it is.
+            ways.push(pass);
+        }
+        Ok(ways)
+    })))
+}
+
+/// Chooses the ways of a traverser.
+trait Choose {
+    fn choose(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Vec<usize>>;
+}
+
+impl<F> Choose for F
+where
+    F: FnMut(&Traverser, &mut Context<'_>) -> Result<Vec<usize>>,
+{
+    fn choose(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Vec<usize>> {
+        self(traverser, context)
+    }
+}
+
+/// Traversals of which some get a traverser. They are the same for all traversers.
+#[derive(Clone)]
+struct Branch<F> {
+    branches: Vec<Pipeline>,
+    choose: F,
+    /// Some of them want all traversers before they give anything.
+    barrier: bool,
+    asking: Option<usize>,
+}
+
+impl<F: Choose + Clone + 'static> Branch<F> {
+    fn new(branches: Vec<Pipeline>, barrier: bool, choose: F) -> Self
+    where
+        F: FnMut(&Traverser, &mut Context<'_>) -> Result<Vec<usize>>,
+    {
+        Self { branches, choose, barrier, asking: None }
+    }
+}
+
+impl<F: Choose + Clone + 'static> Step for Branch<F> {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            while let Some(at) = self.asking {
+                let Some(branch) = self.branches.get_mut(at) else {
+                    self.asking = None;
+                    break;
+                };
+                if let Some(next) = branch.next(context)? {
+                    return Ok(Some(next));
+                }
+                self.asking = Some(at + 1);
+            }
+            let mut any = false;
+            while let Some(traverser) = input.next(context)? {
+                any = true;
+                for way in self.choose.choose(&traverser, context)? {
+                    if let Some(branch) = self.branches.get_mut(way) {
+                        branch.start(traverser.clone());
+                    }
+                }
+                if !self.barrier {
+                    break;
+                }
+            }
+            if !any {
+                return Ok(None);
+            }
+            self.asking = Some(0);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.branches.iter_mut().for_each(Pipeline::reset);
+        self.asking = None;
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}
+
+/// What comes of a traverser, or the traverser itself.
+#[derive(Clone)]
+struct Optional {
+    body: Pipeline,
+    running: bool,
+}
+
+impl Step for Optional {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            if self.running {
+                if let Some(next) = self.body.next(context)? {
+                    return Ok(Some(next));
+                }
+                self.running = false;
+            }
+            self.body.reset();
+            let Some(traverser) = input.next(context)? else { return Ok(None) };
+            self.body.start(traverser.clone());
+            match self.body.next(context)? {
+                Some(next) => {
+                    self.running = true;
+                    return Ok(Some(next));
+                }
+                None => return Ok(Some(traverser)),
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.body.reset();
+        self.running = false;
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}

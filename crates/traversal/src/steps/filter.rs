@@ -1,0 +1,312 @@
+//! `filter`, `where`, `is`, `not`, `and`, `or`, and other tests of one traverser.
+
+use super::has::predicate;
+use super::make;
+use crate::by::By;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::scope::scoped;
+use crate::step::{Input, Pipeline, Step};
+use crate::semantic::passes;
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vervet_gremlin::{Bytecode, Instruction, P, Pop, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let arguments = step.arguments();
+    let wrong = |compiler: &Compiler| {
+        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
+    };
+    Ok(match (step.name(), arguments) {
+        ("discard", []) | ("none", []) => make::filter(|_, _| Ok(false)),
+        ("is", [argument]) => {
+            let test = predicate(argument);
+            make::filter(move |traverser, _| passes(&test, &traverser.value))
+        }
+        ("filter", [Value::P(test)]) => {
+            let test = test.clone();
+            make::filter(move |traverser, _| passes(&test, &traverser.value))
+        }
+        ("filter" | "where", [Value::Traversal(traversal)]) => {
+            let named = step.name() == "where";
+            let mut test = if named { named_ends(traversal, compiler)? } else { compiler.nested(traversal)? };
+            make::filter(move |traverser, context| test.test(traverser, context))
+        }
+        ("where", [Value::P(test)]) => where_test(None, test, compiler.bys(step)?),
+        ("where", [Value::String(start), Value::P(test)]) => {
+            where_test(Some(start.clone()), test, compiler.bys(step)?)
+        }
+        ("not", [_]) => {
+            let mut tests = compiler.traversals(step.instruction)?;
+            make::filter(move |traverser, context| match tests.first_mut() {
+                Some(test) => Ok(!test.test(traverser, context)?),
+                None => Ok(false),
+            })
+        }
+        ("and" | "or", _) => {
+            let mut tests = compiler.traversals(step.instruction)?;
+            let all = step.name() == "and";
+            make::filter(move |traverser, context| {
+                for test in &mut tests {
+                    if test.test(traverser, context)? != all {
+                        return Ok(!all);
+                    }
+                }
+                Ok(all)
+            })
+        }
+        ("all" | "any" | "none", [Value::P(test)]) => {
+            let (test, name) = (test.clone(), step.name().to_owned());
+            make::filter(move |traverser, _| {
+                let Some(values) = vervet_gremlin::semantics::items(&traverser.value) else { return Ok(false) };
+                let mut found = false;
+                for value in &values {
+                    let passes = passes(&test, value)?;
+                    match &*name {
+                        "all" if !passes => return Ok(false),
+                        "any" | "none" if passes => found = true,
+                        _ => {}
+                    }
+                }
+                Ok(match &*name {
+                    "all" => true,
+                    "any" => found,
+                    _ => !found,
+                })
+            })
+        }
+        ("coin", [share]) => {
+            let share = vervet_gremlin::semantics::to_f64(share).ok_or_else(|| wrong(compiler))?;
+            make::with_each(move |mut traverser, context| {
+                let kept = (0..traverser.bulk).filter(|_| context.random.unit() < share).count() as u64;
+                traverser.bulk = kept;
+                Ok((kept > 0).then_some(traverser))
+            })
+        }
+        ("timeLimit", [milliseconds]) => {
+            let limit = milliseconds.as_integer().and_then(|ms| u64::try_from(ms).ok());
+            let limit = Duration::from_millis(limit.ok_or_else(|| wrong(compiler))?);
+            Box::new(TimeLimit { limit, end: None })
+        }
+        ("simplePath" | "cyclicPath", []) => {
+            let simple = step.name() == "simplePath";
+            let (from, to) = (label_of(step.from), label_of(step.to));
+            let mut by = compiler.bys(step)?;
+            make::filter(move |traverser, context| {
+                let objects = part_of_path(traverser, from.as_deref(), to.as_deref());
+                let mut seen = vervet_gremlin::Set::default();
+                for (i, object) in objects.into_iter().enumerate() {
+                    let object = match by.len() {
+                        0 => object,
+                        count => match by[i % count].of(&object, traverser, context)? {
+                            Some(value) => value,
+                            None => return Ok(false),
+                        },
+                    };
+                    if !seen.insert(object) {
+                        return Ok(!simple);
+                    }
+                }
+                Ok(simple)
+            })
+        }
+        _ => return Err(wrong(compiler)),
+    })
+}
+
+/// The label that `from("a")` or `to("a")` names.
+pub(crate) fn label_of(instruction: Option<&Instruction>) -> Option<Arc<str>> {
+    instruction.and_then(|instruction| match instruction.arguments.first() {
+        Some(Value::String(label)) => Some(label.clone()),
+        _ => None,
+    })
+}
+
+/// The objects of a path between two labels, the ends included.
+pub(crate) fn part_of_path(traverser: &Traverser, from: Option<&str>, to: Option<&str>) -> Vec<Value> {
+    let path = traverser.path();
+    let place = |label: &str| path.labels.iter().rposition(|labels| labels.iter().any(|l| **l == *label));
+    let start = from.and_then(place).unwrap_or(0);
+    let end = to.and_then(place).map_or(path.objects.len(), |end| end + 1);
+    path.objects.get(start..end).map(<[Value]>::to_vec).unwrap_or_default()
+}
+
+/// `where(P)`: names inside the predicate stand for their values.
+fn where_test(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>) -> Box<dyn Step> {
+    let (test, mut by) = (test.clone(), by);
+    make::filter(move |traverser, context| {
+        let value = match &start {
+            Some(start) => scoped(traverser, start, Pop::Last, context).ok_or_else(|| no_value(start))?,
+            None => traverser.value.clone(),
+        };
+        let mut place = 0;
+        let Some(value) = in_turn(&mut by, &mut place, &value, traverser, context)? else { return Ok(false) };
+        let Some(test) = with_values(&test, &mut by, &mut place, traverser, context)? else { return Ok(false) };
+        passes(&test, &value)
+    })
+}
+
+fn no_value(name: &str) -> Error {
+    let message = format!("Neither the map, sideEffects, nor path has a {name}-key: no step is labelled so");
+    Error::new(ErrorKind::Query, message)
+}
+
+/// What the next `by` makes of a value.
+fn in_turn(
+    by: &mut [By],
+    place: &mut usize,
+    value: &Value,
+    traverser: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<Option<Value>> {
+    if by.is_empty() {
+        return Ok(Some(value.clone()));
+    }
+    let at = *place % by.len();
+    *place += 1;
+    by[at].of(value, traverser, context)
+}
+
+/// A predicate with values in the place of names; `None`: a `by` gives nothing.
+fn with_values(
+    test: &P,
+    by: &mut [By],
+    place: &mut usize,
+    traverser: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<Option<P>> {
+    let mut one = |value: &Value, context: &mut Context<'_>| -> Result<Option<Value>> {
+        let Value::String(name) = value else { return Ok(Some(value.clone())) };
+        let value = scoped(traverser, name, Pop::Last, context).ok_or_else(|| no_value(name))?;
+        in_turn(by, place, &value, traverser, context)
+    };
+    macro_rules! of {
+        ($value:expr) => {
+            match one($value, context)? {
+                Some(value) => value,
+                None => return Ok(None),
+            }
+        };
+    }
+    Ok(Some(match test {
+        P::Compare(comparison, value) => P::Compare(*comparison, of!(value)),
+        P::Inside(low, high) => P::Inside(of!(low), of!(high)),
+        P::Outside(low, high) => P::Outside(of!(low), of!(high)),
+        P::Between(low, high) => P::Between(of!(low), of!(high)),
+        P::Within(values) | P::Without(values) => {
+            let mut all = Vec::new();
+            for value in values {
+                // A name for a collection stands for what is in it.
+                match of!(value) {
+                    collection @ (Value::List(_) | Value::Set(_) | Value::Bulk(_)) => {
+                        all.extend(vervet_gremlin::semantics::items(&collection).unwrap_or_default());
+                    }
+                    value => all.push(value),
+                }
+            }
+            if matches!(test, P::Within(_)) { P::Within(all) } else { P::Without(all) }
+        }
+        P::Text(kind, value) => P::Text(*kind, of!(value)),
+        P::TypeOf(value) => P::TypeOf(value.clone()),
+        P::Not(inner) => match with_values(inner, by, place, traverser, context)? {
+            Some(inner) => P::Not(Box::new(inner)),
+            None => return Ok(None),
+        },
+        P::And(parts) | P::Or(parts) => {
+            let mut all = Vec::new();
+            for part in parts {
+                match with_values(part, by, place, traverser, context)? {
+                    Some(part) => all.push(part),
+                    None => return Ok(None),
+                }
+            }
+            if matches!(test, P::And(_)) { P::And(all) } else { P::Or(all) }
+        }
+    }))
+}
+
+/// A traversal of `where`: a label at its start says where it starts, one at its end what it must come to.
+pub(crate) fn named_ends(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pipeline> {
+    let steps = &traversal.steps;
+    // Tests of tests: each of them has ends of its own.
+    if let [only] = steps.as_slice()
+        && matches!(&*only.name, "and" | "or" | "not" | "where" | "filter")
+        && only.arguments.iter().all(|argument| matches!(argument, Value::Traversal(_)))
+    {
+        let mut parts = Vec::new();
+        for argument in &only.arguments {
+            if let Value::Traversal(part) = argument {
+                parts.push(named_ends(part, compiler)?);
+            }
+        }
+        let name = only.name.to_string();
+        let test = make::filter(move |traverser, context| {
+            for part in &mut parts {
+                let passes = part.test(traverser, context)?;
+                match &*name {
+                    "and" | "where" | "filter" if !passes => return Ok(false),
+                    "or" if passes => return Ok(true),
+                    "not" => return Ok(!passes),
+                    _ => {}
+                }
+            }
+            Ok(name != "or")
+        });
+        return Ok(Pipeline::new(vec![compiler.node(test)]));
+    }
+    let label = |instruction: Option<&Instruction>| match instruction {
+        Some(instruction) if &*instruction.name == "as" => match instruction.arguments.first() {
+            Some(Value::String(label)) => Some(label.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (start, end) = (label(steps.first()), label(steps.last()));
+    let middle = &steps[usize::from(start.is_some())..];
+    let end = end.filter(|_| !middle.is_empty());
+    let middle = &middle[..middle.len() - usize::from(end.is_some())];
+    let mut pipeline = compiler.pipeline(middle)?;
+    if let Some(start) = start {
+        let step = make::map(move |traverser, context| {
+            Ok(Some(scoped(traverser, &start, Pop::Last, context).ok_or_else(|| no_value(&start))?))
+        });
+        pipeline.nodes.insert(0, compiler.node(step));
+    }
+    if let Some(end) = end {
+        let step = make::filter(move |traverser, context| {
+            let wanted = match &traverser.value {
+                // A map that the traversal came to is no scope of its end.
+                Value::Map(_) => traverser.select(&end, Pop::Last),
+                _ => scoped(traverser, &end, Pop::Last, context),
+            };
+            let wanted = wanted.ok_or_else(|| no_value(&end))?;
+            Ok(wanted == traverser.value)
+        });
+        pipeline.nodes.push(compiler.node(step));
+    }
+    Ok(pipeline)
+}
+
+/// Everything until some time has passed since the first.
+#[derive(Clone)]
+struct TimeLimit {
+    limit: Duration,
+    end: Option<Instant>,
+}
+
+impl Step for TimeLimit {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        let end = *self.end.get_or_insert_with(|| Instant::now() + self.limit);
+        if Instant::now() >= end { Ok(None) } else { input.next(context) }
+    }
+
+    fn reset(&mut self) {
+        self.end = None;
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,87 @@
+//! `group().by(…).by(traversal that reduces)`: one traversal for each group, fed as traversers come.
+
+use crate::by::By;
+use crate::context::{Context, SideEffect};
+use crate::step::{Input, Pipeline, Step};
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::{Map, Value};
+use vervet_model::Result;
+
+/// See the header of this file.
+#[derive(Clone)]
+pub(crate) struct Grouped {
+    key: By,
+    members: Pipeline,
+    name: Option<Arc<str>>,
+    groups: indexmap::IndexMap<Value, Pipeline, rustc_hash::FxBuildHasher>,
+    done: bool,
+}
+
+impl Grouped {
+    pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>) -> Self {
+        Self { key, members, name, groups: indexmap::IndexMap::default(), done: false }
+    }
+
+    fn add(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<()> {
+        let Some(key) = self.key.apply(traverser, context)? else { return Ok(()) };
+        context.hold(1)?;
+        let members = &self.members;
+        self.groups.entry(key).or_insert_with(|| members.clone()).start(traverser.clone());
+        Ok(())
+    }
+
+    fn result(&mut self, context: &mut Context<'_>) -> Result<Value> {
+        let mut all = Map::default();
+        for (key, members) in &self.groups {
+            // A copy, since more may come by the time it is asked again.
+            match members.clone().next(context)? {
+                Some(result) => {
+                    all.insert(key.clone(), result.value);
+                }
+                None if context.settings.productive => {
+                    all.insert(key.clone(), Value::Null);
+                }
+                None => {}
+            }
+        }
+        Ok(Value::map(all))
+    }
+}
+
+impl Step for Grouped {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        let mut any = false;
+        while let Some(traverser) = input.next(context)? {
+            any = true;
+            self.add(&traverser, context)?;
+            if self.name.is_some() {
+                // Side effects are seen by later steps as they grow only once this one is asked for them.
+                return Ok(Some(traverser));
+            }
+        }
+        if let Some(name) = self.name.clone() {
+            let value = self.result(context)?;
+            context.side_effects.insert(name, SideEffect { value, operator: None });
+            return Ok(None);
+        }
+        if self.done && !any {
+            return Ok(None);
+        }
+        self.done = true;
+        let value = self.result(context)?;
+        self.groups.clear();
+        let mut traverser = Traverser::new(value);
+        traverser.sack = context.settings.sack.clone().map(Box::new);
+        Ok(Some(traverser))
+    }
+
+    fn reset(&mut self) {
+        self.groups.clear();
+        self.done = false;
+    }
+
+    fn moves(&self) -> bool {
+        self.name.is_none()
+    }
+}

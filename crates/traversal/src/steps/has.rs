@@ -1,0 +1,226 @@
+//! `has` and its relatives: tests of what an element has.
+//!
+//! Behind `V()` or `E()` they become conditions of that step, so that an index can answer them.
+
+use super::make;
+use super::start::{Elements, label_names};
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::read::{values, vertex_has_label};
+use crate::step::{Node, Pipeline, Step};
+use crate::steps::property::token_value;
+use crate::semantic::passes;
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::{Comparison, P, T, Token, Value};
+use vervet_model::Result;
+
+/// What an element must be like.
+#[derive(Clone)]
+pub(crate) enum Condition {
+    /// It has the key.
+    Key(Arc<str>),
+    /// It does not have the key.
+    NotKey(Arc<str>),
+    /// A value of this key passes.
+    Property(Arc<str>, P),
+    /// Its id, label, key or value passes.
+    Token(T, P),
+    /// Its label is one of these.
+    Label(Vec<Arc<str>>),
+    /// Its id as text is one of these.
+    IdText(P),
+    /// Something comes of it in a traversal.
+    Traversal(Pipeline),
+    /// Something comes of a value of this key in a traversal.
+    PropertyTraversal(Arc<str>, Pipeline),
+    /// Nothing passes.
+    Never,
+}
+
+impl Condition {
+    pub(crate) fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        let element = &traverser.value;
+        match self {
+            Self::Never => Ok(false),
+            Self::Key(key) => Ok(!of_key(element, key, context)?.is_empty()),
+            Self::NotKey(key) => Ok(of_key(element, key, context)?.is_empty()),
+            Self::Property(key, test) => {
+                for value in of_key(element, key, context)? {
+                    if passes(test, &value)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::Label(labels) => match element {
+                Value::Vertex(vertex) => {
+                    let (key, labels) = (vertex.key, &*labels);
+                    context.read(|snapshot, names| {
+                        for label in labels {
+                            if vertex_has_label(snapshot, names, key, label)? {
+                                return Ok(true);
+                            }
+                        }
+                        Ok(false)
+                    })
+                }
+                element => match token_value(element, T::Label, context)? {
+                    Some(Value::String(label)) => Ok(labels.contains(&label)),
+                    _ => Ok(false),
+                },
+            },
+            Self::Token(token, test) => match token_value(element, *token, context)? {
+                Some(value) => passes(test, &value),
+                None => Ok(false),
+            },
+            Self::IdText(test) => match token_value(element, T::Id, context)? {
+                Some(id) => passes(test, &Value::text(crate::semantic::text_of(&id))),
+                None => Ok(false),
+            },
+            Self::Traversal(traversal) => traversal.test(traverser, context),
+            Self::PropertyTraversal(key, traversal) => {
+                for value in of_key(element, key, context)? {
+                    if traversal.test(&traverser.at(value), context)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// The values of a key; of a property: its own value, if the key is its own.
+fn of_key(element: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Vec<Value>> {
+    if let Value::Property(property) = element {
+        return Ok((property.key == *key).then(|| property.value.clone()).into_iter().collect());
+    }
+    let keys = [key.clone()];
+    context.read(|snapshot, names| {
+        let mut found = Vec::new();
+        values(snapshot, names, element, &keys, &mut |value| found.push(value))?;
+        Ok(found)
+    })
+}
+
+/// Appends a test; behind `V()` and `E()` it becomes a part of them.
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
+    for condition in conditions(step, compiler)? {
+        if let Some(last) = nodes.last_mut()
+            && last.labels.is_empty()
+            && let Some(elements) = last.step.as_elements()
+        {
+            elements.conditions.push(condition);
+            continue;
+        }
+        let mut condition = condition;
+        let filter: Box<dyn Step> = make::filter(move |traverser, context| condition.test(traverser, context));
+        nodes.push(compiler.node(filter));
+    }
+    Ok(())
+}
+
+/// An argument as a predicate: a value stands for equality with it.
+pub(crate) fn predicate(argument: &Value) -> P {
+    match argument {
+        Value::P(test) => test.as_ref().clone(),
+        value => P::Compare(Comparison::Eq, value.clone()),
+    }
+}
+
+fn conditions(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Condition>> {
+    let arguments = step.arguments();
+    let wrong = |compiler: &Compiler| {
+        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
+    };
+    Ok(match (step.name(), arguments) {
+        ("has", [Value::String(key)]) => vec![Condition::Key(key.clone())],
+        ("has", [Value::String(key), Value::Traversal(traversal)]) => {
+            vec![Condition::PropertyTraversal(key.clone(), compiler.nested(traversal)?)]
+        }
+        ("has", [Value::String(key), test]) => vec![Condition::Property(key.clone(), predicate(test))],
+        ("has", [Value::Null, _]) => vec![Condition::Never],
+        ("has", [Value::Token(Token::T(token)), Value::Traversal(traversal)]) => {
+            let mut value = compiler.nested(traversal)?;
+            let token = *token;
+            let id = make::map(move |traverser, context| token_value(&traverser.value, token, context));
+            value.nodes.insert(0, compiler.node(id));
+            vec![Condition::Traversal(value)]
+        }
+        ("has", [Value::Token(Token::T(T::Id)), test]) => vec![id_test(predicate(test))],
+        ("has", [Value::Token(Token::T(token)), test]) => {
+            let test = predicate(test);
+            vec![match label_names(*token, &test) {
+                Some(labels) => Condition::Label(labels),
+                None => Condition::Token(*token, test),
+            }]
+        }
+        ("has", [label, Value::String(key), test]) => {
+            let label = match label {
+                Value::String(label) => Condition::Label(vec![label.clone()]),
+                _ => Condition::Never,
+            };
+            let test = match test {
+                Value::Traversal(traversal) => {
+                    Condition::PropertyTraversal(key.clone(), compiler.nested(traversal)?)
+                }
+                test => Condition::Property(key.clone(), predicate(test)),
+            };
+            vec![label, test]
+        }
+        ("hasNot", [Value::String(key)]) => vec![Condition::NotKey(key.clone())],
+        ("hasLabel", [Value::P(test)]) => vec![match label_names(T::Label, test) {
+            Some(labels) => Condition::Label(labels),
+            None => Condition::Token(T::Label, test.as_ref().clone()),
+        }],
+        ("hasLabel", [_, ..]) => vec![Condition::Label(step.texts())],
+        ("hasId", [Value::P(test)]) => vec![id_test(test.as_ref().clone())],
+        ("hasId", [_, ..]) => vec![id_test(P::Within(flat(arguments)))],
+        ("hasKey", [Value::P(test)]) => vec![Condition::Token(T::Key, test.as_ref().clone())],
+        ("hasKey", [_, ..]) => vec![Condition::Token(T::Key, P::Within(flat(arguments)))],
+        ("hasValue", [Value::P(test)]) => vec![Condition::Token(T::Value, test.as_ref().clone())],
+        ("hasValue", [_, ..]) => vec![Condition::Token(T::Value, P::Within(flat(arguments)))],
+        _ => return Err(wrong(compiler)),
+    })
+}
+
+/// A test of ids: against texts, ids are compared as texts.
+fn id_test(test: P) -> Condition {
+    let is_text = |value: &Value| matches!(value, Value::String(_));
+    let texts = match &test {
+        P::Compare(_, value) => is_text(value),
+        P::Within(values) | P::Without(values) => values.iter().any(is_text),
+        _ => false,
+    };
+    if !texts {
+        return Condition::Token(T::Id, test);
+    }
+    let text = |value: &Value| Value::text(crate::semantic::text_of(value));
+    Condition::IdText(match test {
+        P::Compare(comparison, value) => P::Compare(comparison, text(&value)),
+        P::Within(values) => P::Within(values.iter().map(text).collect()),
+        P::Without(values) => P::Without(values.iter().map(text).collect()),
+        other => other,
+    })
+}
+
+/// Values, those of lists among them.
+fn flat(values: &[Value]) -> Vec<Value> {
+    let mut all = Vec::new();
+    for value in values {
+        match value {
+            Value::List(values) => all.extend(values.iter().cloned()),
+            Value::Set(values) => all.extend(values.iter().cloned()),
+            value => all.push(value.clone()),
+        }
+    }
+    all
+}
+
+impl dyn Step {
+    /// The step `V` or `E` that this is, if nothing has run yet.
+    fn as_elements(&mut self) -> Option<&mut Elements> {
+        self.as_any().downcast_mut()
+    }
+}

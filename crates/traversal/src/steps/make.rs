@@ -1,0 +1,249 @@
+//! Steps made of functions.
+//!
+//! Functions are copied with the steps, so what they have captured is theirs alone.
+
+use crate::context::Context;
+use crate::step::{Input, Step};
+use crate::traverser::Traverser;
+use std::collections::VecDeque;
+use vervet_gremlin::Value;
+use vervet_model::Result;
+
+/// One value, or none, of each traverser.
+pub(crate) fn map(
+    of: impl FnMut(&Traverser, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(Map { of })
+}
+
+/// Any number of values of each traverser.
+pub(crate) fn flat_map(
+    of: impl FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(FlatMap { of, from: None, values: VecDeque::new() })
+}
+
+/// The traversers that pass.
+pub(crate) fn filter(
+    passes: impl FnMut(&Traverser, &mut Context<'_>) -> Result<bool> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(Filter { passes })
+}
+
+/// Every traverser, as it was or changed, but with the same path.
+pub(crate) fn with_each(
+    change: impl FnMut(Traverser, &mut Context<'_>) -> Result<Option<Traverser>> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(WithEach { change, moves: false })
+}
+
+/// One traverser, or none, for each, at the end of its path.
+pub(crate) fn move_each(
+    change: impl FnMut(Traverser, &mut Context<'_>) -> Result<Option<Traverser>> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(WithEach { change, moves: true })
+}
+
+/// One value of all traversers together; `finish` gets whether there were any.
+pub(crate) fn reduce<S: Clone + Default + 'static>(
+    add: impl FnMut(&mut S, Traverser, &mut Context<'_>) -> Result<()> + Clone + 'static,
+    finish: impl FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(Reduce { add, finish, state: S::default(), done: false })
+}
+
+/// All traversers together to others.
+pub(crate) fn barrier(
+    of: impl FnMut(Vec<Traverser>, &mut Context<'_>) -> Result<Vec<Traverser>> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(Barrier { of, ready: VecDeque::new() })
+}
+
+/// Lets everything through.
+pub(crate) fn identity() -> impl Step + Clone {
+    WithEach { change: |traverser, _: &mut Context<'_>| Ok(Some(traverser)), moves: false }
+}
+
+/// One value for each traverser.
+pub(crate) fn constant(value: Value) -> impl Step + Clone {
+    Map { of: move |_: &Traverser, _: &mut Context<'_>| Ok(Some(value.clone())) }
+}
+
+#[derive(Clone)]
+struct Map<F> {
+    of: F,
+}
+
+impl<F> Step for Map<F>
+where
+    F: FnMut(&Traverser, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        while let Some(mut traverser) = input.next(context)? {
+            if let Some(value) = (self.of)(&traverser, context)? {
+                traverser.value = value;
+                return Ok(Some(traverser));
+            }
+        }
+        Ok(None)
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone)]
+struct FlatMap<F> {
+    of: F,
+    from: Option<Traverser>,
+    values: VecDeque<Value>,
+}
+
+impl<F> Step for FlatMap<F>
+where
+    F: FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            if let (Some(from), Some(value)) = (&self.from, self.values.pop_front()) {
+                return Ok(Some(from.at(value)));
+            }
+            let Some(traverser) = input.next(context)? else { return Ok(None) };
+            (self.of)(&traverser, context, &mut self.values)?;
+            self.from = Some(traverser);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.from = None;
+        self.values.clear();
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone)]
+struct Filter<F> {
+    passes: F,
+}
+
+impl<F> Step for Filter<F>
+where
+    F: FnMut(&Traverser, &mut Context<'_>) -> Result<bool> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        while let Some(traverser) = input.next(context)? {
+            if (self.passes)(&traverser, context)? {
+                return Ok(Some(traverser));
+            }
+        }
+        Ok(None)
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Clone)]
+struct WithEach<F> {
+    change: F,
+    moves: bool,
+}
+
+impl<F> Step for WithEach<F>
+where
+    F: FnMut(Traverser, &mut Context<'_>) -> Result<Option<Traverser>> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        while let Some(traverser) = input.next(context)? {
+            if let Some(changed) = (self.change)(traverser, context)? {
+                return Ok(Some(changed));
+            }
+        }
+        Ok(None)
+    }
+
+    fn moves(&self) -> bool {
+        self.moves
+    }
+}
+
+#[derive(Clone)]
+struct Reduce<S, A, F> {
+    add: A,
+    finish: F,
+    state: S,
+    done: bool,
+}
+
+impl<S, A, F> Step for Reduce<S, A, F>
+where
+    S: Clone + Default + 'static,
+    A: FnMut(&mut S, Traverser, &mut Context<'_>) -> Result<()> + Clone + 'static,
+    F: FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        let mut any = false;
+        while let Some(traverser) = input.next(context)? {
+            any = true;
+            (self.add)(&mut self.state, traverser, context)?;
+        }
+        // Asked once more, it has something to say only if more has come: another round of a loop.
+        if self.done && !any {
+            return Ok(None);
+        }
+        self.done = true;
+        let value = (self.finish)(std::mem::take(&mut self.state), context)?;
+        Ok(value.map(|value| {
+            let mut traverser = Traverser::new(value);
+            traverser.sack = context.settings.sack.clone().map(Box::new);
+            traverser
+        }))
+    }
+
+    fn reset(&mut self) {
+        self.state = S::default();
+        self.done = false;
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone)]
+struct Barrier<F> {
+    of: F,
+    ready: VecDeque<Traverser>,
+}
+
+impl<F> Step for Barrier<F>
+where
+    F: FnMut(Vec<Traverser>, &mut Context<'_>) -> Result<Vec<Traverser>> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        if self.ready.is_empty() {
+            let mut all = Vec::new();
+            while let Some(traverser) = input.next(context)? {
+                context.hold(1)?;
+                all.push(traverser);
+            }
+            if !all.is_empty() {
+                self.ready = (self.of)(all, context)?.into();
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn reset(&mut self) {
+        self.ready.clear();
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}

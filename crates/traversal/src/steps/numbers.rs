@@ -1,0 +1,112 @@
+//! `count`, `sum`, `min`, `max`, `mean`: over all traversers, or inside each.
+
+use super::make;
+use crate::compile::{Compiler, Modulated};
+use crate::semantic::told;
+use crate::step::Step;
+use crate::traverser::Traverser;
+use vervet_gremlin::semantics::number::{Extreme, Mean, Sum};
+use vervet_gremlin::{Scope, Token, Value};
+use vervet_model::Result;
+
+/// What is computed.
+#[derive(Clone, Copy)]
+enum Kind {
+    Sum,
+    Min,
+    Max,
+    Mean,
+}
+
+/// What is known so far.
+#[derive(Clone, Default)]
+enum State {
+    #[default]
+    Nothing,
+    Sum(Sum),
+    Mean(Mean),
+    Extreme(Extreme),
+}
+
+impl State {
+    fn push(&mut self, kind: Kind, value: &Value, count: u64) -> Result<()> {
+        if let Self::Nothing = self {
+            *self = match kind {
+                Kind::Sum => Self::Sum(Sum::default()),
+                Kind::Mean => Self::Mean(Mean::default()),
+                Kind::Min => Self::Extreme(Extreme::least()),
+                Kind::Max => Self::Extreme(Extreme::greatest()),
+            };
+        }
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Sum(sum) => told(sum.push(value, count)),
+            Self::Mean(mean) => told(mean.push(value, count)),
+            Self::Extreme(extreme) => told(extreme.push(value)),
+        }
+    }
+
+    fn finish(self) -> Result<Option<Value>> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Sum(sum) => Ok(sum.finish()),
+            Self::Mean(mean) => told(mean.finish()),
+            Self::Extreme(extreme) => Ok(extreme.finish()),
+        }
+    }
+}
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let local = match step.arguments() {
+        [] => false,
+        [Value::Token(Token::Scope(scope))] => *scope == Scope::Local,
+        _ => {
+            let message = format!("{}() takes a scope alone", step.name());
+            return Err(compiler.error(step.instruction, message));
+        }
+    };
+    let kind = match step.name() {
+        "count" => return Ok(count(local)),
+        "sum" => Kind::Sum,
+        "min" => Kind::Min,
+        "max" => Kind::Max,
+        _ => Kind::Mean,
+    };
+    if local {
+        return Ok(make::map(move |traverser, _| {
+            let Some(values) = crate::semantic::items(&traverser.value) else {
+                return Ok(Some(traverser.value.clone()));
+            };
+            let mut state = State::Nothing;
+            for value in values {
+                state.push(kind, &value, 1)?;
+            }
+            state.finish()
+        }));
+    }
+    Ok(make::reduce(
+        move |state: &mut State, traverser: Traverser, _| state.push(kind, &traverser.value, traverser.bulk),
+        |state, _| state.finish(),
+    ))
+}
+
+fn count(local: bool) -> Box<dyn Step> {
+    let long = |count: u64| Value::Long(i64::try_from(count).unwrap_or(i64::MAX));
+    if local {
+        return make::map(move |traverser, _| {
+            Ok(Some(long(match &traverser.value {
+                Value::Map(map) => map.len() as u64,
+                Value::Bulk(bulk) => bulk.values().sum(),
+                Value::Path(path) => path.objects.len() as u64,
+                other => crate::semantic::items(other).map_or(1, |values| values.len() as u64),
+            })))
+        });
+    }
+    make::reduce(
+        |count: &mut u64, traverser, _| {
+            *count = count.saturating_add(traverser.bulk);
+            Ok(())
+        },
+        move |count, _| Ok(Some(long(count))),
+    )
+}

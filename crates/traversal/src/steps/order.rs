@@ -1,0 +1,326 @@
+//! `order`, `dedup`, `sample`, `barrier`: what needs to see other traversers.
+
+use super::make;
+use crate::by::By;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::scope::scoped;
+use crate::semantic;
+use crate::step::Step;
+use crate::traverser::Traverser;
+use std::cmp::Ordering;
+use std::sync::Arc;
+use vervet_gremlin::{Map, Order, Pop, Scope, Set, Token, Value};
+use vervet_model::Result;
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let local = step
+        .arguments()
+        .iter()
+        .any(|argument| matches!(argument, Value::Token(Token::Scope(Scope::Local))));
+    Ok(match step.name() {
+        "order" => order(local, compiler.ordered_bys(step)?),
+        "dedup" => dedup(local, step.texts(), compiler.bys(step)?),
+        "sample" => {
+            let count = step.arguments().iter().find_map(Value::as_integer).unwrap_or(0);
+            let count = usize::try_from(count).unwrap_or(0);
+            sample(local, count, compiler.bys(step)?)
+        }
+        _ => {
+            let norm = step.arguments().iter().any(|argument| {
+                matches!(argument, Value::Token(Token::Barrier(_)))
+                    || argument.as_text().is_some_and(|text| text == "normSack")
+            });
+            barrier(norm)
+        }
+    })
+}
+
+/// Sort keys of a value with how they are compared; `None`: one of them gives nothing.
+fn keys_of(
+    by: &mut [(By, Option<Order>)],
+    value: &Value,
+    traverser: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<Option<Vec<Value>>> {
+    let mut keys = Vec::with_capacity(by.len());
+    for (by, order) in by {
+        if *order == Some(Order::Shuffle) {
+            keys.push(Value::Long(context.random.next().cast_signed()));
+            continue;
+        }
+        match by.of(value, traverser, context)? {
+            Some(key) => keys.push(semantic::with_ids(key, context)?),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(keys))
+}
+
+fn compare(a: &[Value], b: &[Value], orders: &[Option<Order>]) -> Ordering {
+    for ((a, b), order) in a.iter().zip(b).zip(orders) {
+        let ordering = semantic::order(a, b);
+        let ordering = if *order == Some(Order::Desc) { ordering.reverse() } else { ordering };
+        if ordering != Ordering::Equal {
+            return ordering;
+        }
+    }
+    Ordering::Equal
+}
+
+fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
+    if by.is_empty() {
+        by.push((By::Identity, None));
+    }
+    let orders: Vec<Option<Order>> = by.iter().map(|(_, order)| *order).collect();
+    if !local {
+        return make::barrier(move |all, context| {
+            let mut keyed = Vec::with_capacity(all.len());
+            for traverser in all {
+                if let Some(keys) = keys_of(&mut by, &traverser.value, &traverser, context)? {
+                    keyed.push((keys, traverser));
+                }
+            }
+            keyed.sort_by(|(a, _), (b, _)| compare(a, b, &orders));
+            Ok(keyed.into_iter().map(|(_, traverser)| traverser).collect())
+        });
+    }
+    make::map(move |traverser, context| {
+        let mut sorted = |values: Vec<Value>, context: &mut Context<'_>| -> Result<Vec<Value>> {
+            let mut keyed = Vec::with_capacity(values.len());
+            for value in values {
+                if let Some(keys) = keys_of(&mut by, &value, traverser, context)? {
+                    keyed.push((keys, value));
+                }
+            }
+            keyed.sort_by(|(a, _), (b, _)| compare(a, b, &orders));
+            Ok(keyed.into_iter().map(|(_, value)| value).collect())
+        };
+        Ok(Some(match &traverser.value {
+            Value::Map(map) => {
+                // Entries are ordered by what `by` makes of them; Column.keys and Column.values name their parts.
+                let entries = map.iter().map(|(key, value)| {
+                    let mut entry = Map::default();
+                    entry.insert(key.clone(), value.clone());
+                    Value::map(entry)
+                });
+                let mut keyed = Vec::new();
+                for entry in entries {
+                    if let Some(keys) = entry_keys(&mut by, &entry, traverser, context)? {
+                        keyed.push((keys, entry));
+                    }
+                }
+                keyed.sort_by(|(a, _), (b, _)| compare(a, b, &orders));
+                let mut all = Map::default();
+                for (_, entry) in keyed {
+                    if let Value::Map(entry) = entry {
+                        all.extend(entry.iter().map(|(key, value)| (key.clone(), value.clone())));
+                    }
+                }
+                Value::map(all)
+            }
+            Value::Set(values) => {
+                Value::Set(Arc::new(sorted(values.iter().cloned().collect(), context)?.into_iter().collect::<Set>()))
+            }
+            other => match semantic::items(other) {
+                Some(values) => Value::list(sorted(values, context)?),
+                None => other.clone(),
+            },
+        }))
+    })
+}
+
+/// As [`keys_of`], of an entry of a map: keys and values of entries are single ones.
+fn entry_keys(
+    by: &mut [(By, Option<Order>)],
+    entry: &Value,
+    traverser: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<Option<Vec<Value>>> {
+    let Value::Map(map) = entry else { return Ok(None) };
+    let Some((key, value)) = map.first() else { return Ok(None) };
+    let mut keys = Vec::with_capacity(by.len());
+    for (by, order) in by {
+        let found = match by {
+            _ if *order == Some(Order::Shuffle) => Some(Value::Long(context.random.next().cast_signed())),
+            By::Column(vervet_gremlin::Column::Keys) => Some(key.clone()),
+            By::Column(vervet_gremlin::Column::Values) => Some(value.clone()),
+            by => by.of(entry, traverser, context)?,
+        };
+        match found {
+            Some(found) => keys.push(semantic::with_ids(found, context)?),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(keys))
+}
+
+fn dedup(local: bool, labels: Vec<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
+    if local {
+        return make::map(|traverser, _| {
+            Ok(Some(match semantic::items(&traverser.value) {
+                Some(values) => Value::set(values),
+                None => traverser.value.clone(),
+            }))
+        });
+    }
+    let by_one = by.pop();
+    Box::new(Dedup { labels, by: by_one, seen: Set::default() })
+}
+
+/// The first of equal traversers. What it has seen is kept over the rounds of a loop.
+#[derive(Clone)]
+struct Dedup {
+    labels: Vec<Arc<str>>,
+    by: Option<By>,
+    seen: Set,
+}
+
+impl Step for Dedup {
+    fn next(
+        &mut self,
+        input: &mut crate::step::Input<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Traverser>> {
+        'next: while let Some(mut traverser) = input.next(context)? {
+            let key = if self.labels.is_empty() {
+                match &mut self.by {
+                    None => traverser.value.clone(),
+                    Some(by) => match by.apply(&traverser, context)? {
+                        Some(key) => key,
+                        None => continue,
+                    },
+                }
+            } else {
+                let mut keys = Vec::with_capacity(self.labels.len());
+                for label in &self.labels {
+                    let Some(value) = scoped(&traverser, label, Pop::Last, context) else { continue 'next };
+                    match &mut self.by {
+                        None => keys.push(value),
+                        Some(by) => match by.of(&value, &traverser, context)? {
+                            Some(key) => keys.push(key),
+                            None => continue 'next,
+                        },
+                    }
+                }
+                Value::list(keys)
+            };
+            if self.seen.insert(key) {
+                context.hold(1)?;
+                traverser.bulk = 1;
+                return Ok(Some(traverser));
+            }
+        }
+        Ok(None)
+    }
+
+    fn reset(&mut self) {
+        self.seen.clear();
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}
+
+fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
+    if local {
+        return make::map(move |traverser, context| {
+            let Some(values) = semantic::items(&traverser.value) else { return Ok(Some(traverser.value.clone())) };
+            let mut chosen = values;
+            while chosen.len() > count {
+                let place = context.random.below(chosen.len() as u64);
+                chosen.remove(usize::try_from(place).unwrap_or(0));
+            }
+            Ok(Some(Value::list(chosen)))
+        });
+    }
+    make::barrier(move |all, context| {
+        let mut weighted = Vec::with_capacity(all.len());
+        for traverser in all {
+            let weight = match by.first_mut() {
+                None => 1.0,
+                Some(by) => match by.apply(&traverser, context)? {
+                    Some(weight) => semantic::to_f64(&weight).unwrap_or(0.0).max(0.0),
+                    None => continue,
+                },
+            };
+            weighted.push((weight, traverser));
+        }
+        let mut chosen: Vec<Traverser> = Vec::new();
+        for _ in 0..count {
+            let total: f64 = weighted.iter().map(|(weight, t)| weight * t.bulk as f64).sum();
+            if weighted.is_empty() || total <= 0.0 {
+                break;
+            }
+            let mut point = context.random.unit() * total;
+            let mut place = weighted.len() - 1;
+            for (i, (weight, traverser)) in weighted.iter().enumerate() {
+                point -= weight * traverser.bulk as f64;
+                if point < 0.0 {
+                    place = i;
+                    break;
+                }
+            }
+            let (_, traverser) = &mut weighted[place];
+            chosen.push(traverser.single());
+            traverser.bulk -= 1;
+            if traverser.bulk == 0 {
+                weighted.remove(place);
+            }
+        }
+        Ok(chosen)
+    })
+}
+
+fn barrier(norm: bool) -> Box<dyn Step> {
+    make::barrier(move |all, context| {
+        let mut line = super::transform::Line::default();
+        let mut merged = Vec::with_capacity(all.len());
+        for traverser in all {
+            match (&traverser.sack, context.settings.sack_merge, traverser.path.is_none()) {
+                (Some(_), Some(operator), true) => {
+                    merge_sacks(&mut merged, traverser, operator)?;
+                }
+                _ => line.push(traverser),
+            }
+        }
+        while let Some(traverser) = line.pop() {
+            merged.push(traverser);
+        }
+        if norm {
+            let mut total = 0.0;
+            for traverser in &merged {
+                let sack = traverser.sack.as_deref().and_then(semantic::to_f64).unwrap_or(0.0);
+                total += sack * traverser.bulk as f64;
+            }
+            for traverser in &mut merged {
+                if let Some(sack) = &mut traverser.sack
+                    && let Some(value) = semantic::to_f64(sack)
+                {
+                    **sack = Value::Double(value / total);
+                }
+            }
+        }
+        Ok(merged)
+    })
+}
+
+/// Puts a traverser to an equal one; their sacks become one.
+fn merge_sacks(
+    merged: &mut Vec<Traverser>,
+    traverser: Traverser,
+    operator: vervet_gremlin::Operator,
+) -> Result<()> {
+    for other in merged.iter_mut() {
+        if other.value == traverser.value
+            && let (Some(a), Some(b)) = (&mut other.sack, &traverser.sack)
+        {
+            **a = super::transform::operate(operator, a, b)?;
+            other.bulk += traverser.bulk;
+            return Ok(());
+        }
+    }
+    merged.push(traverser);
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! `repeat` with `until`, `emit`, `times`.
+//!
+//! # Shape
+//! Traversers that have been through the body once more wait in line; all of one round go through the body together, so equal
+//! ones are one traverser with their bulks, and a walk of many steps costs as many traversers as there are places.
+//! # Source
+//! J. Chen et al., "Grasper", SoCC 2019 (frontier of a loop); TinkerPop's bulking.
+
+use super::has::predicate;
+use super::make;
+use super::transform::Line;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::step::{Input, Pipeline, Step};
+use crate::traverser::{Loop, Traverser};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use vervet_gremlin::{Instruction, Value};
+use vervet_model::Result;
+
+/// When a loop ends, or gives something out.
+#[derive(Clone)]
+enum When {
+    Always,
+    Rounds(u32),
+    Test(Pipeline),
+}
+
+impl When {
+    fn holds(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        match self {
+            Self::Always => Ok(true),
+            Self::Rounds(rounds) => Ok(traverser.loops(None).unwrap_or(0) >= *rounds),
+            Self::Test(test) => test.test(traverser, context),
+        }
+    }
+}
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let (mut until, mut until_first, mut emit, mut emit_first) = (None, false, None, false);
+    for (first, modulators) in [(true, &step.before), (false, &step.behind)] {
+        for modulator in modulators {
+            let when = when(modulator, compiler)?;
+            if &*modulator.name == "emit" {
+                (emit, emit_first) = (Some(when), first);
+            } else {
+                (until, until_first) = (Some(when), first);
+            }
+        }
+    }
+    let (name, body) = match step.arguments() {
+        [Value::Traversal(body)] => (None, body),
+        [Value::String(name), Value::Traversal(body)] => (Some(name.clone()), body),
+        _ => return Err(compiler.error(step.instruction, "repeat() needs a traversal")),
+    };
+    compiler.loops += 1;
+    let body = compiler.nested(body);
+    compiler.loops -= 1;
+    Ok(Box::new(Repeat {
+        body: body?,
+        name,
+        until,
+        until_first,
+        emit,
+        emit_first,
+        line: Line::default(),
+        ready: VecDeque::new(),
+    }))
+}
+
+fn when(modulator: &Instruction, compiler: &mut Compiler) -> Result<When> {
+    Ok(match modulator.arguments.as_slice() {
+        [] => When::Always,
+        [Value::Traversal(test)] => When::Test(compiler.nested(test)?),
+        [Value::P(_)] if &*modulator.name != "times" => {
+            let test = predicate(&modulator.arguments[0]);
+            let step = make::filter(move |traverser, _| crate::semantic::passes(&test, &traverser.value));
+            When::Test(Pipeline::new(vec![compiler.node(step)]))
+        }
+        [rounds] if &*modulator.name == "times" => {
+            let rounds = rounds.as_integer().unwrap_or(0);
+            When::Rounds(u32::try_from(rounds.max(0)).unwrap_or(u32::MAX))
+        }
+        _ => {
+            let message = format!("{}() does not take these arguments", modulator.name);
+            return Err(compiler.error(modulator, message));
+        }
+    })
+}
+
+#[derive(Clone)]
+struct Repeat {
+    body: Pipeline,
+    name: Option<Arc<str>>,
+    until: Option<When>,
+    until_first: bool,
+    emit: Option<When>,
+    emit_first: bool,
+    /// Traversers that are to go through the body.
+    line: Line,
+    /// Traversers that have left.
+    ready: VecDeque<Traverser>,
+}
+
+impl Repeat {
+    fn enter(&self, traverser: &mut Traverser) {
+        let outer = traverser.loops.take();
+        traverser.loops = Some(Rc::new(Loop { name: self.name.clone(), count: 0, outer }));
+    }
+
+    fn until(&mut self, first: bool, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        match &mut self.until {
+            Some(until) if self.until_first == first => until.holds(traverser, context),
+            _ => Ok(false),
+        }
+    }
+
+    fn emits(&mut self, first: bool, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        match &mut self.emit {
+            Some(emit) if self.emit_first == first => emit.holds(traverser, context),
+            _ => Ok(false),
+        }
+    }
+
+    /// A traverser that is at the beginning of a round.
+    fn begin(&mut self, traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
+        if self.until(true, &traverser, context)? {
+            self.give(traverser);
+            return Ok(());
+        }
+        if self.emits(true, &traverser, context)? {
+            self.give(traverser.clone());
+        }
+        let before = self.line.len();
+        self.line.push(traverser);
+        context.hold(self.line.len() - before)
+    }
+
+    /// A traverser that has been through the body.
+    fn end(&mut self, mut traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
+        if let Some(inner) = &traverser.loops {
+            let mut inner = inner.as_ref().clone();
+            inner.count = inner.count.saturating_add(1);
+            traverser.loops = Some(Rc::new(inner));
+        }
+        if self.until(false, &traverser, context)? {
+            self.give(traverser);
+            return Ok(());
+        }
+        if self.emits(false, &traverser, context)? {
+            self.give(traverser.clone());
+        }
+        self.begin(traverser, context)
+    }
+
+    /// A traverser that leaves the loop.
+    fn give(&mut self, mut traverser: Traverser) {
+        traverser.loops = traverser.loops.take().and_then(|inner| inner.outer.clone());
+        self.ready.push_back(traverser);
+    }
+}
+
+impl Step for Repeat {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            context.tick()?;
+            if let Some(out) = self.ready.pop_front() {
+                return Ok(Some(out));
+            }
+            if let Some(through) = self.body.next(context)? {
+                self.end(through, context)?;
+                continue;
+            }
+            if !self.line.is_empty() {
+                let round = self.line.peek().and_then(|first| first.loops(None));
+                while self.line.peek().is_some_and(|next| next.loops(None) == round) {
+                    context.control.shrink(128);
+                    if let Some(next) = self.line.pop() {
+                        self.body.start(next);
+                    }
+                }
+                continue;
+            }
+            let Some(mut traverser) = input.next(context)? else { return Ok(None) };
+            self.enter(&mut traverser);
+            self.begin(traverser, context)?;
+        }
+    }
+
+    fn reset(&mut self) {
+        self.body.reset();
+        self.ready.clear();
+        self.line.clear();
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,285 @@
+//! `V`, `E`, `inject`: where traversers come from.
+//!
+//! # Shape
+//! `V` and `E` list elements by id, by label, by the value of a property, or all of them; what `has` says right behind them
+//! is tested here, and the most selective of it is asked of an index.
+
+use super::has::Condition;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::read::{edge_value, elements_with, is_vertex, vertex_value, vertices_with_label};
+use crate::graph::scan::{EdgeScan, VertexScan};
+use crate::graph::{ids, literal};
+use crate::step::{Input, Step};
+use crate::traverser::Traverser;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vervet_gremlin::{Comparison, P, T, Value};
+use vervet_model::{Id, Result, Tag};
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let arguments = step.arguments();
+    Ok(match step.name() {
+        "inject" => Box::new(Inject { values: arguments.to_vec(), at: 0, input: VecDeque::new() }),
+        name => {
+            let mut wanted = Vec::new();
+            for argument in arguments {
+                match argument {
+                    // One list is the list of ids; nulls find nothing.
+                    Value::List(values) => wanted.extend(values.iter().cloned()),
+                    Value::Set(values) => wanted.extend(values.iter().cloned()),
+                    value => wanted.push(value.clone()),
+                }
+            }
+            let mut conditions = Vec::new();
+            if let Some(strategy) = match name {
+                "V" => compiler.strategies.vertices.clone(),
+                _ => compiler.strategies.edges.clone(),
+            } {
+                conditions.push(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?));
+            }
+            Box::new(Elements {
+                vertices: name == "V",
+                by_id: (!arguments.is_empty()).then_some(wanted),
+                conditions,
+                state: State::New,
+                from: None,
+                ready: VecDeque::new(),
+            })
+        }
+    })
+}
+
+#[derive(Clone)]
+struct Inject {
+    values: Vec<Value>,
+    at: usize,
+    input: VecDeque<Traverser>,
+}
+
+impl Step for Inject {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        // At the start of a traversal there is one traverser that stands for nothing; in its middle the values come first.
+        if self.at == 0
+            && let Some(first) = input.next(context)?
+            && !matches!(&first.value, Value::Token(_) if is_start(&first.value))
+        {
+            self.input.push_back(first);
+        }
+        if let Some(value) = self.values.get(self.at) {
+            self.at += 1;
+            let mut traverser = Traverser::new(value.clone());
+            traverser.sack = context.settings.sack.clone().map(Box::new);
+            return Ok(Some(traverser));
+        }
+        self.at = self.at.max(1);
+        match self.input.pop_front() {
+            Some(waiting) => Ok(Some(waiting)),
+            None => input.next(context),
+        }
+    }
+
+    fn reset(&mut self) {
+        self.at = 0;
+        self.input.clear();
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+/// What a traverser is before the first step of a traversal: nothing that a traversal could make.
+pub(crate) fn start_value() -> Value {
+    Value::Token(vervet_gremlin::Token::Barrier(vervet_gremlin::Barrier::NormSack))
+}
+
+fn is_start(value: &Value) -> bool {
+    *value == start_value()
+}
+
+/// `V` and `E`.
+#[derive(Clone)]
+pub(crate) struct Elements {
+    vertices: bool,
+    by_id: Option<Vec<Value>>,
+    pub(crate) conditions: Vec<Condition>,
+    state: State,
+    from: Option<Traverser>,
+    ready: VecDeque<Value>,
+}
+
+#[derive(Clone)]
+enum State {
+    /// Nothing listed yet for this traverser.
+    New,
+    /// Everything is in `ready`.
+    Listed,
+    Vertices(VertexScan),
+    Edges(EdgeScan),
+}
+
+impl Elements {
+    /// Begins the list for one traverser.
+    fn begin(&mut self, context: &mut Context<'_>) -> Result<State> {
+        let Self { vertices, by_id, conditions, ready, .. } = self;
+        let vertices = *vertices;
+        if let Some(wanted) = by_id {
+            context.read(|snapshot, names| {
+                ready.clear();
+                for id in wanted.iter() {
+                    if vertices {
+                        let found = match id {
+                            Value::Vertex(vertex) if vertex.key != 0 => Some(Id::from_bits(vertex.key)),
+                            Value::Vertex(vertex) => ids::find_vertex(snapshot, vertex.id())?,
+                            id => ids::find_vertex(snapshot, id)?,
+                        };
+                        if let Some(found) = found
+                            && is_vertex(snapshot, names, found)?
+                        {
+                            ready.push_back(vertex_value(found.bits()));
+                        }
+                    } else {
+                        let found = match id {
+                            Value::Edge(edge) if edge.key.is_known() => Some(edge.key),
+                            Value::Edge(edge) => ids::find_edge(snapshot, names, edge.id())?,
+                            id => ids::find_edge(snapshot, names, id)?,
+                        };
+                        ready.extend(found.map(edge_value));
+                    }
+                }
+                Ok(())
+            })?;
+            return Ok(State::Listed);
+        }
+        // Equal values of an indexed key, else a label.
+        for condition in conditions.iter() {
+            if let Condition::Property(key, P::Compare(Comparison::Eq, value)) = condition
+                && literal::is_indexed(value)
+            {
+                context.read(|snapshot, names| {
+                    ready.clear();
+                    let mut found = Vec::new();
+                    elements_with(snapshot, names, key, value, &mut |id| found.push(id))?;
+                    for id in found {
+                        if vertices && id.tag() == Tag::Vertex {
+                            ready.push_back(vertex_value(id.bits()));
+                        } else if !vertices && id.tag() == Tag::Edge {
+                            ready.extend(ids::known_edge(snapshot, id)?.map(edge_value));
+                        }
+                    }
+                    Ok(())
+                })?;
+                return Ok(State::Listed);
+            }
+        }
+        if vertices {
+            for condition in conditions.iter() {
+                if let Condition::Label(labels) = condition {
+                    // Vertices without a type, and joined labels, are in no index.
+                    if labels.iter().any(|label| &**label == "vertex" || label.contains("::")) {
+                        continue;
+                    }
+                    context.read(|snapshot, names| {
+                        ready.clear();
+                        let mut found = Vec::new();
+                        for label in labels {
+                            vertices_with_label(snapshot, names, label, &mut found)?;
+                        }
+                        found.sort_unstable();
+                        found.dedup();
+                        ready.extend(found.into_iter().map(|id| vertex_value(id.bits())));
+                        Ok(())
+                    })?;
+                    return Ok(State::Listed);
+                }
+            }
+        }
+        Ok(if vertices {
+            State::Vertices(VertexScan::default())
+        } else {
+            State::Edges(EdgeScan::default())
+        })
+    }
+
+    /// Lists some more; `false`: there are no more.
+    fn more(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        let Self { state, ready, .. } = self;
+        match state {
+            State::New | State::Listed => Ok(false),
+            State::Vertices(scan) => {
+                let mut found = Vec::new();
+                let more = context.read(|snapshot, names| scan.more(snapshot, names, &mut found))?;
+                ready.extend(found.into_iter().map(|id| vertex_value(id.bits())));
+                Ok(more)
+            }
+            State::Edges(scan) => {
+                let mut found = Vec::new();
+                let more = context.read(|snapshot, names| scan.more(snapshot, names, &mut found))?;
+                ready.extend(found.into_iter().map(edge_value));
+                Ok(more)
+            }
+        }
+    }
+}
+
+impl Step for Elements {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            while let (Some(from), Some(value)) = (&self.from, self.ready.pop_front()) {
+                context.tick()?;
+                let next = from.at(value);
+                let mut passes = true;
+                for condition in &mut self.conditions {
+                    if !condition.test(&next, context)? {
+                        passes = false;
+                        break;
+                    }
+                }
+                if passes {
+                    return Ok(Some(next));
+                }
+            }
+            if self.from.is_some() && self.more(context)? {
+                continue;
+            }
+            let Some(traverser) = input.next(context)? else {
+                self.from = None;
+                return Ok(None);
+            };
+            self.state = self.begin(context)?;
+            self.from = Some(traverser);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.state = State::New;
+        self.from = None;
+        self.ready.clear();
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a test is `T.label` with names of labels: those names.
+pub(crate) fn label_names(token: T, test: &P) -> Option<Vec<Arc<str>>> {
+    if token != T::Label {
+        return None;
+    }
+    let names = |values: &[Value]| -> Option<Vec<Arc<str>>> {
+        values
+            .iter()
+            .map(|value| match value {
+                Value::String(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect()
+    };
+    match test {
+        P::Compare(Comparison::Eq, value) => names(std::slice::from_ref(value)),
+        P::Within(values) => names(values),
+        _ => None,
+    }
+}

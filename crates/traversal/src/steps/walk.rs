@@ -1,0 +1,202 @@
+//! `out`, `inE`, `otherV`, …: from element to element.
+
+use super::has::Condition;
+use super::make;
+use crate::compile::{Compiler, Modulated};
+use crate::graph::read::{edge_value, edges, neighbours, vertex_value};
+use crate::step::Step;
+use std::sync::Arc;
+use vervet_gremlin::{Direction, Token, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let labels = step.texts();
+    // A null is a label that no edge has.
+    let nothing = labels.is_empty() && !step.arguments().is_empty()
+        && step.arguments().iter().all(|argument| matches!(argument, Value::Null));
+    let direction = step.arguments().iter().find_map(|argument| match argument {
+        Value::Token(Token::Direction(direction)) => Some(*direction),
+        _ => None,
+    });
+    let ends = match step.name() {
+        "out" | "outE" | "outV" => Direction::Out,
+        "in" | "inE" | "inV" => Direction::In,
+        "to" | "toE" | "toV" => direction.unwrap_or(Direction::Both),
+        _ => Direction::Both,
+    };
+    Ok(match step.name() {
+        "out" | "in" | "both" | "to" => vertices(ends, labels, nothing, compiler)?,
+        "outE" | "inE" | "bothE" | "toE" => incident(ends, labels, nothing, compiler)?,
+        "outV" | "inV" | "bothV" | "toV" => endpoints(ends, compiler)?,
+        _ => other(compiler)?,
+    })
+}
+
+/// What `SubgraphStrategy` asks of vertices, and of edges.
+fn conditions(compiler: &mut Compiler) -> Result<(Option<Condition>, Option<Condition>)> {
+    let (vertices, edges) = (compiler.strategies.vertices.clone(), compiler.strategies.edges.clone());
+    let mut of = |traversal: Option<vervet_gremlin::Bytecode>| -> Result<Option<Condition>> {
+        let Some(traversal) = traversal else { return Ok(None) };
+        Ok(Some(Condition::Traversal(compiler.without_strategies(|c| c.nested(&traversal))?)))
+    };
+    Ok((of(vertices)?, of(edges)?))
+}
+
+fn expected(what: &str, value: &Value, name: &str) -> Error {
+    let message = format!("{name} needs {what}, and this is a {}", value.type_name());
+    Error::new(ErrorKind::Query, message)
+}
+
+fn vertices(
+    ends: Direction,
+    labels: Vec<Arc<str>>,
+    nothing: bool,
+    compiler: &mut Compiler,
+) -> Result<Box<dyn Step>> {
+    let (vertex_test, edge_test) = conditions(compiler)?;
+    if vertex_test.is_none() && edge_test.is_none() {
+        return Ok(make::flat_map(move |traverser, context, out| {
+            let Value::Vertex(vertex) = &traverser.value else {
+                return Err(expected("a vertex", &traverser.value, "a step to neighbours"));
+            };
+            if nothing {
+                return Ok(());
+            }
+            context.read(|snapshot, names| {
+                out.clear();
+                neighbours(snapshot, names, vertex.key, ends, &labels, &mut |key| {
+                    out.push_back(vertex_value(key));
+                })
+            })
+        }));
+    }
+    let (mut vertex_test, mut edge_test) = (vertex_test, edge_test);
+    Ok(make::flat_map(move |traverser, context, out| {
+        let Value::Vertex(vertex) = &traverser.value else {
+            return Err(expected("a vertex", &traverser.value, "a step to neighbours"));
+        };
+        if nothing {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for ends in single(ends) {
+            context.read(|snapshot, names| {
+                edges(snapshot, names, vertex.key, *ends, &labels, &mut |edge| found.push((edge, *ends)))
+            })?;
+        }
+        for (edge, ends) in found {
+            let other = if ends == Direction::Out { edge.target } else { edge.source };
+            if let Some(test) = &mut edge_test
+                && !test.test(&traverser.at(edge_value(edge)), context)?
+            {
+                continue;
+            }
+            let other = vertex_value(other);
+            if let Some(test) = &mut vertex_test
+                && !test.test(&traverser.at(other.clone()), context)?
+            {
+                continue;
+            }
+            out.push_back(other);
+        }
+        Ok(())
+    }))
+}
+
+fn single(ends: Direction) -> &'static [Direction] {
+    match ends {
+        Direction::Out => &[Direction::Out],
+        Direction::In => &[Direction::In],
+        Direction::Both => &[Direction::Out, Direction::In],
+    }
+}
+
+fn incident(
+    ends: Direction,
+    labels: Vec<Arc<str>>,
+    nothing: bool,
+    compiler: &mut Compiler,
+) -> Result<Box<dyn Step>> {
+    let (mut vertex_test, mut edge_test) = conditions(compiler)?;
+    Ok(make::flat_map(move |traverser, context, out| {
+        let Value::Vertex(vertex) = &traverser.value else {
+            return Err(expected("a vertex", &traverser.value, "a step to edges"));
+        };
+        if nothing {
+            return Ok(());
+        }
+        if vertex_test.is_none() && edge_test.is_none() {
+            return context.read(|snapshot, names| {
+                out.clear();
+                edges(snapshot, names, vertex.key, ends, &labels, &mut |edge| {
+                    out.push_back(edge_value(edge));
+                })
+            });
+        }
+        let mut found = Vec::new();
+        context.read(|snapshot, names| {
+            found.clear();
+            edges(snapshot, names, vertex.key, ends, &labels, &mut |edge| found.push(edge))
+        })?;
+        'edges: for edge in found {
+            if let Some(test) = &mut edge_test
+                && !test.test(&traverser.at(edge_value(edge)), context)?
+            {
+                continue;
+            }
+            if let Some(test) = &mut vertex_test {
+                // An edge is in the part of the graph only if both its ends are.
+                for end in [edge.source, edge.target] {
+                    if !test.test(&traverser.at(vertex_value(end)), context)? {
+                        continue 'edges;
+                    }
+                }
+            }
+            out.push_back(edge_value(edge));
+        }
+        Ok(())
+    }))
+}
+
+fn endpoints(ends: Direction, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let (mut vertex_test, _) = conditions(compiler)?;
+    Ok(make::flat_map(move |traverser, context, out| {
+        let Value::Edge(edge) = &traverser.value else {
+            return Err(expected("an edge", &traverser.value, "a step to the ends of an edge"));
+        };
+        for ends in single(ends) {
+            let key = if *ends == Direction::Out { edge.key.source } else { edge.key.target };
+            let vertex = vertex_value(key);
+            if let Some(test) = &mut vertex_test
+                && !test.test(&traverser.at(vertex.clone()), context)?
+            {
+                continue;
+            }
+            out.push_back(vertex);
+        }
+        Ok(())
+    }))
+}
+
+fn other(compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let (mut vertex_test, _) = conditions(compiler)?;
+    Ok(make::flat_map(move |traverser, context, out| {
+        let Value::Edge(edge) = &traverser.value else {
+            return Err(expected("an edge", &traverser.value, "otherV()"));
+        };
+        // Where the traverser was before it came to this edge.
+        let from = traverser.backwards().find_map(|(value, _)| match value {
+            Value::Vertex(vertex) => Some(vertex.key),
+            _ => None,
+        });
+        let other = if from == Some(edge.key.source) { edge.key.target } else { edge.key.source };
+        let vertex = vertex_value(other);
+        if let Some(test) = &mut vertex_test
+            && !test.test(&traverser.at(vertex.clone()), context)?
+        {
+            return Ok(());
+        }
+        out.push_back(vertex);
+        Ok(())
+    }))
+}

@@ -1,0 +1,156 @@
+//! What moves through a traversal: a value, how many times it is there, and what it remembers.
+//!
+//! # Cost
+//! 64 bytes and a value. Paths and loops are lists that share their tails, so a split is a few increments.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use vervet_gremlin::{Path, Pop, Value};
+
+/// Labels of one step.
+pub(crate) type Labels = Rc<[Arc<str>]>;
+
+/// See the header of this file.
+#[derive(Clone, Debug)]
+pub(crate) struct Traverser {
+    pub(crate) value: Value,
+    /// How many equal traversers this one stands for.
+    pub(crate) bulk: u64,
+    pub(crate) path: Option<Rc<PathNode>>,
+    pub(crate) loops: Option<Rc<Loop>>,
+    pub(crate) sack: Option<Box<Value>>,
+}
+
+/// An object of a path, and the objects before it.
+#[derive(Debug)]
+pub(crate) struct PathNode {
+    before: Option<Rc<PathNode>>,
+    value: Value,
+    labels: Labels,
+    /// Whether it is there only for its labels: the traversal does not keep whole paths.
+    length: u32,
+}
+
+/// How often the traverser has been through the loops around it, the innermost first.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) count: u32,
+    pub(crate) outer: Option<Rc<Loop>>,
+}
+
+impl Traverser {
+    pub(crate) fn new(value: Value) -> Self {
+        Self { value, bulk: 1, path: None, loops: None, sack: None }
+    }
+
+    /// The same traverser at another value. The path is not extended: that is for the pipeline to do.
+    pub(crate) fn at(&self, value: Value) -> Self {
+        Self { value, ..self.clone() }
+    }
+
+    /// The same, alone.
+    pub(crate) fn single(&self) -> Self {
+        Self { bulk: 1, ..self.clone() }
+    }
+
+    /// Puts its value at the end of its path.
+    pub(crate) fn extend_path(&mut self, labels: &Labels) {
+        let length = self.path.as_ref().map_or(0, |path| path.length) + 1;
+        self.path = Some(Rc::new(PathNode {
+            before: self.path.take(),
+            value: self.value.clone(),
+            labels: labels.clone(),
+            length,
+        }));
+    }
+
+    /// Labels the last object of its path; a path without objects gets its value as the first.
+    pub(crate) fn label_path(&mut self, labels: &Labels) {
+        let Some(last) = &self.path else { return self.extend_path(labels) };
+        let mut all: Vec<Arc<str>> = last.labels.to_vec();
+        for label in labels.iter() {
+            if !all.contains(label) {
+                all.push(label.clone());
+            }
+        }
+        self.path = Some(Rc::new(PathNode {
+            before: last.before.clone(),
+            value: last.value.clone(),
+            labels: all.into(),
+            length: last.length,
+        }));
+    }
+
+    /// The objects of its path, the last one first.
+    pub(crate) fn backwards(&self) -> impl Iterator<Item = (&Value, &Labels)> {
+        let mut next = self.path.as_deref();
+        std::iter::from_fn(move || {
+            let node = next?;
+            next = node.before.as_deref();
+            Some((&node.value, &node.labels))
+        })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> Path {
+        let mut path = Path::default();
+        for (value, labels) in self.backwards() {
+            path.objects.push(value.clone());
+            path.labels.push(labels.to_vec());
+        }
+        path.objects.reverse();
+        path.labels.reverse();
+        path
+    }
+
+    /// What its path holds under a label; `None`: the label is not in it.
+    pub(crate) fn select(&self, label: &str, pop: Pop) -> Option<Value> {
+        let mut found = self.backwards().filter(|(_, labels)| labels.iter().any(|l| **l == *label));
+        match pop {
+            Pop::Last => found.next().map(|(value, _)| value.clone()),
+            Pop::First => found.last().map(|(value, _)| value.clone()),
+            Pop::All | Pop::Mixed => {
+                let mut all: Vec<Value> = found.map(|(value, _)| value.clone()).collect();
+                all.reverse();
+                match (pop, all.len()) {
+                    (Pop::Mixed, 0) => None,
+                    (Pop::Mixed, 1) => all.pop(),
+                    _ => Some(Value::list(all)),
+                }
+            }
+        }
+    }
+
+    /// Whether a step of its path has this label.
+    pub(crate) fn has_label(&self, label: &str) -> bool {
+        self.backwards().any(|(_, labels)| labels.iter().any(|l| **l == *label))
+    }
+
+    /// How often it has been through the loop of this name, or the innermost.
+    pub(crate) fn loops(&self, name: Option<&str>) -> Option<u32> {
+        let mut next = self.loops.as_deref();
+        while let Some(found) = next {
+            if name.is_none() || found.name.as_deref() == name {
+                return Some(found.count);
+            }
+            next = found.outer.as_deref();
+        }
+        None
+    }
+
+    /// Whether both could be one traverser with the sum of their bulks.
+    pub(crate) fn merges_with(&self, other: &Self) -> bool {
+        let same_path = match (&self.path, &other.path) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        };
+        let same_loops = match (&self.loops, &other.loops) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b) || (a.count == b.count && a.outer.is_none() && b.outer.is_none()),
+            _ => false,
+        };
+        same_path && same_loops && self.sack == other.sack && self.value == other.value
+    }
+}
