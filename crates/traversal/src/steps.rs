@@ -1,6 +1,7 @@
 //! The steps of the language: one file for each family, and what builds them.
 
 pub(crate) mod branch;
+mod call;
 pub(crate) mod collect;
 pub(crate) mod filter;
 mod group;
@@ -8,6 +9,7 @@ pub(crate) mod has;
 pub(crate) mod make;
 pub(crate) mod numbers;
 pub(crate) mod order;
+pub(crate) mod pattern;
 pub(crate) mod property;
 pub(crate) mod range;
 pub(crate) mod repeat;
@@ -57,6 +59,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         "group" | "groupCount" | "aggregate" | "store" | "cap" | "tree" | "subgraph" | "sack" => {
             collect::build(step, compiler)?
         }
+        "match" => pattern::build(step, compiler)?,
+        "call" | "fail" => call::build(step, compiler)?,
         "repeat" => repeat::build(step, compiler)?,
         name => return Err(compiler.error(step.instruction, format!("the step {name}() is not supported"))),
     };

@@ -60,7 +60,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("all" | "any" | "none", [Value::P(test)]) => {
             let (test, name) = (test.clone(), step.name().to_owned());
             make::filter(move |traverser, _| {
-                let Some(values) = vervet_gremlin::semantics::items(&traverser.value) else { return Ok(false) };
+                let Some(values) = crate::semantic::items(&traverser.value) else { return Ok(false) };
                 let mut found = false;
                 for value in &values {
                     let passes = passes(&test, value)?;
@@ -78,7 +78,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         ("coin", [share]) => {
-            let share = vervet_gremlin::semantics::to_f64(share).ok_or_else(|| wrong(compiler))?;
+            let share = crate::semantic::to_f64(share).ok_or_else(|| wrong(compiler))?;
             make::with_each(move |mut traverser, context| {
                 let kept = (0..traverser.bulk).filter(|_| context.random.unit() < share).count() as u64;
                 traverser.bulk = kept;
@@ -201,7 +201,7 @@ fn with_values(
                 // A name for a collection stands for what is in it.
                 match of!(value) {
                     collection @ (Value::List(_) | Value::Set(_) | Value::Bulk(_)) => {
-                        all.extend(vervet_gremlin::semantics::items(&collection).unwrap_or_default());
+                        all.extend(crate::semantic::items(&collection).unwrap_or_default());
                     }
                     value => all.push(value),
                 }

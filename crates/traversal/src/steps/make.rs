@@ -23,6 +23,13 @@ pub(crate) fn flat_map(
     Box::new(FlatMap { of, from: None, values: VecDeque::new() })
 }
 
+/// Any number of traversers of each.
+pub(crate) fn flat_map_traversers(
+    of: impl FnMut(Traverser, &mut Context<'_>, &mut VecDeque<Traverser>) -> Result<()> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(FlatMapTraversers { of, ready: VecDeque::new() })
+}
+
 /// The traversers that pass.
 pub(crate) fn filter(
     passes: impl FnMut(&Traverser, &mut Context<'_>) -> Result<bool> + Clone + 'static,
@@ -118,6 +125,35 @@ where
     fn reset(&mut self) {
         self.from = None;
         self.values.clear();
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone)]
+struct FlatMapTraversers<F> {
+    of: F,
+    ready: VecDeque<Traverser>,
+}
+
+impl<F> Step for FlatMapTraversers<F>
+where
+    F: FnMut(Traverser, &mut Context<'_>, &mut VecDeque<Traverser>) -> Result<()> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            if let Some(next) = self.ready.pop_front() {
+                return Ok(Some(next));
+            }
+            let Some(traverser) = input.next(context)? else { return Ok(None) };
+            (self.of)(traverser, context, &mut self.ready)?;
+        }
+    }
+
+    fn reset(&mut self) {
+        self.ready.clear();
     }
 
     fn moves(&self) -> bool {

@@ -1,0 +1,159 @@
+//! `call`: services by name, and `fail`.
+//!
+//! The services are those that TinkerGraph registers, under their names there: `tinker.search` finds elements with a text in a
+//! property, `tinker.degree.centrality` counts edges.
+
+use super::make;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::read::{degree, edge_value, properties, vertex_value};
+use crate::graph::scan::{EdgeScan, VertexScan};
+use crate::step::{Pipeline, Step};
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::{Direction, Map, Token, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+const LIST: &str = "--list";
+const SEARCH: &str = "tinker.search";
+const DEGREE: &str = "tinker.degree.centrality";
+
+/// A parameter of a service.
+#[derive(Clone)]
+enum Given {
+    Value(Value),
+    Traversal(Pipeline),
+}
+
+impl Given {
+    fn new(value: &Value, compiler: &mut Compiler) -> Result<Self> {
+        Ok(match value {
+            Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
+            value => Self::Value(value.clone()),
+        })
+    }
+
+    fn value(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Value> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Traversal(traversal) => Ok(traversal.first(traverser, context)?.unwrap_or_default()),
+        }
+    }
+}
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    if step.name() == "fail" {
+        let message = step.texts().into_iter().next().unwrap_or_else(|| "fail() Step Triggered".into());
+        return Ok(make::filter(move |_, _| Err(Error::new(ErrorKind::Query, message.to_string()))));
+    }
+    let mut arguments = step.arguments().iter();
+    let service: Arc<str> = match arguments.next() {
+        None => LIST.into(),
+        Some(Value::String(name)) => name.clone(),
+        Some(_) => return Err(compiler.error(step.instruction, "call() needs the name of a service")),
+    };
+    if ![LIST, SEARCH, DEGREE].contains(&&*service) {
+        let message = format!("there is no service {service}");
+        return Err(compiler.error(step.instruction, message).with_hint("call() lists the services"));
+    }
+    let mut maps = Vec::new();
+    for argument in arguments {
+        maps.push(Given::new(argument, compiler)?);
+    }
+    let mut options = Vec::new();
+    for with in &step.withs {
+        if let [Value::String(name), value] = with.arguments.as_slice() {
+            options.push((name.clone(), Given::new(value, compiler)?));
+        }
+    }
+    Ok(make::flat_map(move |traverser, context, out| {
+        let mut given = Map::default();
+        for map in &mut maps {
+            if let Value::Map(map) = map.value(traverser, context)? {
+                given.extend(map.iter().map(|(key, value)| (key.clone(), value.clone())));
+            }
+        }
+        for (name, value) in &mut options {
+            given.insert(Value::String(name.clone()), value.value(traverser, context)?);
+        }
+        let given = |name: &str| given.get(&Value::text(name)).cloned();
+        match &*service {
+            LIST => {
+                let wanted = given("service");
+                for name in [SEARCH, DEGREE].map(Value::text) {
+                    if wanted.as_ref().is_none_or(|wanted| *wanted == name) {
+                        out.push_back(name);
+                    }
+                }
+            }
+            DEGREE => {
+                let direction = match given("direction") {
+                    Some(Value::Token(Token::Direction(direction))) => direction,
+                    _ => Direction::In,
+                };
+                let Value::Vertex(vertex) = &traverser.value else {
+                    return Err(Error::new(ErrorKind::Query, format!("{DEGREE} needs a vertex")));
+                };
+                let count = context.read(|snapshot, names| degree(snapshot, names, vertex.key, direction, &[]))?;
+                out.push_back(Value::Long(i64::try_from(count).unwrap_or(i64::MAX)));
+            }
+            _ => {
+                let Some(Value::String(text)) = given("search") else {
+                    return Err(Error::new(ErrorKind::Query, format!("{SEARCH} needs a text to search for"))
+                        .with_hint("give it by with(\"search\", …)"));
+                };
+                let kind = given("type");
+                out.extend(search(&text, kind.as_ref().and_then(Value::as_text), context)?);
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// Properties whose text holds `text`, of elements of this kind.
+fn search(text: &str, kind: Option<&str>, context: &mut Context<'_>) -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    let holds = |property: &Value| match property {
+        Value::VertexProperty(property) => property.value.as_text().is_some_and(|value| value.contains(text)),
+        Value::Property(property) => property.value.as_text().is_some_and(|value| value.contains(text)),
+        _ => false,
+    };
+    let wanted = |name: &str| kind.is_none_or(|kind| kind == name);
+    let of = |element: Value, context: &mut Context<'_>| -> Result<Vec<Value>> {
+        context.control.work(64)?;
+        let mut all = Vec::new();
+        context.read(|snapshot, names| {
+            all.clear();
+            properties(snapshot, names, &element, &[], &mut |property| all.push(property))
+        })?;
+        Ok(all)
+    };
+    let mut scan = VertexScan::default();
+    loop {
+        let mut vertices = Vec::new();
+        if !context.read(|snapshot, names| scan.more(snapshot, names, &mut vertices))? {
+            break;
+        }
+        for vertex in vertices {
+            for property in of(vertex_value(vertex.bits()), context)? {
+                if wanted("VertexProperty") {
+                    found.extend(of(property.clone(), context)?.into_iter().filter(|meta| holds(meta)));
+                }
+                if wanted("Vertex") && holds(&property) {
+                    found.push(property);
+                }
+            }
+        }
+    }
+    let mut scan = EdgeScan::default();
+    while wanted("Edge") {
+        let mut edges = Vec::new();
+        if !context.read(|snapshot, names| scan.more(snapshot, names, &mut edges))? {
+            break;
+        }
+        for edge in edges {
+            found.extend(of(edge_value(edge), context)?.into_iter().filter(|property| holds(property)));
+        }
+    }
+    Ok(found)
+}
