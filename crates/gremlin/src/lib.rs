@@ -12,6 +12,7 @@
 
 mod bytecode;
 mod predicate;
+pub mod semantics;
 mod token;
 mod value;
 

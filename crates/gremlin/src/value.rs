@@ -269,7 +269,7 @@ impl Hash for Value {
             Self::Float(a) => float_bits(*a).hash(state),
             Self::Double(a) => double_bits(*a).hash(state),
             Self::BigInteger(a) => a.hash(state),
-            Self::BigDecimal(a) => a.normalized().hash(state),
+            Self::BigDecimal(a) => normal(a).hash(state),
             Self::Char(a) => a.hash(state),
             Self::String(a) => a.hash(state),
             Self::Uuid(a) => a.hash(state),
@@ -304,6 +304,21 @@ fn float_bits(number: f32) -> u32 {
 
 fn double_bits(number: f64) -> u64 {
     if number.is_nan() { f64::NAN.to_bits() } else { number.to_bits() }
+}
+
+/// Digits without zeros at the end, and the scale that goes with them: the same for equal decimals.
+///
+/// `BigDecimal`'s own hash writes all zeros out, of `1E1000000000` too.
+fn normal(number: &BigDecimal) -> (String, i128) {
+    let (digits, scale) = number.as_bigint_and_scale();
+    let mut text = digits.to_string();
+    let length = text.trim_end_matches('0').len();
+    if length == 0 {
+        return (String::new(), 0);
+    }
+    let zeros = i128::try_from(text.len() - length).unwrap_or(0);
+    text.truncate(length);
+    (text, i128::from(scale) - zeros)
 }
 
 /// A hash of items that does not depend on their order.

@@ -1,0 +1,31 @@
+//! What the language does with values: equality, order, predicates, arithmetic, text, dates, collections.
+//!
+//! # Shape
+//! * `compare`: equality (`P.eq`), comparability (`P.lt`) and orderability (`order()`).
+//! * `predicate`: whether a [`P`](crate::P) holds.
+//! * `number`: arithmetic with promotion, `sum`, `mean`, `min`, `max`, `asNumber`.
+//! * `operator`: the members of [`Operator`](crate::Operator) as functions.
+//! * `math`: the expressions of `math()`.
+//! * `text`: `concat`, `length`, `split`, …, `asBool`, templates of `format()`.
+//! * `string`: `asString`, the textual forms of all values.
+//! * `date`: date-times and durations: `asDate`, `dateAdd`, `dateDiff`, their texts.
+//! * `list`: `combine`, `difference`, …, `all`, `any`, `none`, and how to walk through what can be walked through.
+//! # Invariants
+//! All functions are pure. None panics, whatever the value; none takes time or memory out of proportion to what it is
+//! given: numbers of arbitrary precision have a limit ([`number::MAX_BITS`]), so have lists ([`list::MAX_ITEMS`]). How
+//! deep values nest is limited by whoever makes them (parser, wire formats): functions here recurse.
+//! # Source
+//! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics", and the feature files. Messages keep the words
+//! that the feature files look for.
+//! # Not here
+//! *Equivalence* (`dedup`, keys of groups and sets): `==` of [`Value`](crate::Value).
+
+pub mod compare;
+mod details;
+mod error;
+mod java;
+pub mod number;
+pub mod predicate;
+
+pub use details::{Details, NoDetails};
+pub use error::{Error, Result};

@@ -1,0 +1,30 @@
+//! What goes wrong with a value: one line for people.
+
+use std::fmt;
+
+/// A value that a function cannot take, or a result that it cannot give. Nothing but to change the traversal helps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error(Box<str>);
+
+/// The result of a function on values.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn new(message: impl Into<Box<str>>) -> Self {
+        Self(message.into())
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

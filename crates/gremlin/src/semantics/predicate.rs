@@ -1,0 +1,174 @@
+//! Whether a [`P`] holds.
+//!
+//! # Shape
+//! [`Compiled`] is a predicate made ready once: regular expressions compiled, types looked up, long lists of `within`
+//! indexed. [`test`] does both at once.
+//! # Invariants
+//! Logic has two values. A comparison without an answer (`lt(NaN)`, a text with a number) does not hold, so its
+//! negation does. [`negate`] gives a predicate that holds exactly where the given one does not.
+//! # Cost
+//! Linear in value and predicate; `within` of strings, integers and vertices with keys: constant. Regular expressions
+//! take time linear in the text, for which they know neither look-around nor references back.
+//! # Source
+//! TinkerPop 3.8, `P`, `TextP`. Different: a test of text on what is no text does not hold (TinkerPop throws), an
+//! unknown name of a type is an error even where nothing is tested.
+
+mod types;
+mod within;
+
+pub use types::Type;
+
+use super::{Error, Result, compare};
+use crate::{Comparison, P, TextTest, Value};
+use regex::{Regex, RegexBuilder};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use within::Members;
+
+/// The largest compiled regular expression, in bytes.
+const REGEX_SIZE_BYTES: usize = 10 << 20;
+
+/// Whether `predicate` holds of `value`.
+///
+/// # Errors
+/// As of [`Compiled::new`].
+pub fn test(predicate: &P, value: &Value) -> Result<bool> {
+    Ok(match predicate {
+        // What needs no preparation.
+        P::Compare(comparison, other) => holds(*comparison, value, other),
+        P::Inside(low, high) => holds(Comparison::Gt, value, low) && holds(Comparison::Lt, value, high),
+        P::Outside(low, high) => holds(Comparison::Lt, value, low) || holds(Comparison::Gt, value, high),
+        P::Between(low, high) => holds(Comparison::Gte, value, low) && holds(Comparison::Lt, value, high),
+        P::Within(values) => values.iter().any(|other| compare::equal(value, other)),
+        P::Without(values) => !values.iter().any(|other| compare::equal(value, other)),
+        _ => Compiled::new(predicate)?.test(value),
+    })
+}
+
+/// `not(predicate)`, by De Morgan for `and` and `or`.
+#[must_use]
+pub fn negate(predicate: &P) -> P {
+    match predicate {
+        P::Not(inner) => (**inner).clone(),
+        P::And(parts) => P::Or(parts.iter().map(negate).collect()),
+        P::Or(parts) => P::And(parts.iter().map(negate).collect()),
+        other => P::Not(Box::new(other.clone())),
+    }
+}
+
+/// A predicate made ready to test many values.
+#[derive(Clone, Debug)]
+pub struct Compiled(Node);
+
+#[derive(Clone, Debug)]
+enum Node {
+    Compare(Comparison, Value),
+    Members(Members),
+    Starts(Arc<str>),
+    Ends(Arc<str>),
+    Contains(Arc<str>),
+    Matches(Regex),
+    Type(Type),
+    Never,
+    Not(Box<Node>),
+    All(Vec<Node>),
+    Any(Vec<Node>),
+}
+
+impl Compiled {
+    /// Makes `predicate` ready.
+    ///
+    /// # Errors
+    /// If a regular expression cannot be read, a test of text has no text, or a type has no known name.
+    pub fn new(predicate: &P) -> Result<Self> {
+        node(predicate).map(Self)
+    }
+
+    /// Whether it holds of `value`.
+    #[must_use]
+    pub fn test(&self, value: &Value) -> bool {
+        self.0.test(value)
+    }
+}
+
+impl Node {
+    fn test(&self, value: &Value) -> bool {
+        match self {
+            Self::Compare(comparison, other) => holds(*comparison, value, other),
+            Self::Members(members) => members.contains(value),
+            Self::Starts(text) => value.as_text().is_some_and(|value| value.starts_with(&**text)),
+            Self::Ends(text) => value.as_text().is_some_and(|value| value.ends_with(&**text)),
+            Self::Contains(text) => value.as_text().is_some_and(|value| value.contains(&**text)),
+            Self::Matches(regex) => value.as_text().is_some_and(|value| regex.is_match(value)),
+            Self::Type(wanted) => wanted.has(value),
+            Self::Never => false,
+            Self::Not(inner) => !inner.test(value),
+            Self::All(parts) => parts.iter().all(|part| part.test(value)),
+            Self::Any(parts) => parts.iter().any(|part| part.test(value)),
+        }
+    }
+}
+
+fn holds(comparison: Comparison, value: &Value, other: &Value) -> bool {
+    match comparison {
+        Comparison::Eq => compare::equal(value, other),
+        Comparison::Neq => !compare::equal(value, other),
+        Comparison::Lt => compare::compare(value, other) == Some(Ordering::Less),
+        Comparison::Lte => compare::compare(value, other).is_some_and(Ordering::is_le),
+        Comparison::Gt => compare::compare(value, other) == Some(Ordering::Greater),
+        Comparison::Gte => compare::compare(value, other).is_some_and(Ordering::is_ge),
+    }
+}
+
+fn node(predicate: &P) -> Result<Node> {
+    let compare = |comparison, value: &Value| Node::Compare(comparison, value.clone());
+    Ok(match predicate {
+        P::Compare(comparison, value) => compare(*comparison, value),
+        P::Inside(low, high) => Node::All(vec![compare(Comparison::Gt, low), compare(Comparison::Lt, high)]),
+        P::Outside(low, high) => Node::Any(vec![compare(Comparison::Lt, low), compare(Comparison::Gt, high)]),
+        P::Between(low, high) => {
+            Node::All(vec![compare(Comparison::Gte, low), compare(Comparison::Lt, high)])
+        }
+        P::Within(values) => Node::Members(Members::new(values)),
+        P::Without(values) => Node::Not(Box::new(Node::Members(Members::new(values)))),
+        P::Text(test, wanted) => text(*test, wanted)?,
+        P::TypeOf(wanted) => Node::Type(Type::new(wanted)?),
+        P::Not(inner) => Node::Not(Box::new(node(inner)?)),
+        P::And(parts) => Node::All(parts.iter().map(node).collect::<Result<_>>()?),
+        P::Or(parts) => Node::Any(parts.iter().map(node).collect::<Result<_>>()?),
+    })
+}
+
+fn text(test: TextTest, wanted: &Value) -> Result<Node> {
+    let positive = match wanted {
+        Value::String(wanted) => match test {
+            TextTest::StartingWith | TextTest::NotStartingWith => Node::Starts(wanted.clone()),
+            TextTest::EndingWith | TextTest::NotEndingWith => Node::Ends(wanted.clone()),
+            TextTest::Containing | TextTest::NotContaining => Node::Contains(wanted.clone()),
+            TextTest::Regex | TextTest::NotRegex => Node::Matches(regex(wanted)?),
+        },
+        Value::Null => Node::Never,
+        _ => {
+            return Err(Error::new(format!(
+                "a predicate of text takes a string, encountered {}",
+                wanted.type_name()
+            )));
+        }
+    };
+    Ok(match test {
+        TextTest::StartingWith | TextTest::EndingWith | TextTest::Containing | TextTest::Regex => positive,
+        TextTest::NotStartingWith
+        | TextTest::NotEndingWith
+        | TextTest::NotContaining
+        | TextTest::NotRegex => Node::Not(Box::new(positive)),
+    })
+}
+
+fn regex(pattern: &str) -> Result<Regex> {
+    RegexBuilder::new(pattern).size_limit(REGEX_SIZE_BYTES).build().map_err(|error| {
+        // The last line of a message of several says what is wrong.
+        let message = error.to_string();
+        let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        Error::new(format!("cannot read the regular expression '{pattern}': {reason}"))
+    })
+}
