@@ -36,10 +36,10 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// An instruction that stands in no text.
+    /// An instruction that stands in no text. Names of the language are shared, not copied.
     #[must_use]
     pub fn new(name: &str, arguments: Vec<Value>) -> Self {
-        Self { name: name.into(), arguments, at: Span::default() }
+        Self { name: crate::text::shared_name(name), arguments, at: Span::default() }
     }
 }
 

@@ -6,6 +6,7 @@
 //! * `bytecode`: [`Bytecode`], a traversal as the lists of its steps. Text and wire formats both end here.
 //! * `token`: the enumerations of the language (`T.id`, `Order.desc`).
 //! * `predicate`: [`P`], what `has` and `is` test.
+//! * [`text`]: Gremlin as text, read and printed.
 //! # Not here
 //! Storage and execution (`vervet-traversal`), wire formats (`vervet-tinkerpop`).
 #![forbid(unsafe_code)]
@@ -15,6 +16,8 @@ mod predicate;
 pub mod semantics;
 mod token;
 mod value;
+
+pub mod text;
 
 pub use bytecode::{Bytecode, Instruction, Lambda, Span, Strategy};
 pub use predicate::{Comparison, P, TextTest};

@@ -1,0 +1,365 @@
+//! Statements and steps.
+//!
+//! # Invariants
+//! * One token of lookahead: a name is taken, then the token behind it decides.
+//! * `depth` counts what the parser is inside of; `deepest` is where the value just read goes deepest, for predicates, which
+//!   grow at their root (`p.and(q).or(r)`).
+
+use super::error::{Fault, Result};
+use super::forms::{Callable, SOURCE, SPAWN, STEPS, TERMINALS, Table, is_terminal};
+use super::lex::{Kind, Lexer, Token};
+use super::suggest::nearest;
+use super::{DEPTH_MAX, ParseOptions, Statement, TEXT_BYTES_MAX, Terminal, Transaction};
+use crate::{Bytecode, Instruction, Span, Value};
+
+/// Reads one text.
+pub(super) struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// The token that comes next.
+    pub(super) token: Token,
+    pub(super) options: &'a ParseOptions,
+    depth: usize,
+    pub(super) deepest: usize,
+    /// How many values ranges have made.
+    pub(super) range_values: usize,
+    /// How many `UUID()` there were.
+    pub(super) uuids: u128,
+}
+
+pub(super) fn parse(text: &str, options: &ParseOptions) -> Result<Vec<Statement>> {
+    let mut parser = Parser::new(text, options)?;
+    let mut statements = vec![parser.statement()?];
+    loop {
+        if parser.token.kind == Kind::Semicolon {
+            parser.bump()?;
+        }
+        if parser.token.kind == Kind::End {
+            return Ok(statements);
+        }
+        statements.push(parser.statement()?);
+    }
+}
+
+pub(super) fn parse_value(text: &str, options: &ParseOptions) -> Result<Value> {
+    let mut parser = Parser::new(text, options)?;
+    let value = parser.argument()?;
+    match parser.token.kind {
+        Kind::End => Ok(value),
+        _ => Err(parser.unexpected("the end of the value")),
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, options: &'a ParseOptions) -> Result<Self> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(Fault::new(0, 0, format!("the text has more than {TEXT_BYTES_MAX} bytes")));
+        }
+        let mut lexer = Lexer::new(text);
+        let token = lexer.next()?;
+        Ok(Self { lexer, token, options, depth: 0, deepest: 0, range_values: 0, uuids: 0 })
+    }
+
+    // Tokens.
+
+    /// Takes the token that comes next.
+    pub(super) fn bump(&mut self) -> Result<Token> {
+        let token = self.token;
+        self.token = self.lexer.next()?;
+        Ok(token)
+    }
+
+    /// The bytes of a token.
+    pub(super) fn text(&self, token: Token) -> &'a str {
+        self.lexer.text().get(token.start as usize..token.end as usize).unwrap_or_default()
+    }
+
+    /// Takes a token of this kind, or says that `what` is missing.
+    pub(super) fn expect(&mut self, kind: Kind, what: &str) -> Result<Token> {
+        if self.token.kind == kind { self.bump() } else { Err(self.unexpected(what)) }
+    }
+
+    /// The beginning of a token, for messages.
+    pub(super) fn shown(&self, token: Token) -> String {
+        const SHOWN_MAX: usize = 40;
+        let text = self.text(token);
+        let shown: String =
+            text.chars().take(SHOWN_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        if shown.len() < text.len() { shown + "…" } else { shown }
+    }
+
+    /// A fault about a token.
+    pub(super) fn fault(&self, token: Token, message: impl Into<String>) -> Box<Fault> {
+        Fault::new(token.start, token.end, message)
+    }
+
+    /// The fault that something else should come next.
+    #[cold]
+    pub(super) fn unexpected(&self, what: &str) -> Box<Fault> {
+        let found = match self.token.kind {
+            Kind::End => "the text ends".to_owned(),
+            _ => format!("{} is here", self.shown(self.token)),
+        };
+        self.fault(self.token, format!("{found}, where {what} should be"))
+    }
+
+    // Depth.
+
+    /// One level further in; `leave` comes behind it unless there is a fault.
+    pub(super) fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        self.reach(self.depth)
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// What is being read goes at least as deep as this.
+    pub(super) fn reach(&mut self, depth: usize) -> Result<()> {
+        self.deepest = self.deepest.max(depth);
+        if self.deepest <= DEPTH_MAX {
+            return Ok(());
+        }
+        let fault =
+            self.fault(self.token, format!("more than {DEPTH_MAX} levels are inside of each other here"));
+        Err(fault.hint("take the query apart, or put the values into parameters"))
+    }
+
+    /// Begins to measure how deep a value goes; the older measure is handed back, to be put into `deepest` again.
+    pub(super) fn measure(&mut self) -> usize {
+        std::mem::replace(&mut self.deepest, self.depth)
+    }
+
+    // Statements.
+
+    /// Which source has this name.
+    pub(super) fn source(&self, name: &str) -> Option<usize> {
+        self.options.sources.iter().position(|source| source == name)
+    }
+
+    fn statement(&mut self) -> Result<Statement> {
+        let first = self.token;
+        if first.kind == Kind::Text && first.end - first.start == 2 {
+            self.bump()?;
+            return Ok(Statement::Nothing);
+        }
+        let name = self.text(first);
+        let source = if first.kind == Kind::Name { self.source(name) } else { None };
+        let Some(source) = source else {
+            let sources = self.options.sources.join(" or ");
+            let hint =
+                format!("a traversal starts as in {}.V()", self.options.sources.first().map_or("g", |s| s));
+            return Err(self.unexpected(&format!("a traversal source ({sources})")).hint(hint));
+        };
+        self.bump()?;
+        let mut bytecode = Bytecode::default();
+        while self.token.kind == Kind::Dot {
+            self.bump()?;
+            let name = self.expect(Kind::Name, "the name of a step")?;
+            match self.text(name) {
+                "tx" => return self.transaction(source),
+                "toString" => {
+                    self.call(name, &TERMINALS)?;
+                    return Ok(Statement::Source { source, bytecode, to_text: true });
+                }
+                text if SOURCE.find(text).is_some() => bytecode.source.push(self.call(name, &SOURCE)?),
+                _ => {
+                    let terminal = self.spawn(name, &mut bytecode)?;
+                    let terminal = terminal.map(|(instruction, name)| self.terminal(&instruction, name));
+                    return Ok(Statement::Traversal { source, bytecode, terminal: terminal.transpose()? });
+                }
+            }
+        }
+        Ok(Statement::Source { source, bytecode, to_text: false })
+    }
+
+    fn transaction(&mut self, source: usize) -> Result<Statement> {
+        self.empty_parentheses()?;
+        self.expect(Kind::Dot, "begin(), commit() or rollback()")?;
+        let name = self.expect(Kind::Name, "begin(), commit() or rollback()")?;
+        let action = match self.text(name) {
+            "begin" => Transaction::Begin,
+            "commit" => Transaction::Commit,
+            "rollback" => Transaction::Rollback,
+            _ => {
+                let message = format!("a transaction has no {}()", self.shown(name));
+                return Err(self.fault(name, message).hint("it has begin(), commit() and rollback()"));
+            }
+        };
+        self.empty_parentheses()?;
+        Ok(Statement::Transaction { source, action })
+    }
+
+    fn empty_parentheses(&mut self) -> Result<()> {
+        self.expect(Kind::Open, "(")?;
+        self.expect(Kind::Close, ")")?;
+        Ok(())
+    }
+
+    fn terminal(&self, instruction: &Instruction, name: Token) -> Result<Terminal> {
+        Ok(match (&*instruction.name, instruction.arguments.first()) {
+            ("next", None) => Terminal::Next,
+            ("next", Some(count)) => match count.as_integer() {
+                Some(count) => Terminal::NextMany(count),
+                None => return Err(self.fault(name, "next() takes a number of at most 64 bits")),
+            },
+            ("hasNext", _) => Terminal::HasNext,
+            ("tryNext", _) => Terminal::TryNext,
+            ("iterate", _) => Terminal::Iterate,
+            ("toList", _) => Terminal::ToList,
+            ("toSet", _) => Terminal::ToSet,
+            ("toBulkSet", _) => Terminal::ToBulkSet,
+            ("explain", _) => Terminal::Explain,
+            _ => Terminal::ToText,
+        })
+    }
+
+    // Traversals.
+
+    /// The steps of a source, whose first name is taken; the terminal method is handed back.
+    fn spawn(&mut self, name: Token, bytecode: &mut Bytecode) -> Result<Option<(Instruction, Token)>> {
+        if SPAWN.find(self.text(name)).is_none() {
+            return Err(self.no_spawn(name));
+        }
+        bytecode.steps.push(self.call(name, &SPAWN)?);
+        while self.token.kind == Kind::Dot {
+            self.bump()?;
+            let name = self.expect(Kind::Name, "the name of a step")?;
+            if is_terminal(self.text(name)) {
+                let instruction = self.call(name, &TERMINALS)?;
+                if self.token.kind == Kind::Dot {
+                    let message = format!("nothing comes behind {}()", instruction.name);
+                    return Err(self.fault(self.token, message));
+                }
+                return Ok(Some((instruction, name)));
+            }
+            bytecode.steps.push(self.call(name, &STEPS)?);
+        }
+        Ok(None)
+    }
+
+    #[cold]
+    fn no_spawn(&self, name: Token) -> Box<Fault> {
+        let text = self.text(name);
+        if STEPS.find(text).is_some() || is_terminal(text) {
+            let message = format!("no traversal starts with {text}()");
+            return self.fault(name, message).hint(format!("put V() or E() before it: g.V().{text}(…)"));
+        }
+        let fault =
+            self.fault(name, format!("no traversal starts with {}, which is no step", self.shown(name)));
+        match nearest(text, SPAWN.names().chain(SOURCE.names())) {
+            Some(near) => fault.hint(format!("did you mean {near}()?")),
+            None => fault.hint(list("a traversal starts with", SPAWN.names())),
+        }
+    }
+
+    /// A traversal of a source as an argument, which must have a terminal method: that is its last step.
+    pub(super) fn terminated(&mut self, source: Token) -> Result<Bytecode> {
+        let mut bytecode = Bytecode::default();
+        while self.token.kind == Kind::Dot {
+            self.bump()?;
+            let name = self.expect(Kind::Name, "the name of a step")?;
+            if SOURCE.find(self.text(name)).is_some() {
+                bytecode.source.push(self.call(name, &SOURCE)?);
+                continue;
+            }
+            if let Some((terminal, _)) = self.spawn(name, &mut bytecode)? {
+                bytecode.steps.push(terminal);
+                return Ok(bytecode);
+            }
+            break;
+        }
+        let name = self.text(source);
+        let message = format!("{name} starts a traversal of its own, which gives no value here");
+        Err(self.fault(source, message).hint("begin with __ instead of it, or end with next()"))
+    }
+
+    /// The steps of an anonymous traversal, whose first name is taken.
+    pub(super) fn anonymous(&mut self, name: Token) -> Result<Bytecode> {
+        let first = self.call(name, &STEPS)?;
+        self.anonymous_from(first)
+    }
+
+    /// The same behind its first step.
+    pub(super) fn anonymous_from(&mut self, first: Instruction) -> Result<Bytecode> {
+        let mut steps = vec![first];
+        while self.token.kind == Kind::Dot {
+            self.bump()?;
+            let name = self.expect(Kind::Name, "the name of a step")?;
+            let text = self.text(name);
+            if is_terminal(text) {
+                let message = format!("{text}() ends traversals of a source, not anonymous ones");
+                return Err(self.fault(name, message).hint("leave it out"));
+            }
+            steps.push(self.call(name, &STEPS)?);
+        }
+        Ok(Bytecode { source: Vec::new(), steps })
+    }
+
+    /// A call of what a table has under a name, which is taken.
+    pub(super) fn call(&mut self, name: Token, table: &Table) -> Result<Instruction> {
+        let text = self.text(name);
+        let Some(callable) = table.find(text) else {
+            return Err(self.no_step(name, table));
+        };
+        self.expect(Kind::Open, "( behind the name of a step")?;
+        let strategies = matches!(text, "withStrategies" | "withoutStrategies");
+        let mut arguments = self.arguments(Kind::Close, strategies)?;
+        let close = self.bump()?;
+        if text == "asNumber" {
+            arguments.iter_mut().for_each(super::literal::as_type);
+        }
+        if !callable.takes(&arguments) {
+            return Err(self.wrong_arguments(name, close, callable, &arguments));
+        }
+        let at = Span { start: name.start, end: close.end };
+        Ok(Instruction { name: callable.name.clone(), arguments, at })
+    }
+
+    /// Values up to a closing token, which is left.
+    pub(super) fn arguments(&mut self, close: Kind, strategies: bool) -> Result<Vec<Value>> {
+        if self.token.kind == close {
+            return Ok(Vec::new());
+        }
+        let mut arguments = Vec::with_capacity(1);
+        loop {
+            arguments.push(if strategies { self.strategy()? } else { self.argument()? });
+            match self.token.kind {
+                Kind::Comma => self.bump()?,
+                kind if kind == close => return Ok(arguments),
+                _ => return Err(self.unexpected(", or the end of the list")),
+            };
+        }
+    }
+
+    #[cold]
+    fn no_step(&self, name: Token, table: &Table) -> Box<Fault> {
+        let text = self.text(name);
+        let fault = self.fault(name, format!("there is no step {}", self.shown(name)));
+        if text == "tx" || SOURCE.find(text).is_some() {
+            return fault.hint(format!("{text}() stands right behind g"));
+        }
+        match nearest(text, table.names()) {
+            Some(near) => fault.hint(format!("did you mean {near}()?")),
+            None => fault,
+        }
+    }
+
+    #[cold]
+    pub(super) fn wrong_arguments(
+        &self,
+        name: Token,
+        close: Token,
+        callable: &Callable,
+        arguments: &[Value],
+    ) -> Box<Fault> {
+        let types: Vec<_> = arguments.iter().map(Value::type_name).collect();
+        let given = if types.is_empty() { "no argument".to_owned() } else { types.join(", ") };
+        let fault = Fault::new(name.start, close.end, format!("{}() does not take {given}", callable.name));
+        fault.hint(callable.describe())
+    }
+}
+
+fn list<'a>(begin: &str, names: impl Iterator<Item = &'a str>) -> String {
+    format!("{begin} {}", names.collect::<Vec<_>>().join(", "))
+}
