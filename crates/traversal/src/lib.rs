@@ -17,6 +17,7 @@ mod compile;
 mod context;
 mod graph;
 mod host;
+mod native;
 mod run;
 mod scope;
 mod semantic;

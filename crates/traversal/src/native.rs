@@ -1,0 +1,520 @@
+//! The beginning of a traversal as a query of the algebra, which the planner orders and kernels run.
+//!
+//! # Shape
+//! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct and a count above
+//! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
+//! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
+//! of walks, `repeat` with a number of rounds, `dedup`, `limit`, `count`, `as` and `select` of one label.
+//! # Invariants
+//! Only what means the same in both languages is taken. What depends on the graph (a key with several values for one vertex, a
+//! name that is both a key and an edge label, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
+//! not fit, the steps run as steps.
+//! # Cost
+//! Rows are gathered before the steps behind see the first: 8 bytes for each column that they need.
+//! # Source
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, index push-down. Here the planner does all three.
+
+use crate::compile::Modulated;
+use crate::context::Settings;
+use crate::graph::ids::vertex_name;
+use crate::graph::literal::literal;
+use crate::graph::Names;
+use crate::steps::has::predicate;
+use oxrdf::{NamedNode, Term};
+use std::sync::Arc;
+use vervet_algebra::{
+    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, GraphSlot, Node, Pattern, Query, Slot,
+    Variable,
+};
+use vervet_gremlin::{Bytecode, Comparison, Instruction, P, T, Token, Value};
+use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
+use vervet_model::{Direction, Result};
+use vervet_snapshot::Snapshot;
+
+/// Rounds of a loop that are written out.
+const ROUNDS_MAX: i64 = 8;
+/// Patterns of one query.
+const PATTERNS_MAX: usize = 24;
+
+/// A query that stands for the first steps of a traversal.
+#[derive(Clone, Debug)]
+pub(crate) struct Native {
+    pub(crate) query: Query,
+    /// What a row is: the objects of the path, and where the traverser is.
+    pub(crate) path: Vec<(Variable, Vec<Arc<str>>)>,
+    pub(crate) current: Variable,
+    /// The value is a count.
+    pub(crate) is_count: bool,
+    edge_keys: Vec<Arc<str>>,
+    /// Keys of which a vertex has at most one value.
+    single_keys: Vec<Arc<str>>,
+    value_keys: Vec<Arc<str>>,
+}
+
+impl Native {
+    /// Whether the query means what the steps mean on this graph.
+    pub(crate) fn fits(&self, snapshot: &dyn Snapshot, names: &mut Names) -> Result<bool> {
+        if !snapshot.graphs().is_empty() {
+            return Ok(false);
+        }
+        let predicates = names.predicates(snapshot)?;
+        for key in &self.edge_keys {
+            if let Some(id) = names.key(snapshot, key)?
+                && predicates.values.contains(&id)
+            {
+                return Ok(false);
+            }
+        }
+        for key in self.value_keys.iter().chain(&self.single_keys) {
+            if let Some(id) = names.key(snapshot, key)?
+                && predicates.edges.contains(&id)
+            {
+                return Ok(false);
+            }
+        }
+        for key in &self.single_keys {
+            let Some(id) = names.key(snapshot, key)? else { continue };
+            if let Some(segment) = snapshot.segment(id, Direction::Out)? {
+                let statistics = segment.statistics();
+                if !statistics.exact || statistics.keys != statistics.entries {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Where the traverser is.
+#[derive(Clone)]
+enum Place {
+    Start,
+    Vertex(Variable),
+    /// An edge; the place of its pattern, and its ends.
+    Edge { pattern: usize, source: Variable, target: Variable, from: Variable },
+    Value(Variable),
+}
+
+#[derive(Clone)]
+struct Builder {
+    variables: usize,
+    patterns: Vec<Pattern>,
+    filters: Vec<Expression>,
+    /// Vertices to start from.
+    start: Option<(Variable, Vec<Term>)>,
+    /// What is complete: no more patterns can be joined to it.
+    closed: Option<Node>,
+    place: Place,
+    path: Vec<(Variable, Vec<Arc<str>>)>,
+    edge_keys: Vec<Arc<str>>,
+    single_keys: Vec<Arc<str>>,
+    value_keys: Vec<Arc<str>>,
+    walks: usize,
+    is_count: bool,
+    keep_paths: bool,
+}
+
+/// Translates as many steps as possible; with how many those are. `None`: it is not worth it.
+pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<(Native, usize)> {
+    if settings.no_bulk {
+        return None;
+    }
+    let mut builder = Builder {
+        variables: 0,
+        patterns: Vec::new(),
+        filters: Vec::new(),
+        start: None,
+        closed: None,
+        place: Place::Start,
+        path: Vec::new(),
+        edge_keys: Vec::new(),
+        single_keys: Vec::new(),
+        value_keys: Vec::new(),
+        walks: 0,
+        is_count: false,
+        keep_paths: settings.paths,
+    };
+    let mut best: Option<(Builder, usize)> = None;
+    for (i, step) in steps.iter().enumerate() {
+        if builder.step(step).is_none() || builder.patterns.len() > PATTERNS_MAX {
+            break;
+        }
+        if matches!(builder.place, Place::Vertex(_) | Place::Value(_)) {
+            best = Some((builder.clone(), i + 1));
+        }
+        if builder.is_count {
+            break;
+        }
+    }
+    let (builder, taken) = best?;
+    // Few steps from given vertices are faster as steps: there is nothing to plan.
+    let worth = if builder.start.is_some() { builder.walks >= 2 } else { builder.walks >= 1 };
+    (worth && taken > 1).then(|| builder.finish()).flatten().map(|native| (native, taken))
+}
+
+fn iri(namespace: &str, name: &str) -> NamedNode {
+    NamedNode::new_unchecked(if is_iri(name) { name.to_owned() } else { name_iri(namespace, name) })
+}
+
+impl Builder {
+    fn fresh(&mut self) -> Option<Variable> {
+        let variable = Variable(u16::try_from(self.variables).ok()?);
+        self.variables += 1;
+        Some(variable)
+    }
+
+    fn pattern(&self, subject: Variable, predicate: NamedNode, object: Slot, parallel: bool) -> Pattern {
+        Pattern {
+            subject: Slot::Variable(subject),
+            predicate: Slot::Constant(predicate.into()),
+            object,
+            graph: GraphSlot::Any,
+            edge: None,
+            parallel,
+        }
+    }
+
+    /// Takes one step; `None`: it cannot be taken, and nothing behind it.
+    fn step(&mut self, step: &Modulated<'_>) -> Option<()> {
+        if !step.bys.is_empty() || !step.withs.is_empty() || !step.options.is_empty() || step.from.is_some() || step.to.is_some() {
+            return None;
+        }
+        if self.closed.is_some() && !matches!(step.name(), "limit" | "range" | "skip" | "count" | "identity") {
+            return None;
+        }
+        if step.name() == "repeat" {
+            return self.repeat(step);
+        }
+        let before = self.current();
+        self.instruction(step.instruction)?;
+        let after = self.current();
+        match (step.name(), after) {
+            // An object of the path, whatever it is called.
+            ("V" | "out" | "in" | "inV" | "outV" | "values" | "select", Some(variable)) => {
+                self.path.push((variable, step.labels.clone()));
+            }
+            (_, Some(variable)) if before == after => {
+                if let Some((last, labels)) = self.path.last_mut()
+                    && *last == variable
+                {
+                    labels.extend(step.labels.iter().cloned());
+                }
+            }
+            _ if step.labels.is_empty() => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn current(&self) -> Option<Variable> {
+        match self.place {
+            Place::Vertex(variable) | Place::Value(variable) => Some(variable),
+            Place::Start | Place::Edge { .. } => None,
+        }
+    }
+
+    fn repeat(&mut self, step: &Modulated<'_>) -> Option<()> {
+        let modulators: Vec<_> = step.before.iter().chain(&step.behind).collect();
+        let [times] = modulators.as_slice() else { return None };
+        let ("times", [Value::Traversal(body)]) = (&*times.name, step.arguments()) else { return None };
+        let rounds = times.arguments.first()?.as_integer()?;
+        if !(1..=ROUNDS_MAX).contains(&rounds) || !step.labels.is_empty() {
+            return None;
+        }
+        for _ in 0..rounds {
+            for instruction in &body.steps {
+                // Tests and walks; what counts or gathers would be over all rounds.
+                if !matches!(&*instruction.name, "out" | "in" | "has" | "hasLabel" | "where" | "not" | "identity") {
+                    return None;
+                }
+                self.instruction(instruction)?;
+                if matches!(&*instruction.name, "out" | "in") {
+                    self.path.push((self.current()?, Vec::new()));
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn instruction(&mut self, step: &Instruction) -> Option<()> {
+        let arguments = step.arguments.as_slice();
+        match (&*step.name, arguments) {
+            ("identity", []) => Some(()),
+            ("V", ids) if matches!(self.place, Place::Start) => {
+                let variable = self.fresh()?;
+                if !ids.is_empty() {
+                    let mut terms = Vec::new();
+                    for id in ids {
+                        if matches!(id, Value::Null | Value::Vertex(_) | Value::List(_)) {
+                            return None;
+                        }
+                        let name = vertex_name(id).ok().filter(|name| !name.starts_with("_:"))?;
+                        terms.push(iri(VERTEX_NAMESPACE, &name).into());
+                    }
+                    self.start = Some((variable, terms));
+                }
+                self.place = Place::Vertex(variable);
+                Some(())
+            }
+            ("out" | "in", [Value::String(label)]) => {
+                let Place::Vertex(from) = self.place else { return None };
+                let to = self.fresh()?;
+                let (source, target) = if &*step.name == "out" { (from, to) } else { (to, from) };
+                self.edge_keys.push(label.clone());
+                let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
+                self.patterns.push(pattern);
+                self.walks += 1;
+                self.place = Place::Vertex(to);
+                Some(())
+            }
+            ("outE" | "inE", [Value::String(label)]) if !self.keep_paths => {
+                let Place::Vertex(from) = self.place else { return None };
+                let to = self.fresh()?;
+                let (source, target) = if &*step.name == "outE" { (from, to) } else { (to, from) };
+                self.edge_keys.push(label.clone());
+                let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
+                self.patterns.push(pattern);
+                self.walks += 1;
+                self.place = Place::Edge { pattern: self.patterns.len() - 1, source, target, from };
+                Some(())
+            }
+            ("inV" | "outV" | "otherV", []) => {
+                let Place::Edge { source, target, from, .. } = self.place else { return None };
+                let to = match &*step.name {
+                    "inV" => target,
+                    "outV" => source,
+                    _ => if from == source { target } else { source },
+                };
+                self.place = Place::Vertex(to);
+                Some(())
+            }
+            ("hasLabel", [Value::String(label)]) | ("has", [Value::Token(Token::T(T::Label)), Value::String(label)]) => {
+                let Place::Vertex(vertex) = self.place else { return None };
+                if &**label == "vertex" || label.contains("::") {
+                    return None;
+                }
+                let predicate = NamedNode::new_unchecked(RDF_TYPE);
+                let object = Slot::Constant(iri(LABEL_NAMESPACE, label).into());
+                self.patterns.push(self.pattern(vertex, predicate, object, false));
+                Some(())
+            }
+            ("has", [Value::String(label), Value::String(key), test]) => {
+                let label = Instruction::new("hasLabel", vec![Value::String(label.clone())]);
+                self.instruction(&label)?;
+                self.has(key, test)
+            }
+            ("has", [Value::String(key), test]) => self.has(key, test),
+            ("values", [Value::String(key)]) => {
+                let Place::Vertex(vertex) = self.place else { return None };
+                let value = self.fresh()?;
+                self.value_keys.push(key.clone());
+                self.patterns.push(self.pattern(vertex, iri(KEY_NAMESPACE, key), Slot::Variable(value), true));
+                self.place = Place::Value(value);
+                Some(())
+            }
+            ("where" | "filter", [Value::Traversal(traversal)]) => {
+                let exists = self.exists(traversal)?;
+                self.filters.push(exists);
+                Some(())
+            }
+            ("not", [Value::Traversal(traversal)]) => {
+                let exists = self.exists(traversal)?;
+                self.filters.push(Expression::Not(Box::new(exists)));
+                Some(())
+            }
+            ("select", [Value::String(label)]) => {
+                let found = self.path.iter().rev().find(|(_, labels)| labels.contains(label))?.0;
+                let is_value = self.patterns.iter().any(|pattern| {
+                    pattern.object == Slot::Variable(found)
+                        && self.value_keys.iter().any(|key| {
+                            pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into())
+                        })
+                });
+                self.place = if is_value { Place::Value(found) } else { Place::Vertex(found) };
+                Some(())
+            }
+            ("dedup", []) => {
+                let current = self.current()?;
+                if self.keep_paths || self.path.iter().any(|(_, labels)| !labels.is_empty()) {
+                    return None;
+                }
+                let input = Node::Project { input: Box::new(self.node()), variables: vec![current] };
+                self.closed = Some(Node::Distinct(Box::new(input)));
+                self.path = vec![(current, Vec::new())];
+                Some(())
+            }
+            ("limit", [count]) => self.slice(0, Some(count.as_integer()?)),
+            ("skip", [from]) => self.slice(from.as_integer()?, None),
+            ("range", [from, to]) => {
+                let (from, to) = (from.as_integer()?, to.as_integer()?);
+                self.slice(from, if to == -1 { None } else { Some(to.checked_sub(from)?) })
+            }
+            ("count", []) => {
+                let count = self.fresh()?;
+                let aggregate = Aggregate {
+                    kind: AggregateKind::Count,
+                    expression: None,
+                    distinct: false,
+                };
+                let input = Box::new(self.node());
+                self.closed = Some(Node::Group { input, keys: Vec::new(), aggregates: vec![(count, aggregate)] });
+                self.place = Place::Value(count);
+                self.path = vec![(count, Vec::new())];
+                self.is_count = true;
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn slice(&mut self, from: i64, count: Option<i64>) -> Option<()> {
+        let start = usize::try_from(from).ok()?;
+        let length = count.map(usize::try_from).transpose().ok()?;
+        self.current()?;
+        let input = Box::new(self.node());
+        self.closed = Some(Node::Slice { input, start, length });
+        Some(())
+    }
+
+    /// A test of a property.
+    fn has(&mut self, key: &Arc<str>, test: &Value) -> Option<()> {
+        let subject = match self.place {
+            Place::Vertex(vertex) => vertex,
+            Place::Edge { pattern, .. } => {
+                // Only an edge with an identity has properties.
+                let known = self.patterns.get(pattern)?.edge.clone();
+                match known {
+                    Some(Slot::Variable(edge)) => edge,
+                    _ => {
+                        let edge = self.fresh()?;
+                        self.patterns.get_mut(pattern)?.edge = Some(Slot::Variable(edge));
+                        edge
+                    }
+                }
+            }
+            _ => return None,
+        };
+        let test = predicate(test);
+        let predicate = iri(KEY_NAMESPACE, key);
+        if let P::Compare(Comparison::Eq, value @ (Value::String(_) | Value::Boolean(_))) = &test {
+            self.value_keys.push(key.clone());
+            let object = Slot::Constant(literal(value).ok()?.into());
+            self.patterns.push(self.pattern(subject, predicate, object, false));
+            return Some(());
+        }
+        let value = self.fresh()?;
+        let condition = condition(&test, value)?;
+        self.single_keys.push(key.clone());
+        self.patterns.push(self.pattern(subject, predicate, Slot::Variable(value), false));
+        self.filters.push(condition);
+        Some(())
+    }
+
+    /// Whether a walk leads anywhere.
+    fn exists(&mut self, traversal: &Bytecode) -> Option<Expression> {
+        let Place::Vertex(vertex) = self.place else { return None };
+        let mut inner = Self {
+            patterns: Vec::new(),
+            filters: Vec::new(),
+            start: None,
+            closed: None,
+            path: Vec::new(),
+            ..self.clone()
+        };
+        for instruction in &traversal.steps {
+            if !matches!(&*instruction.name, "out" | "in" | "outE" | "inE" | "inV" | "outV" | "has" | "hasLabel" | "values") {
+                return None;
+            }
+            inner.instruction(instruction)?;
+        }
+        if inner.patterns.is_empty() {
+            return None;
+        }
+        self.variables = inner.variables;
+        self.edge_keys.clone_from(&inner.edge_keys);
+        self.single_keys.clone_from(&inner.single_keys);
+        self.value_keys.clone_from(&inner.value_keys);
+        let pattern = inner.node();
+        Some(Expression::Exists(Box::new(Exists { pattern, outer: vec![vertex] })))
+    }
+
+    /// What has been taken so far.
+    fn node(&self) -> Node {
+        if let Some(closed) = &self.closed {
+            return closed.clone();
+        }
+        let mut node = Node::Patterns(self.patterns.clone());
+        if let Some((variable, terms)) = &self.start {
+            let rows = terms.iter().map(|term| vec![Some(term.clone())]).collect();
+            node = Node::Join(vec![Node::Values { variables: vec![*variable], rows }, node]);
+        }
+        if let Some(condition) = match self.filters.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            many => Some(Expression::And(many.to_vec())),
+        } {
+            node = Node::Filter { input: Box::new(node), condition };
+        }
+        node
+    }
+
+    fn finish(self) -> Option<Native> {
+        let current = self.current()?;
+        let mut wanted = vec![current];
+        for (variable, labels) in &self.path {
+            if (self.keep_paths || !labels.is_empty()) && !wanted.contains(variable) {
+                wanted.push(*variable);
+            }
+        }
+        let path = match self.keep_paths {
+            true => self.path.clone(),
+            false => self.path.iter().filter(|(_, labels)| !labels.is_empty()).cloned().collect(),
+        };
+        let query = Query {
+            form: Form::Select(wanted),
+            root: self.node(),
+            variables: vec![String::new(); self.variables],
+            parameters: Vec::new(),
+        };
+        Some(Native {
+            query,
+            path,
+            current,
+            is_count: self.is_count,
+            edge_keys: self.edge_keys,
+            single_keys: self.single_keys,
+            value_keys: self.value_keys,
+        })
+    }
+}
+
+/// A predicate as a condition on a variable; `None`: it means something else in the algebra.
+fn condition(test: &P, variable: Variable) -> Option<Expression> {
+    let value = || Box::new(Expression::Variable(variable));
+    let constant = |value: &Value| {
+        let comparable = value.is_number() || matches!(value, Value::String(_) | Value::Boolean(_));
+        let finite = !matches!(value, Value::Double(n) if !n.is_finite()) && !matches!(value, Value::Float(n) if !n.is_finite());
+        (comparable && finite).then(|| literal(value).ok()).flatten().map(|l| Box::new(Expression::Constant(l.into())))
+    };
+    let compare = |comparator, other: &Value| Some(Expression::Compare(comparator, value(), constant(other)?));
+    Some(match test {
+        P::Compare(Comparison::Eq, other) => Expression::Equal(value(), constant(other)?),
+        P::Compare(Comparison::Neq, _) => return None,
+        P::Compare(Comparison::Lt, other) => compare(Comparator::Less, other)?,
+        P::Compare(Comparison::Lte, other) => compare(Comparator::LessOrEqual, other)?,
+        P::Compare(Comparison::Gt, other) => compare(Comparator::Greater, other)?,
+        P::Compare(Comparison::Gte, other) => compare(Comparator::GreaterOrEqual, other)?,
+        P::Inside(low, high) => Expression::And(vec![
+            compare(Comparator::Greater, low)?,
+            compare(Comparator::Less, high)?,
+        ]),
+        P::Between(low, high) => Expression::And(vec![
+            compare(Comparator::GreaterOrEqual, low)?,
+            compare(Comparator::Less, high)?,
+        ]),
+        P::And(parts) => {
+            Expression::And(parts.iter().map(|part| condition(part, variable)).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
