@@ -10,6 +10,7 @@
 
 use crate::by::By;
 use crate::context::Settings;
+use crate::native::translate;
 use crate::step::{Node, Pipeline, Step};
 use crate::steps;
 use crate::strategy::Strategies;
@@ -112,10 +113,29 @@ impl Compiler {
         Node { step, labels: Vec::new().into(), moves, text: "".into(), meter: None }
     }
 
+    /// The whole traversal. What of its beginning is a query is solved by kernels, unless `native` is off.
+    pub(crate) fn whole(&mut self, instructions: &[Instruction], native: bool) -> Result<Pipeline> {
+        let steps = self.modulated(instructions)?;
+        let is_plain = self.strategies.is_plain();
+        let taken = (native && is_plain).then(|| translate(&steps, &self.settings)).flatten();
+        let Some((query, count)) = taken else { return self.nodes(&steps) };
+        let otherwise = self.nodes(&steps[..count])?;
+        let mut first = self.node(Box::new(steps::solve::Solve::new(query, otherwise)));
+        first.text = format!("kernels({count})").into();
+        let mut rest = self.nodes(&steps[count..])?;
+        rest.nodes.insert(0, first);
+        Ok(rest)
+    }
+
     /// Steps in a row.
     pub(crate) fn pipeline(&mut self, instructions: &[Instruction]) -> Result<Pipeline> {
+        let steps = self.modulated(instructions)?;
+        self.nodes(&steps)
+    }
+
+    fn nodes(&mut self, steps: &[Modulated<'_>]) -> Result<Pipeline> {
         let mut nodes: Vec<Node> = Vec::new();
-        for step in self.modulated(instructions)? {
+        for step in steps {
             self.steps += 1;
             if self.steps > STEPS_MAX {
                 let message = format!("the traversal has more than {STEPS_MAX} steps");
@@ -132,7 +152,7 @@ impl Compiler {
             }
             let text: Arc<str> = format!("{}({})", step.instruction.name, step.instruction.arguments.len()).into();
             let first = nodes.len();
-            steps::build(&step, self, &mut nodes)?;
+            steps::build(step, self, &mut nodes)?;
             for node in &mut nodes[first..] {
                 node.text = text.clone();
             }

@@ -6,7 +6,9 @@
 
 use oxrdf::Literal;
 use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_algebra::Query;
+use vervet_kernel::Control;
+use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 
 /// What a property that is no property of a vertex belongs to.
@@ -25,6 +27,21 @@ pub trait Host {
     /// # Errors
     /// Those of `read`; damaged data.
     fn read(&self, read: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()>;
+
+    /// Solves a query of the algebra; `sink` gets columns by variable, the number of rows, and how often each row is there
+    /// (empty: once each). `false`: this host solves none, and nothing was given to `sink`.
+    ///
+    /// # Errors
+    /// Those of `sink`; limits; damaged data.
+    fn solve(
+        &self,
+        query: &Query,
+        control: &Control<'_>,
+        sink: &mut dyn FnMut(&[Vec<Id>], usize, &[u64]) -> Result<()>,
+    ) -> Result<bool> {
+        let _ = (query, control, sink);
+        Ok(false)
+    }
 
     /// Grows with every change, so that what was found out before can be forgotten.
     fn changes(&self) -> u64 {

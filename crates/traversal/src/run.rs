@@ -36,6 +36,14 @@ impl Traversal {
     /// # Errors
     /// [`ErrorKind::Query`]: a step that is not there, or with arguments that it does not take.
     pub fn new(bytecode: &Bytecode) -> Result<Self> {
+        Self::new_with(bytecode, true)
+    }
+
+    /// As [`Traversal::new`]; without kernels every step runs as a step, which gives the same results.
+    ///
+    /// # Errors
+    /// As [`Traversal::new`].
+    pub fn new_with(bytecode: &Bytecode, kernels: bool) -> Result<Self> {
         let mut settings = Settings::default();
         path_needs(bytecode, &mut settings);
         let mut side_effects: FxHashMap<Arc<str>, SideEffect> = FxHashMap::default();
@@ -65,7 +73,7 @@ impl Traversal {
         }
         let seed = strategies.seed;
         let mut compiler = Compiler::new(settings, strategies);
-        let pipeline = compiler.pipeline(&bytecode.steps)?;
+        let pipeline = compiler.whole(&bytecode.steps, kernels)?;
         Ok(Self { pipeline, settings: compiler.settings, side_effects, mutates: compiler.mutates, seed })
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod property;
 pub(crate) mod range;
 pub(crate) mod repeat;
 pub(crate) mod select;
+pub(crate) mod solve;
 pub(crate) mod start;
 pub(crate) mod transform;
 pub(crate) mod walk;

@@ -18,6 +18,11 @@ pub(crate) struct Strategies {
 }
 
 impl Strategies {
+    /// Whether all elements are as they are in the graph.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.vertices.is_none() && self.edges.is_none() && self.vertex_properties.is_none()
+    }
+
     /// Reads `withStrategies(…)` or `withoutStrategies(…)`.
     pub(crate) fn take(&mut self, name: &str, arguments: &[Value], settings: &mut Settings) -> Result<()> {
         for argument in arguments {
