@@ -99,6 +99,18 @@ impl Compiler {
 
     /// `by(…)` of a step.
     pub(crate) fn bys(&mut self, step: &Modulated<'_>) -> Result<Vec<By>> {
+        let single = match step.name() {
+            "aggregate" | "store" => Some("Aggregate"),
+            "sample" => Some("Sample"),
+            "sack" => Some("Sack"),
+            "groupCount" => Some("GroupCount"),
+            "dedup" => Some("Dedup"),
+            "valueMap" | "propertyMap" => Some("PropertyMap"),
+            _ => None,
+        };
+        if let (Some(name), [_, second, ..]) = (single, step.bys.as_slice()) {
+            return Err(self.error(second, format!("{name} step can only have one by modulator")));
+        }
         step.bys.iter().map(|by| Ok(By::new(by, self)?.0)).collect()
     }
 
@@ -121,7 +133,8 @@ impl Compiler {
         let Some((query, count)) = taken else { return self.nodes(&steps) };
         let otherwise = self.nodes(&steps[..count])?;
         let mut first = self.node(Box::new(steps::solve::Solve::new(query, otherwise)));
-        first.text = format!("kernels({count})").into();
+        let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
+        first.text = format!("kernels: {}", taken.join(".")).into();
         let mut rest = self.nodes(&steps[count..])?;
         rest.nodes.insert(0, first);
         Ok(rest)
@@ -150,7 +163,7 @@ impl Compiler {
                 nodes.push(node);
                 continue;
             }
-            let text: Arc<str> = format!("{}({})", step.instruction.name, step.instruction.arguments.len()).into();
+            let text: Arc<str> = step.instruction.to_string().into();
             let first = nodes.len();
             steps::build(step, self, &mut nodes)?;
             for node in &mut nodes[first..] {
@@ -217,14 +230,14 @@ impl Compiler {
                     if name == "repeat" {
                         step.before = std::mem::take(&mut ahead);
                     } else if let Some(first) = ahead.first() {
-                        return Err(self.error(first, format!("{}() stands at no repeat()", first.name)));
+                        return Err(self.error(first, format!("The repeat()-traversal was not defined: {}() stands at no repeat()", first.name)));
                     }
                     all.push(step);
                 }
             }
         }
         match ahead.first() {
-            Some(first) => Err(self.error(first, format!("{}() stands at no repeat()", first.name))),
+            Some(first) => Err(self.error(first, format!("The repeat()-traversal was not defined: {}() stands at no repeat()", first.name))),
             None => Ok(all),
         }
     }

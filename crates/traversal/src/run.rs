@@ -11,7 +11,8 @@ use crate::traverser::Traverser;
 use crate::Host;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use vervet_gremlin::{Bytecode, Operator, Token, Value};
+use std::time::Instant;
+use vervet_gremlin::{Bytecode, Metric, Metrics, Operator, Token, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -22,6 +23,8 @@ pub struct Traversal {
     side_effects: FxHashMap<Arc<str>, SideEffect>,
     mutates: bool,
     seed: Option<i64>,
+    /// The last step is `profile()`: the result is what the others did.
+    profiles: bool,
 }
 
 impl std::fmt::Debug for Traversal {
@@ -73,14 +76,35 @@ impl Traversal {
         }
         let seed = strategies.seed;
         let mut compiler = Compiler::new(settings, strategies);
-        let pipeline = compiler.whole(&bytecode.steps, kernels)?;
-        Ok(Self { pipeline, settings: compiler.settings, side_effects, mutates: compiler.mutates, seed })
+        let (steps, profiles) = match bytecode.steps.split_last() {
+            Some((last, steps)) if &*last.name == "profile" && last.arguments.is_empty() => (steps, true),
+            _ => (bytecode.steps.as_slice(), false),
+        };
+        let mut pipeline = compiler.whole(steps, kernels)?;
+        if profiles {
+            pipeline.nodes.iter_mut().for_each(|node| node.meter = Some(Box::default()));
+        }
+        Ok(Self { profiles, pipeline, settings: compiler.settings, side_effects, mutates: compiler.mutates, seed })
     }
 
     /// Whether it may change the graph.
     #[must_use]
     pub fn mutates(&self) -> bool {
         self.mutates
+    }
+
+    /// Its steps as they run, one in a line; those that kernels run stand together in the first.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let mut text = String::new();
+        for (i, node) in self.pipeline.nodes.iter().enumerate() {
+            let labels = match node.labels.len() {
+                0 => String::new(),
+                _ => format!(" as {}", node.labels.join(", ")),
+            };
+            text.push_str(&format!("{i:>3}  {}{labels}\n", node.text));
+        }
+        text
     }
 
     /// Begins to run.
@@ -102,7 +126,7 @@ impl Traversal {
             random: Random(seed),
             settings: Arc::new(self.settings),
         };
-        Run { pipeline: self.pipeline, context }
+        Run { pipeline: self.pipeline, context, profile: self.profiles.then(Instant::now) }
     }
 }
 
@@ -117,6 +141,8 @@ fn operator(arguments: &[Value]) -> Option<Operator> {
 pub struct Run<'a> {
     pipeline: Pipeline,
     context: Context<'a>,
+    /// When it began, if its result is its profile, which has not been given yet.
+    profile: Option<Instant>,
 }
 
 impl std::fmt::Debug for Run<'_> {
@@ -132,9 +158,39 @@ impl Run<'_> {
     /// Limits; what the steps cannot do with their values; conflicts and constraints of writes; damaged data.
     pub fn next(&mut self) -> Result<Option<(Value, u64)>> {
         self.context.control.check()?;
+        if let Some(began) = self.profile.take() {
+            while self.pipeline.next(&mut self.context)?.is_some() {}
+            return Ok(Some((self.metrics(began), 1)));
+        }
         let next = self.pipeline.next(&mut self.context)?;
         let one_each = self.context.settings.no_bulk;
         Ok(next.map(|traverser| (traverser.value, if one_each { 1 } else { traverser.bulk })))
+    }
+
+    /// What the steps have done.
+    fn metrics(&self, began: Instant) -> Value {
+        let nanoseconds = |time: u128| u64::try_from(time).unwrap_or(u64::MAX);
+        let mut metrics = Metrics { nanoseconds: nanoseconds(began.elapsed().as_nanos()), steps: Vec::new() };
+        let mut before = 0;
+        for (i, node) in self.pipeline.nodes.iter().enumerate() {
+            let Some(meter) = &node.meter else { continue };
+            let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+            let own = meter.nanoseconds.saturating_sub(before);
+            before = meter.nanoseconds;
+            let share = own as f64 * 100.0 / metrics.nanoseconds.max(1) as f64;
+            metrics.steps.push(Metric {
+                id: format!("{i}").into(),
+                name: node.text.clone(),
+                nanoseconds: own,
+                counts: vec![
+                    ("traverserCount".into(), count(meter.traversers)),
+                    ("elementCount".into(), count(meter.elements)),
+                ],
+                annotations: vec![("percentDur".into(), Value::Double(share))],
+                nested: Vec::new(),
+            });
+        }
+        Value::Metrics(Arc::new(metrics))
     }
 
     /// A result with ids, labels and properties of the elements in it.

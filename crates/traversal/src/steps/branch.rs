@@ -119,6 +119,9 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
                     Value::Token(Token::Pick(Pick::Any)) => Case::Any,
                     Value::Token(Token::Pick(Pick::None)) => Case::Otherwise,
                     Value::Token(Token::Pick(Pick::Unproductive)) => Case::Unproductive,
+                    Value::Traversal(_) if !several => {
+                        return Err(compiler.error(option, "Traversal is not allowed as a Pick token for choose()"));
+                    }
                     Value::Traversal(traversal) => Case::Traversal(compiler.nested(traversal)?),
                     value => Case::Test(predicate(value)),
                 });

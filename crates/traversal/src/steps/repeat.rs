@@ -54,6 +54,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         [Value::String(name), Value::Traversal(body)] => (Some(name.clone()), body),
         _ => return Err(compiler.error(step.instruction, "repeat() needs a traversal")),
     };
+    if let Some(inject) = body.steps.first().filter(|step| &*step.name == "inject") {
+        return Err(compiler.error(inject, "The parent of inject()-step can not be repeat()-step"));
+    }
     compiler.loops += 1;
     let body = compiler.nested(body);
     compiler.loops -= 1;
