@@ -28,6 +28,7 @@ const LAYERS: &[&str] = &[
     "vervet-driver-local",
     "vervet-sparql",
     "vervet-gremlin",
+    "vervet-tinkerpop",
     "vervet-traversal",
     "vervet-graph",
     "vervet",

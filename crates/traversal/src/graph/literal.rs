@@ -24,6 +24,7 @@ use vervet_gremlin::{Duration, Extended, Value};
 use vervet_model::vocab::{CHARACTER_DATATYPE, GRAPHSON_DATATYPE, UUID_DATATYPE};
 use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts};
 use vervet_snapshot::Snapshot;
+use vervet_tinkerpop::{Limits, graphson};
 
 /// Digits of a stored decimal, before and behind the point.
 const DECIMAL_DIGITS_MAX: i64 = 100_000;
@@ -100,7 +101,7 @@ fn typed(text: &str, datatype: &str) -> Value {
         _ => match datatype {
             UUID_DATATYPE => uuid::Uuid::parse_str(text).ok().map(Value::Uuid),
             CHARACTER_DATATYPE => text.chars().next().map(Value::Char),
-            GRAPHSON_DATATYPE => crate::graph::literal::from_graphson(text),
+            GRAPHSON_DATATYPE => from_graphson(text),
             _ => None,
         },
     };
@@ -109,12 +110,13 @@ fn typed(text: &str, datatype: &str) -> Value {
 
 /// A value of a type that has no datatype of its own.
 fn from_graphson(text: &str) -> Option<Value> {
-    let _ = text;
-    None
+    graphson::read(text.as_bytes(), Limits::default()).ok()
 }
 
 fn to_graphson(value: &Value) -> Result<String> {
-    Err(not_storable(value))
+    let mut out = Vec::new();
+    graphson::write(value, graphson::Dialect::V3, &mut out).map_err(|_| not_storable(value))?;
+    String::from_utf8(out).map_err(|_| not_storable(value))
 }
 
 fn float(text: &str) -> Option<f32> {

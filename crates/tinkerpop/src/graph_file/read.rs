@@ -1,0 +1,319 @@
+//! Reads a graph file, a vertex at a time: braces are counted to find where a vertex ends, then it is read as one text.
+
+use super::{GraphEdge, GraphVertex, VERTEX_BYTES_MAX};
+use crate::graphson::{EDGE_LABEL, VERTEX_LABEL};
+use crate::json::Cursor;
+use crate::{Limits, ReadError, ReadErrorKind};
+use std::io::BufRead;
+use std::sync::Arc;
+use vervet_gremlin::{Direction, Value};
+
+type Result<T> = std::result::Result<T, ReadError>;
+
+/// Where vertices stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Not a byte was read.
+    Start,
+    /// One after the other.
+    Lines,
+    /// In an array; at its first vertex or its end.
+    WrappedFirst,
+    /// In an array; behind a vertex.
+    Wrapped,
+    /// Behind the last one, or behind an error.
+    End,
+}
+
+/// The vertices of a graph file. It ends after the first error.
+#[derive(Debug)]
+pub struct GraphReader<R> {
+    source: R,
+    limits: Limits,
+    state: State,
+    /// Bytes taken.
+    at: u64,
+    /// The text of a vertex.
+    text: Vec<u8>,
+    /// The direction that counts, once there was an edge.
+    counted: Option<Direction>,
+    /// How many edges come in, how many go out.
+    edges: [u64; 2],
+}
+
+impl<R: BufRead> GraphReader<R> {
+    /// The vertices that `source` has.
+    pub fn new(source: R) -> Self {
+        // One vertex may have very many edges.
+        let limits = Limits { bytes: VERTEX_BYTES_MAX, values: usize::MAX, ..Limits::default() };
+        Self { source, limits, state: State::Start, at: 0, text: Vec::new(), counted: None, edges: [0; 2] }
+    }
+
+    /// Accepts less, or more, of a vertex.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The next byte; not taken.
+    fn peek(&mut self) -> Result<Option<u8>> {
+        let at = self.at;
+        let buffer = self.source.fill_buf().map_err(|error| {
+            ReadError::new(ReadErrorKind::Io, 0, format!("could not read: {error}")).moved(at)
+        })?;
+        Ok(buffer.first().copied())
+    }
+
+    fn take(&mut self) {
+        self.source.consume(1);
+        self.at += 1;
+    }
+
+    /// The next byte that is no white space; not taken.
+    fn peek_visible(&mut self) -> Result<Option<u8>> {
+        loop {
+            match self.peek()? {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.take(),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn expected(&self, expected: &str, found: Option<u8>) -> ReadError {
+        let found = match found {
+            None => "the end".to_owned(),
+            Some(byte) => format!("{:?}", char::from(byte)),
+        };
+        ReadError::malformed(0, format!("expected {expected}, found {found}")).moved(self.at)
+    }
+
+    fn need(&mut self, byte: u8, expected: &str) -> Result<()> {
+        match self.peek_visible()? {
+            Some(found) if found == byte => {
+                self.take();
+                Ok(())
+            }
+            found => Err(self.expected(expected, found)),
+        }
+    }
+
+    /// Finds out which layout it is; `text` has what was read of a vertex on the way.
+    fn start(&mut self) -> Result<()> {
+        self.text.clear();
+        if self.peek_visible()?.is_none() {
+            self.state = State::End;
+            return Ok(());
+        }
+        self.need(b'{', "a vertex")?;
+        self.text.push(b'{');
+        let key = b"\"vertices\"";
+        self.peek_visible()?;
+        for &byte in key {
+            if self.peek()? != Some(byte) {
+                self.state = State::Lines;
+                return Ok(());
+            }
+            self.text.push(byte);
+            self.take();
+        }
+        self.need(b':', "\":\"")?;
+        self.need(b'[', "an array of vertices")?;
+        self.text.clear();
+        self.state = State::WrappedFirst;
+        Ok(())
+    }
+
+    /// Takes the text of the next vertex; false if there is none.
+    fn next_text(&mut self) -> Result<bool> {
+        if self.state == State::Start {
+            self.start()?;
+            if self.state == State::Lines {
+                return self.object().map(|()| true);
+            }
+        }
+        self.text.clear();
+        let found = self.peek_visible()?;
+        match (self.state, found) {
+            (State::End, _) | (State::Lines, None) => {
+                self.state = State::End;
+                Ok(false)
+            }
+            (State::WrappedFirst | State::Wrapped, Some(b']')) => {
+                self.take();
+                self.need(b'}', "\"}\"")?;
+                if let Some(found) = self.peek_visible()? {
+                    return Err(self.expected("the end", Some(found)));
+                }
+                self.state = State::End;
+                Ok(false)
+            }
+            (State::Wrapped, Some(b',')) => {
+                self.take();
+                self.need(b'{', "a vertex")?;
+                self.text.push(b'{');
+                self.object().map(|()| true)
+            }
+            (State::Lines | State::WrappedFirst, Some(b'{')) => {
+                self.take();
+                self.text.push(b'{');
+                self.state = if self.state == State::Lines { State::Lines } else { State::Wrapped };
+                self.object().map(|()| true)
+            }
+            (State::Lines, found) => Err(self.expected("a vertex", found)),
+            (_, found) => Err(self.expected("\",\" or \"]\"", found)),
+        }
+    }
+
+    /// Takes the rest of an object of which `text` is the beginning.
+    fn object(&mut self) -> Result<()> {
+        // The beginning may end in the middle of a key.
+        let mut scan = Scan::default();
+        for &byte in &self.text {
+            scan.byte(byte);
+        }
+        loop {
+            let at = self.at;
+            let buffer = self.source.fill_buf().map_err(|error| {
+                ReadError::new(ReadErrorKind::Io, 0, format!("could not read: {error}")).moved(at)
+            })?;
+            if buffer.is_empty() {
+                return Err(self.expected("the rest of a vertex", None));
+            }
+            let end = buffer.iter().position(|&byte| scan.byte(byte));
+            let taken = end.map_or(buffer.len(), |end| end + 1);
+            if self.text.len() + taken > self.limits.bytes {
+                let message = format!("expected at most {} bytes of one vertex", self.limits.bytes);
+                return Err(ReadError::too_large(0, message).moved(self.at));
+            }
+            self.text.extend_from_slice(&buffer[..taken]);
+            self.source.consume(taken);
+            self.at += taken as u64;
+            if end.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn next_vertex(&mut self) -> Result<Option<GraphVertex>> {
+        if !self.next_text()? {
+            return self.checked_end().map(|()| None);
+        }
+        // White space after the first brace of a file is not kept, so the place is counted from the end.
+        let start = self.at - self.text.len() as u64;
+        let vertex = vertex(&self.text, self.limits).map_err(|error| error.moved(start))?;
+        self.edges[0] += vertex.incoming.len() as u64;
+        self.edges[1] += vertex.outgoing.len() as u64;
+        if self.counted.is_none() {
+            self.counted = match (vertex.incoming.is_empty(), vertex.outgoing.is_empty()) {
+                (true, true) => None,
+                (false, _) => Some(Direction::In),
+                (true, false) => Some(Direction::Out),
+            };
+        }
+        Ok(Some(GraphVertex { counted: self.counted.unwrap_or(Direction::Out), ..vertex }))
+    }
+
+    /// Whether both directions say the same, as far as numbers tell.
+    fn checked_end(&self) -> Result<()> {
+        let [incoming, outgoing] = self.edges;
+        if incoming == 0 || outgoing == 0 || incoming == outgoing {
+            return Ok(());
+        }
+        let message = format!("expected as many edges in inE as in outE, found {incoming} and {outgoing}");
+        Err(ReadError::malformed(0, message).moved(self.at))
+    }
+}
+
+impl<R: BufRead> Iterator for GraphReader<R> {
+    type Item = Result<GraphVertex>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::End {
+            return None;
+        }
+        let next = self.next_vertex().transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.state = State::End;
+        }
+        next
+    }
+}
+
+/// Counts braces outside of strings.
+#[derive(Default)]
+struct Scan {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Scan {
+    /// Whether this byte closes the object.
+    fn byte(&mut self, byte: u8) -> bool {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return false;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' => self.depth += 1,
+            b'}' => self.depth = self.depth.saturating_sub(1),
+            _ => return false,
+        }
+        self.depth == 0 && byte == b'}'
+    }
+}
+
+fn vertex(text: &[u8], limits: Limits) -> Result<GraphVertex> {
+    let mut cursor = Cursor::new(text, limits)?;
+    let (mut id, mut label, mut properties) = (None, None, Vec::new());
+    let (mut incoming, mut outgoing) = (Vec::new(), Vec::new());
+    cursor.object(|cursor, key| {
+        match &*key {
+            "id" => id = Some(cursor.value()?),
+            "label" => label = Some(cursor.string()?),
+            "properties" => properties = cursor.vertex_properties()?,
+            "inE" => incoming = edges(cursor, "outV")?,
+            "outE" => outgoing = edges(cursor, "inV")?,
+            _ => cursor.skip()?,
+        }
+        Ok(())
+    })?;
+    cursor.end()?;
+    let id = id.ok_or_else(|| ReadError::malformed(0, "expected a member \"id\""))?;
+    let label = label.map_or_else(|| VERTEX_LABEL.into(), Arc::from);
+    Ok(GraphVertex { id, label, properties, incoming, outgoing, counted: Direction::Out })
+}
+
+/// `{"label": [edge, …], …}`; the vertex at the other end of an edge is its member `end`.
+fn edges(cursor: &mut Cursor<'_>, end: &str) -> Result<Vec<GraphEdge>> {
+    let mut edges = Vec::new();
+    cursor.object(|cursor, label| {
+        let label: Arc<str> = if label.is_empty() { EDGE_LABEL.into() } else { label.into() };
+        cursor.array(|cursor| {
+            cursor.peek();
+            let at = cursor.at();
+            let (mut id, mut other, mut properties) = (Value::Null, None, Vec::new());
+            cursor.object(|cursor, key| {
+                match &*key {
+                    "id" => id = cursor.value()?,
+                    "properties" => properties = cursor.properties()?,
+                    key if key == end => other = Some(cursor.value()?),
+                    _ => cursor.skip()?,
+                }
+                Ok(())
+            })?;
+            let other =
+                other.ok_or_else(|| ReadError::malformed(at, format!("expected a member {end:?}")))?;
+            edges.push(GraphEdge { id, label: label.clone(), other, properties });
+            Ok(())
+        })
+    })?;
+    Ok(edges)
+}

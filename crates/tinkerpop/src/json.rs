@@ -1,0 +1,380 @@
+//! JSON, read from front to back with no tree: a cursor that hands out members and elements as it meets them.
+//!
+//! # Why our own
+//! Numbers keep all their digits (a tree of a library would round them, or change how the whole workspace reads JSON),
+//! every error has its byte, nothing is held but the values that come of it, and the text behind an `@value` can be come
+//! back to once its `@type` is known.
+//! # Source
+//! RFC 8259. Different from it: an escape that is half of a surrogate pair is an error, as no text can hold it.
+
+use crate::limits::DEPTH_MAX;
+use crate::number::shortened;
+use crate::{Limits, ReadError};
+use std::borrow::Cow;
+
+type Result<T> = std::result::Result<T, ReadError>;
+
+/// A place in a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    values: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// The beginning of `bytes`.
+    pub(crate) fn new(bytes: &'a [u8], limits: Limits) -> Result<Self> {
+        if bytes.len() > limits.bytes {
+            let message = format!("expected at most {} bytes, found {}", limits.bytes, bytes.len());
+            return Err(ReadError::too_large(limits.bytes, message));
+        }
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| ReadError::malformed(error.valid_up_to(), "expected UTF-8"))?;
+        Ok(Self { text, at: 0, depth: limits.depth.min(DEPTH_MAX), values: limits.values })
+    }
+
+    /// Where it is, in bytes.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes to where it was or will be.
+    pub(crate) fn go(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// The next byte that is no white space; not taken.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        while matches!(self.byte(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    /// An error that says what is there instead of `expected`.
+    pub(crate) fn expected(&mut self, expected: &str) -> ReadError {
+        let found = match self.peek() {
+            None => "the end".to_owned(),
+            Some(_) => shortened(&self.text[self.at..].chars().take(12).collect::<String>()),
+        };
+        ReadError::malformed(self.at, format!("expected {expected}, found {found}"))
+    }
+
+    /// Takes `byte` if it is next.
+    pub(crate) fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes `byte`, which has to be next.
+    pub(crate) fn need(&mut self, byte: u8, expected: &str) -> Result<()> {
+        if self.take(byte) { Ok(()) } else { Err(self.expected(expected)) }
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.expected("the end")) }
+    }
+
+    /// Counts a value, one deeper than what is around it; [`leave`](Self::leave) it again.
+    pub(crate) fn enter(&mut self) -> Result<()> {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            return Err(ReadError::too_large(self.at, "expected fewer values inside one another"));
+        };
+        let Some(values) = self.values.checked_sub(1) else {
+            return Err(ReadError::too_large(self.at, "expected fewer values"));
+        };
+        (self.depth, self.values) = (depth, values);
+        Ok(())
+    }
+
+    /// The other half of [`enter`](Self::enter).
+    pub(crate) fn leave(&mut self) {
+        self.depth += 1;
+    }
+
+    /// Takes a word such as `true` if it is next.
+    pub(crate) fn word(&mut self, word: &str) -> bool {
+        self.peek();
+        let found = self.text[self.at..].starts_with(word)
+            && !self.text[self.at + word.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
+        self.at += if found { word.len() } else { 0 };
+        found
+    }
+
+    /// Takes an object, member by member; `member` takes the value.
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Cow<'a, str>) -> Result<()>,
+    ) -> Result<()> {
+        self.need(b'{', "an object")?;
+        if self.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = self.key()?;
+            member(self, key)?;
+            if !self.take(b',') {
+                return self.need(b'}', "\",\" or \"}\"");
+            }
+        }
+    }
+
+    /// Takes a key and its colon.
+    pub(crate) fn key(&mut self) -> Result<Cow<'a, str>> {
+        if self.peek() != Some(b'"') {
+            return Err(self.expected("a key"));
+        }
+        let key = self.string()?;
+        self.need(b':', "\":\"")?;
+        Ok(key)
+    }
+
+    /// Takes an array, element by element.
+    pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.need(b'[', "an array")?;
+        if self.take(b']') {
+            return Ok(());
+        }
+        loop {
+            element(self)?;
+            if !self.take(b',') {
+                return self.need(b']', "\",\" or \"]\"");
+            }
+        }
+    }
+
+    /// Takes a string.
+    pub(crate) fn string(&mut self) -> Result<Cow<'a, str>> {
+        self.need(b'"', "a string")?;
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(self.at) {
+                Some(b'"') => {
+                    let text = &self.text[start..self.at];
+                    self.at += 1;
+                    return Ok(Cow::Borrowed(text));
+                }
+                Some(b'\\') => return self.escaped(start).map(Cow::Owned),
+                Some(0..0x20) => return Err(self.expected("an escaped control character")),
+                Some(_) => self.at += 1,
+                None => return Err(ReadError::malformed(start - 1, "expected the end of a string")),
+            }
+        }
+    }
+
+    /// The rest of a string that began at `start` and has its first escape here.
+    fn escaped(&mut self, start: usize) -> Result<String> {
+        let mut text = self.text[start..self.at].to_owned();
+        loop {
+            let from = self.at;
+            while !matches!(self.byte(), None | Some(b'"' | b'\\' | 0..0x20)) {
+                self.at += 1;
+            }
+            text.push_str(&self.text[from..self.at]);
+            match self.byte() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    text.push(self.escape()?);
+                }
+                Some(_) => return Err(self.expected("an escaped control character")),
+                None => return Err(ReadError::malformed(start - 1, "expected the end of a string")),
+            }
+        }
+    }
+
+    /// What stands behind a backslash.
+    fn escape(&mut self) -> Result<char> {
+        let at = self.at;
+        let byte = self.byte();
+        self.at += usize::from(byte.is_some_and(|byte| byte.is_ascii()));
+        Ok(match byte {
+            Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let mut code = self.four_digits()?;
+                if (0xd800..0xdc00).contains(&code) && self.text[self.at..].starts_with("\\u") {
+                    self.at += 2;
+                    let low = self.four_digits()?;
+                    if (0xdc00..0xe000).contains(&low) {
+                        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+                    }
+                }
+                char::from_u32(code)
+                    .ok_or_else(|| ReadError::malformed(at, "expected both halves of a surrogate pair"))?
+            }
+            _ => return Err(ReadError::malformed(at, "expected a character that may be escaped")),
+        })
+    }
+
+    fn four_digits(&mut self) -> Result<u32> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4);
+        let code = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .ok_or_else(|| ReadError::malformed(self.at, "expected four hexadecimal digits"))?;
+        self.at += 4;
+        Ok(code)
+    }
+
+    /// Takes a number as it stands there.
+    pub(crate) fn number(&mut self) -> Result<&'a str> {
+        self.peek();
+        let start = self.at;
+        self.at += usize::from(self.byte() == Some(b'-'));
+        let leading_zero = self.byte() == Some(b'0');
+        let whole = self.digits();
+        if whole == 0 || (leading_zero && whole > 1) {
+            self.at = start;
+            return Err(self.expected("a number"));
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            if self.digits() == 0 {
+                return Err(self.expected("a digit"));
+            }
+        }
+        if matches!(self.byte(), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
+            if self.digits() == 0 {
+                return Err(self.expected("a digit"));
+            }
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    fn digits(&mut self) -> usize {
+        let start = self.at;
+        while matches!(self.byte(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    /// Passes over a value.
+    pub(crate) fn skip(&mut self) -> Result<()> {
+        self.enter()?;
+        match self.peek() {
+            Some(b'{') => self.object(|cursor, _| cursor.skip())?,
+            Some(b'[') => self.array(Self::skip)?,
+            Some(b'"') => drop(self.string()?),
+            Some(b'-' | b'0'..=b'9') => drop(self.number()?),
+            _ if self.word("null") || self.word("true") || self.word("false") => {}
+            _ => return Err(self.expected("a value")),
+        }
+        self.leave();
+        Ok(())
+    }
+}
+
+/// Appends `text` as a JSON string, with its quotes.
+pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let escape = match byte {
+            b'"' => b'"',
+            b'\\' => b'\\',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            0..0x20 => b'u',
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[from..at]);
+        out.extend_from_slice(&[b'\\', escape]);
+        if escape == b'u' {
+            const HEX: &[u8; 16] = b"0123456789ABCDEF";
+            out.extend_from_slice(&[b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+        from = at + 1;
+    }
+    out.extend_from_slice(&bytes[from..]);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(text: &str) -> Cursor<'_> {
+        Cursor::new(text.as_bytes(), Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn strings_with_escapes() {
+        let text = r#" "a\n\u00e4\ud83d\ude00\/ü" "#;
+        assert_eq!(cursor(text).string().unwrap(), "a\nä😀/ü");
+        for bad in [
+            r#""\ud83d""#,
+            r#""\ud83dx""#,
+            r#""\ude00""#,
+            r#""\x""#,
+            r#""\u12g4""#,
+            "\"\n\"",
+            r#""abc"#,
+            r#""\"#,
+        ] {
+            assert!(cursor(bad).string().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_string_is_read_as_it_was_written() {
+        let text: String = (0..0x300).filter_map(char::from_u32).chain("😀\u{ffff}".chars()).collect();
+        let mut out = Vec::new();
+        write_string(&text, &mut out);
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(cursor(&out).string().unwrap(), text);
+        assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
+    }
+
+    #[test]
+    fn numbers_are_those_of_json() {
+        for good in ["0", "-0", "10", "1.5", "-1e5", "1E+05", "0.0"] {
+            assert_eq!(cursor(good).number().unwrap(), good);
+        }
+        for bad in ["", "-", "01", "1.", ".5", "1e", "+1", "-a"] {
+            let mut cursor = cursor(bad);
+            assert!(cursor.number().and_then(|_| cursor.end()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let mut cursor = cursor("  [1, 2, x]");
+        assert_eq!(cursor.skip().unwrap_err().to_string(), "expected a value, found \"x]\" at byte 9");
+    }
+
+    #[test]
+    fn what_is_too_deep_or_too_long_is_refused() {
+        let deep = "[".repeat(100_000);
+        assert_eq!(cursor(&deep).skip().unwrap_err().kind(), crate::ReadErrorKind::TooLarge);
+        let many = format!("[{}0]", "0,".repeat(100));
+        let limits = Limits { values: 50, ..Limits::default() };
+        assert!(Cursor::new(many.as_bytes(), limits).unwrap().skip().is_err());
+        let limits = Limits { bytes: 10, ..Limits::default() };
+        assert!(Cursor::new(many.as_bytes(), limits).is_err());
+    }
+}
