@@ -1,0 +1,147 @@
+//! Traversals of TinkerPop's "modern" graph, by steps alone: what each gives, as text.
+
+use oxrdf::{Literal, NamedNode, Term};
+use vervet_gremlin::text::{ParseOptions, Statement, parse};
+use vervet_gremlin::{Bytecode, Value};
+use vervet_kernel::{Control, Limits};
+use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE};
+use vervet_model::{Id, Result};
+use vervet_testkit::{MemorySnapshot, Statement as Triple};
+use vervet_traversal::{Materialize, ReadOnly, Traversal};
+
+/// The six vertices and six edges; weights are doubles.
+fn modern() -> MemorySnapshot {
+    let mut graph = MemorySnapshot::default();
+    let mut iri = |graph: &mut MemorySnapshot, namespace: &str, name: &str| {
+        graph.intern(&Term::from(NamedNode::new_unchecked(format!("{namespace}{name}"))))
+    };
+    let kind = iri(&mut graph, "", RDF_TYPE);
+    let [name, age, lang, weight, knows, created] =
+        ["name", "age", "lang", "weight", "knows", "created"].map(|key| iri(&mut graph, KEY_NAMESPACE, key));
+    let [person, software] =
+        ["person", "software"].map(|label| iri(&mut graph, LABEL_NAMESPACE, label));
+    let vertices = ["1", "2", "3", "4", "5", "6"].map(|id| iri(&mut graph, VERTEX_NAMESPACE, id));
+    let plain = |subject, predicate, object| Triple {
+        subject,
+        predicate,
+        object,
+        graph: Id::UNBOUND,
+        edge: Id::UNBOUND,
+    };
+    let people = [(0, "marko", 29), (1, "vadas", 27), (3, "josh", 32), (5, "peter", 35)];
+    for (at, called, years) in people {
+        graph.add(plain(vertices[at], kind, person));
+        let value = graph.intern(&Literal::from(called).into());
+        graph.add(plain(vertices[at], name, value));
+        let value = graph.intern(&Literal::from(years).into());
+        graph.add(plain(vertices[at], age, value));
+    }
+    for (at, called) in [(2, "lop"), (4, "ripple")] {
+        graph.add(plain(vertices[at], kind, software));
+        let value = graph.intern(&Literal::from(called).into());
+        graph.add(plain(vertices[at], name, value));
+        let value = graph.intern(&Literal::from("java").into());
+        graph.add(plain(vertices[at], lang, value));
+    }
+    let edges = [
+        (0, knows, 1, 0.5),
+        (0, knows, 3, 1.0),
+        (0, created, 2, 0.4),
+        (3, created, 4, 1.0),
+        (3, created, 2, 0.4),
+        (5, created, 2, 0.2),
+    ];
+    for (source, label, target, strength) in edges {
+        let edge = graph.add_edge(vertices[source], label, vertices[target], Id::UNBOUND);
+        let value = graph.intern(&Literal::from(strength).into());
+        graph.add(plain(edge, weight, value));
+    }
+    graph.finish()
+}
+
+fn bytecode(text: &str) -> Bytecode {
+    let statements = parse(text, &ParseOptions::default()).unwrap_or_else(|error| panic!("{text}: {error}"));
+    match statements.into_iter().next() {
+        Some(Statement::Traversal { bytecode, .. }) => bytecode,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+/// The results as sorted texts.
+fn results(graph: &MemorySnapshot, text: &str) -> Result<Vec<String>> {
+    let traversal = Traversal::new(&bytecode(text))?;
+    let mut host = ReadOnly(graph);
+    let control = Control::new(Limits::default());
+    let mut run = traversal.run(&mut host, &control);
+    let mut all = Vec::new();
+    while let Some((value, bulk)) = run.next()? {
+        let value = run.detailed(value, Materialize::Tokens)?;
+        let value = match value {
+            Value::Vertex(vertex) => format!("v[{}]", vertex.id()),
+            Value::Edge(edge) => match &edge.detail {
+                Some(detail) => {
+                    format!("{}-{}->{}", detail.source.id(), detail.label, detail.target.id())
+                }
+                None => String::new(),
+            },
+            value => value.to_string(),
+        };
+        all.extend((0..bulk).map(|_| value.clone()));
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+#[test]
+fn traversals_give_what_they_should() {
+    let graph = modern();
+    let cases: &[(&str, &[&str])] = &[
+        ("g.V().count()", &["6l"]),
+        ("g.E().count()", &["6l"]),
+        ("g.V(1).out('knows').values('name')", &["\"josh\"", "\"vadas\""]),
+        ("g.V(1).out().count()", &["3l"]),
+        ("g.V().hasLabel('software').values('name')", &["\"lop\"", "\"ripple\""]),
+        ("g.V().has('name','marko').outE('knows').has('weight', gt(0.6)).inV().values('name')", &["\"josh\""]),
+        ("g.V().has('age', gt(30)).values('name')", &["\"josh\"", "\"peter\""]),
+        ("g.V(1).both('knows','created').dedup().count()", &["3l"]),
+        ("g.V().repeat(out()).times(2).values('name')", &["\"lop\"", "\"ripple\""]),
+        ("g.V(1).repeat(out()).emit().values('name')", &["\"josh\"", "\"lop\"", "\"lop\"", "\"ripple\"", "\"vadas\""]),
+        ("g.V(1).repeat(out()).until(outE().count().is(0)).values('name')", &["\"lop\"", "\"lop\"", "\"ripple\"", "\"vadas\""]),
+        ("g.V().as('a').out('created').in('created').as('b').where('a', neq('b')).select('b').by('name')",
+         &["\"josh\"", "\"josh\"", "\"marko\"", "\"marko\"", "\"peter\"", "\"peter\""]),
+        ("g.V().group().by(label).by(count())", &["[\"person\":4l,\"software\":2l]"]),
+        ("g.V().groupCount().by(label)", &["[\"person\":4l,\"software\":2l]"]),
+        ("g.V().hasLabel('person').order().by('age', desc).limit(1).values('name')", &["\"peter\""]),
+        ("g.V().hasLabel('person').values('age').sum()", &["123"]),
+        ("g.V().hasLabel('person').values('age').mean()", &["30.75d"]),
+        ("g.V().hasLabel('person').values('age').max()", &["35"]),
+        ("g.V(1).out('created').in('created').dedup().values('name')", &["\"josh\"", "\"marko\"", "\"peter\""]),
+        ("g.V(1).coalesce(out('likes'), out('created')).values('name')", &["\"lop\""]),
+        ("g.V(1).optional(out('likes')).values('name')", &["\"marko\""]),
+        ("g.V().hasLabel('person').choose(values('age').is(gt(30)), constant('old'), constant('young'))",
+         &["\"old\"", "\"old\"", "\"young\"", "\"young\""]),
+        ("g.V(1).union(out('knows'), in('knows')).count()", &["2l"]),
+        ("g.V(1).project('n','d').by('name').by(outE().count())", &["[\"n\":\"marko\",\"d\":3l]"]),
+        ("g.V().match(__.as('a').out('created').as('b'), __.as('b').in('created').as('c'), __.as('c').has('name','josh')).select('a').by('name').dedup()",
+         &["\"josh\"", "\"marko\"", "\"peter\""]),
+        ("g.V(1).outE('created').otherV().path().by('name').by('weight')", &["path[\"marko\", 0.4d, \"lop\"]"]),
+        ("g.V().not(out()).count()", &["3l"]),
+        ("g.V().aggregate('x').by('name').cap('x').unfold().count()", &["6l"]),
+        ("g.withSack(1.0).V(1).outE().sack(mult).by('weight').inV().sack().sum()", &["1.9d"]),
+        ("g.inject(1,2,3).fold().count(local)", &["3l"]),
+        ("g.V(1).valueMap('name')", &["[\"name\":[\"marko\"]]"]),
+        ("g.V().limit(2).count()", &["2l"]),
+        ("g.V().tail(1).values('name')", &["\"peter\""]),
+        ("g.V().where(out('knows')).values('name')", &["\"marko\""]),
+        ("g.V().both().both().count()", &["30l"]),
+    ];
+    let mut wrong = Vec::new();
+    for (text, expected) in cases {
+        match results(&graph, text) {
+            Ok(found) if found == *expected => {}
+            Ok(found) => wrong.push(format!("{text}\n  expected {expected:?}\n  found    {found:?}")),
+            Err(error) => wrong.push(format!("{text}\n  {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} are wrong\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
