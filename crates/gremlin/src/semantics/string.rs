@@ -13,7 +13,7 @@ use num_bigint::BigInt;
 use std::fmt::{self, Write};
 
 /// The longest text that a function on values makes, in bytes.
-pub const MAX_TEXT_BYTES: usize = 1 << 26;
+pub const MAX_TEXT_BYTES: usize = 1 << 24;
 
 /// Values of properties print up to so many characters inside of their properties.
 const PROPERTY_CHARS: usize = 20;
