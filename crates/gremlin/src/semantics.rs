@@ -21,11 +21,17 @@
 //! *Equivalence* (`dedup`, keys of groups and sets): `==` of [`Value`](crate::Value).
 
 pub mod compare;
+pub mod date;
 mod details;
 mod error;
 mod java;
+pub mod list;
+pub mod math;
 pub mod number;
+pub mod operator;
 pub mod predicate;
+pub mod string;
+pub mod text;
 
 pub use details::{Details, NoDetails};
 pub use error::{Error, Result};

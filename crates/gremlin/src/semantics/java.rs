@@ -51,7 +51,6 @@ fn floating(scientific: &str) -> String {
     out
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "`asString` follows"))]
 /// `BigDecimal.toString`: plain down to 0.000001, scientific below and where zeros would have to be made up.
 pub(crate) fn decimal(number: &BigDecimal) -> String {
     let (unscaled, scale) = number.as_bigint_and_scale();

@@ -19,6 +19,8 @@ mod parse;
 pub use convert::as_number;
 pub use fold::{Extreme, Mean, Sum};
 
+pub(crate) use big::limited;
+
 use super::{Error, Result};
 use crate::Value;
 use bigdecimal::BigDecimal;

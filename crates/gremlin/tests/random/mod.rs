@@ -14,28 +14,20 @@ use vervet_gremlin::{
     PropertyKey, T, Token, Tree, Value, Vertex, VertexDetail, VertexProperty,
 };
 
-/// A small generator (xorshift*) that says its seed.
+/// Random choices that know their seed.
 pub struct Random {
     pub seed: u64,
-    state: u64,
+    source: vervet_testkit::Random,
 }
 
 impl Random {
     pub fn new() -> Self {
-        let seed =
-            std::env::var("VERVET_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
-                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-                now.as_nanos() as u64 | 1
-            });
-        println!("seed {seed}; VERVET_SEED={seed} repeats it");
-        Self { seed, state: seed.max(1) }
+        let seed = vervet_testkit::seed();
+        Self { seed, source: vervet_testkit::Random(seed) }
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16) % bound
+        self.source.below(bound)
     }
 
     pub fn pick<T: Clone>(&mut self, items: &[T]) -> T {

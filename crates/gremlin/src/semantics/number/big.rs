@@ -264,7 +264,7 @@ fn bits_of_places(places: u32) -> u64 {
 
 /// # Errors
 /// If a number has more than [`MAX_BITS`] bits.
-pub(super) fn limited(bits: u64) -> Result<()> {
+pub(crate) fn limited(bits: u64) -> Result<()> {
     if bits > MAX_BITS { Err(too_large()) } else { Ok(()) }
 }
 

@@ -1,0 +1,275 @@
+//! Collections: how to walk through them, and `combine`, `conjoin`, `difference`, `disjunct`, `intersect`, `merge`,
+//! `product`, `reverse`, `all`, `any`, `none`.
+//!
+//! # Shape
+//! [`items`] walks through lists, sets, bags and paths; items of a bag come once, with their count. [`unfold`] also takes
+//! maps and trees apart, into maps of one entry, and gives everything else as the one item that it is.
+//!
+//! Items are the same if they are *equivalent* (`==` of [`Value`]). Results are sets where an item counts once, in the
+//! order of first appearance.
+//! # Invariants
+//! No result has more than [`MAX_ITEMS`] items, whatever the counts in a bag.
+//! # Cost
+//! Linear in the items, but for `product`.
+
+use super::predicate::Compiled;
+use super::{Details, Error, Result, string};
+use crate::{Map, Set, Value};
+use std::sync::Arc;
+
+/// The most items that a result may have.
+pub const MAX_ITEMS: usize = 1 << 24;
+
+/// Walks through a collection: items with their counts.
+#[derive(Clone, Debug)]
+pub struct Items<'v>(Inner<'v>);
+
+#[derive(Clone, Debug)]
+enum Inner<'v> {
+    Slice(std::slice::Iter<'v, Value>),
+    Set(indexmap::set::Iter<'v, Value>),
+    Bulk(indexmap::map::Iter<'v, Value, u64>),
+}
+
+impl<'v> Iterator for Items<'v> {
+    type Item = (&'v Value, u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Inner::Slice(items) => items.next().map(|item| (item, 1)),
+            Inner::Set(items) => items.next().map(|item| (item, 1)),
+            Inner::Bulk(items) => items.by_ref().map(|(item, count)| (item, *count)).find(|item| item.1 > 0),
+        }
+    }
+}
+
+/// The items of a list, set, bag or path; `None` of anything else, also of maps.
+#[must_use]
+pub fn items(value: &Value) -> Option<Items<'_>> {
+    Some(Items(match value {
+        Value::List(list) => Inner::Slice(list.iter()),
+        Value::Path(path) => Inner::Slice(path.objects.iter()),
+        Value::Set(set) => Inner::Set(set.iter()),
+        Value::Bulk(bag) => Inner::Bulk(bag.iter()),
+        _ => return None,
+    }))
+}
+
+/// What `unfold()` and the local `sum()`, `min()`, … see: items, entries as maps of one, or the value itself.
+#[must_use]
+pub fn unfold(value: &Value) -> Vec<(Value, u64)> {
+    let entry = |key: &Value, value: Value| (Value::map(Map::from_iter([(key.clone(), value)])), 1);
+    match value {
+        Value::Map(map) => map.iter().map(|(key, value)| entry(key, value.clone())).collect(),
+        Value::Tree(tree) => tree
+            .children
+            .iter()
+            .map(|(key, below)| entry(key, Value::Tree(Arc::new(below.clone()))))
+            .collect(),
+        _ => match items(value) {
+            Some(items) => items.map(|(item, count)| (item.clone(), count)).collect(),
+            None => vec![(value.clone(), 1)],
+        },
+    }
+}
+
+/// Items, each as often as its count says.
+///
+/// # Errors
+/// If there are more than [`MAX_ITEMS`].
+pub fn expanded(items: Items<'_>) -> Result<Vec<Value>> {
+    let mut out = Vec::new();
+    for (item, count) in items {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        limited(out.len().saturating_add(count))?;
+        out.extend(std::iter::repeat_n(item, count).cloned());
+    }
+    Ok(out)
+}
+
+fn limited(count: usize) -> Result<()> {
+    if count > MAX_ITEMS {
+        return Err(Error::new(format!("the result has more than the limit of {MAX_ITEMS} items")));
+    }
+    Ok(())
+}
+
+/// Where the second collection comes from; messages differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// It is written in the traversal.
+    Argument,
+    /// A nested traversal gave it.
+    Traversal,
+}
+
+/// `a` and then `b`, as a list.
+///
+/// # Errors
+/// If one cannot be walked through, or the result is too long.
+pub fn combine(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
+    let (a, b) = (incoming("combine", a)?, argument("combine", b, origin)?);
+    let mut all = expanded(a)?;
+    let more = expanded(b)?;
+    limited(all.len() + more.len())?;
+    all.extend(more);
+    Ok(Value::list(all))
+}
+
+/// What is in `a` and not in `b`, as a set.
+///
+/// # Errors
+/// If one cannot be walked through.
+pub fn difference(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
+    let (a, b) = (incoming("difference", a)?, argument("difference", b, origin)?);
+    let b = set_of(b);
+    Ok(Value::set(a.map(|item| item.0).filter(|item| !b.contains(*item)).cloned()))
+}
+
+/// What is in exactly one of both, as a set.
+///
+/// # Errors
+/// If one cannot be walked through.
+pub fn disjunct(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
+    let (a, b) = (incoming("disjunct", a)?, argument("disjunct", b, origin)?);
+    let (a, b) = (set_of(a), set_of(b));
+    let only = |these: &Set, those: &Set| -> Vec<Value> {
+        these.iter().filter(|item| !those.contains(*item)).cloned().collect()
+    };
+    Ok(Value::set(only(&a, &b).into_iter().chain(only(&b, &a))))
+}
+
+/// What is in both, as a set.
+///
+/// # Errors
+/// If one cannot be walked through.
+pub fn intersect(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
+    let (a, b) = (incoming("intersect", a)?, argument("intersect", b, origin)?);
+    let a = set_of(a);
+    Ok(Value::set(b.map(|item| item.0).filter(|item| a.contains(*item)).cloned()))
+}
+
+/// Of two maps one map, where entries of `b` win; of other collections what is in either, as a set.
+///
+/// # Errors
+/// If one is a map and the other is none, or one cannot be walked through.
+pub fn merge(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
+    if let Value::Map(map) = a {
+        let Value::Map(other) = b else {
+            return Err(Error::new(format!(
+                "merge step expected provided argument to evaluate to a Map, encountered {}",
+                b.type_name()
+            )));
+        };
+        let mut merged = Map::clone(map);
+        merged.extend(other.iter().map(|(key, value)| (key.clone(), value.clone())));
+        return Ok(Value::map(merged));
+    }
+    let a = incoming("merge", a)?;
+    if origin == Origin::Argument && matches!(b, Value::Map(_)) {
+        return Err(Error::new("merge step type mismatch: expected argument to be Iterable but got Map"));
+    }
+    let b = argument("merge", b, origin)?;
+    Ok(Value::set(a.chain(b).map(|item| item.0.clone())))
+}
+
+/// Lists of two: each of `a` with each of `b`.
+///
+/// # Errors
+/// If one cannot be walked through, or the result is too long.
+pub fn product(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
+    let (a, b) = (incoming("product", a)?, argument("product", b, origin)?);
+    let (a, b) = (expanded(a)?, expanded(b)?);
+    limited(a.len().saturating_mul(b.len()))?;
+    let pairs =
+        a.iter().flat_map(|first| b.iter().map(|second| Value::list(vec![first.clone(), second.clone()])));
+    Ok(Value::list(pairs.collect()))
+}
+
+/// The texts of all items that are not null, with `delimiter` between them; null if all are.
+///
+/// # Errors
+/// If `value` cannot be walked through, or the text gets too long.
+pub fn conjoin(value: &Value, delimiter: &str, details: &dyn Details) -> Result<Value> {
+    let mut out = string::Writer::new(details);
+    let (mut some, mut first) = (false, true);
+    for (item, count) in incoming("conjoin", value)? {
+        some = true;
+        if matches!(item, Value::Null) {
+            continue;
+        }
+        for _ in 0..count {
+            if !std::mem::take(&mut first) {
+                out.push(delimiter)?;
+            }
+            out.value(item)?;
+        }
+    }
+    Ok(if some && first { Value::Null } else { Value::from(out.finish()) })
+}
+
+/// A text or collection backwards; everything else as it is.
+///
+/// # Errors
+/// If the list gets too long.
+pub fn reverse(value: &Value) -> Result<Value> {
+    if let Value::String(text) = value {
+        return Ok(Value::from(text.chars().rev().collect::<String>()));
+    }
+    let Some(items) = items(value) else { return Ok(value.clone()) };
+    let mut all = expanded(items)?;
+    all.reverse();
+    Ok(Value::list(all))
+}
+
+/// Whether it can be walked through and `predicate` holds of every item.
+#[must_use]
+pub fn all(value: &Value, predicate: &Compiled) -> bool {
+    items(value).is_some_and(|mut items| items.all(|item| predicate.test(item.0)))
+}
+
+/// Whether `predicate` holds of an item.
+#[must_use]
+pub fn any(value: &Value, predicate: &Compiled) -> bool {
+    items(value).is_some_and(|mut items| items.any(|item| predicate.test(item.0)))
+}
+
+/// Whether it can be walked through and `predicate` holds of no item.
+#[must_use]
+pub fn none(value: &Value, predicate: &Compiled) -> bool {
+    items(value).is_some_and(|mut items| !items.any(|item| predicate.test(item.0)))
+}
+
+fn set_of(items: Items<'_>) -> Set {
+    items.map(|item| item.0.clone()).collect()
+}
+
+fn incoming<'v>(step: &str, value: &'v Value) -> Result<Items<'v>> {
+    items(value).ok_or_else(|| {
+        Error::new(match value {
+            Value::Null => format!("Incoming traverser for {step} step can't be null."),
+            _ => format!(
+                "{step} step can only take an array or an Iterable type for incoming traversers, encountered {}",
+                value.type_name()
+            ),
+        })
+    })
+}
+
+fn argument<'v>(step: &str, value: &'v Value, origin: Origin) -> Result<Items<'v>> {
+    items(value).ok_or_else(|| {
+        let found = value.type_name();
+        Error::new(match (origin, value) {
+            (Origin::Argument, Value::Null) => format!("Argument provided for {step} step can't be null."),
+            (Origin::Argument, _) => {
+                format!("{step} step can only take an array or an Iterable as an argument, encountered {found}")
+            }
+            (Origin::Traversal, Value::Null) => {
+                format!("Provided traversal argument for {step} step must yield an iterable type, not null")
+            }
+            (Origin::Traversal, _) => {
+                format!("Provided traversal argument for {step} step must yield an iterable type, encountered {found}")
+            }
+        })
+    })
+}
