@@ -73,6 +73,9 @@ fn one(
         Statement::Traversal { bytecode, terminal: Some(Terminal::ToText), .. } => {
             each(Value::text(bytecode.to_string()), 1)
         }
+        Statement::Traversal { bytecode, terminal: Some(Terminal::Explain), .. } => {
+            each(Value::text(Traversal::new(bytecode)?.explain()), 1)
+        }
         Statement::Traversal { bytecode, terminal, .. } => {
             let run = Traversal::new(bytecode)?.run(host, control);
             results(run, *terminal, control, how, each)
