@@ -7,6 +7,7 @@
 //!
 //! * this file: vertices, labels, edges.
 //! * `properties`: values of vertices and edges.
+//! * `identity`: values and statements that have an identity: equal values apart, and what is said about a value.
 //! * `removal`: what goes along with what goes.
 //! * `find`: whether an element is there, and ids of names.
 //! # Invariants
@@ -23,8 +24,11 @@
 //! removed by itself, not as all edges of a type.
 
 mod find;
+mod identity;
 mod properties;
 mod removal;
+
+pub(crate) use identity::Named;
 
 use crate::{Edge, Transaction, Vertex};
 use find::ALL;
@@ -76,15 +80,26 @@ impl Transaction {
     /// # Errors
     /// [`ErrorKind::Input`]: it is there, with a label; a name that is no IRI although it looks like one. A full disk.
     pub fn add_vertex_named(&mut self, external_id: &str, labels: &[&str]) -> Result<Vertex> {
+        self.add_vertex_unless_there(external_id, labels)?.ok_or_else(|| {
+            let message = format!("the vertex {external_id} is there already");
+            Error::new(ErrorKind::Input, message)
+                .with_hint("find it with `Graph::vertex`, or add a label with `add_label`")
+        })
+    }
+
+    /// The same; `None`: it is there, with a label.
+    pub(crate) fn add_vertex_unless_there(
+        &mut self,
+        external_id: &str,
+        labels: &[&str],
+    ) -> Result<Option<Vertex>> {
         let vertex = self.intern_vertex(external_id)?;
         let type_id = self.type_id()?;
         self.inner.note(Read::Key(type_id, Direction::Out, vertex.id()));
         if self.first_entry(type_id, Direction::Out, vertex.id())?.is_some() {
-            let message = format!("the vertex {external_id} is there already");
-            return Err(Error::new(ErrorKind::Input, message)
-                .with_hint("find it with `Graph::vertex`, or add a label with `add_label`"));
+            return Ok(None);
         }
-        self.declare(vertex, labels)
+        self.declare(vertex, labels).map(Some)
     }
 
     fn intern_vertex(&mut self, external_id: &str) -> Result<Vertex> {
@@ -151,6 +166,11 @@ impl Transaction {
     /// [`ErrorKind::Input`]: there is no such vertex; a label that is not an IRI although it looks like one, or that
     /// has another meaning, such as `rdf:type`.
     pub fn add_edge(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<Edge> {
+        Ok(self.add_edge_in_graph(from, label, to)?.0)
+    }
+
+    /// The same, with the graph that it is in.
+    fn add_edge_in_graph(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<(Edge, Id)> {
         let graph = self.graph_of_vertex(from)?;
         if to != from {
             self.graph_of_vertex(to)?;
@@ -159,7 +179,7 @@ impl Transaction {
         let edge = self.inner.fresh_edge();
         let statement = Statement { subject: from.id(), predicate: label, object: to.id(), graph, edge };
         self.inner.insert_all(&[statement])?;
-        Ok(Edge::from_ids(from, label, to, edge))
+        Ok((Edge::from_ids(from, label, to, edge), graph))
     }
 
     /// The edges from one vertex to another with this label. Only those are read: unlike with

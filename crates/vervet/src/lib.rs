@@ -53,6 +53,7 @@ mod database;
 mod edit;
 mod execute;
 mod export;
+pub mod gremlin;
 mod loading;
 mod options;
 mod prepared;
@@ -69,6 +70,7 @@ struct Readme;
 
 pub use answer::{Answer, Row, Solutions};
 pub use database::{Database, GraphSnapshot, Part};
+pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};
 pub use options::{
     CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT,
     QueryOptions, THREADS_MAX,

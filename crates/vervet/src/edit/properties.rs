@@ -25,6 +25,11 @@ impl Transaction {
         let (subject, graph) = self.located(element)?;
         let key = self.intern_key(key)?;
         let value = self.inner.intern(value.into().as_ref().into())?;
+        self.set_value(subject, key, value, graph)
+    }
+
+    /// Makes this the only value of a key of a subject.
+    pub(super) fn set_value(&mut self, subject: Id, key: Id, value: Id, graph: Id) -> Result<()> {
         self.inner.note(Read::Key(key, Direction::Out, subject));
         let mut values = self.values(key, subject)?;
         let before = values.len();
@@ -104,12 +109,12 @@ impl Transaction {
     }
 
     /// The statements with values of a property, by value.
-    fn values(&self, key: Id, subject: Id) -> Result<Vec<Statement>> {
+    pub(super) fn values(&self, key: Id, subject: Id) -> Result<Vec<Statement>> {
         self.entries(key, Direction::Out, subject, VALUES)
     }
 
     /// The id of a key, if anybody has ever used it.
-    fn lookup_key(&self, key: &str) -> Result<Option<Id>> {
+    pub(super) fn lookup_key(&self, key: &str) -> Result<Option<Id>> {
         self.lookup_name(KEY_NAMESPACE, key)
     }
 }

@@ -1,0 +1,166 @@
+//! Values and statements that have an identity: equal values apart, external ids of edges, and what is said about a
+//! value.
+//!
+//! # Shape
+//! A value of a property is a statement. With an edge id of its own it can stand beside an equal value, and other
+//! statements can be about it: that is what Gremlin calls meta-properties. Elements are named by ids of the store here.
+//! # Invariants
+//! 1. A plain statement beside one of the same that has an identity would be swallowed by it, so it gets an identity
+//!    before another one comes.
+//! 2. Who names a plain statement that has meanwhile got an identity means the first one that is there.
+
+use super::find::ALL;
+use super::plain;
+use crate::{Edge, Transaction, Vertex};
+use oxrdf::{Literal, NamedNodeRef};
+use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
+use vervet_txn::Read;
+
+/// A statement that may have an identity: `edge` is unbound if whoever names it knows of none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub(crate) subject: Id,
+    pub(crate) predicate: Id,
+    pub(crate) object: Id,
+    pub(crate) edge: Id,
+}
+
+impl Transaction {
+    /// Adds an edge with an external id; `None`: there is one with this id.
+    pub(crate) fn add_edge_named(
+        &mut self,
+        from: Vertex,
+        label: &str,
+        to: Vertex,
+        external_id: &str,
+    ) -> Result<Option<Edge>> {
+        if external_id.starts_with(EDGE_NAMESPACE) {
+            let message = format!("{external_id} cannot be the id of an edge");
+            return Err(Error::new(ErrorKind::Input, message)
+                .with_hint("edges get such names from the database: leave the id out"));
+        }
+        let predicate = self.inner.intern(NamedNodeRef::new_unchecked(EDGE_ID).into())?;
+        let name = self.inner.intern(Literal::new_simple_literal(external_id).as_ref().into())?;
+        self.inner.note(Read::Key(predicate, Direction::In, name));
+        let named = self.entries(predicate, Direction::In, name, ALL)?;
+        if named.iter().any(|statement| statement.subject.tag() == Tag::Edge) {
+            return Ok(None);
+        }
+        let (edge, graph) = self.add_edge_in_graph(from, label, to)?;
+        if let Some(id) = edge.id() {
+            self.inner.insert_all(&[plain(id, predicate, name, graph)])?;
+        }
+        Ok(Some(edge))
+    }
+
+    /// Makes this the only value of a property of a vertex, without anything said about it.
+    pub(crate) fn set_bare_value(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
+        let (subject, graph) = self.located(vertex)?;
+        let (predicate, object) = self.key_and_value(key, value)?;
+        self.inner.note(Read::Key(predicate, Direction::Out, subject));
+        let mut values = self.values(predicate, subject)?;
+        let before = values.len();
+        values.retain(|statement| statement.object != object || statement.edge.is_bound());
+        let is_there = values.len() < before;
+        self.take_out(values)?;
+        if !is_there {
+            self.inner.insert_all(&[plain(subject, predicate, object, graph)])?;
+        }
+        Ok(Named { subject, predicate, object, edge: Id::UNBOUND })
+    }
+
+    /// Adds a value to a property of a vertex unless it has an equal one; which one it is.
+    pub(crate) fn add_value_once(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
+        let (subject, graph) = self.located(vertex)?;
+        let (predicate, object) = self.key_and_value(key, value)?;
+        let named = Named { subject, predicate, object, edge: Id::UNBOUND };
+        if let Some(found) = self.find_statement(named)? {
+            return Ok(Named { edge: found.edge, ..named });
+        }
+        self.inner.insert_all(&[plain(subject, predicate, object, graph)])?;
+        Ok(named)
+    }
+
+    /// Adds a value to a property of a vertex, also beside equal ones.
+    pub(crate) fn add_value_apart(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
+        let (subject, graph) = self.located(vertex)?;
+        let (predicate, object) = self.key_and_value(key, value)?;
+        let named = Named { subject, predicate, object, edge: Id::UNBOUND };
+        if let Some(found) = self.find_statement(named)?.filter(|found| !found.edge.is_bound()) {
+            self.identified(found)?;
+        }
+        let edge = self.inner.fresh_edge();
+        self.inner.insert_all(&[Statement { subject, predicate, object, graph, edge }])?;
+        Ok(Named { edge, ..named })
+    }
+
+    /// Says something about a statement, as the only value of that key; the identity that the statement has, or has got.
+    ///
+    /// # Errors
+    /// Input: it is not there.
+    pub(crate) fn set_value_about(&mut self, about: Named, key: &str, value: &Literal) -> Result<Id> {
+        let Some(found) = self.find_statement(about)? else {
+            return Err(Error::new(ErrorKind::Input, "there is no such edge or property")
+                .with_hint("it was removed, or its transaction did not commit"));
+        };
+        let found = if found.edge.is_bound() { found } else { self.identified(found)? };
+        let (predicate, object) = self.key_and_value(key, value)?;
+        self.set_value(found.edge, predicate, object, found.graph)?;
+        Ok(found.edge)
+    }
+
+    /// Removes what is said about a statement with this key.
+    pub(crate) fn remove_value_about(&mut self, about: Named, key: &str) -> Result<u64> {
+        let Some(found) = self.find_statement(about)?.filter(|found| found.edge.is_bound()) else { return Ok(0) };
+        let Some(predicate) = self.lookup_key(key)? else { return Ok(0) };
+        self.inner.note(Read::Key(predicate, Direction::Out, found.edge));
+        let values = self.values(predicate, found.edge)?;
+        self.whole(|transaction| transaction.take_out(values))
+    }
+
+    /// Removes a statement with all that is said about it; how many went.
+    pub(crate) fn remove_named(&mut self, named: Named) -> Result<u64> {
+        let Some(found) = self.find_statement(named)? else { return Ok(0) };
+        let mut gone = vec![found];
+        if !found.edge.is_bound() {
+            // The same plain statement of other graphs is the same edge or value.
+            gone = self.entries(named.predicate, Direction::Out, named.subject, named.object..=named.object)?;
+            gone.retain(|statement| !statement.edge.is_bound());
+        }
+        self.whole(|transaction| transaction.take_out(gone))
+    }
+
+    /// Removes a vertex with all that belongs to it; 0: it was not there.
+    pub(crate) fn remove_vertex_if_there(&mut self, vertex: Vertex) -> Result<u64> {
+        self.whole(|transaction| transaction.take_out_vertex(vertex.id()))
+    }
+
+    /// The statement that is meant, if it is there. Noted as read.
+    fn find_statement(&mut self, named: Named) -> Result<Option<Statement>> {
+        let Named { subject, predicate, object, edge } = named;
+        if edge.is_bound() {
+            self.inner.note(Read::Edge(edge));
+            let found = self.inner.version_of_edge(edge)?.find_edge(edge)?;
+            return Ok(found.filter(|found| found[..3] == [subject, predicate, object]).map(
+                |[subject, predicate, object, graph]| Statement { subject, predicate, object, graph, edge },
+            ));
+        }
+        self.inner.note(Read::Entry(subject, predicate, object));
+        let found = self.entries(predicate, Direction::Out, subject, object..=object)?;
+        // A plain one if there is one, else the first.
+        let plain = found.iter().find(|statement| !statement.edge.is_bound());
+        Ok(plain.or(found.first()).copied())
+    }
+
+    /// Gives a plain statement, which is there, an identity.
+    fn identified(&mut self, statement: Statement) -> Result<Statement> {
+        let statement = Statement { edge: self.inner.fresh_edge(), ..statement };
+        self.inner.insert_all(&[statement])?;
+        Ok(statement)
+    }
+
+    fn key_and_value(&self, key: &str, value: &Literal) -> Result<(Id, Id)> {
+        Ok((self.intern_key(key)?, self.inner.intern(value.as_ref().into())?))
+    }
+}

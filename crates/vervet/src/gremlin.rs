@@ -1,0 +1,366 @@
+//! Gremlin: the same graph as vertices, edges and properties, walked and changed step by step.
+//!
+//! Names stand for IRIs as with the typed interface and the loaders (docs/loading.md), so SPARQL sees what a traversal
+//! writes, and a traversal walks what was loaded as RDF. This module also has the values of the language ([`Value`],
+//! [`Vertex`], [`Map`], …) and its [`Bytecode`].
+//!
+//! ```
+//! use vervet::Database;
+//! use vervet::gremlin::Value;
+//!
+//! # fn main() -> vervet::Result<()> {
+//! let db = Database::in_memory();
+//! db.gremlin(
+//!     r#"g.addV("person").property("name", "marko").property("age", 29).as("marko").
+//!          addV("person").property("name", "vadas").property("age", 27).as("vadas").
+//!          addV("person").property("name", "josh").property("age", 32).as("josh").
+//!          addV("software").property("name", "lop").property("lang", "java").as("lop").
+//!          addE("knows").from("marko").to("vadas").property("weight", 0.5).
+//!          addE("knows").from("marko").to("josh").property("weight", 1.0).
+//!          addE("created").from("marko").to("lop").property("weight", 0.4).
+//!          addE("created").from("josh").to("lop").property("weight", 0.4)"#,
+//! )?;
+//! let friends = db.gremlin(r#"g.V().has("name", "marko").out("knows").order().by("age").values("name")"#)?;
+//! assert_eq!(friends.into_values(), [Value::text("vadas"), Value::text("josh")]);
+//!
+//! // The same graph in the other language.
+//! let creators = db.select(
+//!     "PREFIX : <urn:vervet:key:>
+//!      SELECT ?name { ?who :created ?what ; :name ?name . ?what :name \"lop\" } ORDER BY ?name",
+//! )?;
+//! assert_eq!(creators.rows().next().expect("two of them").text("name")?.as_deref(), Some("josh"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Transactions
+//! A text that only reads sees one version of the graph. One that may write is a transaction of its own, and runs again
+//! from its start when it conflicts with others ([`Database::transact`]). In a [`Transaction`] it sees and adds to the
+//! changes of that; if it fails, the transaction is as it was before.
+//! # Writes
+//! A step that writes takes all that the steps before it find before it changes anything, so `g.V().addV()` ends. A step
+//! behind it sees its changes.
+
+mod host;
+mod run;
+
+pub use vervet_gremlin::{
+    Barrier, Bulk, Bytecode, Cardinality, Column, Comparison, Direction, Duration, Edge, EdgeDetail, EdgeKey,
+    Extended, GType, Instruction, Lambda, Map, Merge, Metric, Metrics, Operator, Order, P, Path, Pick, Pop,
+    Property, PropertyDetail, PropertyKey, Scope, Set, Span, Strategy, Subgraph, T, TextTest, TimeUnit, Token,
+    Tree, Value, Vertex, VertexDetail, VertexProperty, text,
+};
+pub use vervet_traversal::Materialize;
+
+use crate::execute::seed;
+use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT};
+use crate::{Database, Transaction};
+use std::collections::HashMap;
+use std::time::Instant;
+use text::Statement;
+use vervet_env::Environment;
+use vervet_kernel::{Control, Limits};
+use vervet_model::{Error, ErrorKind, Result};
+use vervet_traversal::ReadOnly;
+
+/// Limits and names of one text of Gremlin.
+#[derive(Clone, Debug)]
+pub struct GremlinOptions {
+    /// When to give up; `None`: never.
+    pub timeout: Option<std::time::Duration>,
+    /// The most bytes that steps may hold; `None`: no cap.
+    pub memory_limit_bytes: Option<u64>,
+    /// Lets another thread end it.
+    pub cancel: Option<CancelToken>,
+    /// Values of variables.
+    pub bindings: HashMap<String, Value>,
+    /// Names of the traversal source; all of them mean this graph.
+    pub sources: Vec<String>,
+    /// How much of the elements among the results is told.
+    pub materialize: Materialize,
+}
+
+impl Default for GremlinOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Some(QUERY_TIMEOUT_DEFAULT),
+            memory_limit_bytes: Some(QUERY_MEMORY_DEFAULT_BYTES),
+            cancel: None,
+            bindings: HashMap::new(),
+            sources: vec!["g".to_owned()],
+            materialize: Materialize::default(),
+        }
+    }
+}
+
+impl GremlinOptions {
+    /// The same options with a value for a variable.
+    #[must_use]
+    pub fn with_binding(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.bindings.insert(name.into(), value.into());
+        self
+    }
+
+    /// The limits, starting now.
+    fn limits(&self) -> Limits {
+        Limits {
+            cancelled: self.cancel.as_ref().map(CancelToken::flag),
+            deadline: self.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
+            memory_bytes: self.memory_limit_bytes,
+        }
+    }
+}
+
+/// The results of a traversal, each with how many times in a row it comes.
+///
+/// # Cost
+/// A value and 8 bytes for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GremlinResults(Vec<(Value, u64)>);
+
+impl GremlinResults {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The results with their counts.
+    #[must_use]
+    pub fn counted(&self) -> &[(Value, u64)] {
+        &self.0
+    }
+
+    /// The results, each as often as it comes.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter().flat_map(|(value, count)| (0..*count).map(move |_| value))
+    }
+
+    /// The same, owned. Takes as much memory as there are results.
+    #[must_use]
+    pub fn into_values(self) -> Vec<Value> {
+        let mut all = Vec::with_capacity(self.0.len());
+        for (value, count) in self.0 {
+            all.extend((1..count).map(|_| value.clone()));
+            all.push(value);
+        }
+        all
+    }
+}
+
+/// Statements that can run, read from a text or made of bytecode.
+#[derive(Clone, Debug)]
+pub struct GremlinScript {
+    statements: Vec<Statement>,
+    mutates: bool,
+}
+
+impl GremlinScript {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`] with line, column and a caret. No randomness for `UUID()`.
+    fn parse(text: &str, options: &GremlinOptions, environment: &Environment) -> Result<Self> {
+        let halves = [seed(environment)?, seed(environment)?];
+        let names = text::ParseOptions {
+            sources: options.sources.clone(),
+            bindings: options.bindings.clone(),
+            now: environment.clock.wall().into(),
+            seed: u128::from(halves[0]) << 64 | u128::from(halves[1]),
+        };
+        Ok(Self::new(text::parse(text, &names)?))
+    }
+
+    fn new(statements: Vec<Statement>) -> Self {
+        let mutates = statements.iter().any(|statement| match statement {
+            Statement::Traversal { bytecode, .. } => run::mutates(bytecode),
+            _ => false,
+        });
+        Self { statements, mutates }
+    }
+
+    /// Whether it may change the graph.
+    #[must_use]
+    pub fn mutates(&self) -> bool {
+        self.mutates
+    }
+
+    /// The statements, in order.
+    #[must_use]
+    pub fn statements(&self) -> &[Statement] {
+        &self.statements
+    }
+}
+
+/// All results of a traversal.
+impl From<Bytecode> for GremlinScript {
+    fn from(bytecode: Bytecode) -> Self {
+        Self::new(vec![Statement::Traversal { source: 0, bytecode, terminal: None }])
+    }
+}
+
+/// Called with every result, and how many times it comes.
+pub type Each<'e> = dyn FnMut(Value, u64) -> Result<()> + 'e;
+
+impl Database {
+    /// Runs a text of Gremlin; of several statements in one transaction the results of the last.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`]: a mistake in the text, with line, column and a caret, or what the steps cannot do with
+    /// their values. [`ErrorKind::Input`]: an element with the same id is there. Limits. Of writes:
+    /// [`ErrorKind::Conflict`] after [`crate::ATTEMPTS_MAX`] attempts, [`ErrorKind::Constraint`], and as
+    /// [`Database::begin`].
+    pub fn gremlin(&self, text: &str) -> Result<GremlinResults> {
+        self.gremlin_with(text, &GremlinOptions::default())
+    }
+
+    /// [`Database::gremlin`] with options.
+    ///
+    /// # Errors
+    /// As [`Database::gremlin`].
+    pub fn gremlin_with(&self, text: &str, options: &GremlinOptions) -> Result<GremlinResults> {
+        self.run_gremlin(&self.gremlin_script(text, options)?, options)
+    }
+
+    /// Reads a text without running it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`] with line, column and a caret.
+    pub fn gremlin_script(&self, text: &str, options: &GremlinOptions) -> Result<GremlinScript> {
+        GremlinScript::parse(text, options, self.environment())
+    }
+
+    /// Runs bytecode.
+    ///
+    /// # Errors
+    /// As [`Database::gremlin`].
+    pub fn traverse(&self, bytecode: &Bytecode, options: &GremlinOptions) -> Result<GremlinResults> {
+        self.run_gremlin(&bytecode.clone().into(), options)
+    }
+
+    /// Runs statements; the results of the last.
+    ///
+    /// # Errors
+    /// As [`Database::gremlin`].
+    pub fn run_gremlin(&self, script: &GremlinScript, options: &GremlinOptions) -> Result<GremlinResults> {
+        let mut results = Vec::new();
+        self.gremlin_each(script, options, &mut |value, count| {
+            results.push((value, count));
+            Ok(())
+        })?;
+        Ok(GremlinResults(results))
+    }
+
+    /// Runs statements, and calls `each` with every result of the last: while it runs if it only reads, and once it is
+    /// committed if it may write. An error of `each` ends it, and is returned; a write is not undone by it.
+    ///
+    /// # Errors
+    /// As [`Database::gremlin`]; those of `each`.
+    pub fn gremlin_each(
+        &self,
+        script: &GremlinScript,
+        options: &GremlinOptions,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
+        let limits = options.limits();
+        if !script.mutates {
+            let snapshot = self.snapshot();
+            let control = Control::new(limits);
+            let mut host = ReadOnly(snapshot.as_snapshot());
+            return run::all(&script.statements, &mut host, &control, options.materialize, each);
+        }
+        let results = self.transact(|transaction| {
+            let control = Control::new(limits.clone());
+            let mut results = Vec::new();
+            run::all_in(transaction, &script.statements, &control, options.materialize, &mut |value, count| {
+                control.grow(run::RESULT_BYTES)?;
+                results.push((value, count));
+                Ok(())
+            })?;
+            Ok(results)
+        })?;
+        results.into_iter().try_for_each(|(value, count)| each(value, count))
+    }
+}
+
+impl Transaction {
+    /// Runs a text of Gremlin on what this transaction sees; of several statements the results of the last. If it
+    /// fails half way, the transaction is as it was before.
+    ///
+    /// # Errors
+    /// As [`Database::gremlin`], but for those of commits.
+    pub fn gremlin(&mut self, text: &str) -> Result<GremlinResults> {
+        self.gremlin_with(text, &GremlinOptions::default())
+    }
+
+    /// [`Transaction::gremlin`] with options.
+    ///
+    /// # Errors
+    /// As [`Transaction::gremlin`].
+    pub fn gremlin_with(&mut self, text: &str, options: &GremlinOptions) -> Result<GremlinResults> {
+        let script = self.database.gremlin_script(text, options)?;
+        self.run_gremlin(&script, options)
+    }
+
+    /// Runs bytecode on what this transaction sees.
+    ///
+    /// # Errors
+    /// As [`Transaction::gremlin`].
+    pub fn traverse(&mut self, bytecode: &Bytecode, options: &GremlinOptions) -> Result<GremlinResults> {
+        self.run_gremlin(&bytecode.clone().into(), options)
+    }
+
+    /// Runs statements on what this transaction sees; the results of the last.
+    ///
+    /// # Errors
+    /// As [`Transaction::gremlin`].
+    pub fn run_gremlin(&mut self, script: &GremlinScript, options: &GremlinOptions) -> Result<GremlinResults> {
+        let mut results = Vec::new();
+        self.gremlin_each(script, options, &mut |value, count| {
+            results.push((value, count));
+            Ok(())
+        })?;
+        Ok(GremlinResults(results))
+    }
+
+    /// Runs statements on what this transaction sees, and calls `each` with every result of the last while it runs. After
+    /// an error, also of `each`, the transaction is as it was before.
+    ///
+    /// # Errors
+    /// As [`Transaction::gremlin`]; those of `each`.
+    pub fn gremlin_each(
+        &mut self,
+        script: &GremlinScript,
+        options: &GremlinOptions,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
+        let control = Control::new(options.limits());
+        if !script.mutates {
+            return run::all_in(self, &script.statements, &control, options.materialize, each);
+        }
+        let before = self.inner.savepoint();
+        let done = run::all_in(self, &script.statements, &control, options.materialize, each);
+        if done.is_err() {
+            self.inner.roll_back_to(&before)?;
+        }
+        done
+    }
+}
+
+/// `g.tx()` where there is no session.
+fn not_here(action: text::Transaction) -> Error {
+    let name = match action {
+        text::Transaction::Begin => "begin",
+        text::Transaction::Commit => "commit",
+        text::Transaction::Rollback => "rollback",
+    };
+    let message = format!("g.tx().{name}() has no transaction to act on here");
+    Error::new(ErrorKind::Query, message)
+        .with_hint("a text is a transaction of its own; use `Database::begin`, or a session of the server")
+}

@@ -1,0 +1,125 @@
+//! A transaction as the graph that a traversal walks and changes.
+//!
+//! # Invariants
+//! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and that is as
+//! little as its answer needs: two traversals that add edges to one vertex do not conflict.
+
+use crate::edit::Named;
+use crate::{Transaction, Vertex};
+use oxrdf::Literal;
+use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
+use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_snapshot::Snapshot;
+use vervet_traversal::{Host, Owner, vertex_name};
+
+/// What several labels of a vertex have between them in Gremlin.
+const LABELS_BETWEEN: &str = "::";
+
+/// See the header of this file.
+pub(super) struct TransactionHost<'t>(pub(super) &'t mut Transaction);
+
+impl Host for TransactionHost<'_> {
+    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
+        let view = self.0.inner.view()?;
+        read(view.as_snapshot())
+    }
+
+    fn changes(&self) -> u64 {
+        self.0.inner.change_count() as u64
+    }
+
+    fn add_vertex(&mut self, id: Option<&Value>, label: &str) -> Result<u64> {
+        let mut labels: Vec<&str> = label.split(LABELS_BETWEEN).collect();
+        if labels.contains(&"") {
+            labels = vec![label];
+        }
+        let vertex = match id {
+            None => self.0.add_vertex(&labels)?,
+            Some(id) => {
+                let name = vertex_name(id)?;
+                let added = self.0.add_vertex_unless_there(&name, &labels)?;
+                added.ok_or_else(|| there_already("Vertex", &name))?
+            }
+        };
+        Ok(vertex.id().bits())
+    }
+
+    fn add_edge(&mut self, source: u64, label: &str, target: u64, id: Option<&Value>) -> Result<EdgeKey> {
+        let (from, to) = (vertex(source)?, vertex(target)?);
+        let edge = match id {
+            None => self.0.add_edge(from, label, to)?,
+            Some(id) => {
+                let name = vertex_name(id)?;
+                let added = self.0.add_edge_named(from, label, to, &name)?;
+                added.ok_or_else(|| there_already("Edge", &name))?
+            }
+        };
+        let edge_id = edge.id().map_or(0, Id::bits);
+        Ok(EdgeKey { edge: edge_id, source, label: edge.label_id().bits(), target })
+    }
+
+    fn put_vertex_property(
+        &mut self,
+        vertex_id: u64,
+        key: &str,
+        value: &Literal,
+        cardinality: Cardinality,
+    ) -> Result<PropertyKey> {
+        let vertex = vertex(vertex_id)?;
+        let put = match cardinality {
+            Cardinality::Single => self.0.set_bare_value(vertex, key, value)?,
+            Cardinality::Set => self.0.add_value_once(vertex, key, value)?,
+            Cardinality::List => self.0.add_value_apart(vertex, key, value)?,
+        };
+        Ok(PropertyKey {
+            vertex: vertex_id,
+            key: put.predicate.bits(),
+            value: put.object.bits(),
+            edge: put.edge.bits(),
+        })
+    }
+
+    fn put_property(&mut self, owner: Owner, key: &str, value: &Literal) -> Result<Owner> {
+        let edge = self.0.set_value_about(named(owner), key, value)?.bits();
+        Ok(match owner {
+            Owner::Edge(owner) => Owner::Edge(EdgeKey { edge, ..owner }),
+            Owner::VertexProperty(owner) => Owner::VertexProperty(PropertyKey { edge, ..owner }),
+        })
+    }
+
+    fn remove_vertex(&mut self, vertex_id: u64) -> Result<()> {
+        self.0.remove_vertex_if_there(vertex(vertex_id)?).map(|_| ())
+    }
+
+    fn remove_edge(&mut self, edge: EdgeKey) -> Result<()> {
+        self.0.remove_named(named(Owner::Edge(edge))).map(|_| ())
+    }
+
+    fn remove_vertex_property(&mut self, property: PropertyKey) -> Result<()> {
+        self.0.remove_named(named(Owner::VertexProperty(property))).map(|_| ())
+    }
+
+    fn remove_property(&mut self, owner: Owner, key: &str) -> Result<()> {
+        self.0.remove_value_about(named(owner), key).map(|_| ())
+    }
+}
+
+fn vertex(bits: u64) -> Result<Vertex> {
+    Vertex::from_id(Id::from_bits(bits)).ok_or_else(|| Error::new(ErrorKind::Input, "this is not a vertex"))
+}
+
+/// The statement that something is.
+fn named(owner: Owner) -> Named {
+    let (subject, predicate, object, edge) = match owner {
+        Owner::Edge(key) => (key.source, key.label, key.target, key.edge),
+        Owner::VertexProperty(key) => (key.vertex, key.key, key.value, key.edge),
+    };
+    let id = Id::from_bits;
+    Named { subject: id(subject), predicate: id(predicate), object: id(object), edge: id(edge) }
+}
+
+/// In the words of TinkerPop, which clients know.
+fn there_already(what: &str, name: &str) -> Error {
+    Error::new(ErrorKind::Input, format!("{what} with id already exists: {name}"))
+        .with_hint("leave the id out, or change the one that is there (mergeV(), mergeE())")
+}

@@ -1,0 +1,145 @@
+//! Runs statements on a host.
+
+use super::host::TransactionHost;
+use super::text::{Statement, Terminal};
+use super::{Each, not_here};
+use crate::Transaction;
+use vervet_gremlin::{Bulk, Bytecode, Set, Value};
+use vervet_kernel::Control;
+use vervet_model::{Error, ErrorKind, Result};
+use vervet_traversal::{Host, Materialize, Run, Traversal};
+
+/// What a result that is held counts as, in bytes.
+pub(super) const RESULT_BYTES: u64 = 128;
+
+/// What a source of traversals is as text.
+const SOURCE_TEXT: &str = "graphtraversalsource[vervet, standard]";
+
+/// Whether a traversal may change the graph.
+pub(super) fn mutates(bytecode: &Bytecode) -> bool {
+    bytecode.source.iter().chain(&bytecode.steps).any(|step| {
+        matches!(&*step.name, "addV" | "addE" | "mergeV" | "mergeE" | "property" | "drop")
+            || step.arguments.iter().any(value_mutates)
+    })
+}
+
+fn value_mutates(value: &Value) -> bool {
+    match value {
+        Value::Traversal(traversal) => mutates(traversal),
+        Value::List(values) => values.iter().any(value_mutates),
+        Value::Map(map) => map.iter().any(|(key, value)| value_mutates(key) || value_mutates(value)),
+        Value::Strategy(strategy) => strategy.options.iter().any(|(_, value)| value_mutates(value)),
+        _ => false,
+    }
+}
+
+/// [`all`], in a transaction.
+pub(super) fn all_in(
+    transaction: &mut Transaction,
+    statements: &[Statement],
+    control: &Control<'_>,
+    how: Materialize,
+    each: &mut Each<'_>,
+) -> Result<()> {
+    all(statements, &mut TransactionHost(transaction), control, how, each)
+}
+
+/// Runs statements one after the other; `each` gets the results of the last.
+pub(super) fn all(
+    statements: &[Statement],
+    host: &mut dyn Host,
+    control: &Control<'_>,
+    how: Materialize,
+    each: &mut Each<'_>,
+) -> Result<()> {
+    let Some((last, before)) = statements.split_last() else { return Ok(()) };
+    for statement in before {
+        one(statement, host, control, how, &mut |_, _| Ok(()))?;
+    }
+    one(last, host, control, how, each)
+}
+
+fn one(
+    statement: &Statement,
+    host: &mut dyn Host,
+    control: &Control<'_>,
+    how: Materialize,
+    each: &mut Each<'_>,
+) -> Result<()> {
+    match statement {
+        Statement::Nothing => Ok(()),
+        Statement::Source { .. } => each(Value::text(SOURCE_TEXT), 1),
+        Statement::Transaction { action, .. } => Err(not_here(*action)),
+        Statement::Traversal { bytecode, terminal: Some(Terminal::ToText), .. } => {
+            each(Value::text(bytecode.to_string()), 1)
+        }
+        Statement::Traversal { bytecode, terminal: Some(Terminal::Explain), .. } => {
+            each(Value::text(Traversal::new(bytecode)?.explain()), 1)
+        }
+        Statement::Traversal { bytecode, terminal, .. } => {
+            let run = Traversal::new(bytecode)?.run(host, control);
+            results(run, *terminal, control, how, each)
+        }
+    }
+}
+
+fn results(
+    mut run: Run<'_>,
+    terminal: Option<Terminal>,
+    control: &Control<'_>,
+    how: Materialize,
+    each: &mut Each<'_>,
+) -> Result<()> {
+    match terminal {
+        None | Some(Terminal::ToList | Terminal::Explain | Terminal::ToText) => {
+            while let Some((value, count)) = run.next()? {
+                each(run.detailed(value, how)?, count)?;
+            }
+        }
+        Some(Terminal::Iterate) => while run.next()?.is_some() {},
+        Some(Terminal::HasNext) => {
+            let has_next = run.next()?.is_some();
+            each(Value::Boolean(has_next), 1)?;
+        }
+        Some(terminal @ (Terminal::Next | Terminal::TryNext)) => match run.next()? {
+            Some((value, _)) => each(run.detailed(value, how)?, 1)?,
+            None if terminal == Terminal::TryNext => {}
+            None => {
+                let error = Error::new(ErrorKind::Query, "there is no next result");
+                return Err(error.with_hint("ask with hasNext() or tryNext()"));
+            }
+        },
+        Some(Terminal::NextMany(wanted)) => {
+            let mut left = u64::try_from(wanted).unwrap_or(0);
+            while left > 0
+                && let Some((value, count)) = run.next()?
+            {
+                let taken = count.min(left);
+                each(run.detailed(value, how)?, taken)?;
+                left -= taken;
+            }
+        }
+        Some(Terminal::ToSet) => {
+            let mut seen = Set::default();
+            while let Some((value, _)) = run.next()? {
+                if !seen.contains(&value) {
+                    control.grow(RESULT_BYTES)?;
+                    seen.insert(value.clone());
+                    each(run.detailed(value, how)?, 1)?;
+                }
+            }
+        }
+        Some(Terminal::ToBulkSet) => {
+            let mut all = Bulk::default();
+            while let Some((value, count)) = run.next()? {
+                control.grow(RESULT_BYTES)?;
+                let total = all.entry(value).or_insert(0);
+                *total = total.saturating_add(count);
+            }
+            for (value, count) in all {
+                each(run.detailed(value, how)?, count)?;
+            }
+        }
+    }
+    Ok(())
+}
