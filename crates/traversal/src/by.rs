@@ -61,7 +61,11 @@ impl By {
     }
 
     /// What it makes of a traverser; `None`: nothing.
-    pub(crate) fn apply(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
+    pub(crate) fn apply(
+        &mut self,
+        traverser: &Traverser,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Value>> {
         let found = match self {
             Self::Identity => return Ok(Some(traverser.value.clone())),
             Self::Key(key) => of_key(&traverser.value, key, context)?,
@@ -76,7 +80,12 @@ impl By {
     }
 
     /// As [`By::apply`], of a value that has no traverser of its own.
-    pub(crate) fn of(&mut self, value: &Value, like: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
+    pub(crate) fn of(
+        &mut self,
+        value: &Value,
+        like: &Traverser,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Value>> {
         if let Self::Identity = self {
             return Ok(Some(value.clone()));
         }
@@ -98,9 +107,7 @@ fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Op
                 Ok(first)
             })
         }
-        Value::Property(property) => {
-            Ok((property.key == *key).then(|| property.value.clone()))
-        }
+        Value::Property(property) => Ok((property.key == *key).then(|| property.value.clone())),
         other => Err(Error::new(
             ErrorKind::Query,
             format!(
@@ -138,7 +145,11 @@ pub(crate) fn column_of(value: &Value, column: Column) -> Result<Value> {
         ),
         (Value::Path(path), Column::Values) => Value::list(path.objects.clone()),
         (other, column) => {
-            let message = format!("The provided object does not have accessible {}: {}", column.name(), other.type_name());
+            let message = format!(
+                "The provided object does not have accessible {}: {}",
+                column.name(),
+                other.type_name()
+            );
             return Err(Error::new(ErrorKind::Query, message));
         }
     })

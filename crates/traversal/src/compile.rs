@@ -188,8 +188,7 @@ impl Compiler {
         let mut all: Vec<Modulated<'b>> = Vec::new();
         let mut ahead: Vec<&'b Instruction> = Vec::new();
         for instruction in instructions {
-            let misplaced =
-                || self.error(instruction, format!("{}() modulates nothing", instruction.name));
+            let misplaced = || self.error(instruction, format!("{}() modulates nothing", instruction.name));
             match &*instruction.name {
                 "as" => {
                     let labels = instruction.arguments.iter().filter_map(Value::as_text).map(Arc::from);
@@ -205,10 +204,8 @@ impl Compiler {
                 "by" => {
                     let step = all.last_mut().ok_or_else(misplaced)?;
                     if !steps::takes_by(&step.instruction.name) {
-                        return Err(self.error(
-                            instruction,
-                            format!("{}() does not take by()", step.instruction.name),
-                        ));
+                        return Err(self
+                            .error(instruction, format!("{}() does not take by()", step.instruction.name)));
                     }
                     step.bys.push(instruction);
                 }
@@ -230,14 +227,23 @@ impl Compiler {
                     if name == "repeat" {
                         step.before = std::mem::take(&mut ahead);
                     } else if let Some(first) = ahead.first() {
-                        return Err(self.error(first, format!("The repeat()-traversal was not defined: {}() stands at no repeat()", first.name)));
+                        return Err(self.error(
+                            first,
+                            format!(
+                                "The repeat()-traversal was not defined: {}() stands at no repeat()",
+                                first.name
+                            ),
+                        ));
                     }
                     all.push(step);
                 }
             }
         }
         match ahead.first() {
-            Some(first) => Err(self.error(first, format!("The repeat()-traversal was not defined: {}() stands at no repeat()", first.name))),
+            Some(first) => Err(self.error(
+                first,
+                format!("The repeat()-traversal was not defined: {}() stands at no repeat()", first.name),
+            )),
             None => Ok(all),
         }
     }

@@ -47,7 +47,10 @@ pub(crate) struct SideEffect {
 
 impl Context<'_> {
     /// Calls `read` with the graph as it is now, and the names known of it.
-    pub(crate) fn read<T>(&mut self, mut read: impl FnMut(&dyn Snapshot, &mut Names) -> Result<T>) -> Result<T> {
+    pub(crate) fn read<T>(
+        &mut self,
+        mut read: impl FnMut(&dyn Snapshot, &mut Names) -> Result<T>,
+    ) -> Result<T> {
         self.names.renew(self.host.changes());
         let mut result = None;
         let names = &mut self.names;

@@ -5,8 +5,8 @@
 //! named by ids of the store (`u64`, the bits of an id), names of labels and keys are plain.
 
 use oxrdf::Literal;
-use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
 use vervet_algebra::Query;
+use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;

@@ -16,9 +16,9 @@
 
 use crate::compile::Modulated;
 use crate::context::Settings;
+use crate::graph::Names;
 use crate::graph::ids::vertex_name;
 use crate::graph::literal::literal;
-use crate::graph::Names;
 use crate::steps::has::predicate;
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
@@ -91,7 +91,12 @@ enum Place {
     Start,
     Vertex(Variable),
     /// An edge; the place of its pattern, and its ends.
-    Edge { pattern: usize, source: Variable, target: Variable, from: Variable },
+    Edge {
+        pattern: usize,
+        source: Variable,
+        target: Variable,
+        from: Variable,
+    },
     Value(Variable),
 }
 
@@ -176,10 +181,16 @@ impl Builder {
 
     /// Takes one step; `None`: it cannot be taken, and nothing behind it.
     fn step(&mut self, step: &Modulated<'_>) -> Option<()> {
-        if !step.bys.is_empty() || !step.withs.is_empty() || !step.options.is_empty() || step.from.is_some() || step.to.is_some() {
+        if !step.bys.is_empty()
+            || !step.withs.is_empty()
+            || !step.options.is_empty()
+            || step.from.is_some()
+            || step.to.is_some()
+        {
             return None;
         }
-        if self.closed.is_some() && !matches!(step.name(), "limit" | "range" | "skip" | "count" | "identity") {
+        if self.closed.is_some() && !matches!(step.name(), "limit" | "range" | "skip" | "count" | "identity")
+        {
             return None;
         }
         if step.name() == "repeat" {
@@ -224,7 +235,10 @@ impl Builder {
         for _ in 0..rounds {
             for instruction in &body.steps {
                 // Tests and walks; what counts or gathers would be over all rounds.
-                if !matches!(&*instruction.name, "out" | "in" | "has" | "hasLabel" | "where" | "not" | "identity") {
+                if !matches!(
+                    &*instruction.name,
+                    "out" | "in" | "has" | "hasLabel" | "where" | "not" | "identity"
+                ) {
                     return None;
                 }
                 self.instruction(instruction)?;
@@ -283,12 +297,19 @@ impl Builder {
                 let to = match &*step.name {
                     "inV" => target,
                     "outV" => source,
-                    _ => if from == source { target } else { source },
+                    _ => {
+                        if from == source {
+                            target
+                        } else {
+                            source
+                        }
+                    }
                 };
                 self.place = Place::Vertex(to);
                 Some(())
             }
-            ("hasLabel", [Value::String(label)]) | ("has", [Value::Token(Token::T(T::Label)), Value::String(label)]) => {
+            ("hasLabel", [Value::String(label)])
+            | ("has", [Value::Token(Token::T(T::Label)), Value::String(label)]) => {
                 let Place::Vertex(vertex) = self.place else { return None };
                 if &**label == "vertex" || label.contains("::") {
                     return None;
@@ -308,7 +329,12 @@ impl Builder {
                 let Place::Vertex(vertex) = self.place else { return None };
                 let value = self.fresh()?;
                 self.value_keys.push(key.clone());
-                self.patterns.push(self.pattern(vertex, iri(KEY_NAMESPACE, key), Slot::Variable(value), true));
+                self.patterns.push(self.pattern(
+                    vertex,
+                    iri(KEY_NAMESPACE, key),
+                    Slot::Variable(value),
+                    true,
+                ));
                 self.place = Place::Value(value);
                 Some(())
             }
@@ -326,9 +352,10 @@ impl Builder {
                 let found = self.path.iter().rev().find(|(_, labels)| labels.contains(label))?.0;
                 let is_value = self.patterns.iter().any(|pattern| {
                     pattern.object == Slot::Variable(found)
-                        && self.value_keys.iter().any(|key| {
-                            pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into())
-                        })
+                        && self
+                            .value_keys
+                            .iter()
+                            .any(|key| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into()))
                 });
                 self.place = if is_value { Place::Value(found) } else { Place::Vertex(found) };
                 Some(())
@@ -351,13 +378,10 @@ impl Builder {
             }
             ("count", []) => {
                 let count = self.fresh()?;
-                let aggregate = Aggregate {
-                    kind: AggregateKind::Count,
-                    expression: None,
-                    distinct: false,
-                };
+                let aggregate = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
                 let input = Box::new(self.node());
-                self.closed = Some(Node::Group { input, keys: Vec::new(), aggregates: vec![(count, aggregate)] });
+                self.closed =
+                    Some(Node::Group { input, keys: Vec::new(), aggregates: vec![(count, aggregate)] });
                 self.place = Place::Value(count);
                 self.path = vec![(count, Vec::new())];
                 self.is_count = true;
@@ -422,7 +446,10 @@ impl Builder {
             ..self.clone()
         };
         for instruction in &traversal.steps {
-            if !matches!(&*instruction.name, "out" | "in" | "outE" | "inE" | "inV" | "outV" | "has" | "hasLabel" | "values") {
+            if !matches!(
+                &*instruction.name,
+                "out" | "in" | "outE" | "inE" | "inV" | "outV" | "has" | "hasLabel" | "values"
+            ) {
                 return None;
             }
             inner.instruction(instruction)?;
@@ -493,10 +520,15 @@ fn condition(test: &P, variable: Variable) -> Option<Expression> {
     let value = || Box::new(Expression::Variable(variable));
     let constant = |value: &Value| {
         let comparable = value.is_number() || matches!(value, Value::String(_) | Value::Boolean(_));
-        let finite = !matches!(value, Value::Double(n) if !n.is_finite()) && !matches!(value, Value::Float(n) if !n.is_finite());
-        (comparable && finite).then(|| literal(value).ok()).flatten().map(|l| Box::new(Expression::Constant(l.into())))
+        let finite = !matches!(value, Value::Double(n) if !n.is_finite())
+            && !matches!(value, Value::Float(n) if !n.is_finite());
+        (comparable && finite)
+            .then(|| literal(value).ok())
+            .flatten()
+            .map(|l| Box::new(Expression::Constant(l.into())))
     };
-    let compare = |comparator, other: &Value| Some(Expression::Compare(comparator, value(), constant(other)?));
+    let compare =
+        |comparator, other: &Value| Some(Expression::Compare(comparator, value(), constant(other)?));
     Some(match test {
         P::Compare(Comparison::Eq, other) => Expression::Equal(value(), constant(other)?),
         P::Compare(Comparison::Neq, _) => return None,
@@ -504,14 +536,12 @@ fn condition(test: &P, variable: Variable) -> Option<Expression> {
         P::Compare(Comparison::Lte, other) => compare(Comparator::LessOrEqual, other)?,
         P::Compare(Comparison::Gt, other) => compare(Comparator::Greater, other)?,
         P::Compare(Comparison::Gte, other) => compare(Comparator::GreaterOrEqual, other)?,
-        P::Inside(low, high) => Expression::And(vec![
-            compare(Comparator::Greater, low)?,
-            compare(Comparator::Less, high)?,
-        ]),
-        P::Between(low, high) => Expression::And(vec![
-            compare(Comparator::GreaterOrEqual, low)?,
-            compare(Comparator::Less, high)?,
-        ]),
+        P::Inside(low, high) => {
+            Expression::And(vec![compare(Comparator::Greater, low)?, compare(Comparator::Less, high)?])
+        }
+        P::Between(low, high) => {
+            Expression::And(vec![compare(Comparator::GreaterOrEqual, low)?, compare(Comparator::Less, high)?])
+        }
         P::And(parts) => {
             Expression::And(parts.iter().map(|part| condition(part, variable)).collect::<Option<_>>()?)
         }

@@ -1,5 +1,6 @@
 //! A traversal from beginning to end.
 
+use crate::Host;
 use crate::compile::{Compiler, path_needs};
 use crate::context::{Context, Random, Settings, SideEffect};
 use crate::graph::Names;
@@ -8,7 +9,6 @@ use crate::step::Pipeline;
 use crate::steps::start::start_value;
 use crate::strategy::Strategies;
 use crate::traverser::Traverser;
-use crate::Host;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -84,7 +84,14 @@ impl Traversal {
         if profiles {
             pipeline.nodes.iter_mut().for_each(|node| node.meter = Some(Box::default()));
         }
-        Ok(Self { profiles, pipeline, settings: compiler.settings, side_effects, mutates: compiler.mutates, seed })
+        Ok(Self {
+            profiles,
+            pipeline,
+            settings: compiler.settings,
+            side_effects,
+            mutates: compiler.mutates,
+            seed,
+        })
     }
 
     /// Whether it may change the graph.

@@ -1,10 +1,9 @@
 //! What may be done with values, with the errors of this crate.
 
 use crate::context::Context;
-use crate::steps::property::token_value;
 use std::cmp::Ordering;
-use vervet_gremlin::semantics::{self, compare, number, predicate};
-use vervet_gremlin::{Operator, P, T, Value};
+use vervet_gremlin::semantics::{self, compare, number, predicate, string};
+use vervet_gremlin::{P, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// An error of a function on values as one of a query.
@@ -38,33 +37,9 @@ pub(crate) fn items(value: &Value) -> Option<Vec<Value>> {
     })
 }
 
-/// A value as text, as `asString()` has it.
+/// A value as text, as `asString()` has it; what has none is empty.
 pub(crate) fn text_of(value: &Value) -> String {
-    format!("{value:?}")
-}
-
-pub(crate) fn add(a: &Value, b: &Value) -> Result<Value> {
-    told(number::add(a, b))
-}
-
-pub(crate) fn subtract(a: &Value, b: &Value) -> Result<Value> {
-    told(number::subtract(a, b))
-}
-
-pub(crate) fn multiply(a: &Value, b: &Value) -> Result<Value> {
-    told(number::multiply(a, b))
-}
-
-pub(crate) fn divide(a: &Value, b: &Value) -> Result<Value> {
-    told(number::divide(a, b))
-}
-
-pub(crate) fn min(a: &Value, b: &Value) -> Result<Value> {
-    told(number::min(a, b))
-}
-
-pub(crate) fn max(a: &Value, b: &Value) -> Result<Value> {
-    told(number::max(a, b))
+    string::to_text(value, &semantics::NoDetails).unwrap_or_default()
 }
 
 pub(crate) fn to_f64(value: &Value) -> Option<f64> {
@@ -79,15 +54,14 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
 /// A value to be ordered: an element is ordered by its id.
 pub(crate) fn with_ids(value: Value, context: &mut Context<'_>) -> Result<Value> {
     match &value {
-        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
-            crate::graph::detail::detailed(context, value, crate::Materialize::Tokens)
-        }
+        Value::Vertex(_)
+        | Value::Edge(_)
+        | Value::VertexProperty(_)
+        | Value::Property(_)
+        | Value::Path(_)
+        | Value::List(_)
+        | Value::Set(_)
+        | Value::Map(_) => crate::graph::detail::detailed(context, value, crate::Materialize::Tokens),
         _ => Ok(value),
     }
-}
-
-/// The first value put to a sack that has none.
-pub(crate) fn first_sack(operator: Operator, value: Value) -> Result<Value> {
-    let _ = (operator, T::Id, token_value);
-    Ok(value)
 }

@@ -146,7 +146,11 @@ impl Pipeline {
     }
 
     /// The first value that comes of one traverser, alone; `None`: nothing comes of it.
-    pub(crate) fn first(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
+    pub(crate) fn first(
+        &mut self,
+        traverser: &Traverser,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Value>> {
         self.reset();
         self.start(traverser.single());
         Ok(self.next(context)?.map(|traverser| traverser.value))

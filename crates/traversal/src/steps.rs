@@ -13,6 +13,7 @@ pub(crate) mod pattern;
 pub(crate) mod property;
 pub(crate) mod range;
 pub(crate) mod repeat;
+mod scalar;
 pub(crate) mod select;
 pub(crate) mod solve;
 pub(crate) mod start;
@@ -29,10 +30,36 @@ use vervet_model::Result;
 pub(crate) fn takes_by(name: &str) -> bool {
     matches!(
         name,
-        "aggregate" | "store" | "group" | "groupCount" | "order" | "path" | "project" | "select" | "tree" | "dedup"
-            | "where" | "sack" | "sample" | "math" | "propertyMap" | "valueMap" | "cyclicPath" | "simplePath"
-            | "format" | "shortestPath" | "pageRank" | "peerPressure" | "connectedComponent" | "concat" | "map"
-            | "cap" | "dateDiff" | "elementMap" | "with" | "subgraph"
+        "aggregate"
+            | "store"
+            | "group"
+            | "groupCount"
+            | "order"
+            | "path"
+            | "project"
+            | "select"
+            | "tree"
+            | "dedup"
+            | "where"
+            | "sack"
+            | "sample"
+            | "math"
+            | "propertyMap"
+            | "valueMap"
+            | "cyclicPath"
+            | "simplePath"
+            | "format"
+            | "shortestPath"
+            | "pageRank"
+            | "peerPressure"
+            | "connectedComponent"
+            | "concat"
+            | "map"
+            | "cap"
+            | "dateDiff"
+            | "elementMap"
+            | "with"
+            | "subgraph"
     )
 }
 
@@ -40,26 +67,29 @@ pub(crate) fn takes_by(name: &str) -> bool {
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
     let built = match step.name() {
         "V" | "E" | "inject" => start::build(step, compiler)?,
-        "out" | "in" | "both" | "outE" | "inE" | "bothE" | "outV" | "inV" | "bothV" | "otherV" | "to" | "toE"
-        | "toV" => walk::build(step, compiler)?,
+        "out" | "in" | "both" | "outE" | "inE" | "bothE" | "outV" | "inV" | "bothV" | "otherV" | "to"
+        | "toE" | "toV" => walk::build(step, compiler)?,
         "has" | "hasLabel" | "hasId" | "hasKey" | "hasValue" | "hasNot" => {
             return has::build(step, compiler, nodes);
         }
-        "values" | "properties" | "propertyMap" | "valueMap" | "elementMap" | "id" | "label" | "key" | "value"
-        | "element" => property::build(step, compiler)?,
-        "filter" | "where" | "is" | "not" | "and" | "or" | "coin" | "simplePath" | "cyclicPath" | "discard"
-        | "none" | "all" | "any" | "timeLimit" => filter::build(step, compiler)?,
+        "values" | "properties" | "propertyMap" | "valueMap" | "elementMap" | "id" | "label" | "key"
+        | "value" | "element" => property::build(step, compiler)?,
+        "filter" | "where" | "is" | "not" | "and" | "or" | "coin" | "simplePath" | "cyclicPath"
+        | "discard" | "none" | "all" | "any" | "timeLimit" => filter::build(step, compiler)?,
         "range" | "limit" | "skip" | "tail" => range::build(step, compiler)?,
         "select" | "path" | "project" | "loops" => select::build(step, compiler)?,
-        "identity" | "constant" | "map" | "flatMap" | "local" | "unfold" | "fold" | "sideEffect" | "index" => {
-            transform::build(step, compiler)?
-        }
+        "identity" | "constant" | "map" | "flatMap" | "local" | "unfold" | "fold" | "sideEffect"
+        | "index" => transform::build(step, compiler)?,
         "count" | "sum" | "min" | "max" | "mean" => numbers::build(step, compiler)?,
         "union" | "coalesce" | "optional" | "choose" | "branch" => branch::build(step, compiler)?,
         "order" | "dedup" | "sample" | "barrier" => order::build(step, compiler)?,
         "group" | "groupCount" | "aggregate" | "store" | "cap" | "tree" | "subgraph" | "sack" => {
             collect::build(step, compiler)?
         }
+        "length" | "toUpper" | "toLower" | "trim" | "lTrim" | "rTrim" | "replace" | "split" | "substring"
+        | "asString" | "asBool" | "asNumber" | "asDate" | "dateAdd" | "dateDiff" | "concat" | "format"
+        | "math" | "reverse" | "conjoin" | "combine" | "difference" | "disjunct" | "intersect" | "merge"
+        | "product" => scalar::build(step, compiler)?,
         "match" => pattern::build(step, compiler)?,
         "call" | "fail" => call::build(step, compiler)?,
         "repeat" => repeat::build(step, compiler)?,

@@ -148,7 +148,9 @@ impl Traverser {
         };
         let same_loops = match (&self.loops, &other.loops) {
             (None, None) => true,
-            (Some(a), Some(b)) => Rc::ptr_eq(a, b) || (a.count == b.count && a.outer.is_none() && b.outer.is_none()),
+            (Some(a), Some(b)) => {
+                Rc::ptr_eq(a, b) || (a.count == b.count && a.outer.is_none() && b.outer.is_none())
+            }
             _ => false,
         };
         same_path && same_loops && self.sack == other.sack && self.value == other.value

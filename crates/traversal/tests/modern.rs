@@ -18,8 +18,7 @@ fn modern() -> MemorySnapshot {
     let kind = iri(&mut graph, "", RDF_TYPE);
     let [name, age, lang, weight, knows, created] =
         ["name", "age", "lang", "weight", "knows", "created"].map(|key| iri(&mut graph, KEY_NAMESPACE, key));
-    let [person, software] =
-        ["person", "software"].map(|label| iri(&mut graph, LABEL_NAMESPACE, label));
+    let [person, software] = ["person", "software"].map(|label| iri(&mut graph, LABEL_NAMESPACE, label));
     let vertices = ["1", "2", "3", "4", "5", "6"].map(|id| iri(&mut graph, VERTEX_NAMESPACE, id));
     let plain = |subject, predicate, object| Triple {
         subject,
@@ -101,30 +100,51 @@ fn traversals_give_what_they_should() {
         ("g.V(1).out('knows').values('name')", &["\"josh\"", "\"vadas\""]),
         ("g.V(1).out().count()", &["3l"]),
         ("g.V().hasLabel('software').values('name')", &["\"lop\"", "\"ripple\""]),
-        ("g.V().has('name','marko').outE('knows').has('weight', gt(0.6)).inV().values('name')", &["\"josh\""]),
+        (
+            "g.V().has('name','marko').outE('knows').has('weight', gt(0.6)).inV().values('name')",
+            &["\"josh\""],
+        ),
         ("g.V().has('age', gt(30)).values('name')", &["\"josh\"", "\"peter\""]),
         ("g.V(1).both('knows','created').dedup().count()", &["3l"]),
         ("g.V().repeat(out()).times(2).values('name')", &["\"lop\"", "\"ripple\""]),
-        ("g.V(1).repeat(out()).emit().values('name')", &["\"josh\"", "\"lop\"", "\"lop\"", "\"ripple\"", "\"vadas\""]),
-        ("g.V(1).repeat(out()).until(outE().count().is(0)).values('name')", &["\"lop\"", "\"lop\"", "\"ripple\"", "\"vadas\""]),
-        ("g.V().as('a').out('created').in('created').as('b').where('a', neq('b')).select('b').by('name')",
-         &["\"josh\"", "\"josh\"", "\"marko\"", "\"marko\"", "\"peter\"", "\"peter\""]),
+        (
+            "g.V(1).repeat(out()).emit().values('name')",
+            &["\"josh\"", "\"lop\"", "\"lop\"", "\"ripple\"", "\"vadas\""],
+        ),
+        (
+            "g.V(1).repeat(out()).until(outE().count().is(0)).values('name')",
+            &["\"lop\"", "\"lop\"", "\"ripple\"", "\"vadas\""],
+        ),
+        (
+            "g.V().as('a').out('created').in('created').as('b').where('a', neq('b')).select('b').by('name')",
+            &["\"josh\"", "\"josh\"", "\"marko\"", "\"marko\"", "\"peter\"", "\"peter\""],
+        ),
         ("g.V().group().by(label).by(count())", &["[\"person\":4l,\"software\":2l]"]),
         ("g.V().groupCount().by(label)", &["[\"person\":4l,\"software\":2l]"]),
         ("g.V().hasLabel('person').order().by('age', desc).limit(1).values('name')", &["\"peter\""]),
         ("g.V().hasLabel('person').values('age').sum()", &["123"]),
         ("g.V().hasLabel('person').values('age').mean()", &["30.75d"]),
         ("g.V().hasLabel('person').values('age').max()", &["35"]),
-        ("g.V(1).out('created').in('created').dedup().values('name')", &["\"josh\"", "\"marko\"", "\"peter\""]),
+        (
+            "g.V(1).out('created').in('created').dedup().values('name')",
+            &["\"josh\"", "\"marko\"", "\"peter\""],
+        ),
         ("g.V(1).coalesce(out('likes'), out('created')).values('name')", &["\"lop\""]),
         ("g.V(1).optional(out('likes')).values('name')", &["\"marko\""]),
-        ("g.V().hasLabel('person').choose(values('age').is(gt(30)), constant('old'), constant('young'))",
-         &["\"old\"", "\"old\"", "\"young\"", "\"young\""]),
+        (
+            "g.V().hasLabel('person').choose(values('age').is(gt(30)), constant('old'), constant('young'))",
+            &["\"old\"", "\"old\"", "\"young\"", "\"young\""],
+        ),
         ("g.V(1).union(out('knows'), in('knows')).count()", &["2l"]),
         ("g.V(1).project('n','d').by('name').by(outE().count())", &["[\"n\":\"marko\",\"d\":3l]"]),
-        ("g.V().match(__.as('a').out('created').as('b'), __.as('b').in('created').as('c'), __.as('c').has('name','josh')).select('a').by('name').dedup()",
-         &["\"josh\"", "\"marko\"", "\"peter\""]),
-        ("g.V(1).outE('created').otherV().path().by('name').by('weight')", &["path[\"marko\", 0.4d, \"lop\"]"]),
+        (
+            "g.V().match(__.as('a').out('created').as('b'), __.as('b').in('created').as('c'), __.as('c').has('name','josh')).select('a').by('name').dedup()",
+            &["\"josh\"", "\"marko\"", "\"peter\""],
+        ),
+        (
+            "g.V(1).outE('created').otherV().path().by('name').by('weight')",
+            &["path[\"marko\", 0.4d, \"lop\"]"],
+        ),
         ("g.V().not(out()).count()", &["3l"]),
         ("g.V().aggregate('x').by('name').cap('x').unfold().count()", &["6l"]),
         ("g.withSack(1.0).V(1).outE().sack(mult).by('weight').inV().sack().sum()", &["1.9d"]),

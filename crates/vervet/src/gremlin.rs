@@ -47,8 +47,8 @@ mod run;
 pub use vervet_gremlin::{
     Barrier, Bulk, Bytecode, Cardinality, Column, Comparison, Direction, Duration, Edge, EdgeDetail, EdgeKey,
     Extended, GType, Instruction, Lambda, Map, Merge, Metric, Metrics, Operator, Order, P, Path, Pick, Pop,
-    Property, PropertyDetail, PropertyKey, Scope, Set, Span, Strategy, Subgraph, T, TextTest, TimeUnit, Token,
-    Tree, Value, Vertex, VertexDetail, VertexProperty, text,
+    Property, PropertyDetail, PropertyKey, Scope, Set, Span, Strategy, Subgraph, T, TextTest, TimeUnit,
+    Token, Tree, Value, Vertex, VertexDetail, VertexProperty, text,
 };
 pub use vervet_traversal::Materialize;
 
@@ -278,11 +278,17 @@ impl Database {
         let results = self.transact(|transaction| {
             let control = Control::new(limits.clone());
             let mut results = Vec::new();
-            run::all_in(transaction, &script.statements, &control, options.materialize, &mut |value, count| {
-                control.grow(run::RESULT_BYTES)?;
-                results.push((value, count));
-                Ok(())
-            })?;
+            run::all_in(
+                transaction,
+                &script.statements,
+                &control,
+                options.materialize,
+                &mut |value, count| {
+                    control.grow(run::RESULT_BYTES)?;
+                    results.push((value, count));
+                    Ok(())
+                },
+            )?;
             Ok(results)
         })?;
         results.into_iter().try_for_each(|(value, count)| each(value, count))
@@ -320,7 +326,11 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::gremlin`].
-    pub fn run_gremlin(&mut self, script: &GremlinScript, options: &GremlinOptions) -> Result<GremlinResults> {
+    pub fn run_gremlin(
+        &mut self,
+        script: &GremlinScript,
+        options: &GremlinOptions,
+    ) -> Result<GremlinResults> {
         let mut results = Vec::new();
         self.gremlin_each(script, options, &mut |value, count| {
             results.push((value, count));

@@ -58,7 +58,9 @@ impl Detail<'_> {
     fn value(&mut self, value: &Value) -> Result<Value> {
         Ok(match value {
             Value::List(values) => Value::list(self.values(values.iter())?),
-            Value::Set(values) => Value::Set(Arc::new(self.values(values.iter())?.into_iter().collect::<Set>())),
+            Value::Set(values) => {
+                Value::Set(Arc::new(self.values(values.iter())?.into_iter().collect::<Set>()))
+            }
             Value::Map(map) => {
                 let mut all = Map::default();
                 for (key, value) in map.iter() {

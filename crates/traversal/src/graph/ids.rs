@@ -171,7 +171,6 @@ pub(crate) fn property_id(snapshot: &dyn Snapshot, property: PropertyKey) -> Res
         return Ok(Value::text(format!("{EDGE_NAMESPACE}{}", Id::from_bits(property.edge).payload())));
     }
     let id = |bits| Id::from_bits(bits);
-    let [s, p, o] =
-        [property.vertex, property.key, property.value].map(|bits| term(snapshot, id(bits)));
+    let [s, p, o] = [property.vertex, property.key, property.value].map(|bits| term(snapshot, id(bits)));
     Ok(Value::text(format!("{} {} {}", s?, p?, o?)))
 }

@@ -38,10 +38,12 @@ pub(crate) fn value(snapshot: &dyn Snapshot, id: Id) -> Result<Option<Value>> {
             Inline::Int(number) => Value::Int(number),
             Inline::Double(number) => Value::Double(number),
             Inline::Boolean(value) => Value::Boolean(value),
-            Inline::DateTime(ms) => match OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000) {
-                Ok(time) => time.into(),
-                Err(_) => other(&inline),
-            },
+            Inline::DateTime(ms) => {
+                match OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000) {
+                    Ok(time) => time.into(),
+                    Err(_) => other(&inline),
+                }
+            }
             Inline::Date(days) => match OffsetDateTime::UNIX_EPOCH.checked_add(Span::days(days)) {
                 Some(date) => Value::Extended(Arc::new(Extended::LocalDate(
                     date.year(),
@@ -162,7 +164,8 @@ fn oxsd_seconds(text: &str) -> Option<(i64, u32)> {
             let (number, unit) = (&rest[..end], rest[end..].chars().next()?);
             let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
             let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-            nanoseconds = nanoseconds.checked_add(whole.parse::<i64>().ok().map(i128::from)?.checked_mul(*size)?)?;
+            nanoseconds =
+                nanoseconds.checked_add(whole.parse::<i64>().ok().map(i128::from)?.checked_mul(*size)?)?;
             if !part.is_empty() {
                 let digits: String = part.chars().chain("000000000".chars()).take(9).collect();
                 nanoseconds += digits.parse::<i128>().ok()? * size / 1_000_000_000;
@@ -205,7 +208,8 @@ pub fn literal(value: &Value) -> Result<Literal> {
         }
         Value::BigDecimal(number) => {
             if number.fractional_digit_count().abs() > DECIMAL_DIGITS_MAX {
-                let message = format!("a decimal number of more than {DECIMAL_DIGITS_MAX} digits cannot be stored");
+                let message =
+                    format!("a decimal number of more than {DECIMAL_DIGITS_MAX} digits cannot be stored");
                 return Err(Error::new(ErrorKind::Input, message));
             }
             typed(number.to_plain_string(), xsd::DECIMAL)

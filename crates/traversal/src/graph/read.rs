@@ -4,11 +4,13 @@
 //! A look-up in a hash table for each name, and a call of a segment for each predicate that is asked for. Without names all
 //! predicates are asked.
 
-use super::ids::{EVERY, known_edge};
+use super::ids::EVERY;
 use super::literal::value;
 use super::names::Names;
 use std::sync::Arc;
-use vervet_gremlin::{Direction as Ends, Edge, EdgeKey, Property, PropertyKey, Value, Vertex, VertexProperty};
+use vervet_gremlin::{
+    Direction as Ends, Edge, EdgeKey, Property, PropertyKey, Value, Vertex, VertexProperty,
+};
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, Expansion, Segment, Snapshot};
 
@@ -133,7 +135,8 @@ pub(crate) fn degree(
     for &direction in directions(ends) {
         for predicate in edge_predicates(snapshot, names, labels)? {
             let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
-            if direction == Direction::In || segment.statistics().exact && segment.statistics().vertices_only {
+            if direction == Direction::In || segment.statistics().exact && segment.statistics().vertices_only
+            {
                 let mut degrees = Vec::with_capacity(1);
                 segment.degrees(&[Id::from_bits(vertex)], EVERY, &mut degrees)?;
                 count += degrees.iter().sum::<u64>();
@@ -382,9 +385,4 @@ pub(crate) fn edge_value(key: EdgeKey) -> Value {
 /// The vertex as a value.
 pub(crate) fn vertex_value(key: u64) -> Value {
     Value::Vertex(Vertex::from_key(key))
-}
-
-/// The edge with this identity as a value, if it is an edge.
-pub(crate) fn edge_of_id(snapshot: &dyn Snapshot, edge: Id) -> Result<Option<Value>> {
-    Ok(known_edge(snapshot, edge)?.map(edge_value))
 }

@@ -6,7 +6,6 @@
 //! # Invariants
 //! Between two pieces the graph may change; what is behind the border of a piece is seen as it is then.
 
-use super::ids::EVERY;
 use super::names::Names;
 use super::read::entries;
 use vervet_gremlin::EdgeKey;
@@ -111,7 +110,8 @@ impl EdgeScan {
             self.at = (0, Some(Id::vertex(0)));
         }
         while let Some(&predicate) = predicates.edges.get(self.at.0) {
-            let (Some(from), Some(segment)) = (self.at.1, snapshot.segment(predicate, Direction::Out)?) else {
+            let (Some(from), Some(segment)) = (self.at.1, snapshot.segment(predicate, Direction::Out)?)
+            else {
                 self.at = (self.at.0 + 1, Some(Id::vertex(0)));
                 continue;
             };
@@ -133,19 +133,4 @@ impl EdgeScan {
         }
         Ok(false)
     }
-}
-
-/// How many edges there are, without listing them; `None`: that is not known at once.
-pub(crate) fn edge_count(snapshot: &dyn Snapshot, names: &mut Names) -> Result<Option<u64>> {
-    let mut count = 0;
-    for &predicate in &names.predicates(snapshot)?.edges.clone() {
-        let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
-        let statistics = segment.statistics();
-        if !statistics.exact || !statistics.vertices_only || statistics.has_named_graphs {
-            return Ok(None);
-        }
-        count += statistics.entries;
-    }
-    let _ = EVERY;
-    Ok(Some(count))
 }

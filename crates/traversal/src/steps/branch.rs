@@ -49,10 +49,12 @@ fn gathers(value: &Value) -> bool {
 
 fn gathers_steps(traversal: &Bytecode) -> bool {
     traversal.steps.iter().any(|step| {
-        let local = step.arguments.iter().any(|a| matches!(a, Value::Token(Token::Scope(s)) if s.name() == "local"));
+        let local =
+            step.arguments.iter().any(|a| matches!(a, Value::Token(Token::Scope(s)) if s.name() == "local"));
         match &*step.name {
             "count" | "sum" | "min" | "max" | "mean" | "order" | "dedup" | "tail" | "sample" => !local,
-            "fold" | "group" | "groupCount" | "tree" | "barrier" | "aggregate" | "cap" | "limit" | "range" => !local,
+            "fold" | "group" | "groupCount" | "tree" | "barrier" | "aggregate" | "cap" | "limit"
+            | "range" => !local,
             "union" | "choose" | "branch" | "repeat" | "optional" => step.arguments.iter().any(gathers),
             _ => false,
         }
@@ -120,7 +122,9 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
                     Value::Token(Token::Pick(Pick::None)) => Case::Otherwise,
                     Value::Token(Token::Pick(Pick::Unproductive)) => Case::Unproductive,
                     Value::Traversal(_) if !several => {
-                        return Err(compiler.error(option, "Traversal is not allowed as a Pick token for choose()"));
+                        return Err(
+                            compiler.error(option, "Traversal is not allowed as a Pick token for choose()")
+                        );
                     }
                     Value::Traversal(traversal) => Case::Traversal(compiler.nested(traversal)?),
                     value => Case::Test(predicate(value)),
@@ -166,9 +170,7 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             if let Some(i) = other(|case| matches!(case, Case::Unproductive)) {
                 return Ok(vec![i]);
             }
-        } else if !found
-            && let Some(i) = other(|case| matches!(case, Case::Otherwise))
-        {
+        } else if !found && let Some(i) = other(|case| matches!(case, Case::Otherwise)) {
             ways.push(i);
         }
         if ways.is_empty() && !several {

@@ -94,7 +94,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 let Value::Vertex(vertex) = &traverser.value else {
                     return Err(Error::new(ErrorKind::Query, format!("{DEGREE} needs a vertex")));
                 };
-                let count = context.read(|snapshot, names| degree(snapshot, names, vertex.key, direction, &[]))?;
+                let count =
+                    context.read(|snapshot, names| degree(snapshot, names, vertex.key, direction, &[]))?;
                 out.push_back(Value::Long(i64::try_from(count).unwrap_or(i64::MAX)));
             }
             _ => {

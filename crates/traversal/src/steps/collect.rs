@@ -9,7 +9,6 @@ use super::transform::operate;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, SideEffect};
-use crate::semantic;
 use crate::step::Step;
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -43,10 +42,7 @@ fn side_effect<'c>(
     name: &Arc<str>,
     first: impl FnOnce() -> Value,
 ) -> &'c mut SideEffect {
-    context
-        .side_effects
-        .entry(name.clone())
-        .or_insert_with(|| SideEffect { value: first(), operator: None })
+    context.side_effects.entry(name.clone()).or_insert_with(|| SideEffect { value: first(), operator: None })
 }
 
 fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
@@ -202,8 +198,24 @@ fn reduces(traversal: &Bytecode) -> bool {
         let local = step.arguments.iter().any(|a| matches!(a, Value::Token(Token::Scope(Scope::Local))));
         matches!(
             &*step.name,
-            "count" | "sum" | "min" | "max" | "mean" | "fold" | "group" | "groupCount" | "order" | "dedup" | "tail"
-                | "cap" | "aggregate" | "barrier" | "tree" | "sample" | "limit" | "range"
+            "count"
+                | "sum"
+                | "min"
+                | "max"
+                | "mean"
+                | "fold"
+                | "group"
+                | "groupCount"
+                | "order"
+                | "dedup"
+                | "tail"
+                | "cap"
+                | "aggregate"
+                | "barrier"
+                | "tree"
+                | "sample"
+                | "limit"
+                | "range"
         ) && !local
     })
 }
@@ -284,8 +296,7 @@ fn sack(step: &Modulated<'_>, mut by: Vec<By>) -> Box<dyn Step> {
         };
         let Some(value) = value else { return Ok(None) };
         let next = match (&traverser.sack, operator) {
-            (None, Operator::Assign) => value,
-            (None, _) => semantic::first_sack(operator, value)?,
+            (None, _) => value,
             (Some(sack), operator) => operate(operator, sack, &value)?,
         };
         traverser.sack = Some(Box::new(next));

@@ -6,8 +6,8 @@ use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::scope::scoped;
-use crate::step::{Input, Pipeline, Step};
 use crate::semantic::passes;
+use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +31,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("filter" | "where", [Value::Traversal(traversal)]) => {
             let named = step.name() == "where";
-            let mut test = if named { named_ends(traversal, compiler)? } else { compiler.nested(traversal)? };
+            let mut test =
+                if named { named_ends(traversal, compiler)? } else { compiler.nested(traversal)? };
             make::filter(move |traverser, context| test.test(traverser, context))
         }
         ("where", [Value::P(test)]) => where_test(None, test, compiler.bys(step)?),
@@ -143,7 +144,9 @@ fn where_test(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>) -> Box<dyn St
         };
         let mut place = 0;
         let Some(value) = in_turn(&mut by, &mut place, &value, traverser, context)? else { return Ok(false) };
-        let Some(test) = with_values(&test, &mut by, &mut place, traverser, context)? else { return Ok(false) };
+        let Some(test) = with_values(&test, &mut by, &mut place, traverser, context)? else {
+            return Ok(false);
+        };
         passes(&test, &value)
     })
 }

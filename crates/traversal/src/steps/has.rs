@@ -7,9 +7,9 @@ use super::start::{Elements, label_names};
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{values, vertex_has_label};
+use crate::semantic::passes;
 use crate::step::{Node, Pipeline, Step};
 use crate::steps::property::token_value;
-use crate::semantic::passes;
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Comparison, P, T, Token, Value};
@@ -115,7 +115,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
             continue;
         }
         let mut condition = condition;
-        let filter: Box<dyn Step> = make::filter(move |traverser, context| condition.test(traverser, context));
+        let filter: Box<dyn Step> =
+            make::filter(move |traverser, context| condition.test(traverser, context));
         nodes.push(compiler.node(filter));
     }
     Ok(())

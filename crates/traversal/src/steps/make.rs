@@ -41,14 +41,7 @@ pub(crate) fn filter(
 pub(crate) fn with_each(
     change: impl FnMut(Traverser, &mut Context<'_>) -> Result<Option<Traverser>> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(WithEach { change, moves: false })
-}
-
-/// One traverser, or none, for each, at the end of its path.
-pub(crate) fn move_each(
-    change: impl FnMut(Traverser, &mut Context<'_>) -> Result<Option<Traverser>> + Clone + 'static,
-) -> Box<dyn Step> {
-    Box::new(WithEach { change, moves: true })
+    Box::new(WithEach { change })
 }
 
 /// One value of all traversers together; `finish` gets whether there were any.
@@ -68,7 +61,7 @@ pub(crate) fn barrier(
 
 /// Lets everything through.
 pub(crate) fn identity() -> impl Step + Clone {
-    WithEach { change: |traverser, _: &mut Context<'_>| Ok(Some(traverser)), moves: false }
+    WithEach { change: |traverser, _: &mut Context<'_>| Ok(Some(traverser)) }
 }
 
 /// One value for each traverser.
@@ -187,7 +180,6 @@ where
 #[derive(Clone)]
 struct WithEach<F> {
     change: F,
-    moves: bool,
 }
 
 impl<F> Step for WithEach<F>
@@ -204,7 +196,7 @@ where
     }
 
     fn moves(&self) -> bool {
-        self.moves
+        false
     }
 }
 

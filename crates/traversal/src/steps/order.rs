@@ -14,10 +14,8 @@ use vervet_gremlin::{Map, Order, Pop, Scope, Set, Token, Value};
 use vervet_model::Result;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
-    let local = step
-        .arguments()
-        .iter()
-        .any(|argument| matches!(argument, Value::Token(Token::Scope(Scope::Local))));
+    let local =
+        step.arguments().iter().any(|argument| matches!(argument, Value::Token(Token::Scope(Scope::Local))));
     Ok(match step.name() {
         "order" => order(local, compiler.ordered_bys(step)?),
         "dedup" => dedup(local, step.texts(), compiler.bys(step)?),
@@ -119,9 +117,9 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
                 }
                 Value::map(all)
             }
-            Value::Set(values) => {
-                Value::Set(Arc::new(sorted(values.iter().cloned().collect(), context)?.into_iter().collect::<Set>()))
-            }
+            Value::Set(values) => Value::Set(Arc::new(
+                sorted(values.iter().cloned().collect(), context)?.into_iter().collect::<Set>(),
+            )),
             other => match semantic::items(other) {
                 Some(values) => Value::list(sorted(values, context)?),
                 None => other.clone(),
@@ -226,7 +224,9 @@ impl Step for Dedup {
 fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
     if local {
         return make::map(move |traverser, context| {
-            let Some(values) = semantic::items(&traverser.value) else { return Ok(Some(traverser.value.clone())) };
+            let Some(values) = semantic::items(&traverser.value) else {
+                return Ok(Some(traverser.value.clone()));
+            };
             let mut chosen = values;
             while chosen.len() > count {
                 let place = context.random.below(chosen.len() as u64);

@@ -194,9 +194,27 @@ impl Pattern {
         match self {
             Self::Walk { start, .. } if !bound(start) => 0,
             Self::Walk { end: None, .. } => 4,
-            Self::Walk { end: Some(end), .. } => if bound(end) { 3 } else { 2 },
-            Self::Test { needs, .. } => if needs.iter().all(bound) { 5 } else { 0 },
-            Self::Not(inner) => if inner.readiness(traverser) > 0 { 1 } else { 0 },
+            Self::Walk { end: Some(end), .. } => {
+                if bound(end) {
+                    3
+                } else {
+                    2
+                }
+            }
+            Self::Test { needs, .. } => {
+                if needs.iter().all(bound) {
+                    5
+                } else {
+                    0
+                }
+            }
+            Self::Not(inner) => {
+                if inner.readiness(traverser) > 0 {
+                    1
+                } else {
+                    0
+                }
+            }
             Self::And(parts) => parts.iter().map(|part| part.readiness(traverser)).max().unwrap_or(0).min(2),
             Self::Or(parts) => parts.iter().map(|part| part.readiness(traverser)).min().unwrap_or(0).min(2),
         }

@@ -14,9 +14,11 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let keys = step.texts();
-    let nothing = keys.is_empty() && !step.arguments().is_empty()
+    let nothing = keys.is_empty()
+        && !step.arguments().is_empty()
         && step.arguments().iter().all(|argument| matches!(argument, Value::Null));
-    let token = |token: T| make::map(move |traverser, context| required(&traverser.value, token, context).map(Some));
+    let token =
+        |token: T| make::map(move |traverser, context| required(&traverser.value, token, context).map(Some));
     Ok(match step.name() {
         "id" => token(T::Id),
         "label" => token(T::Label),
@@ -39,7 +41,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             };
             make::flat_map(move |traverser, context, out| {
                 if !is_element(&traverser.value) {
-                    return Err(not_element(if only_values { "values()" } else { "properties()" }, &traverser.value));
+                    return Err(not_element(
+                        if only_values { "values()" } else { "properties()" },
+                        &traverser.value,
+                    ));
                 }
                 if nothing {
                     return Ok(());
@@ -54,7 +59,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                     if only_values && test.is_none() {
                         read::values(snapshot, names, &traverser.value, &keys, &mut |value| found.push(value))
                     } else {
-                        read::properties(snapshot, names, &traverser.value, &keys, &mut |value| found.push(value))
+                        read::properties(snapshot, names, &traverser.value, &keys, &mut |value| {
+                            found.push(value)
+                        })
                     }
                 })?;
                 let Some(test) = test else {
@@ -137,7 +144,10 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
                 let bits = bits.as_integer().unwrap_or(0);
                 tokens = (bits & 1 != 0, bits & 2 != 0);
                 if bits & 12 != 0 {
-                    tokens = (tokens.0 || bits & 4 != 0 && bits & 3 == 0, tokens.1 || bits & 8 != 0 && bits & 3 == 0);
+                    tokens = (
+                        tokens.0 || bits & 4 != 0 && bits & 3 == 0,
+                        tokens.1 || bits & 8 != 0 && bits & 3 == 0,
+                    );
                 }
             }
             _ => {}
@@ -221,12 +231,7 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
 }
 
 /// Changes the values of a map, by the first `by`, the second, and so on in turn.
-fn apply_bys(
-    map: &mut Map,
-    by: &mut [By],
-    traverser: &Traverser,
-    context: &mut Context<'_>,
-) -> Result<()> {
+fn apply_bys(map: &mut Map, by: &mut [By], traverser: &Traverser, context: &mut Context<'_>) -> Result<()> {
     if by.is_empty() {
         return Ok(());
     }

@@ -56,7 +56,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
 
 /// Items of a collection, and how to make one of the kind again. What is no collection is left as it is.
 fn range_of(value: &Value, from: u64, to: Option<u64>) -> Value {
-    let (from, to) = (usize::try_from(from).unwrap_or(usize::MAX), to.and_then(|to| usize::try_from(to).ok()));
+    let (from, to) =
+        (usize::try_from(from).unwrap_or(usize::MAX), to.and_then(|to| usize::try_from(to).ok()));
     let count = to.map_or(usize::MAX, |to| to - from);
     match value {
         Value::List(values) => Value::list(values.iter().skip(from).take(count).cloned().collect()),

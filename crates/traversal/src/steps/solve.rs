@@ -84,7 +84,9 @@ impl Solve {
             let value = match id.tag() {
                 Tag::Vertex => vertex_value(id.bits()),
                 Tag::Unbound | Tag::Edge | Tag::Computed => {
-                    return Err(Error::internal("a query of a traversal gave what is no vertex and no value"));
+                    return Err(Error::internal(
+                        "a query of a traversal gave what is no vertex and no value",
+                    ));
                 }
                 _ => match context.read(|snapshot, _| literal::value(snapshot, *id))? {
                     // Counts of SPARQL are integers.

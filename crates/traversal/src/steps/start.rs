@@ -195,11 +195,7 @@ impl Elements {
                 }
             }
         }
-        Ok(if vertices {
-            State::Vertices(VertexScan::default())
-        } else {
-            State::Edges(EdgeScan::default())
-        })
+        Ok(if vertices { State::Vertices(VertexScan::default()) } else { State::Edges(EdgeScan::default()) })
     }
 
     /// Lists some more; `false`: there are no more.

@@ -3,12 +3,12 @@
 use super::make;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
+use crate::semantic::told;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use vervet_gremlin::{Map, Operator, Token, Value};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::Result;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let arguments = step.arguments();
@@ -94,8 +94,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 }
             }
             make::map(move |traverser, _| {
-                let values = crate::semantic::items(&traverser.value)
-                    .unwrap_or_else(|| vec![traverser.value.clone()]);
+                let values =
+                    crate::semantic::items(&traverser.value).unwrap_or_else(|| vec![traverser.value.clone()]);
                 let number = |i: usize| Value::Int(i32::try_from(i).unwrap_or(i32::MAX));
                 Ok(Some(if as_map {
                     let indexed = values.into_iter().enumerate();
@@ -115,51 +115,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
 
 /// A further value put to one.
 pub(crate) fn operate(operator: Operator, before: &Value, value: &Value) -> Result<Value> {
-    use crate::semantic;
-    let truth = |value: &Value| match value {
-        Value::Boolean(value) => Ok(*value),
-        other => Err(Error::new(
-            ErrorKind::Query,
-            format!("a {} is neither true nor false", other.type_name()),
-        )),
-    };
-    Ok(match operator {
-        Operator::Sum | Operator::SumLong => semantic::add(before, value)?,
-        Operator::Minus => semantic::subtract(before, value)?,
-        Operator::Mult => semantic::multiply(before, value)?,
-        Operator::Div => semantic::divide(before, value)?,
-        Operator::Min => semantic::min(before, value)?,
-        Operator::Max => semantic::max(before, value)?,
-        Operator::Assign => value.clone(),
-        Operator::And => Value::Boolean(truth(before)? && truth(value)?),
-        Operator::Or => Value::Boolean(truth(before)? || truth(value)?),
-        Operator::AddAll => match (before, value) {
-            (Value::Null, value) => value.clone(),
-            (before, Value::Null) => before.clone(),
-            (Value::Map(a), Value::Map(b)) => {
-                let mut all = a.as_ref().clone();
-                all.extend(b.iter().map(|(key, value)| (key.clone(), value.clone())));
-                Value::map(all)
-            }
-            (Value::Set(a), b) => {
-                let mut all = a.as_ref().clone();
-                all.extend(semantic::items(b).unwrap_or_else(|| vec![b.clone()]));
-                Value::Set(Arc::new(all))
-            }
-            (Value::Bulk(a), b) => {
-                let mut all = a.as_ref().clone();
-                for value in semantic::items(b).unwrap_or_else(|| vec![b.clone()]) {
-                    *all.entry(value).or_insert(0) += 1;
-                }
-                all.into()
-            }
-            (a, b) => {
-                let mut all = semantic::items(a).unwrap_or_else(|| vec![a.clone()]);
-                all.extend(semantic::items(b).unwrap_or_else(|| vec![b.clone()]));
-                Value::list(all)
-            }
-        },
-    })
+    told(vervet_gremlin::semantics::operator::apply(operator, before.clone(), value))
 }
 
 /// A traversal for each traverser by itself.

@@ -12,7 +12,8 @@ use vervet_model::{Error, ErrorKind, Result};
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let labels = step.texts();
     // A null is a label that no edge has.
-    let nothing = labels.is_empty() && !step.arguments().is_empty()
+    let nothing = labels.is_empty()
+        && !step.arguments().is_empty()
         && step.arguments().iter().all(|argument| matches!(argument, Value::Null));
     let direction = step.arguments().iter().find_map(|argument| match argument {
         Value::Token(Token::Direction(direction)) => Some(*direction),

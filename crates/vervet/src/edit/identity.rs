@@ -112,7 +112,9 @@ impl Transaction {
 
     /// Removes what is said about a statement with this key.
     pub(crate) fn remove_value_about(&mut self, about: Named, key: &str) -> Result<u64> {
-        let Some(found) = self.find_statement(about)?.filter(|found| found.edge.is_bound()) else { return Ok(0) };
+        let Some(found) = self.find_statement(about)?.filter(|found| found.edge.is_bound()) else {
+            return Ok(0);
+        };
         let Some(predicate) = self.lookup_key(key)? else { return Ok(0) };
         self.inner.note(Read::Key(predicate, Direction::Out, found.edge));
         let values = self.values(predicate, found.edge)?;
@@ -125,7 +127,8 @@ impl Transaction {
         let mut gone = vec![found];
         if !found.edge.is_bound() {
             // The same plain statement of other graphs is the same edge or value.
-            gone = self.entries(named.predicate, Direction::Out, named.subject, named.object..=named.object)?;
+            gone =
+                self.entries(named.predicate, Direction::Out, named.subject, named.object..=named.object)?;
             gone.retain(|statement| !statement.edge.is_bound());
         }
         self.whole(|transaction| transaction.take_out(gone))

@@ -1,0 +1,252 @@
+//! Functions of one value: texts, numbers, dates, collections. What they do is in `vervet_gremlin::semantics`.
+
+use super::make;
+use crate::by::By;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::read::values;
+use crate::scope::scoped;
+use crate::semantic::{told, with_ids};
+use crate::step::{Pipeline, Step};
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::semantics::list::{self, Origin};
+use vervet_gremlin::semantics::text::{self, Template, TextFunction};
+use vervet_gremlin::semantics::{NoDetails, date, math, number, string};
+use vervet_gremlin::{Pop, Scope, Token, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// A value, or a traversal that gives it.
+#[derive(Clone)]
+enum Given {
+    Value(Value),
+    Traversal(Pipeline),
+}
+
+impl Given {
+    fn new(value: &Value, compiler: &mut Compiler) -> Result<Self> {
+        Ok(match value {
+            Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
+            value => Self::Value(value.clone()),
+        })
+    }
+
+    fn origin(&self) -> Origin {
+        match self {
+            Self::Value(_) => Origin::Argument,
+            Self::Traversal(_) => Origin::Traversal,
+        }
+    }
+
+    /// Null if the traversal gives nothing.
+    fn value(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Value> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Traversal(traversal) => Ok(traversal.first(traverser, context)?.unwrap_or_default()),
+        }
+    }
+}
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let mut scope = Scope::Global;
+    let mut arguments: Vec<&Value> = Vec::new();
+    for argument in step.arguments() {
+        match argument {
+            Value::Token(Token::Scope(given)) => scope = *given,
+            argument => arguments.push(argument),
+        }
+    }
+    let wrong = |compiler: &Compiler| {
+        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
+    };
+    let text = |value: &Value| -> Result<Option<Arc<str>>> {
+        match value {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text.clone())),
+            _ => Err(wrong(compiler)),
+        }
+    };
+    let function = match (step.name(), arguments.as_slice()) {
+        ("length", []) => Some(TextFunction::Length),
+        ("toUpper", []) => Some(TextFunction::ToUpper),
+        ("toLower", []) => Some(TextFunction::ToLower),
+        ("trim", []) => Some(TextFunction::Trim),
+        ("lTrim", []) => Some(TextFunction::LTrim),
+        ("rTrim", []) => Some(TextFunction::RTrim),
+        ("replace", [old, new]) => Some(TextFunction::Replace { old: text(old)?, new: text(new)? }),
+        ("split", [separator]) => Some(TextFunction::Split(text(separator)?)),
+        ("substring", [start, end @ ..]) if end.len() < 2 => Some(TextFunction::Substring {
+            start: start.as_integer().ok_or_else(|| wrong(compiler))?,
+            end: match end {
+                [end] => Some(end.as_integer().ok_or_else(|| wrong(compiler))?),
+                _ => None,
+            },
+        }),
+        _ => None,
+    };
+    if let Some(function) = function {
+        return Ok(make::map(move |traverser, _| told(function.apply(&traverser.value, scope)).map(Some)));
+    }
+    Ok(match (step.name(), arguments.as_slice()) {
+        ("asString", []) => make::map(move |traverser, context| {
+            let value = with_ids(traverser.value.clone(), context)?;
+            told(match scope {
+                Scope::Global => string::as_string(&value, &NoDetails),
+                Scope::Local => string::as_string_local(&value, &NoDetails),
+            })
+            .map(Some)
+        }),
+        ("asBool", []) => make::map(|traverser, _| told(text::as_bool(&traverser.value)).map(Some)),
+        ("asNumber", []) => {
+            make::map(|traverser, _| told(number::as_number(&traverser.value, None)).map(Some))
+        }
+        ("asNumber", [Value::Token(Token::GType(kind))]) => {
+            let kind = *kind;
+            make::map(move |traverser, _| told(number::as_number(&traverser.value, Some(kind))).map(Some))
+        }
+        ("asDate", []) => make::map(|traverser, _| told(date::as_date(&traverser.value)).map(Some)),
+        ("dateAdd", [Value::Token(Token::TimeUnit(unit)), count]) => {
+            let (unit, count) = (*unit, count.as_integer().ok_or_else(|| wrong(compiler))?);
+            make::map(move |traverser, _| told(date::date_add(&traverser.value, unit, count)).map(Some))
+        }
+        ("dateDiff", [other]) => {
+            let mut other = Given::new(other, compiler)?;
+            make::map(move |traverser, context| {
+                let other = other.value(traverser, context)?;
+                told(date::date_diff(&traverser.value, &other)).map(Some)
+            })
+        }
+        ("concat", _) => {
+            let mut parts = Vec::new();
+            for argument in &arguments {
+                parts.push(Given::new(argument, compiler)?);
+            }
+            make::map(move |traverser, context| {
+                let mut values = Vec::with_capacity(parts.len());
+                for part in &mut parts {
+                    values.push(part.value(traverser, context)?);
+                }
+                told(text::concat(&traverser.value, &values)).map(Some)
+            })
+        }
+        ("format", [Value::String(template)]) => format(Template::parse(template), compiler.bys(step)?),
+        ("math", [Value::String(expression)]) => {
+            let expression = told(math::Expression::parse(expression))?;
+            calculate(expression, compiler.bys(step)?)
+        }
+        ("reverse", []) => make::map(|traverser, _| told(list::reverse(&traverser.value)).map(Some)),
+        ("conjoin", [Value::String(delimiter)]) => {
+            let delimiter = delimiter.clone();
+            make::map(move |traverser, context| {
+                let value = with_ids(traverser.value.clone(), context)?;
+                told(list::conjoin(&value, &delimiter, &NoDetails)).map(Some)
+            })
+        }
+        (name @ ("combine" | "difference" | "disjunct" | "intersect" | "merge" | "product"), [other]) => {
+            let function = match name {
+                "combine" => list::combine,
+                "difference" => list::difference,
+                "disjunct" => list::disjunct,
+                "intersect" => list::intersect,
+                "merge" => list::merge,
+                _ => list::product,
+            };
+            let mut other = Given::new(other, compiler)?;
+            make::map(move |traverser, context| {
+                let origin = other.origin();
+                let other = other.value(traverser, context)?;
+                told(function(&traverser.value, &other, origin)).map(Some)
+            })
+        }
+        _ => return Err(wrong(compiler)),
+    })
+}
+
+/// The property of an element under a name, or what the name means to the traverser.
+fn named(name: &Arc<str>, traverser: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
+    if matches!(traverser.value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_)) {
+        let keys = [name.clone()];
+        let found = context.read(|snapshot, names| {
+            let mut first = None;
+            values(snapshot, names, &traverser.value, &keys, &mut |value| {
+                first.get_or_insert(value);
+            })?;
+            Ok(first)
+        })?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(scoped(traverser, name, Pop::Last, context))
+}
+
+fn format(template: Template, mut by: Vec<By>) -> Box<dyn Step> {
+    make::map(move |traverser, context| {
+        let mut place = 0;
+        let mut in_turn = |value: Value, context: &mut Context<'_>| match by.len() {
+            0 => Ok(Some(value)),
+            count => {
+                let at = place % count;
+                place += 1;
+                by[at].of(&value, traverser, context)
+            }
+        };
+        let mut failed = None;
+        let rendered = template.render(&NoDetails, |name| {
+            let found = match name {
+                "_" => in_turn(traverser.value.clone(), context),
+                name => match named(&name.into(), traverser, context) {
+                    Ok(Some(value)) if !matches!(traverser.value, Value::Vertex(_) | Value::Edge(_)) => {
+                        in_turn(value, context)
+                    }
+                    other => other,
+                },
+            };
+            match found.and_then(|value| value.map(|value| with_ids(value, context)).transpose()) {
+                Ok(value) => Ok(value),
+                Err(error) => {
+                    failed = Some(error);
+                    Ok::<_, vervet_gremlin::semantics::Error>(None)
+                }
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => told(rendered),
+        }
+    })
+}
+
+fn calculate(expression: math::Expression, mut by: Vec<By>) -> Box<dyn Step> {
+    make::map(move |traverser, context| {
+        let mut numbers = Vec::with_capacity(expression.variables().len());
+        for (i, name) in expression.variables().iter().enumerate() {
+            let value = match &**name {
+                "_" => Some(traverser.value.clone()),
+                name => scoped(traverser, name, Pop::Last, context),
+            };
+            let Some(value) = value else {
+                let Some(constant) = math::constant(name) else {
+                    let message = format!("math() does not know the variable {name}");
+                    return Err(Error::new(ErrorKind::Query, message));
+                };
+                numbers.push(constant);
+                continue;
+            };
+            let value = match by.len() {
+                0 => Some(value),
+                count => by[i % count].of(&value, traverser, context)?,
+            };
+            let Some(value) = value else { return Ok(None) };
+            let Some(number) = number::to_double(&value) else {
+                let message = format!(
+                    "The variable {name} for math() step must resolve to a Number - it is instead of type {}",
+                    value.type_name()
+                );
+                return Err(Error::new(ErrorKind::Query, message));
+            };
+            numbers.push(number);
+        }
+        told(expression.evaluate(&numbers)).map(|result| Some(Value::Double(result)))
+    })
+}
