@@ -12,7 +12,8 @@ use crate::by::By;
 use crate::context::Settings;
 use crate::native::translate;
 use crate::step::{Node, Pipeline, Step};
-use crate::steps;
+use crate::steps::write::{self, Write};
+use crate::steps::{self, make};
 use crate::strategy::Strategies;
 use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Instruction, Order, Token, Value};
@@ -32,6 +33,8 @@ pub(crate) struct Modulated<'b> {
     pub(crate) to: Option<&'b Instruction>,
     pub(crate) options: Vec<&'b Instruction>,
     pub(crate) withs: Vec<&'b Instruction>,
+    /// Of `property`, and of `addV` and `addE` with `property` behind them: what they give values.
+    pub(crate) writes: Vec<Write<'b>>,
     /// Of `repeat`: what stands before it, and behind it.
     pub(crate) before: Vec<&'b Instruction>,
     pub(crate) behind: Vec<&'b Instruction>,
@@ -45,13 +48,15 @@ pub(crate) struct Compiler {
     pub(crate) mutates: bool,
     /// How many `repeat` there are around what is built.
     pub(crate) loops: usize,
+    /// Whether steps before what is built read the graph each time that they are asked.
+    reading: bool,
     depth: usize,
     steps: usize,
 }
 
 impl Compiler {
     pub(crate) fn new(settings: Settings, strategies: Strategies) -> Self {
-        Self { settings, strategies, mutates: false, loops: 0, depth: 0, steps: 0 }
+        Self { settings, strategies, mutates: false, loops: 0, reading: false, depth: 0, steps: 0 }
     }
 
     /// An error about an instruction.
@@ -66,6 +71,7 @@ impl Compiler {
             let message = "a traversal inside another one cannot begin with a source";
             return Err(Error::new(ErrorKind::Query, message).with_hint("begin it with __"));
         }
+        let reading = std::mem::take(&mut self.reading);
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             let message = format!("traversals are nested deeper than {DEPTH_MAX}");
@@ -73,6 +79,7 @@ impl Compiler {
         }
         let pipeline = self.pipeline(&traversal.steps);
         self.depth -= 1;
+        self.reading = reading;
         pipeline
     }
 
@@ -135,6 +142,7 @@ impl Compiler {
         let mut first = self.node(Box::new(steps::solve::Solve::new(query, otherwise)));
         let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
         first.text = format!("kernels: {}", taken.join(".")).into();
+        self.reading = true;
         let mut rest = self.nodes(&steps[count..])?;
         rest.nodes.insert(0, first);
         Ok(rest)
@@ -164,8 +172,13 @@ impl Compiler {
                 continue;
             }
             let text: Arc<str> = step.instruction.to_string().into();
+            if self.reading && step.writes_somewhere() {
+                nodes.push(self.node(make::barrier(|all, _| Ok(all))));
+                self.reading = false;
+            }
             let first = nodes.len();
             steps::build(step, self, &mut nodes)?;
+            self.reading = write::reads_on(step.name(), self.reading);
             for node in &mut nodes[first..] {
                 node.text = text.clone();
             }
@@ -214,6 +227,20 @@ impl Compiler {
                     all.last_mut().ok_or_else(misplaced)?.to = Some(instruction);
                 }
                 "with" | "read" | "write" => all.last_mut().ok_or_else(misplaced)?.withs.push(instruction),
+                "property" => {
+                    // It belongs to a step that adds an element, whatever other `property` are between them.
+                    let adds = all.iter().rposition(|step| step.name() != "property");
+                    let mut rest = Modulated::new(instruction);
+                    for write in Write::all(instruction)? {
+                        match adds.and_then(|place| all.get_mut(place)) {
+                            Some(step) if write.belongs_to(step.name())? => step.writes.push(write),
+                            _ => rest.writes.push(write),
+                        }
+                    }
+                    if !rest.writes.is_empty() {
+                        all.push(rest);
+                    }
+                }
                 "option" => all.last_mut().ok_or_else(misplaced)?.options.push(instruction),
                 "times" | "until" | "emit" => match all.last_mut() {
                     Some(step) if &*step.instruction.name == "repeat" && ahead.is_empty() => {
@@ -250,7 +277,7 @@ impl Compiler {
 }
 
 impl<'b> Modulated<'b> {
-    fn new(instruction: &'b Instruction) -> Self {
+    pub(crate) fn new(instruction: &'b Instruction) -> Self {
         Self {
             instruction,
             labels: Vec::new(),
@@ -259,9 +286,17 @@ impl<'b> Modulated<'b> {
             to: None,
             options: Vec::new(),
             withs: Vec::new(),
+            writes: Vec::new(),
             before: Vec::new(),
             behind: Vec::new(),
         }
+    }
+
+    /// Whether it changes the graph, or a traversal in it does.
+    fn writes_somewhere(&self) -> bool {
+        let around = [&self.bys, &self.options, &self.before, &self.behind];
+        write::writes(self.instruction)
+            || around.into_iter().flatten().chain(&self.from).chain(&self.to).any(|part| write::writes(part))
     }
 
     /// Its name.

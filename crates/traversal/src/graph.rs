@@ -5,8 +5,10 @@
 //! * `ids`: `T.id` of elements, and elements by it.
 //! * `literal`: values as they are stored.
 //! * `read`: neighbours, edges, properties, scans.
+//! * `between`: the edges from one vertex to another.
 //! * `detail`: elements as clients see them.
 
+pub(crate) mod between;
 pub(crate) mod detail;
 pub(crate) mod ids;
 pub(crate) mod literal;

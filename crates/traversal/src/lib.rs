@@ -32,3 +32,4 @@ pub use graph::ids::vertex_name;
 pub use graph::literal::literal;
 pub use host::{Host, Owner, ReadOnly};
 pub use run::{Run, Traversal};
+pub use steps::write::mutates;

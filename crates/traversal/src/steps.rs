@@ -19,11 +19,13 @@ pub(crate) mod solve;
 pub(crate) mod start;
 pub(crate) mod transform;
 pub(crate) mod walk;
+pub(crate) mod write;
 
 pub(crate) use make::{constant, identity};
 
 use crate::compile::{Compiler, Modulated};
 use crate::step::Node;
+use vervet_gremlin::{Instruction, Value};
 use vervet_model::Result;
 
 /// Whether `by()` can follow a step.
@@ -90,11 +92,28 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         | "asString" | "asBool" | "asNumber" | "asDate" | "dateAdd" | "dateDiff" | "concat" | "format"
         | "math" | "reverse" | "conjoin" | "combine" | "difference" | "disjunct" | "intersect" | "merge"
         | "product" => scalar::build(step, compiler)?,
+        name if write::is_write(name) => return write::build(step, compiler, nodes),
         "match" => pattern::build(step, compiler)?,
         "call" | "fail" => call::build(step, compiler)?,
         "repeat" => repeat::build(step, compiler)?,
         name => return Err(compiler.error(step.instruction, format!("the step {name}() is not supported"))),
     };
+    compiler.strategies.check_walk(step)?;
     nodes.push(compiler.node(built));
-    Ok(())
+    match compiler.strategies.partition.clone() {
+        Some(partition) if finds_elements(step) => {
+            let test = Instruction::new("has", vec![Value::String(partition.key.clone()), partition.read().into()]);
+            has::build(&Modulated::new(&test), compiler, nodes)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether what comes out of a step are vertices or edges of the graph, which `PartitionStrategy` looks at.
+fn finds_elements(step: &Modulated<'_>) -> bool {
+    matches!(
+        step.name(),
+        "V" | "E" | "out" | "in" | "both" | "outE" | "inE" | "bothE" | "outV" | "inV" | "bothV" | "otherV" | "to"
+            | "toE" | "toV"
+    )
 }

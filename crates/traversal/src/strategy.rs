@@ -1,8 +1,13 @@
 //! What strategies of the source change.
 
+use crate::compile::Modulated;
 use crate::context::Settings;
-use vervet_gremlin::{Bytecode, Value};
-use vervet_model::Result;
+use std::sync::Arc;
+use vervet_gremlin::{Bytecode, P, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Keys that `ReservedKeysVerificationStrategy` forbids if nobody says which.
+const RESERVED_KEYS: [&str; 2] = ["id", "label"];
 
 /// Strategies that change what a traversal means. The others only say how a machine could go about it.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +20,87 @@ pub(crate) struct Strategies {
     pub(crate) read_only: bool,
     /// `SeedStrategy(seed)`.
     pub(crate) seed: Option<i64>,
+    /// `PartitionStrategy`.
+    pub(crate) partition: Option<Partition>,
+    /// `ReservedKeysVerificationStrategy(throwException: true)`.
+    pub(crate) reserved_keys: Vec<Arc<str>>,
+    /// `EdgeLabelVerificationStrategy(throwException: true)`.
+    pub(crate) edge_labels: bool,
+}
+
+/// A part of the graph that a traversal sees, and that it writes to: elements say it in a property.
+#[derive(Clone, Debug)]
+pub(crate) struct Partition {
+    pub(crate) key: Arc<str>,
+    write: Option<Value>,
+    read: Vec<Value>,
+}
+
+impl Partition {
+    /// What new elements say.
+    pub(crate) fn write(&self) -> Result<Value> {
+        self.write.clone().ok_or_else(|| {
+            Error::new(ErrorKind::Query, "PartitionStrategy has no partition to write to")
+                .with_hint("give it a writePartition")
+        })
+    }
+
+    /// What elements that are seen say.
+    pub(crate) fn read(&self) -> P {
+        P::Within(self.read.clone())
+    }
 }
 
 impl Strategies {
     /// Whether all elements are as they are in the graph.
     pub(crate) fn is_plain(&self) -> bool {
-        self.vertices.is_none() && self.edges.is_none() && self.vertex_properties.is_none()
+        self.vertices.is_none()
+            && self.edges.is_none()
+            && self.vertex_properties.is_none()
+            && self.partition.is_none()
+            && !self.edge_labels
+    }
+
+    /// Whether a step that writes may.
+    pub(crate) fn check_write(&self, step: &Modulated<'_>) -> Result<()> {
+        let class = match step.name() {
+            "addV" => "AddVertexStep",
+            "addE" => "AddEdgeStep",
+            "property" => "AddPropertyStep",
+            "mergeV" => "MergeVertexStep",
+            "mergeE" => "MergeEdgeStep",
+            _ => "DropStep",
+        };
+        if self.read_only {
+            let message = "The provided traversal has a mutating step and thus is not read only";
+            return Err(Error::new(ErrorKind::Query, format!("{message}: {class}")));
+        }
+        let is_reserved =
+            |key: &&Value| key.as_text().is_some_and(|key| self.reserved_keys.iter().any(|reserved| **reserved == *key));
+        let mut keys =
+            step.writes.iter().flat_map(|write| [write.key].into_iter().chain(write.about.iter().step_by(2)));
+        match keys.find(is_reserved).and_then(Value::as_text) {
+            Some(key) => {
+                let message = format!(
+                    "The provided traversal contains a {class} that is setting a property key to a reserved word: {key}"
+                );
+                Err(Error::new(ErrorKind::Query, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a step along edges may be without labels.
+    pub(crate) fn check_walk(&self, step: &Modulated<'_>) -> Result<()> {
+        let along = matches!(step.name(), "out" | "in" | "both" | "outE" | "inE" | "bothE");
+        if !self.edge_labels || !along || !step.arguments().is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "The provided traversal contains a vertex step without any specified edge label: {}()",
+            step.name()
+        );
+        Err(Error::new(ErrorKind::Query, message).with_hint("name the labels, so that it walks no more than it has to"))
     }
 
     /// Reads `withStrategies(…)` or `withoutStrategies(…)`.
@@ -44,10 +124,44 @@ impl Strategies {
                 }
                 "ReadOnlyStrategy" => self.read_only = with,
                 "ProductiveByStrategy" => settings.productive = with,
+                "PartitionStrategy" => self.partition = if with { Some(partition(&option)?) } else { None },
+                "ReservedKeysVerificationStrategy" => {
+                    self.reserved_keys.clear();
+                    if with && option("throwException") == Some(&Value::Boolean(true)) {
+                        self.reserved_keys = match option("keys") {
+                            Some(keys) => items(keys).iter().filter_map(Value::as_text).map(Arc::from).collect(),
+                            None => RESERVED_KEYS.map(Arc::from).to_vec(),
+                        };
+                    }
+                }
+                "EdgeLabelVerificationStrategy" => {
+                    self.edge_labels = with && option("throwException") == Some(&Value::Boolean(true));
+                }
                 "SeedStrategy" if with => self.seed = option("seed").and_then(Value::as_integer),
                 _ => {}
             }
         }
         Ok(())
     }
+}
+
+fn partition<'v>(option: &impl Fn(&str) -> Option<&'v Value>) -> Result<Partition> {
+    let wrong = |message: &str| Error::new(ErrorKind::Query, message);
+    let Some(Value::String(key)) = option("partitionKey") else {
+        return Err(wrong("PartitionStrategy needs a partitionKey"));
+    };
+    if option("includeMetaProperties") == Some(&Value::Boolean(true)) {
+        return Err(wrong("PartitionStrategy with includeMetaProperties is not supported")
+            .with_hint("partitions are of vertices and edges"));
+    }
+    Ok(Partition {
+        key: key.clone(),
+        write: option("writePartition").cloned(),
+        read: option("readPartitions").map(items).unwrap_or_default(),
+    })
+}
+
+/// What is in a list or set.
+fn items(value: &Value) -> Vec<Value> {
+    crate::semantic::items(value).unwrap_or_else(|| vec![value.clone()])
 }

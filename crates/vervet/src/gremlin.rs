@@ -179,7 +179,7 @@ impl GremlinScript {
 
     fn new(statements: Vec<Statement>) -> Self {
         let mutates = statements.iter().any(|statement| match statement {
-            Statement::Traversal { bytecode, .. } => run::mutates(bytecode),
+            Statement::Traversal { bytecode, .. } => vervet_traversal::mutates(bytecode),
             _ => false,
         });
         Self { statements, mutates }

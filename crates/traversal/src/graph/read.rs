@@ -7,6 +7,7 @@
 use super::ids::EVERY;
 use super::literal::value;
 use super::names::Names;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use vervet_gremlin::{
     Direction as Ends, Edge, EdgeKey, Property, PropertyKey, Value, Vertex, VertexProperty,
@@ -30,7 +31,7 @@ fn directions(ends: Ends) -> &'static [Direction] {
 }
 
 /// The predicates of edges with these labels.
-fn edge_predicates(snapshot: &dyn Snapshot, names: &mut Names, labels: &Wanted) -> Result<Vec<Id>> {
+pub(crate) fn edge_predicates(snapshot: &dyn Snapshot, names: &mut Names, labels: &Wanted) -> Result<Vec<Id>> {
     if labels.is_empty() {
         return Ok(names.predicates(snapshot)?.edges.clone());
     }
@@ -104,12 +105,27 @@ pub(crate) fn edges(
 
 /// Calls `visit` with all entries of a key.
 pub(crate) fn entries(segment: &dyn Segment, key: Id, visit: &mut dyn FnMut([Id; 3])) -> Result<()> {
-    let (mut found, mut from) = (Vec::new(), [Id::UNBOUND; 3]);
+    entries_from(segment, key, [Id::UNBOUND; 3], &mut |entry| {
+        visit(entry);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Calls `visit` with the entries of a key from this one on, until it has enough.
+pub(crate) fn entries_from(
+    segment: &dyn Segment,
+    key: Id,
+    mut from: [Id; 3],
+    visit: &mut dyn FnMut([Id; 3]) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut found = Vec::new();
     let mut limit = 32;
     loop {
         found.clear();
         segment.entries(key, from, limit, &mut found)?;
-        found.iter().for_each(|entry| visit(*entry));
+        if found.iter().try_for_each(|entry| visit(*entry)).is_break() {
+            return Ok(());
+        }
         match found.last() {
             Some(&[neighbour, graph, edge]) if found.len() >= limit => {
                 from = match edge.bits().checked_add(1) {

@@ -4,7 +4,7 @@ use super::host::TransactionHost;
 use super::text::{Statement, Terminal};
 use super::{Each, not_here};
 use crate::Transaction;
-use vervet_gremlin::{Bulk, Bytecode, Set, Value};
+use vervet_gremlin::{Bulk, Set, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_traversal::{Host, Materialize, Run, Traversal};
@@ -14,24 +14,6 @@ pub(super) const RESULT_BYTES: u64 = 128;
 
 /// What a source of traversals is as text.
 const SOURCE_TEXT: &str = "graphtraversalsource[vervet, standard]";
-
-/// Whether a traversal may change the graph.
-pub(super) fn mutates(bytecode: &Bytecode) -> bool {
-    bytecode.source.iter().chain(&bytecode.steps).any(|step| {
-        matches!(&*step.name, "addV" | "addE" | "mergeV" | "mergeE" | "property" | "drop")
-            || step.arguments.iter().any(value_mutates)
-    })
-}
-
-fn value_mutates(value: &Value) -> bool {
-    match value {
-        Value::Traversal(traversal) => mutates(traversal),
-        Value::List(values) => values.iter().any(value_mutates),
-        Value::Map(map) => map.iter().any(|(key, value)| value_mutates(key) || value_mutates(value)),
-        Value::Strategy(strategy) => strategy.options.iter().any(|(_, value)| value_mutates(value)),
-        _ => false,
-    }
-}
 
 /// [`all`], in a transaction.
 pub(super) fn all_in(

@@ -1,0 +1,338 @@
+//! Steps that change the graph.
+//!
+//! # Shape
+//! * this file: what they share: arguments, elements by id, legal names, what a `property()` says.
+//! * `add`: `addV`, `addE`, with the `property()` behind them.
+//! * `put`: `property` of what is there.
+//! * `drop`: `drop`.
+//! * `merge`: maps of `mergeV` and `mergeE`; `merge_vertex`, `merge_edge`: these steps.
+//! # Invariants
+//! 1. Before a step that writes anywhere in it, the compiler puts a barrier if steps before it are still reading. So all
+//!    that is found is found before anything changes, and a traversal never walks what it adds itself.
+//! 2. A traverser that stands for several writes once for each of them.
+//! 3. There are no null values: `property(k, null)` removes what is there if a key has one value, else it says nothing.
+//! # Source
+//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. Different: invariant 1, where TinkerPop leaves the
+//! outcome to the order of its steps; a step that writes nothing, such as `property(null)`, is no step.
+
+mod add;
+mod drop;
+mod merge;
+mod merge_edge;
+mod merge_vertex;
+mod put;
+
+use crate::by::vervet_gremlin_text;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::ids;
+use crate::graph::literal::literal;
+use crate::graph::read::{is_vertex, properties};
+use crate::host::Owner;
+use crate::step::{Input, Node, Pipeline, Step};
+use crate::steps::start::start_value;
+use crate::traverser::Traverser;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vervet_gremlin::{Bytecode, Cardinality, EdgeKey, Instruction, PropertyKey, T, Token, Value};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Whether running it may change the graph.
+#[must_use]
+pub fn mutates(bytecode: &Bytecode) -> bool {
+    bytecode.source.iter().chain(&bytecode.steps).any(writes)
+}
+
+/// Whether a step, or a traversal in it, may change the graph.
+pub(crate) fn writes(instruction: &Instruction) -> bool {
+    is_write(&instruction.name) || instruction.arguments.iter().any(value_writes)
+}
+
+/// Whether a step of this name changes the graph by itself.
+pub(crate) fn is_write(name: &str) -> bool {
+    matches!(name, "addV" | "addE" | "property" | "drop" | "mergeV" | "mergeE")
+}
+
+fn value_writes(value: &Value) -> bool {
+    match value {
+        Value::Traversal(traversal) => mutates(traversal),
+        Value::List(values) => values.iter().any(value_writes),
+        Value::Map(map) => map.iter().any(|(key, value)| value_writes(key) || value_writes(value)),
+        Value::Strategy(strategy) => strategy.options.iter().any(|(_, value)| value_writes(value)),
+        _ => false,
+    }
+}
+
+/// Whether a step asks the graph for something more each time that it is asked for a traverser. Steps that need all of their
+/// input have finished before they give anything.
+pub(crate) fn reads_on(name: &str, before: bool) -> bool {
+    match name {
+        "inject" | "identity" | "constant" | "unfold" | "select" | "as" | "index" => before,
+        "fold" | "count" | "sum" | "min" | "max" | "mean" | "order" | "barrier" | "cap" => false,
+        name => before || !is_write(name),
+    }
+}
+
+/// Appends the nodes of a step that writes.
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
+    compiler.strategies.check_write(step)?;
+    compiler.mutates = true;
+    let built = match step.name() {
+        "addV" => add::vertex(step, compiler)?,
+        "addE" => add::edge(step, compiler)?,
+        "drop" => drop::build(),
+        "mergeV" => merge_vertex::build(step, compiler)?,
+        "mergeE" => merge_edge::build(step, compiler)?,
+        _ => {
+            for write in &step.writes {
+                let step = put::build(write, compiler)?;
+                nodes.push(compiler.node(step));
+            }
+            return Ok(());
+        }
+    };
+    nodes.push(compiler.node(built));
+    Ok(())
+}
+
+/// One key that a `property()` gives a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Write<'b> {
+    pub(crate) cardinality: Option<Cardinality>,
+    pub(crate) key: &'b Value,
+    pub(crate) value: &'b Value,
+    /// Keys and values of what is said about the value.
+    pub(crate) about: &'b [Value],
+}
+
+impl<'b> Write<'b> {
+    /// All that a `property()` says.
+    pub(crate) fn all(instruction: &'b Instruction) -> Result<Vec<Self>> {
+        let (cardinality, arguments) = match instruction.arguments.as_slice() {
+            [Value::Token(Token::Cardinality(cardinality)), rest @ ..] => (Some(*cardinality), rest),
+            all => (None, all),
+        };
+        match arguments {
+            [Value::Null] => Ok(Vec::new()),
+            [Value::Map(map)] => Ok(map
+                .iter()
+                .map(|(key, value)| match value {
+                    Value::WithCardinality(with) => {
+                        Self { cardinality: Some(with.0), key, value: &with.1, about: &[] }
+                    }
+                    value => Self { cardinality, key, value, about: &[] },
+                })
+                .collect()),
+            [Value::Token(Token::T(_)), Value::Null, ..] => Err(illegal("Value of T cannot be null")),
+            [key, value, about @ ..] => {
+                if about.len() % 2 != 0 {
+                    return Err(illegal(
+                        "keyValues must contain key/value pairs, found key without matching value",
+                    ));
+                }
+                Ok(vec![Self { cardinality, key, value, about }])
+            }
+            _ => Err(illegal("property() does not take these arguments")),
+        }
+    }
+
+    /// Whether it is part of the step that adds the element.
+    pub(crate) fn belongs_to(&self, adds: &str) -> Result<bool> {
+        match (adds, self.cardinality) {
+            ("addE", Some(cardinality @ (Cardinality::List | Cardinality::Set))) => Err(illegal(format!(
+                "Multi-property cardinality of [{}] can only be set for a Vertex but is being used for addE() with key: {}",
+                cardinality.name(),
+                vervet_gremlin_text(self.key)
+            ))),
+            ("addE", _) => Ok(true),
+            ("addV", cardinality) => Ok(self.about.is_empty()
+                && match self.key {
+                    Value::Token(_) | Value::Traversal(_) => true,
+                    _ => cardinality.is_none(),
+                }),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// An error in the words of TinkerPop.
+fn illegal(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Query, message)
+}
+
+/// An argument: a value, or what a traversal makes of the traverser.
+#[derive(Clone)]
+enum Given {
+    Value(Value),
+    Traversal(Pipeline),
+}
+
+impl Given {
+    fn new(argument: &Value, compiler: &mut Compiler) -> Result<Self> {
+        Ok(match argument {
+            Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
+            value => Self::Value(value.clone()),
+        })
+    }
+
+    fn get(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Value> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Traversal(traversal) => {
+                traversal.first(traverser, context)?.ok_or_else(|| no_value(&traverser.value))
+            }
+        }
+    }
+}
+
+fn no_value(from: &Value) -> Error {
+    let from = if *from == start_value() { "the start".to_owned() } else { vervet_gremlin_text(from) };
+    illegal(format!("The provided traverser does not map to a value: {from}"))
+}
+
+/// A label that an element may have.
+fn legal_label(label: Value) -> Result<Arc<str>> {
+    match label {
+        Value::String(label) if label.is_empty() => Err(illegal("Label can not be empty")),
+        Value::String(label) if label.starts_with('~') => {
+            Err(illegal(format!("Label can not be a hidden key: {label}")))
+        }
+        Value::String(label) => Ok(label),
+        Value::Null => Err(illegal("Label can not be null")),
+        other => Err(illegal(format!("a label is a String, and this is a {}", other.type_name()))),
+    }
+}
+
+/// A key that a property may have.
+fn legal_key(key: Value) -> Result<Arc<str>> {
+    match key {
+        Value::String(key) if key.is_empty() => Err(illegal("Property key can not be the empty string")),
+        Value::String(key) if key.starts_with('~') => {
+            Err(illegal(format!("Property key can not be a hidden key: {key}")))
+        }
+        Value::String(key) => Ok(key),
+        Value::Null => Err(illegal("Property key can not be null")),
+        Value::Token(Token::T(token)) => {
+            Err(illegal(format!("T.{} is immutable on existing elements", token.name())))
+        }
+        other => Err(illegal(format!("the key of a property is a String, and this is a {}", other.type_name()))),
+    }
+}
+
+/// Gives a vertex a value of a property; which one it is, if it has one then.
+fn put_on_vertex(
+    vertex: u64,
+    key: &Arc<str>,
+    value: &Value,
+    cardinality: Cardinality,
+    context: &mut Context<'_>,
+) -> Result<Option<PropertyKey>> {
+    if *value != Value::Null {
+        return context.host.put_vertex_property(vertex, key, &literal(value)?, cardinality).map(Some);
+    }
+    if cardinality == Cardinality::Single {
+        let (vertex, keys) = (crate::graph::read::vertex_value(vertex), [key.clone()]);
+        let mut found = Vec::new();
+        context.read(|snapshot, names| {
+            found.clear();
+            properties(snapshot, names, &vertex, &keys, &mut |value| found.push(value))
+        })?;
+        for value in found {
+            if let Value::VertexProperty(property) = value {
+                context.host.remove_vertex_property(property.key)?;
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Gives an edge or a property of a vertex the only value of a property.
+fn put_on_owner(owner: Owner, key: &Arc<str>, value: &Value, context: &mut Context<'_>) -> Result<Owner> {
+    if *value == Value::Null {
+        context.host.remove_property(owner, key)?;
+        return Ok(owner);
+    }
+    context.host.put_property(owner, key, &literal(value)?)
+}
+
+/// The vertex that a value is, or is the id of.
+fn find_vertex(value: &Value, context: &mut Context<'_>) -> Result<Option<u64>> {
+    match value {
+        Value::Vertex(vertex) if vertex.key != 0 => return Ok(Some(vertex.key)),
+        Value::Null => return Ok(None),
+        _ => {}
+    }
+    let id = match value {
+        Value::Vertex(vertex) => vertex.id().clone(),
+        id => id.clone(),
+    };
+    context.read(|snapshot, names| match ids::find_vertex(snapshot, &id)? {
+        Some(found) if is_vertex(snapshot, names, found)? => Ok(Some(found.bits())),
+        _ => Ok(None),
+    })
+}
+
+/// The edge that a value is, if it is there; one that came from outside is found by its id.
+fn find_edge(edge: &vervet_gremlin::Edge, context: &mut Context<'_>) -> Result<Option<EdgeKey>> {
+    if edge.key.is_known() {
+        return Ok(Some(edge.key));
+    }
+    context.read(|snapshot, names| ids::find_edge(snapshot, names, edge.id()))
+}
+
+/// The id that is asked for, among keys that are told apart from properties.
+fn is_token(key: &Value, token: T) -> bool {
+    *key == Value::Token(Token::T(token))
+}
+
+/// Any number of traversers for each, alone, which changes the graph.
+fn writing(
+    of: impl FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+) -> Box<dyn Step> {
+    Box::new(Writing { of, rest: None, values: VecDeque::new(), from: None })
+}
+
+#[derive(Clone)]
+struct Writing<F> {
+    of: F,
+    /// A traverser that stands for several: those that have not been seen to.
+    rest: Option<Traverser>,
+    from: Option<Traverser>,
+    values: VecDeque<Value>,
+}
+
+impl<F> Step for Writing<F>
+where
+    F: FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+{
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            if let (Some(from), Some(value)) = (&self.from, self.values.pop_front()) {
+                return Ok(Some(from.at(value)));
+            }
+            let Some(mut traverser) = (match self.rest.take() {
+                Some(rest) => Some(rest),
+                None => input.next(context)?,
+            }) else {
+                return Ok(None);
+            };
+            context.tick()?;
+            if traverser.bulk > 1 {
+                self.rest = Some(Traverser { bulk: traverser.bulk - 1, ..traverser.clone() });
+                traverser.bulk = 1;
+            }
+            (self.of)(&traverser, context, &mut self.values)?;
+            self.from = Some(traverser);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.rest = None;
+        self.from = None;
+        self.values.clear();
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}

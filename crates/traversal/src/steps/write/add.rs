@@ -1,0 +1,180 @@
+//! `addV` and `addE`, with the `property()` that belong to them.
+//!
+//! All arguments are evaluated on the traverser that comes in, before the element is there.
+
+use super::{
+    Given, Write, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner, put_on_vertex,
+    writing,
+};
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::read::{edge_value, vertex_value};
+use crate::host::Owner;
+use crate::scope::scoped;
+use crate::step::Step;
+use crate::steps::start::start_value;
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::{Cardinality, Instruction, Pop, T, Value};
+use vervet_model::Result;
+
+const VERTEX_LABEL: &str = "vertex";
+
+/// What is said of a new element.
+#[derive(Clone)]
+struct New {
+    label: Given,
+    id: Option<Given>,
+    properties: Vec<(Given, Given)>,
+}
+
+impl New {
+    fn build(step: &Modulated<'_>, label: &Value, compiler: &mut Compiler) -> Result<Self> {
+        let mut new = Self { label: Given::new(label, compiler)?, id: None, properties: Vec::new() };
+        let mut labelled = !step.arguments().is_empty();
+        for Write { key, value, .. } in &step.writes {
+            if is_token(key, T::Label) {
+                if labelled {
+                    return Err(illegal("the label has been given already"));
+                }
+                labelled = true;
+                new.label = Given::new(value, compiler)?;
+            } else if is_token(key, T::Id) {
+                new.id = Some(Given::new(value, compiler)?);
+            } else {
+                new.properties.push((Given::new(key, compiler)?, Given::new(value, compiler)?));
+            }
+        }
+        if let Some(partition) = &compiler.strategies.partition {
+            let (key, value) = (Value::String(partition.key.clone()), partition.write()?);
+            new.properties.push((Given::Value(key), Given::Value(value)));
+        }
+        Ok(new)
+    }
+
+    fn id(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
+        match &mut self.id {
+            Some(id) => match id.get(traverser, context)? {
+                Value::Null => Err(illegal("Value of T cannot be null")),
+                id => Ok(Some(id)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    fn properties(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Vec<(Arc<str>, Value)>> {
+        let mut all = Vec::with_capacity(self.properties.len());
+        for (key, value) in &mut self.properties {
+            all.push((legal_key(key.get(traverser, context)?)?, value.get(traverser, context)?));
+        }
+        Ok(all)
+    }
+}
+
+pub(super) fn vertex(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let label = match step.arguments() {
+        [] => Value::text(VERTEX_LABEL),
+        [label] => label.clone(),
+        _ => return Err(compiler.error(step.instruction, "addV() takes one label")),
+    };
+    let mut new = New::build(step, &label, compiler)?;
+    Ok(writing(move |traverser, context, out| {
+        let label = legal_label(new.label.get(traverser, context)?)?;
+        let (id, properties) = (new.id(traverser, context)?, new.properties(traverser, context)?);
+        out.push_back(vertex_value(add_vertex(id.as_ref(), &label, &properties, context)?));
+        Ok(())
+    }))
+}
+
+/// Adds a vertex; a key that comes several times has several values.
+pub(super) fn add_vertex(
+    id: Option<&Value>,
+    label: &str,
+    properties: &[(Arc<str>, Value)],
+    context: &mut Context<'_>,
+) -> Result<u64> {
+    let vertex = context.host.add_vertex(id, label)?;
+    for (key, value) in properties {
+        let several = properties.iter().filter(|(other, _)| other == key).count() > 1;
+        // The vertex has no other values: what comes beside none is the only one.
+        let cardinality = if several { Cardinality::List } else { Cardinality::Set };
+        put_on_vertex(vertex, key, value, cardinality, context)?;
+    }
+    Ok(vertex)
+}
+
+/// An end of a new edge.
+#[derive(Clone)]
+enum End {
+    /// What the traverser is at.
+    Here,
+    Label(Arc<str>),
+    Given(Given),
+}
+
+impl End {
+    fn build(given: Option<&Instruction>, compiler: &mut Compiler) -> Result<Self> {
+        let Some(given) = given else { return Ok(Self::Here) };
+        match given.arguments.as_slice() {
+            [Value::String(label)] => Ok(Self::Label(label.clone())),
+            [argument] => Ok(Self::Given(Given::new(argument, compiler)?)),
+            _ => Err(compiler.error(given, format!("{}() takes one vertex", given.name))),
+        }
+    }
+
+    fn vertex(
+        &mut self,
+        edge_label: &str,
+        end: &str,
+        traverser: &Traverser,
+        context: &mut Context<'_>,
+    ) -> Result<u64> {
+        let value = match self {
+            Self::Here => Ok(traverser.value.clone()),
+            Self::Label(label) => {
+                scoped(traverser, label, Pop::Last, context).ok_or_else(|| no_value(&traverser.value))
+            }
+            Self::Given(given) => given.get(traverser, context),
+        };
+        let value = value.map_err(|error| {
+            let message = format!(
+                "addE({edge_label}) failed because the {end}() traversal (which should give a Vertex) failed with: {}",
+                error.message()
+            );
+            vervet_model::Error::new(error.kind(), message)
+        })?;
+        let must = format!(
+            "The value given to addE({edge_label}).{end}() must resolve to a Vertex or the ID of a Vertex present in the graph"
+        );
+        if value == Value::Null || value == start_value() {
+            return Err(illegal(format!("{must}, but null was specified instead")));
+        }
+        let found = match &value {
+            Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_) => None,
+            value => find_vertex(value, context)?,
+        };
+        found.ok_or_else(|| {
+            illegal(format!("{must}. The provided value does not match any vertices in the graph"))
+        })
+    }
+}
+
+pub(super) fn edge(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let [label] = step.arguments() else {
+        return Err(compiler.error(step.instruction, "addE() takes one label"));
+    };
+    let mut new = New::build(step, label, compiler)?;
+    let (mut from, mut to) = (End::build(step.from, compiler)?, End::build(step.to, compiler)?);
+    Ok(writing(move |traverser, context, out| {
+        let label = legal_label(new.label.get(traverser, context)?)?;
+        let target = to.vertex(&label, "to", traverser, context)?;
+        let source = from.vertex(&label, "from", traverser, context)?;
+        let (id, properties) = (new.id(traverser, context)?, new.properties(traverser, context)?);
+        let edge = context.host.add_edge(source, &label, target, id.as_ref())?;
+        for (key, value) in &properties {
+            put_on_owner(Owner::Edge(edge), key, value, context)?;
+        }
+        out.push_back(edge_value(edge));
+        Ok(())
+    }))
+}

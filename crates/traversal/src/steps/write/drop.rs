@@ -1,0 +1,47 @@
+//! `drop`: elements and properties go, with all that belongs to them.
+
+use super::{find_edge, find_vertex, illegal};
+use crate::by::vervet_gremlin_text;
+use crate::host::Owner;
+use crate::step::Step;
+use crate::steps::make;
+use vervet_gremlin::Value;
+
+pub(super) fn build() -> Box<dyn Step> {
+    make::filter(|traverser, context| {
+        context.tick()?;
+        match &traverser.value {
+            value @ Value::Vertex(_) => {
+                if let Some(vertex) = find_vertex(value, context)? {
+                    context.host.remove_vertex(vertex)?;
+                }
+            }
+            Value::Edge(edge) => {
+                if let Some(edge) = find_edge(edge, context)? {
+                    context.host.remove_edge(edge)?;
+                }
+            }
+            Value::VertexProperty(property) => {
+                if property.key.vertex != 0 {
+                    context.host.remove_vertex_property(property.key)?;
+                }
+            }
+            Value::Property(property) => match &property.element {
+                Value::Edge(edge) => {
+                    if let Some(edge) = find_edge(edge, context)? {
+                        context.host.remove_property(Owner::Edge(edge), &property.key)?;
+                    }
+                }
+                Value::VertexProperty(owner) if owner.key.vertex != 0 => {
+                    context.host.remove_property(Owner::VertexProperty(owner.key), &property.key)?;
+                }
+                _ => return Err(illegal("this property belongs to nothing that is in the graph")),
+            },
+            other => {
+                let message = format!("The incoming object is not removable: {}", vervet_gremlin_text(other));
+                return Err(illegal(message));
+            }
+        }
+        Ok(false)
+    })
+}

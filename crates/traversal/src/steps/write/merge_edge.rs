@@ -1,0 +1,190 @@
+//! `mergeE`: the edges that are like a map, or a new one.
+
+use super::merge::{ID, IN, LABEL, Merging, OUT, What, found_by, split, vertices_like};
+use super::{Given, find_vertex, illegal, legal_key, put_on_owner, writing};
+use crate::by::vervet_gremlin_text;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::between::edges_between;
+use crate::graph::read::{edge_value, vertex_value};
+use crate::host::Owner;
+use crate::step::Step;
+use crate::steps::has::Condition;
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::{Cardinality, Comparison, EdgeKey, Instruction, Map, Merge, P, Token, Value};
+use vervet_model::Result;
+
+const EDGE_LABEL: &str = "edge";
+
+pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let mut merging = Merging::build(What::Edge, step, compiler)?;
+    Ok(writing(move |traverser, context, out| {
+        let said = merging.search(traverser, context)?;
+        let mut search = said.clone();
+        resolve(&mut merging, &mut search, traverser, context)?;
+        let found = edges_like(&search, context)?;
+        for edge in &found {
+            let mut owner = Owner::Edge(*edge);
+            // The options see what was found.
+            for (key, value) in merging.matched(&traverser.at(edge_value(*edge)), context)? {
+                let (value, _) = split(value, Cardinality::Single);
+                owner = put_on_owner(owner, &key, &value, context)?;
+            }
+            if let Owner::Edge(edge) = owner {
+                out.push_back(edge_value(edge));
+            }
+        }
+        if !found.is_empty() {
+            return Ok(());
+        }
+        let mut map = match merging.create(&said, traverser, context)? {
+            Some(mut map) => {
+                map.extend(search);
+                resolve(&mut merging, &mut map, traverser, context)?;
+                map
+            }
+            None => search,
+        };
+        let mut end = |key: &Value, name: &str, context: &mut Context<'_>| {
+            let Some(vertex) = map.shift_remove(key) else {
+                let message = format!("{name} Vertex not specified in onCreate - edge cannot be created");
+                return Err(illegal(message));
+            };
+            find_vertex(&vertex, context)?.ok_or_else(|| {
+                let vertex = vervet_gremlin_text(&vertex);
+                illegal(format!("Vertex id could not be resolved from mergeE: {vertex}"))
+            })
+        };
+        let (source, target) = (end(&OUT, "Out", context)?, end(&IN, "In", context)?);
+        let id = map.shift_remove(&ID);
+        let label: Arc<str> = match map.shift_remove(&LABEL) {
+            Some(Value::String(label)) => label,
+            _ => EDGE_LABEL.into(),
+        };
+        let edge = context.host.add_edge(source, &label, target, id.as_ref())?;
+        for (key, value) in map {
+            let (value, _) = split(value, Cardinality::Single);
+            put_on_owner(Owner::Edge(edge), &legal_key(key)?, &value, context)?;
+        }
+        out.push_back(edge_value(edge));
+        Ok(())
+    }))
+}
+
+/// Puts vertices where the map names options.
+fn resolve(
+    merging: &mut Merging,
+    map: &mut Map,
+    traverser: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    for (key, token, direction) in [(OUT, Merge::OutV, "OUT"), (IN, Merge::InV, "IN")] {
+        if map.get(&key) != Some(&Value::Token(Token::Merge(token))) {
+            continue;
+        }
+        let given = match token {
+            Merge::OutV => merging.out_vertex.as_mut(),
+            _ => merging.in_vertex.as_mut(),
+        };
+        let Some(given) = given else {
+            return Err(illegal(format!(
+                "option({}) must be specified if it is used for {direction}",
+                token.name()
+            )));
+        };
+        let vertex = vertex_of(given, token, traverser, context)?;
+        map.insert(key, vertex);
+    }
+    Ok(())
+}
+
+/// The vertex of `option(outV, …)`: itself, or the first that is like a map.
+fn vertex_of(given: &mut Given, token: Merge, traverser: &Traverser, context: &mut Context<'_>) -> Result<Value> {
+    match given.get(traverser, context)? {
+        vertex @ Value::Vertex(_) => Ok(vertex),
+        Value::Map(map) => vertices_like(&map, context)?.into_iter().next().ok_or_else(|| {
+            illegal(format!("Could not resolve vertex for option({})", token.name()))
+        }),
+        other => {
+            let other = vervet_gremlin_text(&other);
+            Err(illegal(format!("Vertex could not be resolved from mergeE: {other}")))
+        }
+    }
+}
+
+/// The edges that a map describes.
+fn edges_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
+    let mut ends = [None; 2];
+    for (end, key) in ends.iter_mut().zip([&OUT, &IN]) {
+        if let Some(vertex) = map.get(key) {
+            match find_vertex(vertex, context)? {
+                Some(vertex) => *end = Some(vertex),
+                // What is not there has no edges.
+                None => return Ok(Vec::new()),
+            }
+        }
+    }
+    let labels: Vec<Value> = map.get(&LABEL).cloned().into_iter().collect();
+    if let (None, [Some(source), Some(target)]) = (map.get(&ID), ends) {
+        return between(source, target, map, context);
+    }
+    let edges = |name: &str| Instruction::new(name, labels.clone());
+    let start = |vertex: u64| Instruction::new("V", vec![vertex_value(vertex)]);
+    let steps = match (map.get(&ID), ends) {
+        (Some(id), _) => {
+            let mut steps = vec![Instruction::new("E", vec![id.clone()])];
+            if !labels.is_empty() {
+                steps.push(edges("hasLabel"));
+            }
+            steps
+        }
+        (None, [Some(source), _]) => vec![start(source), edges("outE")],
+        (None, [None, Some(target)]) => vec![start(target), edges("inE")],
+        (None, [None, None]) => {
+            let mut steps = vec![Instruction::new("E", Vec::new())];
+            if !labels.is_empty() {
+                steps.push(edges("hasLabel"));
+            }
+            steps
+        }
+    };
+    let found = found_by(steps, map, context)?.into_iter().filter_map(|value| match value {
+        Value::Edge(edge) => Some(edge.key),
+        _ => None,
+    });
+    let [source, target] = ends;
+    Ok(found
+        .filter(|edge| source.is_none_or(|key| key == edge.source) && target.is_none_or(|key| key == edge.target))
+        .collect())
+}
+
+/// The same where both ends are known.
+fn between(source: u64, target: u64, map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
+    let labels: Vec<Arc<str>> = match map.get(&LABEL) {
+        Some(Value::String(label)) => vec![label.clone()],
+        _ => Vec::new(),
+    };
+    let mut found = Vec::new();
+    context.read(|snapshot, names| {
+        found.clear();
+        edges_between(snapshot, names, [source, target], &labels, &mut found)
+    })?;
+    for (key, value) in map {
+        let Value::String(key) = key else { continue };
+        let (value, _) = split(value.clone(), Cardinality::Single);
+        let test = match value {
+            Value::P(test) => test.as_ref().clone(),
+            value => P::Compare(Comparison::Eq, value),
+        };
+        let mut condition = Condition::Property(key.clone(), test);
+        let mut kept = Vec::with_capacity(found.len());
+        for edge in found {
+            if condition.test(&Traverser::new(edge_value(edge)), context)? {
+                kept.push(edge);
+            }
+        }
+        found = kept;
+    }
+    Ok(found)
+}

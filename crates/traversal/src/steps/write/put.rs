@@ -1,0 +1,92 @@
+//! `property` of an element that is there.
+
+use super::{Given, Write, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex};
+use crate::compile::Compiler;
+use crate::context::Context;
+use crate::host::Owner;
+use crate::step::Step;
+use crate::steps::make;
+use std::sync::Arc;
+use vervet_gremlin::{Cardinality, Edge, T, Value, VertexProperty};
+use vervet_model::Result;
+
+pub(super) fn build(write: &Write<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let cardinality = write.cardinality;
+    let (mut key, mut value) = (Given::new(write.key, compiler)?, Given::new(write.value, compiler)?);
+    let mut about: Vec<(Given, Given)> = Vec::with_capacity(write.about.len() / 2);
+    for pair in write.about.chunks_exact(2) {
+        if is_token(&pair[0], T::Id) {
+            return Err(illegal("a property cannot be given an id").with_hint("the database gives it one"));
+        }
+        about.push((Given::new(&pair[0], compiler)?, Given::new(&pair[1], compiler)?));
+    }
+    Ok(make::with_each(move |mut traverser, context| {
+        let key = legal_key(key.get(&traverser, context)?)?;
+        let value = value.get(&traverser, context)?;
+        let mut said = Vec::with_capacity(about.len());
+        for (key, value) in &mut about {
+            said.push((legal_key(key.get(&traverser, context)?)?, value.get(&traverser, context)?));
+        }
+        if let Some(changed) = put(&traverser.value, cardinality, &key, &value, &said, traverser.bulk, context)? {
+            traverser.value = changed;
+        }
+        Ok(Some(traverser))
+    }))
+}
+
+/// Gives an element a property; the element if it is named in another way from now on.
+fn put(
+    element: &Value,
+    cardinality: Option<Cardinality>,
+    key: &Arc<str>,
+    value: &Value,
+    said: &[(Arc<str>, Value)],
+    times: u64,
+    context: &mut Context<'_>,
+) -> Result<Option<Value>> {
+    if cardinality.is_some() && !matches!(element, Value::Vertex(_)) {
+        return Err(illegal(format!(
+            "Property cardinality can only be set for a Vertex but the traversal encountered {} for key: {key}",
+            element.type_name()
+        )));
+    }
+    match element {
+        Value::Vertex(_) => {
+            let Some(vertex) = find_vertex(element, context)? else { return Err(gone(element)) };
+            let cardinality = cardinality.unwrap_or(Cardinality::Single);
+            let times = if cardinality == Cardinality::List { times } else { 1 };
+            for _ in 0..times {
+                context.tick()?;
+                let Some(put) = put_on_vertex(vertex, key, value, cardinality, context)? else { continue };
+                let mut owner = Owner::VertexProperty(put);
+                for (key, value) in said {
+                    owner = put_on_owner(owner, key, value, context)?;
+                }
+            }
+            Ok(None)
+        }
+        Value::Edge(edge) => {
+            let Some(known) = find_edge(edge, context)? else { return Err(gone(element)) };
+            Ok(match put_on_owner(Owner::Edge(known), key, value, context)? {
+                Owner::Edge(key) if key != edge.key => Some(Value::Edge(Arc::new(Edge { key, detail: None }))),
+                _ => None,
+            })
+        }
+        Value::VertexProperty(property) => {
+            if property.key.vertex == 0 {
+                return Err(gone(element));
+            }
+            Ok(match put_on_owner(Owner::VertexProperty(property.key), key, value, context)? {
+                Owner::VertexProperty(key) if key != property.key => {
+                    Some(Value::VertexProperty(Arc::new(VertexProperty { key, ..property.as_ref().clone() })))
+                }
+                _ => None,
+            })
+        }
+        other => Err(illegal(format!("property() needs an element, and this is a {}", other.type_name()))),
+    }
+}
+
+fn gone(element: &Value) -> vervet_model::Error {
+    illegal(format!("this {} is not in the graph", element.type_name()))
+}
