@@ -102,7 +102,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     nodes.push(compiler.node(built));
     match compiler.strategies.partition.clone() {
         Some(partition) if finds_elements(step) => {
-            let test = Instruction::new("has", vec![Value::String(partition.key.clone()), partition.read().into()]);
+            let test =
+                Instruction::new("has", vec![Value::String(partition.key.clone()), partition.read().into()]);
             has::build(&Modulated::new(&test), compiler, nodes)
         }
         _ => Ok(()),
@@ -113,7 +114,19 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
 fn finds_elements(step: &Modulated<'_>) -> bool {
     matches!(
         step.name(),
-        "V" | "E" | "out" | "in" | "both" | "outE" | "inE" | "bothE" | "outV" | "inV" | "bothV" | "otherV" | "to"
-            | "toE" | "toV"
+        "V" | "E"
+            | "out"
+            | "in"
+            | "both"
+            | "outE"
+            | "inE"
+            | "bothE"
+            | "outV"
+            | "inV"
+            | "bothV"
+            | "otherV"
+            | "to"
+            | "toE"
+            | "toV"
     )
 }

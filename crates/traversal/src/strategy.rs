@@ -75,8 +75,9 @@ impl Strategies {
             let message = "The provided traversal has a mutating step and thus is not read only";
             return Err(Error::new(ErrorKind::Query, format!("{message}: {class}")));
         }
-        let is_reserved =
-            |key: &&Value| key.as_text().is_some_and(|key| self.reserved_keys.iter().any(|reserved| **reserved == *key));
+        let is_reserved = |key: &&Value| {
+            key.as_text().is_some_and(|key| self.reserved_keys.iter().any(|reserved| **reserved == *key))
+        };
         let mut keys =
             step.writes.iter().flat_map(|write| [write.key].into_iter().chain(write.about.iter().step_by(2)));
         match keys.find(is_reserved).and_then(Value::as_text) {
@@ -100,7 +101,8 @@ impl Strategies {
             "The provided traversal contains a vertex step without any specified edge label: {}()",
             step.name()
         );
-        Err(Error::new(ErrorKind::Query, message).with_hint("name the labels, so that it walks no more than it has to"))
+        Err(Error::new(ErrorKind::Query, message)
+            .with_hint("name the labels, so that it walks no more than it has to"))
     }
 
     /// Reads `withStrategies(…)` or `withoutStrategies(…)`.
@@ -129,7 +131,9 @@ impl Strategies {
                     self.reserved_keys.clear();
                     if with && option("throwException") == Some(&Value::Boolean(true)) {
                         self.reserved_keys = match option("keys") {
-                            Some(keys) => items(keys).iter().filter_map(Value::as_text).map(Arc::from).collect(),
+                            Some(keys) => {
+                                items(keys).iter().filter_map(Value::as_text).map(Arc::from).collect()
+                            }
                             None => RESERVED_KEYS.map(Arc::from).to_vec(),
                         };
                     }

@@ -43,6 +43,7 @@
 
 mod host;
 mod run;
+mod solve;
 
 pub use vervet_gremlin::{
     Barrier, Bulk, Bytecode, Cardinality, Column, Comparison, Direction, Duration, Edge, EdgeDetail, EdgeKey,
@@ -55,13 +56,13 @@ pub use vervet_traversal::Materialize;
 use crate::execute::seed;
 use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT};
 use crate::{Database, Transaction};
+use solve::SnapshotHost;
 use std::collections::HashMap;
 use std::time::Instant;
 use text::Statement;
 use vervet_env::Environment;
 use vervet_kernel::{Control, Limits};
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_traversal::ReadOnly;
 
 /// Limits and names of one text of Gremlin.
 #[derive(Clone, Debug)]
@@ -78,6 +79,9 @@ pub struct GremlinOptions {
     pub sources: Vec<String>,
     /// How much of the elements among the results is told.
     pub materialize: Materialize,
+    /// Whether kernels run what of a traversal is a query, in the order that the planner chooses. Without, every step
+    /// runs as it stands; the results are the same, but for the order of those that have none.
+    pub kernels: bool,
 }
 
 impl Default for GremlinOptions {
@@ -89,6 +93,7 @@ impl Default for GremlinOptions {
             bindings: HashMap::new(),
             sources: vec!["g".to_owned()],
             materialize: Materialize::default(),
+            kernels: true,
         }
     }
 }
@@ -272,23 +277,17 @@ impl Database {
         if !script.mutates {
             let snapshot = self.snapshot();
             let control = Control::new(limits);
-            let mut host = ReadOnly(snapshot.as_snapshot());
-            return run::all(&script.statements, &mut host, &control, options.materialize, each);
+            let mut host = SnapshotHost { database: self, snapshot };
+            return run::all(&script.statements, &mut host, &control, options, each);
         }
         let results = self.transact(|transaction| {
             let control = Control::new(limits.clone());
             let mut results = Vec::new();
-            run::all_in(
-                transaction,
-                &script.statements,
-                &control,
-                options.materialize,
-                &mut |value, count| {
-                    control.grow(run::RESULT_BYTES)?;
-                    results.push((value, count));
-                    Ok(())
-                },
-            )?;
+            run::all_in(transaction, &script.statements, &control, options, &mut |value, count| {
+                control.grow(run::RESULT_BYTES)?;
+                results.push((value, count));
+                Ok(())
+            })?;
             Ok(results)
         })?;
         results.into_iter().try_for_each(|(value, count)| each(value, count))
@@ -352,10 +351,10 @@ impl Transaction {
     ) -> Result<()> {
         let control = Control::new(options.limits());
         if !script.mutates {
-            return run::all_in(self, &script.statements, &control, options.materialize, each);
+            return run::all_in(self, &script.statements, &control, options, each);
         }
         let before = self.inner.savepoint();
-        let done = run::all_in(self, &script.statements, &control, options.materialize, each);
+        let done = run::all_in(self, &script.statements, &control, options, each);
         if done.is_err() {
             self.inner.roll_back_to(&before)?;
         }

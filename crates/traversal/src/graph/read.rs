@@ -31,7 +31,11 @@ fn directions(ends: Ends) -> &'static [Direction] {
 }
 
 /// The predicates of edges with these labels.
-pub(crate) fn edge_predicates(snapshot: &dyn Snapshot, names: &mut Names, labels: &Wanted) -> Result<Vec<Id>> {
+pub(crate) fn edge_predicates(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    labels: &Wanted,
+) -> Result<Vec<Id>> {
     if labels.is_empty() {
         return Ok(names.predicates(snapshot)?.edges.clone());
     }

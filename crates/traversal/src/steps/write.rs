@@ -215,7 +215,9 @@ fn legal_key(key: Value) -> Result<Arc<str>> {
         Value::Token(Token::T(token)) => {
             Err(illegal(format!("T.{} is immutable on existing elements", token.name())))
         }
-        other => Err(illegal(format!("the key of a property is a String, and this is a {}", other.type_name()))),
+        other => {
+            Err(illegal(format!("the key of a property is a String, and this is a {}", other.type_name())))
+        }
     }
 }
 

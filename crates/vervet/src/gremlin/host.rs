@@ -4,10 +4,13 @@
 //! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and that is as
 //! little as its answer needs: two traversals that add edges to one vertex do not conflict.
 
+use super::solve::{Sink, solve};
 use crate::edit::Named;
 use crate::{Transaction, Vertex};
 use oxrdf::Literal;
+use vervet_algebra::Query;
 use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
+use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 use vervet_traversal::{Host, Owner, vertex_name};
@@ -22,6 +25,14 @@ impl Host for TransactionHost<'_> {
     fn read(&self, read: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
         let view = self.0.inner.view()?;
         read(view.as_snapshot())
+    }
+
+    fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut Sink<'_>) -> Result<bool> {
+        let view = self.0.inner.view()?;
+        // Counts from statistics would not be remembered as read.
+        let known_counts = matches!(view, vervet_txn::View::Plain(_));
+        solve(&self.0.database, view.as_snapshot(), known_counts, query, control, sink)?;
+        Ok(true)
     }
 
     fn changes(&self) -> u64 {

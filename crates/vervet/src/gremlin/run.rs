@@ -2,12 +2,12 @@
 
 use super::host::TransactionHost;
 use super::text::{Statement, Terminal};
-use super::{Each, not_here};
+use super::{Each, GremlinOptions, not_here};
 use crate::Transaction;
 use vervet_gremlin::{Bulk, Set, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_traversal::{Host, Materialize, Run, Traversal};
+use vervet_traversal::{Host, Run, Traversal};
 
 /// What a result that is held counts as, in bytes.
 pub(super) const RESULT_BYTES: u64 = 128;
@@ -20,10 +20,10 @@ pub(super) fn all_in(
     transaction: &mut Transaction,
     statements: &[Statement],
     control: &Control<'_>,
-    how: Materialize,
+    options: &GremlinOptions,
     each: &mut Each<'_>,
 ) -> Result<()> {
-    all(statements, &mut TransactionHost(transaction), control, how, each)
+    all(statements, &mut TransactionHost(transaction), control, options, each)
 }
 
 /// Runs statements one after the other; `each` gets the results of the last.
@@ -31,21 +31,21 @@ pub(super) fn all(
     statements: &[Statement],
     host: &mut dyn Host,
     control: &Control<'_>,
-    how: Materialize,
+    options: &GremlinOptions,
     each: &mut Each<'_>,
 ) -> Result<()> {
     let Some((last, before)) = statements.split_last() else { return Ok(()) };
     for statement in before {
-        one(statement, host, control, how, &mut |_, _| Ok(()))?;
+        one(statement, host, control, options, &mut |_, _| Ok(()))?;
     }
-    one(last, host, control, how, each)
+    one(last, host, control, options, each)
 }
 
 fn one(
     statement: &Statement,
     host: &mut dyn Host,
     control: &Control<'_>,
-    how: Materialize,
+    options: &GremlinOptions,
     each: &mut Each<'_>,
 ) -> Result<()> {
     match statement {
@@ -56,11 +56,11 @@ fn one(
             each(Value::text(bytecode.to_string()), 1)
         }
         Statement::Traversal { bytecode, terminal: Some(Terminal::Explain), .. } => {
-            each(Value::text(Traversal::new(bytecode)?.explain()), 1)
+            each(Value::text(Traversal::new_with(bytecode, options.kernels)?.explain()), 1)
         }
         Statement::Traversal { bytecode, terminal, .. } => {
-            let run = Traversal::new(bytecode)?.run(host, control);
-            results(run, *terminal, control, how, each)
+            let run = Traversal::new_with(bytecode, options.kernels)?.run(host, control);
+            results(run, *terminal, control, options, each)
         }
     }
 }
@@ -69,9 +69,10 @@ fn results(
     mut run: Run<'_>,
     terminal: Option<Terminal>,
     control: &Control<'_>,
-    how: Materialize,
+    options: &GremlinOptions,
     each: &mut Each<'_>,
 ) -> Result<()> {
+    let how = options.materialize;
     match terminal {
         None | Some(Terminal::ToList | Terminal::Explain | Terminal::ToText) => {
             while let Some((value, count)) = run.next()? {

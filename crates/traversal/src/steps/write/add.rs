@@ -3,8 +3,8 @@
 //! All arguments are evaluated on the traverser that comes in, before the element is there.
 
 use super::{
-    Given, Write, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner, put_on_vertex,
-    writing,
+    Given, Write, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner,
+    put_on_vertex, writing,
 };
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
@@ -62,7 +62,11 @@ impl New {
         }
     }
 
-    fn properties(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Vec<(Arc<str>, Value)>> {
+    fn properties(
+        &mut self,
+        traverser: &Traverser,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<(Arc<str>, Value)>> {
         let mut all = Vec::with_capacity(self.properties.len());
         for (key, value) in &mut self.properties {
             all.push((legal_key(key.get(traverser, context)?)?, value.get(traverser, context)?));

@@ -66,8 +66,15 @@ impl Merging {
             Some(partition) => Some((Value::String(partition.key.clone()), partition.write()?)),
             None => None,
         };
-        let mut merging =
-            Self { what, search, on_create: None, on_match: None, out_vertex: None, in_vertex: None, partition };
+        let mut merging = Self {
+            what,
+            search,
+            on_create: None,
+            on_match: None,
+            out_vertex: None,
+            in_vertex: None,
+            partition,
+        };
         if let Given::Value(value) = &merging.search {
             check(what, map_of(what, value.clone())?.iter())?;
         }
@@ -141,7 +148,11 @@ impl Merging {
     }
 
     /// What an element that was found gets.
-    pub(super) fn matched(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Vec<(Arc<str>, Value)>> {
+    pub(super) fn matched(
+        &mut self,
+        traverser: &Traverser,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<(Arc<str>, Value)>> {
         let Some(matched) = &mut self.on_match else { return Ok(Vec::new()) };
         let mut map = map_of(self.what, matched.get(traverser, context)?)?;
         self.add_partition(&mut map);
@@ -245,7 +256,8 @@ fn check<'m>(what: What, map: impl Iterator<Item = (&'m Value, &'m Value)>) -> R
 fn check_match<'m>(map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<()> {
     for (key, _) in map {
         if !matches!(key, Value::String(_)) {
-            let message = format!("option(onMatch) expects keys in Map to be of String - check: {}", key_text(key));
+            let message =
+                format!("option(onMatch) expects keys in Map to be of String - check: {}", key_text(key));
             return Err(illegal(message));
         }
         legal_key(key.clone())?;

@@ -100,12 +100,18 @@ fn resolve(
 }
 
 /// The vertex of `option(outV, …)`: itself, or the first that is like a map.
-fn vertex_of(given: &mut Given, token: Merge, traverser: &Traverser, context: &mut Context<'_>) -> Result<Value> {
+fn vertex_of(
+    given: &mut Given,
+    token: Merge,
+    traverser: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<Value> {
     match given.get(traverser, context)? {
         vertex @ Value::Vertex(_) => Ok(vertex),
-        Value::Map(map) => vertices_like(&map, context)?.into_iter().next().ok_or_else(|| {
-            illegal(format!("Could not resolve vertex for option({})", token.name()))
-        }),
+        Value::Map(map) => vertices_like(&map, context)?
+            .into_iter()
+            .next()
+            .ok_or_else(|| illegal(format!("Could not resolve vertex for option({})", token.name()))),
         other => {
             let other = vervet_gremlin_text(&other);
             Err(illegal(format!("Vertex could not be resolved from mergeE: {other}")))
@@ -155,7 +161,9 @@ fn edges_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
     });
     let [source, target] = ends;
     Ok(found
-        .filter(|edge| source.is_none_or(|key| key == edge.source) && target.is_none_or(|key| key == edge.target))
+        .filter(|edge| {
+            source.is_none_or(|key| key == edge.source) && target.is_none_or(|key| key == edge.target)
+        })
         .collect())
 }
 

@@ -1,6 +1,8 @@
 //! `property` of an element that is there.
 
-use super::{Given, Write, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex};
+use super::{
+    Given, Write, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex,
+};
 use crate::compile::Compiler;
 use crate::context::Context;
 use crate::host::Owner;
@@ -27,7 +29,9 @@ pub(super) fn build(write: &Write<'_>, compiler: &mut Compiler) -> Result<Box<dy
         for (key, value) in &mut about {
             said.push((legal_key(key.get(&traverser, context)?)?, value.get(&traverser, context)?));
         }
-        if let Some(changed) = put(&traverser.value, cardinality, &key, &value, &said, traverser.bulk, context)? {
+        if let Some(changed) =
+            put(&traverser.value, cardinality, &key, &value, &said, traverser.bulk, context)?
+        {
             traverser.value = changed;
         }
         Ok(Some(traverser))
@@ -68,7 +72,9 @@ fn put(
         Value::Edge(edge) => {
             let Some(known) = find_edge(edge, context)? else { return Err(gone(element)) };
             Ok(match put_on_owner(Owner::Edge(known), key, value, context)? {
-                Owner::Edge(key) if key != edge.key => Some(Value::Edge(Arc::new(Edge { key, detail: None }))),
+                Owner::Edge(key) if key != edge.key => {
+                    Some(Value::Edge(Arc::new(Edge { key, detail: None })))
+                }
                 _ => None,
             })
         }

@@ -1,0 +1,54 @@
+//! Queries that stand for the beginning of a traversal: planned and run as those of SPARQL are.
+
+use crate::execute::{Parts, run};
+use crate::reading::plan_options;
+use crate::{Database, GraphSnapshot, QueryOptions};
+use vervet_algebra::Query;
+use vervet_kernel::{Control, Flow};
+use vervet_model::{Id, Result};
+use vervet_snapshot::Snapshot;
+use vervet_traversal::Host;
+
+/// Takes columns by variable, the number of rows, and how often each row is there.
+pub(super) type Sink<'s> = dyn FnMut(&[Vec<Id>], usize, &[u64]) -> Result<()> + 's;
+
+/// Plans and runs a query; on several threads if it is heavy.
+pub(super) fn solve(
+    database: &Database,
+    snapshot: &dyn Snapshot,
+    known_counts: bool,
+    query: &Query,
+    control: &Control<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<()> {
+    let plan = vervet_planner::plan(query, snapshot, &plan_options(true, known_counts))?;
+    let parts = Parts {
+        environment: database.environment(),
+        driver: Some(database.driver()),
+        seed: database.next_seed()?,
+    };
+    // Limits are those of the traversal.
+    let options = QueryOptions { timeout: None, memory_limit_bytes: None, ..QueryOptions::default() };
+    run(&parts, snapshot, &plan, &options, control, &mut |_, batch| {
+        sink(&batch.columns, batch.rows, &batch.multiplicity)?;
+        Ok(Flow::More)
+    })?;
+    Ok(())
+}
+
+/// A version that all may see, as the graph that a traversal walks.
+pub(super) struct SnapshotHost<'d> {
+    pub(super) database: &'d Database,
+    pub(super) snapshot: GraphSnapshot,
+}
+
+impl Host for SnapshotHost<'_> {
+    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
+        read(self.snapshot.as_snapshot())
+    }
+
+    fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut Sink<'_>) -> Result<bool> {
+        solve(self.database, self.snapshot.as_snapshot(), true, query, control, sink)?;
+        Ok(true)
+    }
+}
