@@ -24,7 +24,8 @@ Examples:
   vervet query ./db --file query.rq --format json > answer.json
   vervet query ./db 'SELECT ?age { ?p <http://a/name> ?name ; <http://a/age> ?age }' --param 'name=\"Ann\"'
   vervet query --data people.ttl 'SELECT * { ?s ?p ?o }'
-  vervet query ./db --profile --file query.rq";
+  vervet query ./db --profile --file query.rq
+  vervet query ./db --language gremlin 'g.V().hasLabel(\"person\").out(\"knows\").values(\"name\")'";
 
 const UPDATE_EXAMPLES: &str = "\
 All operations of a request become visible and durable together, or none of them.
@@ -176,10 +177,14 @@ pub(crate) struct QueryArguments {
     /// Query these files in memory instead of a database
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
+    /// sparql or gremlin
+    #[arg(long, value_name = "LANGUAGE", default_value = "sparql")]
+    pub language: Language,
     /// table, tsv, csv, json, xml; for graphs nt, turtle, nq, trig, rdf, jsonld
-    /// (default: table and turtle on a terminal, else tsv and nt)
-    #[arg(long, value_parser = output_format, verbatim_doc_comment)]
-    pub format: Option<OutputFormat>,
+    /// (default: table and turtle on a terminal, else tsv and nt);
+    /// for gremlin table, graphson, json (default: table on a terminal, else graphson)
+    #[arg(long, value_parser = query_format, verbatim_doc_comment)]
+    pub format: Option<QueryFormat>,
     /// Show the plan instead of running the query
     #[arg(long, conflicts_with = "profile")]
     pub explain: bool,
@@ -299,6 +304,9 @@ pub(crate) struct ShellArguments {
     /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
     #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
     pub durability: Durability,
+    /// sparql or gremlin: what an input is that does not show it by itself (one that begins with g. is gremlin)
+    #[arg(long, value_name = "LANGUAGE", default_value = "sparql")]
+    pub language: Language,
 }
 
 #[derive(Args, Debug)]
@@ -419,8 +427,31 @@ fn export_format(name: &str) -> Result<Format, String> {
         .ok_or_else(|| "known are nt, nq, ttl, trig".to_owned())
 }
 
-fn output_format(name: &str) -> Result<OutputFormat, String> {
-    name.parse().map_err(|_| "known are table, tsv, csv, json, xml, nt, turtle".to_owned())
+/// What a query is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Language {
+    /// SPARQL 1.1
+    Sparql,
+    /// Gremlin 3.8
+    Gremlin,
+}
+
+/// A format by its name, which may be one of either language.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct QueryFormat {
+    pub sparql: Option<OutputFormat>,
+    pub gremlin: Option<crate::gremlin::Format>,
+}
+
+fn query_format(name: &str) -> Result<QueryFormat, String> {
+    let format = QueryFormat { sparql: name.parse().ok(), gremlin: crate::gremlin::Format::from_name(name) };
+    match format {
+        QueryFormat { sparql: None, gremlin: None } => {
+            Err("known are table, tsv, csv, json, xml, nt, turtle; for gremlin table, graphson, json"
+                .to_owned())
+        }
+        known => Ok(known),
+    }
 }
 
 fn iri(text: &str) -> Result<NamedNode, String> {

@@ -256,6 +256,10 @@ pub(crate) fn is_complete(input: &str) -> bool {
     if last_line.trim().is_empty() && input.contains('\n') {
         return true;
     }
+    if crate::gremlin::is_gremlin(text) {
+        // A traversal goes on behind a dot or a comma, and while a bracket is open.
+        return !text.ends_with(['.', ',']) && open_brackets(text) == Some(0);
+    }
     text.ends_with(';') && open_brackets(text) == Some(0)
 }
 

@@ -17,6 +17,7 @@ mod constraint;
 mod demo;
 mod export;
 mod generate;
+mod gremlin;
 mod info;
 mod input;
 mod interrupt;

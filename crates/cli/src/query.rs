@@ -1,21 +1,35 @@
 //! `vervet query`: one query on a database or on files in memory.
 
-use crate::arguments::QueryArguments;
+use crate::arguments::{Language, QueryArguments, QueryFormat};
+use crate::gremlin;
 use crate::output::{Failure, Outcome, Output};
 use crate::{input, interrupt};
 use clap::{CommandFactory, error::ErrorKind};
+use oxrdf::Term;
+use oxrdf::vocab::xsd;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{CancelToken, Database, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, Transaction};
+use vervet_model::vocab::{VERTEX_NAMESPACE, iri_name};
 
 pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     let request = Request::new(arguments);
     let text = request.text()?;
     let running = interrupt::start();
     let database = open(&request)?;
-    let options = options(arguments, &running.token);
     let mut out = Output::standard();
+    if arguments.language == Language::Gremlin {
+        run_gremlin(arguments, &database, &text, &running.token, &mut out)?;
+        return out.finish();
+    }
+    let options = options(arguments, &running.token);
+    let format = match arguments.format {
+        None => None,
+        Some(QueryFormat { sparql: Some(format), .. }) => Some(format),
+        Some(_) => usage(ErrorKind::InvalidValue, "this format is for gremlin alone"),
+    };
     if arguments.explain {
         write_text(&mut out, &database.explain(&text, &options)?)?;
     } else if arguments.profile {
@@ -23,11 +37,77 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
         write_text(&mut out, &prepared.profile_with(&options)?)?;
     } else {
         let prepared = database.prepare_with(&text, &options)?;
-        let format =
-            arguments.format.unwrap_or_else(|| default_format(&prepared, io::stdout().is_terminal()));
+        let format = format.unwrap_or_else(|| default_format(&prepared, io::stdout().is_terminal()));
         prepared.write_with(&options, format, &mut out)?;
     }
     out.finish()
+}
+
+fn run_gremlin(
+    arguments: &QueryArguments,
+    database: &Database,
+    text: &str,
+    cancel: &CancelToken,
+    out: &mut Output,
+) -> Outcome {
+    let mut options = GremlinOptions { cancel: Some(cancel.clone()), ..GremlinOptions::default() };
+    if let Some(timeout) = arguments.timeout {
+        options.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+    }
+    if let Some(memory) = arguments.memory {
+        options.memory_limit_bytes = Some(memory).filter(|&bytes| bytes != 0);
+    }
+    for parameter in &arguments.parameters {
+        options = options.with_binding(&parameter.name, gremlin_value(&parameter.value));
+    }
+    let format = match arguments.format {
+        None if io::stdout().is_terminal() => gremlin::Format::Table,
+        None => gremlin::Format::GraphSon,
+        Some(QueryFormat { gremlin: Some(format), .. }) => format,
+        Some(_) => usage(ErrorKind::InvalidValue, "this format is for sparql alone"),
+    };
+    let text = text.trim_end().trim_end_matches(';');
+    if arguments.explain {
+        let plan = database.gremlin_with(&format!("{text}.explain()"), &options)?;
+        for line in plan.values().filter_map(Value::as_text) {
+            write_text(out, line)?;
+        }
+        return Ok(());
+    }
+    match arguments.profile {
+        true => {
+            let text = format!("{text}.profile()");
+            gremlin::run(database, None, &text, &options, gremlin::Format::Table, out)
+        }
+        false => gremlin::run(database, None, text, &options, format, out),
+    }
+}
+
+/// A term as a value: a vertex by its id, a literal by its value.
+fn gremlin_value(term: &Term) -> Value {
+    match term {
+        Term::Literal(literal) => {
+            let text = literal.value();
+            match literal.datatype() {
+                xsd::BOOLEAN => Value::Boolean(text == "true"),
+                xsd::INTEGER => match (text.parse::<i32>(), text.parse::<i64>()) {
+                    (Ok(number), _) => Value::Int(number),
+                    (_, Ok(number)) => Value::Long(number),
+                    _ => Value::text(text),
+                },
+                xsd::INT => text.parse().map_or_else(|_| Value::text(text), Value::Int),
+                xsd::LONG => text.parse().map_or_else(|_| Value::text(text), Value::Long),
+                xsd::DECIMAL | xsd::DOUBLE => text.parse().map_or_else(|_| Value::text(text), Value::Double),
+                xsd::FLOAT => text.parse().map_or_else(|_| Value::text(text), Value::Float),
+                _ => Value::text(text),
+            }
+        }
+        Term::NamedNode(node) => {
+            let name = iri_name(VERTEX_NAMESPACE, node.as_str());
+            Value::text(name.as_deref().unwrap_or(node.as_str()))
+        }
+        other => Value::text(other.to_string()),
+    }
 }
 
 /// A table for people and what loads again for programs.

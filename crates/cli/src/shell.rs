@@ -1,17 +1,18 @@
 //! `vervet shell`: queries and updates from a line editor, with history and completion; transactions.
 
-use crate::arguments::ShellArguments;
+use crate::arguments::{Language, ShellArguments};
 use crate::complete::{Assistant, COMMANDS, is_complete};
 use crate::output::{self, Failure, Outcome, Output};
 use crate::request::{Control, is_update};
 use crate::work::Work;
-use crate::{info, interrupt, query, update};
+use crate::{gremlin, info, interrupt, query, update};
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Editor};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Instant;
+use vervet::gremlin::GremlinOptions;
 use vervet::update::UpdateOptions;
 use vervet::{Database, DatabaseOptions, Error, ErrorKind, OutputFormat, QueryOptions};
 use vervet_sparql::well_known_prefixes;
@@ -19,7 +20,8 @@ use vervet_sparql::well_known_prefixes;
 pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
     let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
     let database = Database::open_with(&arguments.database, open)?;
-    let mut session = Session { database, work: Work::default(), format: None, timing: true };
+    let mut session =
+        Session { database, work: Work::default(), format: None, timing: true, language: arguments.language };
     if io::stdin().is_terminal() {
         session.edit()
     } else {
@@ -34,6 +36,7 @@ struct Session {
     /// What the user chose; `None`: by the form of the query.
     format: Option<OutputFormat>,
     timing: bool,
+    language: Language,
 }
 
 /// Whether to go on.
@@ -153,6 +156,9 @@ impl Session {
             return self.command(command, rest.trim());
         }
         let text = without_semicolon(input);
+        if self.language == Language::Gremlin || gremlin::is_gremlin(text) {
+            return self.gremlin(text).map(|()| Next::More);
+        }
         if is_update(text) { self.update(text) } else { self.query(text) }.map(|()| Next::More)
     }
 
@@ -170,6 +176,20 @@ impl Session {
             writeln!(io::stderr(), "{summary} in {}", output::time(started.elapsed()))?;
         }
         Ok(())
+    }
+
+    /// Runs a traversal in the open transaction, else as one of its own.
+    fn gremlin(&mut self, text: &str) -> Outcome {
+        let running = interrupt::start();
+        let mut out = Output::standard();
+        let started = Instant::now();
+        let options = GremlinOptions { cancel: Some(running.token.clone()), ..GremlinOptions::default() };
+        let format = gremlin::Format::Table;
+        gremlin::run(&self.database, self.work.open(), text, &options, format, &mut out)?;
+        if self.timing {
+            writeln!(io::stderr(), "in {}", output::time(started.elapsed()))?;
+        }
+        out.finish()
     }
 
     fn query(&mut self, text: &str) -> Outcome {

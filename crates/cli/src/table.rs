@@ -1,5 +1,6 @@
 //! Aligned tables for people.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Rows of text under headers; columns of numbers are aligned to the right.
@@ -11,7 +12,7 @@ pub(crate) struct Table {
 
 #[derive(Debug)]
 struct Column {
-    name: &'static str,
+    name: Cow<'static, str>,
     right: bool,
 }
 
@@ -19,10 +20,16 @@ impl Table {
     /// A table with these headers; one that starts with `>` makes a column of numbers.
     pub(crate) fn new(headers: &[&'static str]) -> Self {
         let column = |name: &&'static str| match name.strip_prefix('>') {
-            Some(name) => Column { name, right: true },
-            None => Column { name, right: false },
+            Some(name) => Column { name: Cow::Borrowed(name), right: true },
+            None => Column { name: Cow::Borrowed(*name), right: false },
         };
         Self { headers: headers.iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    /// A table whose headers are what they are called in the data.
+    pub(crate) fn named(headers: Vec<String>) -> Self {
+        let column = |name: String| Column { name: Cow::Owned(name), right: false };
+        Self { headers: headers.into_iter().map(column).collect(), rows: Vec::new() }
     }
 
     /// Adds a row.
@@ -38,7 +45,7 @@ impl Table {
                 cells.max().unwrap_or(0).max(column.name.chars().count())
             })
             .collect();
-        let headers: Vec<String> = self.headers.iter().map(|column| column.name.to_owned()).collect();
+        let headers: Vec<String> = self.headers.iter().map(|column| column.name.to_string()).collect();
         let rules: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
         for row in [&headers, &rules].into_iter().chain(&self.rows) {
             let mut line = String::from(indent);

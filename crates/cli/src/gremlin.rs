@@ -1,0 +1,107 @@
+//! Gremlin at the command line: results as a table, or one GraphSON value in a line.
+
+use crate::output::{Failure, Outcome, Output};
+use crate::table::Table;
+use std::io::Write;
+use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Value};
+use vervet::{Database, Error, ErrorKind, Transaction};
+use vervet_gremlin::semantics::{NoDetails, string};
+use vervet_tinkerpop::graphson::{self, Dialect};
+
+/// What results look like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// Aligned columns for people; maps of the same keys become columns.
+    Table,
+    /// GraphSON 3 with types, one value in a line.
+    GraphSon,
+    /// GraphSON 3 without types, one value in a line.
+    Json,
+}
+
+impl Format {
+    /// The format of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "table" => Some(Self::Table),
+            "graphson" => Some(Self::GraphSon),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an input of the shell is Gremlin: it begins with the name of the traversal source.
+pub(crate) fn is_gremlin(text: &str) -> bool {
+    text.trim_start().strip_prefix('g').is_some_and(|rest| rest.trim_start().starts_with('.'))
+}
+
+/// Runs a text and writes its results; in the open transaction, if there is one.
+pub(crate) fn run(
+    database: &Database,
+    transaction: Option<&mut Transaction>,
+    text: &str,
+    options: &GremlinOptions,
+    format: Format,
+    out: &mut Output,
+) -> Outcome {
+    let script = database.gremlin_script(text, options)?;
+    if format == Format::Table {
+        let results = match transaction {
+            Some(transaction) => transaction.run_gremlin(&script, options)?,
+            None => database.run_gremlin(&script, options)?,
+        };
+        write_table(&results, out)?;
+        out.flush().map_err(Failure::from)?;
+        return Ok(());
+    }
+    let dialect = if format == Format::Json { Dialect::V3_UNTYPED } else { Dialect::V3 };
+    let mut line = Vec::new();
+    let mut each = |value: Value, count: u64| {
+        line.clear();
+        graphson::write(&value, dialect, &mut line)
+            .map_err(|error| Error::new(ErrorKind::Unsupported, error.to_string()))?;
+        line.push(b'\n');
+        for _ in 0..count {
+            out.write_all(&line).map_err(|error| Error::io("write the results", &error))?;
+        }
+        Ok(())
+    };
+    match transaction {
+        Some(transaction) => transaction.gremlin_each(&script, options, &mut each)?,
+        None => database.gremlin_each(&script, options, &mut each)?,
+    }
+    out.flush().map_err(Failure::from)?;
+    Ok(())
+}
+
+/// The keys that all results have, if all are maps of the same texts.
+fn columns(results: &GremlinResults) -> Option<Vec<String>> {
+    let keys = |map: &Map| -> Option<Vec<String>> {
+        map.keys().map(|key| key.as_text().map(str::to_owned)).collect()
+    };
+    let mut all = results.counted().iter().map(|(value, _)| match value {
+        Value::Map(map) => keys(map),
+        _ => None,
+    });
+    let first = all.next()??;
+    (!first.is_empty() && all.all(|other| other.as_ref() == Some(&first))).then_some(first)
+}
+
+fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome {
+    let text = |value: &Value| string::to_text(value, &NoDetails).unwrap_or_else(|error| error.to_string());
+    let columns = columns(results);
+    let headers: Vec<String> = columns.clone().unwrap_or_else(|| vec!["result".to_owned()]);
+    let mut table = Table::named(headers);
+    for (value, count) in results.counted() {
+        let cells: Vec<String> = match (value, &columns) {
+            (Value::Map(map), Some(_)) => map.values().map(text).collect(),
+            (value, _) => vec![text(value)],
+        };
+        for _ in 0..*count {
+            table.row(cells.clone());
+        }
+    }
+    table.write("", out)?;
+    Ok(())
+}
