@@ -659,7 +659,6 @@ impl<'o> Members<'_, 'o> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times are printed, not counted with")]
 fn milliseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
 }
