@@ -26,7 +26,9 @@ fn checked<T>(name: &str, input: &[u8], result: Result<T, ReadError>) -> Option<
 fn json(name: &str, text: &[u8]) {
     let limits = Limits::default();
     if let Some(value) = checked(name, text, graphson::read(text, limits)) {
-        for dialect in [Dialect::V3, Dialect::V2, Dialect::V3_UNTYPED, Dialect::V2_UNTYPED] {
+        // One of the other dialects is enough each time: there are very many times.
+        let others = [Dialect::V2, Dialect::V3_UNTYPED, Dialect::V2_UNTYPED];
+        for dialect in [Dialect::V3, others[text.len() % 3]] {
             let mut first = Vec::new();
             if graphson::write(&value, dialect, &mut first).is_err() {
                 assert!(first.is_empty(), "{name}");
