@@ -253,8 +253,8 @@ impl Rest<'_> {
     }
 
     fn year(&mut self) -> Option<i32> {
-        let signed = self.0.starts_with(['+', '-']);
-        let negative = self.take('-').is_some() || (self.take('+').is_some() && false);
+        let negative = self.take('-').is_some();
+        let signed = negative || self.take('+').is_some();
         let year = self.digits(4, if signed { 10 } else { 4 })?;
         i32::try_from(if negative { -year } else { year }).ok()
     }

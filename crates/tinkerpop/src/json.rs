@@ -14,6 +14,11 @@ use std::borrow::Cow;
 
 type Result<T> = std::result::Result<T, ReadError>;
 
+/// The most objects and arrays inside one another in what is passed over: a value is up to four of them.
+const SKIPPED_DEPTH_MAX: usize = 4 * DEPTH_MAX;
+/// How often a text may be passed over, all in all.
+const SKIPPED_TIMES_MAX: usize = 16;
+
 /// A place in a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
@@ -21,6 +26,8 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     depth: usize,
     values: usize,
+    /// Bytes that were passed over to find a type behind its value.
+    skipped: usize,
 }
 
 impl<'a> Cursor<'a> {
@@ -32,7 +39,7 @@ impl<'a> Cursor<'a> {
         }
         let text = std::str::from_utf8(bytes)
             .map_err(|error| ReadError::malformed(error.valid_up_to(), "expected UTF-8"))?;
-        Ok(Self { text, at: 0, depth: limits.depth.min(DEPTH_MAX), values: limits.values })
+        Ok(Self { text, at: 0, depth: limits.depth.min(DEPTH_MAX), values: limits.values, skipped: 0 })
     }
 
     /// Where it is, in bytes.
@@ -269,18 +276,37 @@ impl<'a> Cursor<'a> {
         self.at - start
     }
 
-    /// Passes over a value.
+    /// Passes over a value. Nothing is kept of it, so only its depth counts, in objects and arrays.
     pub(crate) fn skip(&mut self) -> Result<()> {
-        self.enter()?;
+        self.skip_within(SKIPPED_DEPTH_MAX)
+    }
+
+    fn skip_within(&mut self, depth: usize) -> Result<()> {
+        let Some(depth) = depth.checked_sub(1) else {
+            return Err(ReadError::too_large(
+                self.at,
+                "expected fewer objects and arrays inside one another",
+            ));
+        };
         match self.peek() {
-            Some(b'{') => self.object(|cursor, _| cursor.skip())?,
-            Some(b'[') => self.array(Self::skip)?,
-            Some(b'"') => drop(self.string()?),
-            Some(b'-' | b'0'..=b'9') => drop(self.number()?),
-            _ if self.word("null") || self.word("true") || self.word("false") => {}
-            _ => return Err(self.expected("a value")),
+            Some(b'{') => self.object(|cursor, _| cursor.skip_within(depth)),
+            Some(b'[') => self.array(|cursor| cursor.skip_within(depth)),
+            Some(b'"') => self.string().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number().map(drop),
+            _ if self.word("null") || self.word("true") || self.word("false") => Ok(()),
+            _ => Err(self.expected("a value")),
         }
-        self.leave();
+    }
+
+    /// Passes over a value that will be come back to. That is for authors who put the type behind the value; where it
+    /// happens inside of itself again and again it is refused, since time would grow with the depth.
+    pub(crate) fn skip_for_now(&mut self) -> Result<()> {
+        let start = self.at;
+        self.skip()?;
+        self.skipped += self.at - start;
+        if self.skipped > SKIPPED_TIMES_MAX * self.text.len() {
+            return Err(ReadError::too_large(start, "expected \"@type\" before \"@value\""));
+        }
         Ok(())
     }
 }
@@ -373,7 +399,7 @@ mod tests {
         assert_eq!(cursor(&deep).skip().unwrap_err().kind(), crate::ReadErrorKind::TooLarge);
         let many = format!("[{}0]", "0,".repeat(100));
         let limits = Limits { values: 50, ..Limits::default() };
-        assert!(Cursor::new(many.as_bytes(), limits).unwrap().skip().is_err());
+        assert!(Cursor::new(many.as_bytes(), limits).unwrap().value().is_err());
         let limits = Limits { bytes: 10, ..Limits::default() };
         assert!(Cursor::new(many.as_bytes(), limits).is_err());
     }

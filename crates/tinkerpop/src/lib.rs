@@ -7,6 +7,21 @@
 //! * [`Request`], [`Response`]: what goes over the wire, in any [`Format`]; [`Format`] knows the MIME types, and a binary
 //!   WebSocket frame is taken apart by [`Format::split_frame`].
 //! * [`graph_file`]: the adjacency form of GraphSON, a vertex at a time.
+//!
+//! ```
+//! use vervet_tinkerpop::{Data, Format, Limits, Request, Response};
+//!
+//! let json = r#"{"requestId":"41d2e28a-20a4-4ab0-b379-d810dede3786","op":"eval","processor":"","args":{"gremlin":"g.V()"}}"#;
+//! let request = Request::read(json.as_bytes(), Format::Json, Limits::default())?;
+//! assert_eq!(request.argument("gremlin").and_then(|text| text.as_text()), Some("g.V()"));
+//!
+//! let mut response = Response { id: Some(request.id), ..Response::default() };
+//! response.status.code = 204;
+//! let mut bytes = Vec::new();
+//! response.write(Format::GraphBinary1, &mut bytes)?;
+//! assert_eq!(Response::read(&bytes, Format::GraphBinary1, Limits::default())?.data, Data::default());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //! # Invariants
 //! * No input makes anything here panic, and memory is bounded by [`Limits`]: a length that the input declares is a
 //!   claim, never an allocation.

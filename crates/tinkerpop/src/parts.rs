@@ -1,6 +1,8 @@
 //! Meanings that both formats share: predicates, enumerations, strategies and traversals by the names that they have on
 //! the wire.
 
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
 use vervet_gremlin::{
     Bytecode, Cardinality, Comparison, Direction, Instruction, Order, P, TextTest, Token, Value,
@@ -193,6 +195,13 @@ pub(crate) fn traversal(bytecode: Bytecode) -> Value {
 pub(crate) fn cardinality_value(cardinality: Cardinality, value: &Value) -> Bytecode {
     let arguments = vec![Value::Token(Token::Cardinality(cardinality)), value.clone()];
     Bytecode { source: vec![Instruction::new(CARDINALITY_VALUE, arguments)], steps: Vec::new() }
+}
+
+/// The labels of an object of a path, each once; none if one is no text.
+pub(crate) fn labels<'a>(labels: impl Iterator<Item = &'a Value>) -> Option<Vec<Arc<str>>> {
+    let labels: Option<IndexSet<Arc<str>, FxBuildHasher>> =
+        labels.map(|label| label.as_text().map(Arc::from)).collect();
+    labels.map(|labels| labels.into_iter().collect())
 }
 
 /// The Java class of a strategy: the name itself if it is one.

@@ -442,13 +442,12 @@ impl<'a> Reader<'a> {
     fn path(&mut self) -> Result<Path> {
         let at = self.at;
         let (labels, objects) = (self.value()?, self.value()?);
-        let text = |value: &Value| value.as_text().map(Arc::from);
         let labels = match &labels {
             Value::List(labels) => labels
                 .iter()
                 .map(|labels| match labels {
-                    Value::Set(labels) => labels.iter().map(text).collect(),
-                    Value::List(labels) => labels.iter().map(text).collect(),
+                    Value::Set(labels) => parts::labels(labels.iter()),
+                    Value::List(labels) => parts::labels(labels.iter()),
                     _ => None,
                 })
                 .collect::<Option<Vec<Vec<Arc<str>>>>>(),

@@ -1,8 +1,8 @@
 //! GraphSON, read: elements of graphs, paths, trees and metrics. Members come in any order; unknown ones are passed over.
 
 use super::read::{Result, needed};
-use crate::ReadError;
 use crate::json::Cursor;
+use crate::{ReadError, parts};
 use std::sync::Arc;
 use vervet_gremlin::{
     Edge, EdgeDetail, Metric, Metrics, Path, Property, PropertyDetail, Subgraph, Tree, Value, Vertex,
@@ -165,10 +165,9 @@ impl Cursor<'_> {
     fn labels(&mut self) -> Result<Vec<Arc<str>>> {
         self.peek();
         let at = self.at();
-        let text = |value: &Value| value.as_text().map(Arc::from);
         let labels = match self.value()? {
-            Value::Set(labels) => labels.iter().map(text).collect(),
-            Value::List(labels) => labels.iter().map(text).collect(),
+            Value::Set(labels) => parts::labels(labels.iter()),
+            Value::List(labels) => parts::labels(labels.iter()),
             _ => None,
         };
         labels.ok_or_else(|| ReadError::malformed(at, "expected the labels of an object of a path"))
@@ -304,7 +303,8 @@ impl Cursor<'_> {
         let at = self.at();
         let milliseconds: f64 = self.of_type("g:Double", Self::floating)?;
         let nanoseconds = (milliseconds * 1e6).round();
-        if !(0.0..9.2e18).contains(&nanoseconds) {
+        // The longest is that of 64 bits with a sign, which as a fraction of milliseconds is rounded up.
+        if !(0.0..=9_223_372_036_854_775_808.0).contains(&nanoseconds) {
             return Err(ReadError::malformed(at, "expected a length of time in milliseconds"));
         }
         #[expect(
@@ -312,6 +312,6 @@ impl Cursor<'_> {
             clippy::cast_sign_loss,
             reason = "its range is checked above"
         )]
-        Ok(nanoseconds as u64)
+        Ok((nanoseconds as u64).min(i64::MAX as u64))
     }
 }

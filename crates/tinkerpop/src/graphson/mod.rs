@@ -1,7 +1,8 @@
 //! GraphSON: JSON whose objects may say which type they are, `{"@type": "g:Int32", "@value": 1}`.
 //!
 //! # Shape
-//! `read.rs` and `element.rs` read, `write.rs` writes, `message.rs` has requests and responses.
+//! `read.rs` and `element.rs` read, `write.rs`, `write_element.rs` and `key.rs` write, `message.rs` has requests and
+//! responses.
 //! # What is read
 //! All of GraphSON 2 and 3, with and without types, by one reader, since no text means two things: an array without a
 //! type is a list, an object without a type is a map with texts as keys, a number without a type is the first of
@@ -9,9 +10,11 @@
 //! lone `g:Metrics` is metrics of one step.
 
 mod element;
+mod key;
 mod message;
 mod read;
 mod write;
+mod write_element;
 
 use crate::json::Cursor;
 use crate::{Limits, ReadError, Traverser, WriteError};

@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
             "@value" => {
                 self.peek();
                 let value = self.at();
-                self.skip()?;
+                self.skip_for_now()?;
                 if !self.take(b',') || self.key()? != "@type" {
                     return Ok(None);
                 }

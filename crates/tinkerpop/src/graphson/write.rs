@@ -4,31 +4,26 @@
 //! text. Where keys must be texts, a key that is none is written as TinkerPop prints it; an element as key is its id in
 //! GraphSON 2.
 
+use super::key::key_text;
 use super::{Dialect, read};
 use crate::json::write_string;
 use crate::limits::DEPTH_MAX;
 use crate::parts::{self, PredicateParts};
 use crate::{Traverser, WriteError, iso, number};
 use base64::Engine;
-use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
 use std::io::Write;
-use std::sync::Arc;
-use vervet_gremlin::{
-    Bulk, Bytecode, Edge, Extended, Instruction, Map, Metric, Metrics, P, Path, Property, Strategy, Subgraph,
-    Tree, Value, Vertex, VertexProperty,
-};
+use vervet_gremlin::{Bulk, Bytecode, Extended, Instruction, Map, P, Strategy, Value};
 
 pub(super) type Result<T = ()> = std::result::Result<T, WriteError>;
 
-/// Up to how many properties of a vertex are looked through instead of put into a table.
-const PROPERTIES_FEW: usize = 32;
-
 pub(crate) struct Writer<'a> {
-    out: &'a mut Vec<u8>,
-    dialect: Dialect,
-    depth: usize,
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) dialect: Dialect,
+    pub(super) depth: usize,
 }
+
+/// The most that a bag can say.
+const COUNT_MAX: u64 = i64::MAX as u64;
 
 /// Writes all of something, or nothing.
 pub(crate) fn whole(
@@ -81,7 +76,7 @@ impl Writer<'_> {
     }
 
     /// A text under a type.
-    fn typed_text(&mut self, kind: &str, text: &str) -> Result {
+    pub(super) fn typed_text(&mut self, kind: &str, text: &str) -> Result {
         self.typed(kind, |writer| {
             writer.text(text);
             Ok(())
@@ -89,7 +84,7 @@ impl Writer<'_> {
     }
 
     /// A number under a type.
-    fn typed_number(&mut self, kind: &str, number: impl std::fmt::Display) -> Result {
+    pub(super) fn typed_number(&mut self, kind: &str, number: impl std::fmt::Display) -> Result {
         self.typed(kind, |writer| {
             writer.display(number);
             Ok(())
@@ -113,12 +108,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn values<'v>(&mut self, values: impl IntoIterator<Item = &'v Value>) -> Result {
+    pub(super) fn values<'v>(&mut self, values: impl IntoIterator<Item = &'v Value>) -> Result {
         self.array(values, Self::value)
     }
 
     /// Whether a list, a set, a map says its type.
-    fn typed_collections(&self) -> bool {
+    pub(super) fn typed_collections(&self) -> bool {
         self.dialect.typed && self.dialect.version >= 3
     }
 
@@ -230,7 +225,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn double(&mut self, number: f64) -> Result {
+    pub(super) fn double(&mut self, number: f64) -> Result {
         self.typed("g:Double", |writer| {
             writer.floating(number, format_args!("{number:?}"));
             Ok(())
@@ -291,7 +286,7 @@ impl Writer<'_> {
                 writer.array(bulk, |writer, (value, count)| {
                     writer.value(value)?;
                     writer.raw(",");
-                    writer.typed_number("g:Int64", count)
+                    writer.typed_number("g:Int64", count.min(&COUNT_MAX))
                 })
             });
         }
@@ -302,261 +297,6 @@ impl Writer<'_> {
         }
         let each = bulk.iter().flat_map(|(value, count)| (0..*count).map(move |_| value));
         self.values(each)
-    }
-
-    fn vertex(&mut self, vertex: &Vertex) -> Result {
-        let detail = vertex.detail.as_ref().ok_or_else(|| WriteError::no_details("a vertex"))?;
-        self.typed("g:Vertex", |writer| {
-            writer.raw("{\"id\":");
-            writer.value(&detail.id)?;
-            writer.raw(",\"label\":");
-            writer.text(&detail.label);
-            writer.kind_if_untyped("vertex");
-            if !detail.properties.is_empty() {
-                writer.raw(",\"properties\":");
-                let label = writer.dialect != Dialect::V3_UNTYPED;
-                writer.vertex_properties(&detail.properties, |writer, property| {
-                    writer.typed("g:VertexProperty", |writer| writer.vertex_property(property, label))
-                })?;
-            }
-            writer.raw("}");
-            Ok(())
-        })
-    }
-
-    /// What an element is, where no type says so.
-    fn kind_if_untyped(&mut self, kind: &str) {
-        if self.dialect == Dialect::V3_UNTYPED {
-            self.raw(",\"type\":\"");
-            self.raw(kind);
-            self.raw("\"");
-        }
-    }
-
-    /// `{"key": [property, …], …}`: the properties by their keys.
-    pub(crate) fn vertex_properties(
-        &mut self,
-        properties: &[Arc<VertexProperty>],
-        mut write: impl FnMut(&mut Self, &VertexProperty) -> Result,
-    ) -> Result {
-        if !are_grouped(properties) {
-            let mut groups: IndexMap<&str, Vec<Arc<VertexProperty>>, FxBuildHasher> = IndexMap::default();
-            for property in properties {
-                groups.entry(&property.label).or_default().push(property.clone());
-            }
-            let sorted: Vec<_> = groups.into_values().flatten().collect();
-            return self.grouped(&sorted, write);
-        }
-        self.grouped(properties, &mut write)
-    }
-
-    fn grouped(
-        &mut self,
-        properties: &[Arc<VertexProperty>],
-        mut write: impl FnMut(&mut Self, &VertexProperty) -> Result,
-    ) -> Result {
-        self.raw("{");
-        for (index, group) in properties.chunk_by(|a, b| a.label == b.label).enumerate() {
-            self.key(index == 0, &group[0].label);
-            self.array(group, |writer, property| write(writer, property))?;
-        }
-        self.raw("}");
-        Ok(())
-    }
-
-    /// The inside of a property of a vertex; without its label where the key says it.
-    pub(crate) fn vertex_property(&mut self, property: &VertexProperty, label: bool) -> Result {
-        let detail =
-            property.detail.as_ref().ok_or_else(|| WriteError::no_details("a property of a vertex"))?;
-        self.raw("{\"id\":");
-        self.value(&detail.id)?;
-        self.raw(",\"value\":");
-        self.value(&property.value)?;
-        if label {
-            self.raw(",\"label\":");
-            self.text(&property.label);
-        }
-        if !detail.properties.is_empty() {
-            self.raw(",\"properties\":");
-            self.plain_properties(&detail.properties)?;
-        }
-        self.raw("}");
-        Ok(())
-    }
-
-    /// `{"key": value, …}`
-    pub(crate) fn plain_properties(&mut self, properties: &[Arc<Property>]) -> Result {
-        self.raw("{");
-        for (index, property) in properties.iter().enumerate() {
-            self.key(index == 0, &property.key);
-            self.value(&property.value)?;
-        }
-        self.raw("}");
-        Ok(())
-    }
-
-    fn property(&mut self, property: &Property) -> Result {
-        self.typed("g:Property", |writer| {
-            writer.raw("{\"key\":");
-            writer.text(&property.key);
-            writer.raw(",\"value\":");
-            writer.value(&property.value)?;
-            writer.raw("}");
-            Ok(())
-        })
-    }
-
-    fn edge(&mut self, edge: &Edge) -> Result {
-        let detail = edge.detail.as_ref().ok_or_else(|| WriteError::no_details("an edge"))?;
-        let end = |vertex: &Vertex| {
-            vertex.detail.clone().ok_or_else(|| WriteError::no_details("the end of an edge"))
-        };
-        let (source, target) = (end(&detail.source)?, end(&detail.target)?);
-        self.typed("g:Edge", |writer| {
-            writer.raw("{\"id\":");
-            writer.value(&detail.id)?;
-            writer.raw(",\"label\":");
-            writer.text(&detail.label);
-            writer.kind_if_untyped("edge");
-            writer.raw(",\"inVLabel\":");
-            writer.text(&target.label);
-            writer.raw(",\"outVLabel\":");
-            writer.text(&source.label);
-            writer.raw(",\"inV\":");
-            writer.value(&target.id)?;
-            writer.raw(",\"outV\":");
-            writer.value(&source.id)?;
-            if !detail.properties.is_empty() {
-                writer.raw(",\"properties\":");
-                if writer.dialect == Dialect::V3_UNTYPED {
-                    writer.plain_properties(&detail.properties)?;
-                } else {
-                    writer.raw("{");
-                    for (index, property) in detail.properties.iter().enumerate() {
-                        writer.key(index == 0, &property.key);
-                        writer.property(property)?;
-                    }
-                    writer.raw("}");
-                }
-            }
-            writer.raw("}");
-            Ok(())
-        })
-    }
-
-    fn path(&mut self, path: &Path) -> Result {
-        self.typed("g:Path", |writer| {
-            writer.raw("{\"labels\":");
-            writer.list(&path.labels, |writer, labels| {
-                let text = |writer: &mut Self, label: &Arc<str>| {
-                    writer.text(label);
-                    Ok(())
-                };
-                if writer.typed_collections() {
-                    writer.typed("g:Set", |writer| writer.array(labels, text))
-                } else {
-                    writer.array(labels, text)
-                }
-            })?;
-            writer.raw(",\"objects\":");
-            writer.list(&path.objects, Self::value)?;
-            writer.raw("}");
-            Ok(())
-        })
-    }
-
-    fn tree(&mut self, tree: &Tree) -> Result {
-        self.depth = self.depth.checked_sub(1).ok_or_else(|| {
-            WriteError::too_large(format!("could not write a tree deeper than {DEPTH_MAX}"))
-        })?;
-        self.typed("g:Tree", |writer| {
-            writer.array(&tree.children, |writer, (value, below)| {
-                writer.raw("{\"key\":");
-                writer.value(value)?;
-                writer.raw(",\"value\":");
-                writer.tree(below)?;
-                writer.raw("}");
-                Ok(())
-            })
-        })?;
-        self.depth += 1;
-        Ok(())
-    }
-
-    fn subgraph(&mut self, subgraph: &Subgraph) -> Result {
-        self.typed("tinker:graph", |writer| {
-            writer.raw("{\"vertices\":");
-            writer.array(&subgraph.vertices, Self::vertex)?;
-            writer.raw(",\"edges\":");
-            writer.array(&subgraph.edges, |writer, edge| writer.edge(edge))?;
-            writer.raw("}");
-            Ok(())
-        })
-    }
-
-    /// A map with texts as keys, written member by member.
-    fn members(&mut self, write: impl FnOnce(&mut Members<'_, '_>) -> Result) -> Result {
-        let typed = self.typed_collections();
-        self.raw(if typed { "{\"@type\":\"g:Map\",\"@value\":[" } else { "{" });
-        write(&mut Members { writer: self, typed, first: true })?;
-        self.raw(if typed { "]}" } else { "}" });
-        Ok(())
-    }
-
-    fn metrics(&mut self, metrics: &Metrics) -> Result {
-        self.typed("g:TraversalMetrics", |writer| {
-            writer.members(|members| {
-                members.member("dur", |writer| writer.double(milliseconds(metrics.nanoseconds)))?;
-                members.member("metrics", |writer| {
-                    writer.list(&metrics.steps, |writer, metric| writer.metric(metric))
-                })
-            })
-        })
-    }
-
-    fn metric(&mut self, metric: &Metric) -> Result {
-        self.depth = self.depth.checked_sub(1).ok_or_else(|| {
-            WriteError::too_large(format!("could not write metrics deeper than {DEPTH_MAX}"))
-        })?;
-        self.typed("g:Metrics", |writer| {
-            writer.members(|members| {
-                members.member("dur", |writer| writer.double(milliseconds(metric.nanoseconds)))?;
-                if !metric.counts.is_empty() {
-                    members.member("counts", |writer| {
-                        writer.members(|members| {
-                            metric.counts.iter().try_for_each(|(name, count)| {
-                                members.member(name, |writer| writer.typed_number("g:Int64", count))
-                            })
-                        })
-                    })?;
-                }
-                members.member("name", |writer| {
-                    writer.text(&metric.name);
-                    Ok(())
-                })?;
-                if !metric.annotations.is_empty() {
-                    members.member("annotations", |writer| {
-                        writer.members(|members| {
-                            metric.annotations.iter().try_for_each(|(name, value)| {
-                                members.member(name, |writer| writer.value(value))
-                            })
-                        })
-                    })?;
-                }
-                members.member("id", |writer| {
-                    writer.text(&metric.id);
-                    Ok(())
-                })?;
-                if !metric.nested.is_empty() {
-                    members.member("metrics", |writer| {
-                        writer.list(&metric.nested, |writer, metric| writer.metric(metric))
-                    })?;
-                }
-                Ok(())
-            })
-        })?;
-        self.depth += 1;
-        Ok(())
     }
 
     fn predicate(&mut self, p: &P) -> Result {
@@ -640,124 +380,11 @@ impl Writer<'_> {
     }
 }
 
-/// A map with texts as keys that is being written.
-struct Members<'w, 'o> {
-    writer: &'w mut Writer<'o>,
-    typed: bool,
-    first: bool,
-}
-
-impl<'o> Members<'_, 'o> {
-    fn member(&mut self, key: &str, value: impl FnOnce(&mut Writer<'o>) -> Result) -> Result {
-        if !self.first {
-            self.writer.raw(",");
-        }
-        self.first = false;
-        self.writer.text(key);
-        self.writer.raw(if self.typed { "," } else { ":" });
-        value(self.writer)
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times are printed, not counted with")]
-fn milliseconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e6
-}
-
 /// Digits take quadratic time, and no reader would take more.
-fn checked_bits(bits: u64) -> Result {
+pub(super) fn checked_bits(bits: u64) -> Result {
     if bits <= 8 * crate::limits::INTEGER_BYTES_MAX as u64 {
         Ok(())
     } else {
         Err(WriteError::too_large(format!("could not write a number of {bits} bits")))
     }
-}
-
-/// Whether properties with one key stand side by side.
-fn are_grouped(properties: &[Arc<VertexProperty>]) -> bool {
-    if properties.len() > PROPERTIES_FEW {
-        return false;
-    }
-    (1..properties.len()).all(|at| {
-        let label = &properties[at].label;
-        *label == properties[at - 1].label || properties[..at - 1].iter().all(|other| other.label != *label)
-    })
-}
-
-/// What a key is where keys are texts: as TinkerPop prints it.
-fn key_text(key: &Value, version: u8, depth: usize) -> Result<String> {
-    let depth = depth.checked_sub(1).ok_or_else(|| {
-        WriteError::too_large(format!("could not write keys more than {DEPTH_MAX} inside one another"))
-    })?;
-    let text = |value: &Value| key_text(value, version, depth);
-    let all = |values: &mut dyn Iterator<Item = &Value>| -> Result<String> {
-        Ok(values.map(text).collect::<Result<Vec<_>>>()?.join(", "))
-    };
-    let details = || WriteError::no_details("an element as a key");
-    Ok(match key {
-        Value::Null => "null".to_owned(),
-        Value::Boolean(value) => value.to_string(),
-        Value::Byte(number) => number.to_string(),
-        Value::Short(number) => number.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Long(number) => number.to_string(),
-        Value::Float(number) => format!("{number:?}"),
-        Value::Double(number) => format!("{number:?}"),
-        Value::BigInteger(number) => {
-            checked_bits(number.bits())?;
-            number.to_string()
-        }
-        Value::BigDecimal(number) => {
-            let (unscaled, scale) = number.as_bigint_and_scale();
-            checked_bits(unscaled.bits())?;
-            number::checked_scale(scale).map_err(WriteError::too_large)?;
-            number::decimal_text(number)
-        }
-        Value::Char(character) => character.to_string(),
-        Value::String(text) => text.to_string(),
-        Value::Uuid(uuid) => uuid.to_string(),
-        Value::DateTime(time) => {
-            let (y, m, d, t, o) = iso::date_time_parts(time);
-            iso::date_time_text(y, m, d, t, o)
-        }
-        Value::Duration(duration) => iso::duration_text(*duration),
-        Value::Token(token) => token.name().to_owned(),
-        Value::List(values) => format!("[{}]", all(&mut values.iter())?),
-        Value::Set(values) => format!("[{}]", all(&mut values.iter())?),
-        Value::Map(map) => {
-            let pairs = map.iter().map(|(key, value)| Ok(format!("{}={}", text(key)?, text(value)?)));
-            format!("{{{}}}", pairs.collect::<Result<Vec<_>>>()?.join(", "))
-        }
-        Value::Vertex(vertex) => {
-            let id = text(&vertex.detail.as_ref().ok_or_else(details)?.id)?;
-            if version == 2 { id } else { format!("v[{id}]") }
-        }
-        Value::Edge(edge) => {
-            let detail = edge.detail.as_ref().ok_or_else(details)?;
-            let id = text(&detail.id)?;
-            if version == 2 {
-                id
-            } else {
-                let (source, target) = (text(detail.source.id())?, text(detail.target.id())?);
-                format!("e[{id}][{source}-{}->{target}]", detail.label)
-            }
-        }
-        Value::VertexProperty(property) if version == 2 => {
-            text(&property.detail.as_ref().ok_or_else(details)?.id)?
-        }
-        Value::VertexProperty(property) => format!("vp[{}->{}]", property.label, text(&property.value)?),
-        Value::Property(property) => format!("p[{}->{}]", property.key, text(&property.value)?),
-        Value::Path(path) => format!("path[{}]", all(&mut path.objects.iter())?),
-        Value::Extended(extended) => match extended.as_ref() {
-            Extended::Date(number) | Extended::Timestamp(number) => number.to_string(),
-            Extended::Class(name) => name.to_string(),
-            Extended::InetAddress(address) => address.to_string(),
-            Extended::Bytes(bytes) => base64::engine::general_purpose::STANDARD.encode(bytes),
-            other => iso::text(other).unwrap_or_default(),
-        },
-        other => {
-            let message = format!("could not write a value of type {} as a key of JSON", other.type_name());
-            return Err(WriteError::unsupported(message));
-        }
-    })
 }

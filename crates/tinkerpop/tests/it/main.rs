@@ -1,4 +1,5 @@
 //! Reads and writes TinkerPop's own samples, and everything else that has bytes.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod graphs;
 mod messages;
