@@ -15,6 +15,7 @@ use crate::step::{Node, Pipeline, Step};
 use crate::steps::write::{self, Write};
 use crate::steps::{self, make};
 use crate::strategy::Strategies;
+use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Instruction, Order, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
@@ -52,11 +53,27 @@ pub(crate) struct Compiler {
     reading: bool,
     depth: usize,
     steps: usize,
+    /// What is beside the traversers before the first comes: an empty collection for each name that is put to.
+    pub(crate) side_effects: Vec<(Arc<str>, Value)>,
 }
 
 impl Compiler {
     pub(crate) fn new(settings: Settings, strategies: Strategies) -> Self {
-        Self { settings, strategies, mutates: false, loops: 0, reading: false, depth: 0, steps: 0 }
+        Self {
+            settings,
+            strategies,
+            mutates: false,
+            loops: 0,
+            reading: false,
+            depth: 0,
+            steps: 0,
+            side_effects: Vec::new(),
+        }
+    }
+
+    /// Whether what is built is inside a step.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.depth > 0
     }
 
     /// An error about an instruction.
@@ -134,6 +151,7 @@ impl Compiler {
 
     /// The whole traversal. What of its beginning is a query is solved by kernels, unless `native` is off.
     pub(crate) fn whole(&mut self, instructions: &[Instruction], native: bool) -> Result<Pipeline> {
+        let instructions = &*connected(instructions, true);
         let steps = self.modulated(instructions)?;
         let is_plain = self.strategies.is_plain();
         let taken = (native && is_plain).then(|| translate(&steps, &self.settings)).flatten();
@@ -150,6 +168,7 @@ impl Compiler {
 
     /// Steps in a row.
     pub(crate) fn pipeline(&mut self, instructions: &[Instruction]) -> Result<Pipeline> {
+        let instructions = &*connected(instructions, false);
         let steps = self.modulated(instructions)?;
         self.nodes(&steps)
     }
@@ -196,7 +215,7 @@ impl Compiler {
         Ok(Pipeline::new(nodes))
     }
 
-    /// Steps with what modulates them.
+    /// Steps with what modulates them; `and()` and `or()` between steps have become steps around them.
     fn modulated<'b>(&self, instructions: &'b [Instruction]) -> Result<Vec<Modulated<'b>>> {
         let mut all: Vec<Modulated<'b>> = Vec::new();
         let mut ahead: Vec<&'b Instruction> = Vec::new();
@@ -274,6 +293,30 @@ impl Compiler {
             None => Ok(all),
         }
     }
+}
+
+/// Steps where `and()` and `or()` without arguments, which stand between what they connect, have become steps with
+/// arguments. `and` binds tighter. At the root the steps that begin the traversal stay what they are.
+pub(crate) fn connected(steps: &[Instruction], root: bool) -> Cow<'_, [Instruction]> {
+    let is = |step: &Instruction, name: &str| &*step.name == name && step.arguments.is_empty();
+    let (start, rest) = match steps
+        .iter()
+        .position(|step| !(root && matches!(&*step.name, "V" | "E" | "inject" | "as" | "addV" | "addE")))
+    {
+        Some(first) => steps.split_at(first),
+        None => return Cow::Borrowed(steps),
+    };
+    for name in ["or", "and"] {
+        if rest.iter().any(|step| is(step, name)) {
+            let parts = rest
+                .split(|step| is(step, name))
+                .map(|part| Value::from(Bytecode { source: Vec::new(), steps: part.to_vec() }));
+            let mut all = start.to_vec();
+            all.push(Instruction::new(name, parts.collect()));
+            return Cow::Owned(all);
+        }
+    }
+    Cow::Borrowed(steps)
 }
 
 impl<'b> Modulated<'b> {

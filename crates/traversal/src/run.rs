@@ -81,6 +81,9 @@ impl Traversal {
             _ => (bytecode.steps.as_slice(), false),
         };
         let mut pipeline = compiler.whole(steps, kernels)?;
+        for (name, value) in compiler.side_effects.drain(..) {
+            side_effects.entry(name).or_insert(SideEffect { value, operator: None });
+        }
         if profiles {
             pipeline.nodes.iter_mut().for_each(|node| node.meter = Some(Box::default()));
         }

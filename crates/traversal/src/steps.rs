@@ -68,7 +68,7 @@ pub(crate) fn takes_by(name: &str) -> bool {
 /// Appends what a step is made of to `nodes`.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
     let built = match step.name() {
-        "V" | "E" | "inject" => start::build(step, compiler)?,
+        "V" | "E" | "inject" => start::build(step, nodes.is_empty(), compiler)?,
         "out" | "in" | "both" | "outE" | "inE" | "bothE" | "outV" | "inV" | "bothV" | "otherV" | "to"
         | "toE" | "toV" => walk::build(step, compiler)?,
         "has" | "hasLabel" | "hasId" | "hasKey" | "hasValue" | "hasNot" => {

@@ -186,7 +186,7 @@ impl Hash for VertexProperty {
 }
 
 /// A property of an edge or of a property of a vertex.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Property {
     /// What has it; null: unknown.
     pub element: Value,
@@ -194,6 +194,21 @@ pub struct Property {
     pub key: Arc<str>,
     /// Its value.
     pub value: Value,
+}
+
+impl PartialEq for Property {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.value == other.value
+    }
+}
+
+impl Eq for Property {}
+
+impl Hash for Property {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+        self.value.hash(state);
+    }
 }
 
 /// The objects that a traverser has been to, each with the labels of the steps.

@@ -42,7 +42,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
 }
 
 /// Whether a traversal holds all it gets before it gives anything.
-fn gathers(value: &Value) -> bool {
+pub(crate) fn gathers(value: &Value) -> bool {
     let Value::Traversal(traversal) = value else { return false };
     gathers_steps(traversal)
 }
@@ -55,7 +55,9 @@ fn gathers_steps(traversal: &Bytecode) -> bool {
             "count" | "sum" | "min" | "max" | "mean" | "order" | "dedup" | "tail" | "sample" => !local,
             "fold" | "group" | "groupCount" | "tree" | "barrier" | "aggregate" | "cap" | "limit"
             | "range" => !local,
-            "union" | "choose" | "branch" | "repeat" | "optional" => step.arguments.iter().any(gathers),
+            "union" | "choose" | "branch" | "option" | "repeat" | "optional" | "local" => {
+                step.arguments.iter().any(gathers)
+            }
             _ => false,
         }
     })
@@ -202,6 +204,8 @@ struct Branch<F> {
     choose: F,
     /// Some of them want all traversers before they give anything.
     barrier: bool,
+    /// Which have got a traverser since they were last asked.
+    fed: Vec<bool>,
     asking: Option<usize>,
 }
 
@@ -210,7 +214,7 @@ impl<F: Choose + Clone + 'static> Branch<F> {
     where
         F: FnMut(&Traverser, &mut Context<'_>) -> Result<Vec<usize>>,
     {
-        Self { branches, choose, barrier, asking: None }
+        Self { fed: vec![false; branches.len()], branches, choose, barrier, asking: None }
     }
 }
 
@@ -222,8 +226,13 @@ impl<F: Choose + Clone + 'static> Step for Branch<F> {
                     self.asking = None;
                     break;
                 };
-                if let Some(next) = branch.next(context)? {
+                if self.fed.get(at) == Some(&true)
+                    && let Some(next) = branch.next(context)?
+                {
                     return Ok(Some(next));
+                }
+                if let Some(fed) = self.fed.get_mut(at) {
+                    *fed = false;
                 }
                 self.asking = Some(at + 1);
             }
@@ -231,8 +240,9 @@ impl<F: Choose + Clone + 'static> Step for Branch<F> {
             while let Some(traverser) = input.next(context)? {
                 any = true;
                 for way in self.choose.choose(&traverser, context)? {
-                    if let Some(branch) = self.branches.get_mut(way) {
+                    if let (Some(branch), Some(fed)) = (self.branches.get_mut(way), self.fed.get_mut(way)) {
                         branch.start(traverser.clone());
+                        *fed = true;
                     }
                 }
                 if !self.barrier {
@@ -248,6 +258,7 @@ impl<F: Choose + Clone + 'static> Step for Branch<F> {
 
     fn reset(&mut self) {
         self.branches.iter_mut().for_each(Pipeline::reset);
+        self.fed.fill(false);
         self.asking = None;
     }
 

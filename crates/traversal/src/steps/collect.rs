@@ -12,11 +12,21 @@ use crate::context::{Context, SideEffect};
 use crate::step::Step;
 use crate::traverser::Traverser;
 use std::sync::Arc;
-use vervet_gremlin::{Bulk, Bytecode, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex};
+use vervet_gremlin::{Bulk, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex};
 use vervet_model::Result;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let name = step.texts().into_iter().next();
+    if let Some(name) = &name {
+        let empty = match step.name() {
+            "group" | "groupCount" => Some(Value::map(Map::default())),
+            "aggregate" | "store" => Some(Bulk::default().into()),
+            "tree" => Some(Tree::default().into()),
+            "subgraph" => Some(Value::Subgraph(Arc::new(Subgraph::default()))),
+            _ => None,
+        };
+        compiler.side_effects.extend(empty.map(|empty| (name.clone(), empty)));
+    }
     Ok(match (step.name(), name) {
         ("group", name) => group(step, name, compiler)?,
         ("groupCount", name) => group_count(name, compiler.bys(step)?),
@@ -46,6 +56,7 @@ fn side_effect<'c>(
 }
 
 fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
+    let (mut by_all, put_to) = (by.clone(), name.clone());
     let mut add = move |traverser: &Traverser, context: &mut Context<'_>| -> Result<()> {
         let value = match by.first_mut() {
             None => Some(traverser.value.clone()),
@@ -54,7 +65,7 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
         let Some(value) = value else { return Ok(()) };
         context.hold(1)?;
         let bulk = traverser.bulk;
-        let side_effect = side_effect(context, &name, || Bulk::default().into());
+        let side_effect = side_effect(context, &put_to, || Bulk::default().into());
         match (&mut side_effect.value, side_effect.operator) {
             (Value::Bulk(all), None | Some(Operator::AddAll)) => {
                 *Arc::make_mut(all).entry(value).or_insert(0) += bulk;
@@ -81,6 +92,28 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
         });
     }
     make::barrier(move |all, context| {
+        let assigns = context.side_effects.get(&name).is_some_and(|found| {
+            let is_collection = matches!(found.value, Value::List(_) | Value::Set(_) | Value::Bulk(_));
+            is_collection && found.operator.is_some_and(|operator| operator != Operator::AddAll)
+        });
+        if assigns {
+            // The operator gets all values at once.
+            let mut values = Vec::new();
+            for traverser in &all {
+                let value = match by_all.first_mut() {
+                    None => Some(traverser.value.clone()),
+                    Some(by) => by.apply(traverser, context)?,
+                };
+                context.hold(1)?;
+                values.extend(
+                    value.into_iter().flat_map(|value| (0..traverser.bulk).map(move |_| value.clone())),
+                );
+            }
+            let found = side_effect(context, &name, || Value::Null);
+            found.value =
+                operate(found.operator.unwrap_or(Operator::Assign), &found.value, &Value::list(values))?;
+            return Ok(all);
+        }
         for traverser in &all {
             add(traverser, context)?;
         }
@@ -139,16 +172,18 @@ fn group_count(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
             },
             |map, _| Ok(Some(Value::map(map))),
         ),
-        Some(name) => make::with_each(move |traverser, context| {
-            if let Some(key) = key_of(&traverser, context)? {
-                context.hold(1)?;
-                let bulk = traverser.bulk;
-                let side_effect = side_effect(context, &name, || Value::map(Map::default()));
-                if let Value::Map(map) = &mut side_effect.value {
-                    count(Arc::make_mut(map), key, bulk);
+        Some(name) => make::barrier(move |all, context| {
+            for traverser in &all {
+                if let Some(key) = key_of(traverser, context)? {
+                    context.hold(1)?;
+                    let bulk = traverser.bulk;
+                    let side_effect = side_effect(context, &name, || Value::map(Map::default()));
+                    if let Value::Map(map) = &mut side_effect.value {
+                        count(Arc::make_mut(map), key, bulk);
+                    }
                 }
             }
-            Ok(Some(traverser))
+            Ok(all)
         }),
     }
 }
@@ -157,9 +192,7 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
     let mut by = compiler.bys(step)?.into_iter();
     let mut key = by.next().unwrap_or(By::Identity);
     let mut each = match (by.next(), step.bys.get(1).and_then(|by| by.arguments.first())) {
-        (Some(By::Traversal(members)), Some(Value::Traversal(traversal))) if reduces(traversal) => {
-            return Ok(Box::new(Grouped::new(key, members, name)));
-        }
+        (Some(By::Traversal(members)), _) => return Ok(Box::new(Grouped::new(key, members, name))),
         (Some(by), _) => by,
         (None, _) => By::Identity,
     };
@@ -179,44 +212,17 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
             move |groups: &mut Map, traverser, context| add(groups, &traverser, context),
             |groups, _| Ok(Some(Value::map(groups))),
         ),
-        Some(name) => make::with_each(move |traverser, context| {
+        Some(name) => make::barrier(move |all, context| {
             let mut groups = match &mut side_effect(context, &name, || Value::map(Map::default())).value {
                 Value::Map(map) => std::mem::take(Arc::make_mut(map)),
                 _ => Map::default(),
             };
-            let added = add(&mut groups, &traverser, context);
+            for traverser in &all {
+                add(&mut groups, traverser, context)?;
+            }
             side_effect(context, &name, || Value::Null).value = Value::map(groups);
-            added?;
-            Ok(Some(traverser))
+            Ok(all)
         }),
-    })
-}
-
-/// Whether a traversal makes one value of all that it gets.
-fn reduces(traversal: &Bytecode) -> bool {
-    traversal.steps.iter().any(|step| {
-        let local = step.arguments.iter().any(|a| matches!(a, Value::Token(Token::Scope(Scope::Local))));
-        matches!(
-            &*step.name,
-            "count"
-                | "sum"
-                | "min"
-                | "max"
-                | "mean"
-                | "fold"
-                | "group"
-                | "groupCount"
-                | "order"
-                | "dedup"
-                | "tail"
-                | "cap"
-                | "aggregate"
-                | "barrier"
-                | "tree"
-                | "sample"
-                | "limit"
-                | "range"
-        ) && !local
     })
 }
 
@@ -248,36 +254,39 @@ fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
             move |tree: &mut Tree, traverser, context| add(tree, &traverser, context),
             |tree, _| Ok(Some(tree.into())),
         ),
-        Some(name) => make::with_each(move |traverser, context| {
+        Some(name) => make::barrier(move |all, context| {
             let mut tree = match &mut side_effect(context, &name, || Tree::default().into()).value {
                 Value::Tree(tree) => std::mem::take(Arc::make_mut(tree)),
                 _ => Tree::default(),
             };
-            let added = add(&mut tree, &traverser, context);
+            for traverser in &all {
+                add(&mut tree, traverser, context)?;
+            }
             side_effect(context, &name, || Value::Null).value = tree.into();
-            added?;
-            Ok(Some(traverser))
+            Ok(all)
         }),
     }
 }
 
 fn subgraph(name: Arc<str>) -> Box<dyn Step> {
-    make::with_each(move |traverser, context| {
+    make::barrier(move |all, context| {
         let empty = || Value::Subgraph(Arc::new(Subgraph::default()));
         let side_effect = side_effect(context, &name, empty);
-        if let (Value::Subgraph(graph), Value::Edge(edge)) = (&mut side_effect.value, &traverser.value) {
-            let graph = Arc::make_mut(graph);
-            for key in [edge.key.source, edge.key.target] {
-                let vertex = Vertex::from_key(key);
-                if !graph.vertices.contains(&vertex) {
-                    graph.vertices.push(vertex);
+        for traverser in &all {
+            if let (Value::Subgraph(graph), Value::Edge(edge)) = (&mut side_effect.value, &traverser.value) {
+                let graph = Arc::make_mut(graph);
+                for key in [edge.key.source, edge.key.target] {
+                    let vertex = Vertex::from_key(key);
+                    if !graph.vertices.contains(&vertex) {
+                        graph.vertices.push(vertex);
+                    }
+                }
+                if !graph.edges.contains(edge) {
+                    graph.edges.push(edge.clone());
                 }
             }
-            if !graph.edges.contains(edge) {
-                graph.edges.push(edge.clone());
-            }
         }
-        Ok(Some(traverser))
+        Ok(all)
     })
 }
 

@@ -3,7 +3,7 @@
 use super::has::predicate;
 use super::make;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::{Compiler, Modulated, connected};
 use crate::context::Context;
 use crate::scope::scoped;
 use crate::semantic::passes;
@@ -232,9 +232,9 @@ fn with_values(
 
 /// A traversal of `where`: a label at its start says where it starts, one at its end what it must come to.
 pub(crate) fn named_ends(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pipeline> {
-    let steps = &traversal.steps;
+    let steps = &*connected(&traversal.steps, false);
     // Tests of tests: each of them has ends of its own.
-    if let [only] = steps.as_slice()
+    if let [only] = steps
         && matches!(&*only.name, "and" | "or" | "not" | "where" | "filter")
         && only.arguments.iter().all(|argument| matches!(argument, Value::Traversal(_)))
     {

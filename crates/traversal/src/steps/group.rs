@@ -4,6 +4,7 @@ use crate::by::By;
 use crate::context::{Context, SideEffect};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_gremlin::{Map, Value};
 use vervet_model::Result;
@@ -15,12 +16,21 @@ pub(crate) struct Grouped {
     members: Pipeline,
     name: Option<Arc<str>>,
     groups: indexmap::IndexMap<Value, Pipeline, rustc_hash::FxBuildHasher>,
+    /// Traversers that go on behind the side effect.
+    ready: VecDeque<Traverser>,
     done: bool,
 }
 
 impl Grouped {
     pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>) -> Self {
-        Self { key, members, name, groups: indexmap::IndexMap::default(), done: false }
+        Self {
+            key,
+            members,
+            name,
+            groups: indexmap::IndexMap::default(),
+            ready: VecDeque::new(),
+            done: false,
+        }
     }
 
     fn add(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<()> {
@@ -56,14 +66,15 @@ impl Step for Grouped {
             any = true;
             self.add(&traverser, context)?;
             if self.name.is_some() {
-                // Side effects are seen by later steps as they grow only once this one is asked for them.
-                return Ok(Some(traverser));
+                self.ready.push_back(traverser);
             }
         }
         if let Some(name) = self.name.clone() {
-            let value = self.result(context)?;
-            context.side_effects.insert(name, SideEffect { value, operator: None });
-            return Ok(None);
+            if any {
+                let value = self.result(context)?;
+                context.side_effects.insert(name, SideEffect { value, operator: None });
+            }
+            return Ok(self.ready.pop_front());
         }
         if self.done && !any {
             return Ok(None);
@@ -77,7 +88,11 @@ impl Step for Grouped {
     }
 
     fn reset(&mut self) {
-        self.groups.clear();
+        // A side effect stays what it is.
+        if self.name.is_none() {
+            self.groups.clear();
+        }
+        self.ready.clear();
         self.done = false;
     }
 

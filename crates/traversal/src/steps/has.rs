@@ -6,7 +6,7 @@ use super::make;
 use super::start::{Elements, label_names};
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
-use crate::graph::read::{values, vertex_has_label};
+use crate::graph::read::{values, vertex_has_label, vertex_value};
 use crate::semantic::passes;
 use crate::step::{Node, Pipeline, Step};
 use crate::steps::property::token_value;
@@ -30,6 +30,8 @@ pub(crate) enum Condition {
     Label(Vec<Arc<str>>),
     /// Its id as text is one of these.
     IdText(P),
+    /// Both ends of an edge pass.
+    Ends(Box<Condition>),
     /// Something comes of it in a traversal.
     Traversal(Pipeline),
     /// Something comes of a value of this key in a traversal.
@@ -78,6 +80,15 @@ impl Condition {
                 Some(id) => passes(test, &Value::text(crate::semantic::text_of(&id))),
                 None => Ok(false),
             },
+            Self::Ends(test) => {
+                let Value::Edge(edge) = element else { return Ok(false) };
+                for end in [edge.key.source, edge.key.target] {
+                    if !test.test(&traverser.at(vertex_value(end)), context)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
             Self::Traversal(traversal) => traversal.test(traverser, context),
             Self::PropertyTraversal(key, traversal) => {
                 for value in of_key(element, key, context)? {
@@ -141,7 +152,7 @@ fn conditions(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Condi
             vec![Condition::PropertyTraversal(key.clone(), compiler.nested(traversal)?)]
         }
         ("has", [Value::String(key), test]) => vec![Condition::Property(key.clone(), predicate(test))],
-        ("has", [Value::Null, _]) => vec![Condition::Never],
+        ("has", [Value::Null] | [Value::Null, _]) => vec![Condition::Never],
         ("has", [Value::Token(Token::T(token)), Value::Traversal(traversal)]) => {
             let mut value = compiler.nested(traversal)?;
             let token = *token;

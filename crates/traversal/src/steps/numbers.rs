@@ -74,10 +74,11 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     };
     if local {
         return Ok(make::map(move |traverser, _| {
-            let Some(values) = crate::semantic::items(&traverser.value) else {
-                return Ok(Some(traverser.value.clone()));
-            };
             let mut state = State::Nothing;
+            let Some(values) = crate::semantic::items(&traverser.value) else {
+                state.push(kind, &traverser.value, 1)?;
+                return state.finish();
+            };
             for value in values {
                 state.push(kind, &value, 1)?;
             }

@@ -117,9 +117,6 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
                 }
                 Value::map(all)
             }
-            Value::Set(values) => Value::Set(Arc::new(
-                sorted(values.iter().cloned().collect(), context)?.into_iter().collect::<Set>(),
-            )),
             other => match semantic::items(other) {
                 Some(values) => Value::list(sorted(values, context)?),
                 None => other.clone(),
@@ -146,6 +143,8 @@ fn entry_keys(
             by => by.of(entry, traverser, context)?,
         };
         match found {
+            // Keys such as `T.id` stand among the others by their names.
+            Some(Value::Token(token)) => keys.push(Value::text(token.name())),
             Some(found) => keys.push(semantic::with_ids(found, context)?),
             None => return Ok(None),
         }

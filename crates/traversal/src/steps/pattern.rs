@@ -8,7 +8,7 @@
 
 use super::filter::named_ends;
 use super::make;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::{Compiler, Modulated, connected};
 use crate::context::Context;
 use crate::step::{Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
@@ -83,7 +83,7 @@ fn label(instruction: Option<&Instruction>) -> Option<Arc<str>> {
 }
 
 fn pattern(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pattern> {
-    let steps = traversal.steps.as_slice();
+    let steps = &*connected(&traversal.steps, false);
     if let [only] = steps {
         let parts = |compiler: &mut Compiler| -> Result<Vec<Pattern>> {
             let mut all = Vec::new();
@@ -280,6 +280,7 @@ fn ways_of(
             single.bulk = 1;
             walk.start(single);
             let label: Labels = vec![end.clone()].into();
+            let traversal_path = traverser.path.clone();
             let mut ways = Vec::new();
             while let Some(mut next) = walk.next(context)? {
                 next.bulk = next.bulk.saturating_mul(traverser.bulk);
@@ -291,6 +292,10 @@ fn ways_of(
                         ways.push(way);
                     }
                     None => {
+                        if next.path.is_none() {
+                            // What counts or gathers remembers nothing.
+                            next.path.clone_from(&traversal_path);
+                        }
                         next.extend_path(&label);
                         ways.push(next);
                     }

@@ -6,6 +6,7 @@
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019 (frontier of a loop); TinkerPop's bulking.
 
+use super::branch::gathers;
 use super::has::predicate;
 use super::make;
 use super::transform::Line;
@@ -61,6 +62,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     let body = compiler.nested(body);
     compiler.loops -= 1;
     Ok(Box::new(Repeat {
+        gathers: step.arguments().iter().any(gathers),
         body: body?,
         name,
         until,
@@ -95,6 +97,8 @@ fn when(modulator: &Instruction, compiler: &mut Compiler) -> Result<When> {
 #[derive(Clone)]
 struct Repeat {
     body: Pipeline,
+    /// The body wants all traversers of a round before it gives anything.
+    gathers: bool,
     name: Option<Arc<str>>,
     until: Option<When>,
     until_first: bool,
@@ -174,6 +178,15 @@ impl Step for Repeat {
             if let Some(through) = self.body.next(context)? {
                 self.end(through, context)?;
                 continue;
+            }
+            if self.gathers {
+                while let Some(mut traverser) = input.next(context)? {
+                    self.enter(&mut traverser);
+                    self.begin(traverser, context)?;
+                }
+                if !self.ready.is_empty() {
+                    continue;
+                }
             }
             if !self.line.is_empty() {
                 let round = self.line.peek().and_then(|first| first.loops(None));

@@ -17,10 +17,15 @@ use std::sync::Arc;
 use vervet_gremlin::{Comparison, P, T, Value};
 use vervet_model::{Id, Result, Tag};
 
-pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let arguments = step.arguments();
     Ok(match step.name() {
-        "inject" => Box::new(Inject { values: arguments.to_vec(), at: 0, input: VecDeque::new() }),
+        "inject" => Box::new(Inject {
+            values: arguments.to_vec(),
+            at: 0,
+            behind: first && compiler.is_nested(),
+            input: VecDeque::new(),
+        }),
         name => {
             let mut wanted = Vec::new();
             for argument in arguments {
@@ -38,6 +43,12 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             } {
                 conditions.push(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?));
             }
+            if name == "E"
+                && let Some(strategy) = compiler.strategies.vertices.clone()
+            {
+                let test = Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?);
+                conditions.push(Condition::Ends(Box::new(test)));
+            }
             Box::new(Elements {
                 vertices: name == "V",
                 by_id: (!arguments.is_empty()).then_some(wanted),
@@ -54,6 +65,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
 struct Inject {
     values: Vec<Value>,
     at: usize,
+    /// The values come behind what a nested traversal is given.
+    behind: bool,
     input: VecDeque<Traverser>,
 }
 
@@ -66,10 +79,18 @@ impl Step for Inject {
         {
             self.input.push_back(first);
         }
+        if self.behind
+            && let Some(first) = self.input.pop_front()
+        {
+            return Ok(Some(first));
+        }
         if let Some(value) = self.values.get(self.at) {
             self.at += 1;
             let mut traverser = Traverser::new(value.clone());
             traverser.sack = context.settings.sack.clone().map(Box::new);
+            if context.settings.paths {
+                traverser.extend_path(&Vec::new().into());
+            }
             return Ok(Some(traverser));
         }
         self.at = self.at.max(1);
@@ -85,7 +106,8 @@ impl Step for Inject {
     }
 
     fn moves(&self) -> bool {
-        true
+        // New traversers have their path; those that pass keep theirs.
+        false
     }
 }
 

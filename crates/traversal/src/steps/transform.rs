@@ -1,5 +1,6 @@
 //! `map`, `flatMap`, `local`, `unfold`, `fold`, `sideEffect`, `index`, `constant`, `identity`.
 
+use super::branch::gathers;
 use super::make;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
@@ -27,7 +28,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         ("local", [Value::Traversal(traversal)]) => {
-            Box::new(Local { body: compiler.nested(traversal)?, running: false })
+            // What counts or gathers does so for each of several equal traversers.
+            let one_each = step.arguments().iter().any(gathers);
+            Box::new(Local { body: compiler.nested(traversal)?, one_each, current: None })
         }
         ("sideEffect", [Value::Traversal(traversal)]) => {
             let mut traversal = compiler.nested(traversal)?;
@@ -122,30 +125,40 @@ pub(crate) fn operate(operator: Operator, before: &Value, value: &Value) -> Resu
 #[derive(Clone)]
 struct Local {
     body: Pipeline,
-    running: bool,
+    one_each: bool,
+    /// The traverser that runs, with how often it has to run after that.
+    current: Option<Traverser>,
 }
 
 impl Step for Local {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
-            if self.running
+            if self.current.is_some()
                 && let Some(next) = self.body.next(context)?
             {
                 return Ok(Some(next));
             }
             self.body.reset();
-            let Some(traverser) = input.next(context)? else {
-                self.running = false;
-                return Ok(None);
+            let again = self.current.take().filter(|traverser| traverser.bulk > 0);
+            let next = match again {
+                Some(again) => Some(again),
+                None => input.next(context)?,
             };
-            self.running = true;
-            self.body.start(traverser);
+            let Some(mut traverser) = next else { return Ok(None) };
+            if self.one_each {
+                self.body.start(traverser.single());
+                traverser.bulk -= 1;
+            } else {
+                self.body.start(traverser.clone());
+                traverser.bulk = 0;
+            }
+            self.current = Some(traverser);
         }
     }
 
     fn reset(&mut self) {
         self.body.reset();
-        self.running = false;
+        self.current = None;
     }
 
     fn moves(&self) -> bool {
