@@ -16,6 +16,7 @@ pub mod random_update;
 pub mod rdf;
 mod report;
 pub mod sparql;
+pub mod tinkerpop;
 mod update;
 
 pub use report::{Outcome, Report};
@@ -42,6 +43,13 @@ pub fn test_data() -> Option<PathBuf> {
 #[must_use]
 pub fn w3c_suites() -> Option<PathBuf> {
     let place = test_data()?.join("conformance/w3c-sparql");
+    place.is_dir().then_some(place)
+}
+
+/// TinkerPop's suite below [`test_data`], if it is there.
+#[must_use]
+pub fn tinkerpop_suite() -> Option<PathBuf> {
+    let place = test_data()?.join("conformance/tinkerpop");
     place.is_dir().then_some(place)
 }
 

@@ -6,14 +6,16 @@ use std::process::ExitCode;
 use vervet::Database;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Report, acid, history, known, lubm, random, random_update, rdf, sparql, test_data, w3c_suites,
+    Report, acid, history, known, lubm, random, random_update, rdf, sparql, test_data, tinkerpop,
+    tinkerpop_suite, w3c_suites,
 };
 
 /// Runs the random case of a seed.
 type Case = fn(u64) -> Result<Verdict, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
-                     random-update [CASES [FIRST-SEED]] | acid [--full] [SEED] | \
+                     random-update [CASES [FIRST-SEED]] | \
+                     tinkerpop [--only PART] [--configuration base|delta] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]";
 
 fn main() -> ExitCode {
@@ -64,6 +66,26 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                     Err(difference) => report.add("compared", &format!("seed {seed}"), Err(difference)),
                 }
             }
+        }
+        Some((suite, rest)) if suite == "tinkerpop" => {
+            let root = tinkerpop_suite().ok_or("TinkerPop's suite is not there: set VERVET_TEST_DATA")?;
+            let mut options = tinkerpop::Options::default();
+            let mut rest = rest.iter().map(String::as_str);
+            while let Some(option) = rest.next() {
+                match (option, &mut rest) {
+                    ("--verbose", _) => options.each = Some(|name, outcome| println!("{name}: {outcome:?}")),
+                    ("--only", rest) => options.only = rest.next().map(str::to_owned),
+                    ("--configuration", rest) => {
+                        options.configurations = match rest.next() {
+                            Some("base") => vec![tinkerpop::Configuration::Base],
+                            Some("delta") => vec![tinkerpop::Configuration::Delta],
+                            _ => return Err(USAGE.to_owned()),
+                        };
+                    }
+                    _ => return Err(USAGE.to_owned()),
+                }
+            }
+            tinkerpop::run(&root, &options, &mut report)?;
         }
         Some((suite, rest)) if suite == "acid" => {
             let (form, rest) = match rest.split_first() {

@@ -14,6 +14,8 @@ pub enum Outcome {
     Unsupported(String),
     /// It was left out on purpose.
     NotRun,
+    /// It is not for engines of this kind, or for nobody; why.
+    LeftOut(String),
 }
 
 /// Cases of one category.
@@ -23,6 +25,7 @@ struct Counts {
     failed: usize,
     unsupported: usize,
     not_run: usize,
+    left_out: usize,
 }
 
 /// Counts by category, failures, and what the engine does not do.
@@ -31,6 +34,7 @@ pub struct Report {
     categories: BTreeMap<String, Counts>,
     failures: Vec<(String, String)>,
     unsupported: BTreeMap<String, usize>,
+    left_out: BTreeMap<String, usize>,
 }
 
 impl Report {
@@ -53,6 +57,10 @@ impl Report {
                 *self.unsupported.entry(reason).or_default() += 1;
             }
             Outcome::NotRun => counts.not_run += 1,
+            Outcome::LeftOut(reason) => {
+                counts.left_out += 1;
+                *self.left_out.entry(reason).or_default() += 1;
+            }
         }
     }
 
@@ -98,14 +106,20 @@ impl fmt::Display for Report {
         for (reason, count) in &self.unsupported {
             writeln!(f, "not supported yet, {count:>4} times: {reason}")?;
         }
+        for (reason, count) in &self.left_out {
+            writeln!(f, "left out, {count:>4} times: {reason}")?;
+        }
         let width = self.categories.keys().map(String::len).max().unwrap_or(0);
         // Suites without such cases keep their narrow table.
         let wide = self.unsupported() + self.not_run() > 0;
         for (category, counts) in &self.categories {
-            let Counts { passed, failed, unsupported, not_run } = counts;
+            let Counts { passed, failed, unsupported, not_run, left_out } = counts;
             write!(f, "{category:width$}  {passed:>6} passed  {failed:>6} failed")?;
             if wide {
                 write!(f, "  {unsupported:>6} not supported yet  {not_run:>6} not run: later")?;
+            }
+            if !self.left_out.is_empty() {
+                write!(f, "  {left_out:>6} left out")?;
             }
             writeln!(f)?;
         }

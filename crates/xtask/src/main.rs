@@ -13,7 +13,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | conformance lubm | sparql | rdf | protocol | random | random-update | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | conformance lubm | sparql | rdf | protocol | random | random-update | tinkerpop | acid | history\n";
 
 /// A step of CI: its name, its command, and environment for it.
 struct Step {

@@ -1,0 +1,131 @@
+//! Apache TinkerPop's feature files: what every step of Gremlin gives on its toy graphs.
+//!
+//! # Shape
+//! A scenario passes if it passes in every [`Configuration`] that was asked for. It is left out if the reference filter for
+//! transactional graphs leaves it out, or if it says itself that it cannot be run.
+//!
+//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario. `compare`: results.
+
+mod compare;
+mod feature;
+mod graphs;
+mod notation;
+mod scenario;
+
+use crate::{Outcome, Report};
+use feature::Scenario;
+use graphs::Graphs;
+use scenario::Trouble;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a traversal may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// How much memory a traversal may hold.
+const MEMORY_BYTES_MAX: u64 = 1 << 28;
+/// Where the files begin that a traversal names.
+const DATA_PREFIX: &str = "\"data/";
+
+/// Tags of scenarios that the reference filter leaves out, and why.
+const LEFT_OUT: [(&str, &str); 2] = [
+    ("@GraphComputerOnly", "needs a graph computer"),
+    ("@AllowNullPropertyValues", "needs properties that are null"),
+];
+
+/// Where the data of a scenario is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Configuration {
+    /// In the base: loaded, or merged into it.
+    Base,
+    /// In the delta: written by transactions.
+    Delta,
+}
+
+/// What to run, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only scenarios with this in `folder/file: name`.
+    pub only: Option<String>,
+    /// Every scenario runs in each of these.
+    pub configurations: Vec<Configuration>,
+    /// Calls this with every scenario and what became of it.
+    pub each: Option<fn(&str, &Outcome)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { only: None, configurations: vec![Configuration::Base, Configuration::Delta], each: None }
+    }
+}
+
+/// Runs the scenarios below `root`, the folder that has `features` and `graphs`.
+///
+/// # Errors
+/// Files that are not there or not as they should be.
+pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), String> {
+    let data = root.join("graphs");
+    let mut graphs: Vec<(Configuration, Graphs)> = options
+        .configurations
+        .iter()
+        .map(|&configuration| (configuration, Graphs::new(data.clone(), configuration)))
+        .collect();
+    for folder in entries(&root.join("features"))? {
+        for file in entries(&root.join("features").join(&folder))? {
+            let Some(stem) = file.strip_suffix(".feature") else { continue };
+            let path = root.join("features").join(&folder).join(&file);
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let scenarios = feature::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+            for scenario in &scenarios {
+                let name = format!("{stem}/{}", scenario.name);
+                let whole = format!("{folder}/{name}");
+                if options.only.as_ref().is_some_and(|part| !whole.contains(part)) {
+                    continue;
+                }
+                let outcome = outcome(scenario, &mut graphs, &data);
+                if let Some(each) = options.each {
+                    each(&whole, &outcome);
+                }
+                report.add_outcome(&format!("gremlin/{folder}"), &name, outcome);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a scenario in all configurations; the first trouble is its outcome.
+fn outcome(scenario: &Scenario, graphs: &mut [(Configuration, Graphs)], data: &Path) -> Outcome {
+    if let Some((_, why)) = LEFT_OUT.iter().find(|(tag, _)| scenario.tags.iter().any(|own| own == tag)) {
+        return Outcome::LeftOut((*why).to_owned());
+    }
+    if scenario.steps.iter().any(|step| step.text == "an unsupported test") {
+        return Outcome::LeftOut("says itself that the suite cannot test it".to_owned());
+    }
+    for (configuration, graphs) in graphs {
+        let run = AssertUnwindSafe(|| scenario::run(scenario, *configuration, graphs, data));
+        let done = catch_unwind(run).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(Trouble::Wrong(format!("panic: {message}")))
+        });
+        match done {
+            Ok(()) => {}
+            Err(Trouble::Unsupported(reason)) => return Outcome::Unsupported(reason),
+            Err(Trouble::Wrong(reason)) => return Outcome::Failed(format!("{configuration:?}: {reason}")),
+        }
+    }
+    Outcome::Passed
+}
+
+/// Names in a folder, sorted.
+fn entries(folder: &Path) -> Result<Vec<String>, String> {
+    let read = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let mut names: Vec<String> = read
+        .map_err(|error| format!("could not read {}: {error}", folder.display()))?
+        .into_iter()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}

@@ -1,0 +1,378 @@
+//! One scenario on one graph.
+
+use super::compare::{differences, in_order, items, same_tree, show_some};
+use super::feature::{Scenario, Step};
+use super::graphs::{Elements, Graph, Graphs};
+use super::notation::{show, value};
+use super::{Configuration, DATA_PREFIX, MEMORY_BYTES_MAX, TIMEOUT};
+use std::path::Path;
+use std::rc::Rc;
+use vervet::gremlin::text::{ParseOptions, Statement, parse};
+use vervet::gremlin::{Bytecode, Instruction, Map, Tree, Value};
+use vervet::{Database, Error, ErrorKind, GremlinOptions};
+
+/// Why a scenario did not pass.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The engine says that it does not do this.
+    Unsupported(String),
+    /// Anything else.
+    Wrong(String),
+}
+
+impl From<String> for Trouble {
+    fn from(reason: String) -> Self {
+        Self::Wrong(reason)
+    }
+}
+
+/// An error where none was expected.
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        let message = error.message().to_owned();
+        if error.kind() == ErrorKind::Unsupported || message.contains("is not supported") {
+            Self::Unsupported(message)
+        } else {
+            Self::Wrong(format!("error: {message}"))
+        }
+    }
+}
+
+/// What a traversal gave.
+enum Results {
+    /// `iterated to list`
+    All(Vec<Value>),
+    /// `iterated next`
+    First(Value),
+}
+
+/// A scenario that runs.
+struct Run<'s> {
+    scenario: &'s Scenario,
+    data: &'s Path,
+    configuration: Configuration,
+    graph: Option<On>,
+    options: GremlinOptions,
+    side_effects: Vec<Instruction>,
+    traversal: Option<Result<Bytecode, Error>>,
+    results: Option<Result<Results, Error>>,
+}
+
+/// Where it runs.
+enum On {
+    Named(Rc<Graph>),
+    Empty(Database),
+}
+
+impl On {
+    fn database(&self) -> &Database {
+        match self {
+            Self::Named(graph) => &graph.database,
+            Self::Empty(database) => database,
+        }
+    }
+}
+
+/// Runs a scenario. `data` is where the files are that it may read.
+///
+/// # Errors
+/// Why it did not pass.
+pub(super) fn run(
+    scenario: &Scenario,
+    configuration: Configuration,
+    graphs: &mut Graphs,
+    data: &Path,
+) -> Result<(), Trouble> {
+    let options = GremlinOptions {
+        timeout: Some(TIMEOUT),
+        memory_limit_bytes: Some(MEMORY_BYTES_MAX),
+        ..GremlinOptions::default()
+    };
+    let mut run = Run {
+        scenario,
+        data,
+        configuration,
+        graph: None,
+        options,
+        side_effects: Vec::new(),
+        traversal: None,
+        results: None,
+    };
+    for step in &scenario.steps {
+        run.step(step, graphs)?;
+    }
+    // An error that no step has asked for.
+    run.results.map_or(Ok(()), |results| results.map(drop).map_err(Trouble::from))
+}
+
+impl Run<'_> {
+    fn step(&mut self, step: &Step, graphs: &mut Graphs) -> Result<(), Trouble> {
+        let text = step.text.as_str();
+        let block = step.block.as_deref().unwrap_or_default();
+        if let Some(name) = text.strip_prefix("the ").and_then(|text| text.strip_suffix(" graph")) {
+            self.graph = Some(match name {
+                "empty" => On::Empty(Database::in_memory()),
+                name => On::Named(graphs.named(name)?),
+            });
+        } else if text == "the graph initializer of" {
+            let bytecode = self.parse(block)?;
+            self.database()?.traverse(&bytecode, &self.options)?;
+            self.settle()?;
+        } else if let Some(definition) = text.strip_prefix("using the parameter ") {
+            let (name, value) = self.definition(definition)?;
+            self.options.bindings.insert(name, value);
+        } else if let Some(definition) = text.strip_prefix("using the side effect ") {
+            let (name, value) = self.definition(definition)?;
+            self.side_effects.push(Instruction::new("withSideEffect", vec![Value::text(name), value]));
+        } else if text == "the traversal of" {
+            let bytecode = self.parse(&self.with_paths(block)).map(|mut bytecode| {
+                bytecode.source.splice(0..0, self.side_effects.drain(..));
+                bytecode
+            });
+            self.traversal = Some(bytecode);
+        } else if text == "iterated to list" || text == "iterated next" {
+            let results = match self.traversal.take().ok_or_else(|| "there is no traversal".to_owned())? {
+                Ok(bytecode) => self.iterate(&bytecode, text == "iterated next"),
+                Err(error) => Err(error),
+            };
+            self.results = Some(results);
+            self.settle()?;
+        } else {
+            self.assertion(step)?;
+        }
+        Ok(())
+    }
+
+    /// What a step says about the results.
+    fn assertion(&mut self, step: &Step) -> Result<(), Trouble> {
+        let text = step.text.as_str();
+        if let Some(rest) = text.strip_prefix("the traversal will raise an error") {
+            return self.raises(rest);
+        }
+        if let Some(Err(error)) = &self.results {
+            return Err(error.clone().into());
+        }
+        if let Some(rest) = text.strip_prefix("the graph should return ") {
+            let (count, traversal) = rest.split_once(" for count of ").ok_or_else(|| unknown(text))?;
+            let wanted: i64 = count.parse().map_err(|_| unknown(text))?;
+            let mut bytecode = self.parse(&unquoted(traversal)?)?;
+            bytecode.steps.push(Instruction::new("count", Vec::new()));
+            let got = self.database()?.traverse(&bytecode, &self.options)?.into_values();
+            return match got.as_slice() {
+                [count] if count.as_integer() == Some(wanted) => Ok(()),
+                other => self.wrong(&format!("{wanted} of {traversal}"), &show_some(other)),
+            };
+        }
+        let Some(Ok(results)) = &self.results else { return Err(unknown(text).into()) };
+        let expected = |cells: &[Vec<String>]| -> Result<Vec<Value>, String> {
+            let elements = self.elements()?;
+            cells
+                .iter()
+                .skip(1)
+                .flatten()
+                .map(|cell| value(cell, elements.as_ref().unwrap_or(self.named_elements())))
+                .collect()
+        };
+        let actual = match results {
+            Results::All(values) => values.clone(),
+            Results::First(value) => entries(value),
+        };
+        match text {
+            "the result should be unordered" => {
+                let expected = expected(&step.table)?;
+                match differences(&expected, &actual) {
+                    None => Ok(()),
+                    Some(text) => self.wrong(&show_some(&expected), &format!("{} ({text})", show_some(&actual))),
+                }
+            }
+            "the result should be ordered" => {
+                let expected = expected(&step.table)?;
+                if in_order(&expected, &actual) {
+                    return Ok(());
+                }
+                self.wrong(&show_some(&expected), &show_some(&actual))
+            }
+            "the result should be of" => {
+                let expected = expected(&step.table)?;
+                if actual.iter().all(|value| expected.iter().any(|other| super::compare::same(other, value))) {
+                    return Ok(());
+                }
+                self.wrong(&format!("only {}", show_some(&expected)), &show_some(&actual))
+            }
+            "the result should be empty" => {
+                if actual.is_empty() {
+                    return Ok(());
+                }
+                self.wrong("nothing", &show_some(&actual))
+            }
+            "the result should be a tree with a structure of" => {
+                let elements = self.elements()?;
+                let elements = elements.as_ref().unwrap_or(self.named_elements());
+                let tree = tree(step.block.as_deref().unwrap_or_default(), elements)?;
+                match results {
+                    Results::First(Value::Tree(actual)) if same_tree(&tree, actual) => Ok(()),
+                    _ => self.wrong(&format!("{tree:?}"), &show_some(&actual)),
+                }
+            }
+            "the result should be a subgraph with the following" => {
+                let expected = expected(&step.table)?;
+                let Results::First(Value::Subgraph(graph)) = results else {
+                    return self.wrong("a graph", &show_some(&actual));
+                };
+                let actual: Vec<Value> = match step.table.first().and_then(|row| row.first()).map(String::as_str) {
+                    Some("vertices") => graph.vertices.iter().cloned().map(Value::from).collect(),
+                    Some("edges") => graph.edges.iter().cloned().map(Value::Edge).collect(),
+                    _ => return Err(unknown(text).into()),
+                };
+                match differences(&expected, &actual) {
+                    None => Ok(()),
+                    Some(text) => self.wrong(&show_some(&expected), &format!("{} ({text})", show_some(&actual))),
+                }
+            }
+            text => {
+                let count = text.strip_prefix("the result should have a count of ").and_then(|n| n.parse().ok());
+                let count: usize = count.ok_or_else(|| unknown(text))?;
+                if actual.len() == count {
+                    return Ok(());
+                }
+                self.wrong(&format!("{count} results"), &format!("{}: {}", actual.len(), show_some(&actual)))
+            }
+        }
+    }
+
+    /// ` with message containing text of "…"`, or nothing.
+    fn raises(&mut self, rest: &str) -> Result<(), Trouble> {
+        let error = match self.results.take() {
+            Some(Err(error)) => error,
+            Some(Ok(Results::All(values))) => return self.wrong("an error", &show_some(&values)),
+            Some(Ok(Results::First(value))) => return self.wrong("an error", &show(&value)),
+            None => return Err(unknown(rest).into()),
+        };
+        let Some(rest) = rest.strip_prefix(" with message ") else {
+            return match Trouble::from(error) {
+                Trouble::Wrong(_) => Ok(()),
+                unsupported @ Trouble::Unsupported(_) => Err(unsupported),
+            };
+        };
+        let (how, wanted) = rest.split_once(" text of ").ok_or_else(|| unknown(rest))?;
+        let (wanted, message) = (unquoted(wanted)?.to_lowercase(), error.message().to_lowercase());
+        let is_as_said = match how {
+            "containing" => message.contains(&wanted),
+            "starting" => message.starts_with(&wanted),
+            "ending" => message.ends_with(&wanted),
+            _ => return Err(unknown(rest).into()),
+        };
+        match Trouble::from(error.clone()) {
+            _ if is_as_said => Ok(()),
+            Trouble::Wrong(_) => self.wrong(&format!("an error {how} {wanted:?}"), &format!("the error {:?}", error.message())),
+            unsupported @ Trouble::Unsupported(_) => Err(unsupported),
+        }
+    }
+
+    fn wrong(&self, expected: &str, got: &str) -> Result<(), Trouble> {
+        let blocks = self.scenario.steps.iter().filter(|step| step.text == "the traversal of");
+        let text: Vec<&str> = blocks.filter_map(|step| step.block.as_deref()).collect();
+        let text = text.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        Err(Trouble::Wrong(format!("{text}; expected {expected}; got {got}")))
+    }
+
+    fn database(&self) -> Result<&Database, String> {
+        self.graph.as_ref().map(On::database).ok_or_else(|| "there is no graph".to_owned())
+    }
+
+    /// The elements of a graph that changes; `None`: see [`Run::named_elements`].
+    fn elements(&self) -> Result<Option<Elements>, String> {
+        match &self.graph {
+            Some(On::Empty(database)) => Elements::of(database).map(Some).map_err(|error| error.to_string()),
+            _ => Ok(None),
+        }
+    }
+
+    fn named_elements(&self) -> &Elements {
+        static NOTHING: std::sync::LazyLock<Elements> = std::sync::LazyLock::new(Elements::default);
+        match &self.graph {
+            Some(On::Named(graph)) => &graph.elements,
+            _ => &NOTHING,
+        }
+    }
+
+    /// In the configuration of a base, what was written becomes part of it.
+    fn settle(&self) -> Result<(), Trouble> {
+        if let (Configuration::Base, Some(On::Empty(database))) = (self.configuration, &self.graph) {
+            database.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// `name defined as "value"`
+    fn definition(&self, text: &str) -> Result<(String, Value), String> {
+        let (name, text) = text.split_once(" defined as ").ok_or_else(|| unknown(text))?;
+        let elements = self.elements()?;
+        let value = value(&unquoted(text)?, elements.as_ref().unwrap_or(self.named_elements()))?;
+        Ok((name.to_owned(), value))
+    }
+
+    /// Files that a traversal names are in another folder here.
+    fn with_paths(&self, text: &str) -> String {
+        text.replace(DATA_PREFIX, &format!("\"{}/", self.data.display()))
+    }
+
+    fn parse(&self, text: &str) -> Result<Bytecode, Error> {
+        let options = ParseOptions { bindings: self.options.bindings.clone(), ..ParseOptions::default() };
+        match parse(text, &options)?.as_slice() {
+            [Statement::Traversal { bytecode, terminal: None, .. }] => Ok(bytecode.clone()),
+            other => Err(Error::internal(format!("not one traversal: {other:?}"))),
+        }
+    }
+
+    fn iterate(&self, bytecode: &Bytecode, next: bool) -> Result<Results, Error> {
+        let database = self.database().map_err(Error::internal)?;
+        let results = database.traverse(bytecode, &self.options)?;
+        if !next {
+            return Ok(Results::All(results.into_values()));
+        }
+        let first = results.values().next().cloned();
+        first.map(Results::First).ok_or_else(|| Error::new(ErrorKind::Query, "there is no next result"))
+    }
+}
+
+/// A single result as a list: a collection is its items, a map its entries, each a map.
+fn entries(value: &Value) -> Vec<Value> {
+    match value {
+        Value::List(values) => values.to_vec(),
+        Value::Set(values) => values.iter().cloned().collect(),
+        Value::Bulk(bulk) => items(bulk),
+        Value::Map(map) => map
+            .iter()
+            .map(|(key, value)| Map::from_iter([(key.clone(), value.clone())]).into())
+            .collect(),
+        value => vec![value.clone()],
+    }
+}
+
+/// The tree that lines of `|--value` draw, three spaces for each level.
+fn tree(text: &str, elements: &Elements) -> Result<Tree, String> {
+    let mut tree = Tree::default();
+    let mut path: Vec<usize> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let (spaces, content) = line.split_once("|--").ok_or_else(|| format!("{line} is no branch"))?;
+        path.truncate(spaces.len() / 3);
+        let mut parent = &mut tree;
+        for place in &path {
+            parent = &mut parent.children[*place].1;
+        }
+        path.push(parent.children.len());
+        parent.children.push((value(content, elements)?, Tree::default()));
+    }
+    Ok(tree)
+}
+
+/// What stands between quotes.
+fn unquoted(text: &str) -> Result<String, String> {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    Ok(inner.ok_or_else(|| format!("{text} is not quoted"))?.replace("\\\"", "\""))
+}
+
+fn unknown(step: &str) -> String {
+    format!("a step that the runner does not know: {step}")
+}
