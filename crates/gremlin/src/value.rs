@@ -75,6 +75,8 @@ pub enum Value {
     Set(Arc<Set>),
     /// `[a: 1]`
     Map(Arc<Map>),
+    /// A key and a value: what `unfold()` makes of a map. To clients it is a map with one key.
+    Entry(Arc<(Value, Value)>),
     /// A bag.
     Bulk(Arc<Bulk>),
     /// A vertex.
@@ -192,7 +194,7 @@ impl Value {
             Self::Extended(extended) => extended.type_name(),
             Self::List(_) => "List",
             Self::Set(_) => "Set",
-            Self::Map(_) => "Map",
+            Self::Map(_) | Self::Entry(_) => "Map",
             Self::Bulk(_) => "BulkSet",
             Self::Vertex(_) => "Vertex",
             Self::Edge(_) => "Edge",
@@ -234,6 +236,7 @@ impl PartialEq for Value {
             (Self::List(a), Self::List(b)) => a == b,
             (Self::Set(a), Self::Set(b)) => a == b,
             (Self::Map(a), Self::Map(b)) => a == b,
+            (Self::Entry(a), Self::Entry(b)) => a == b,
             (Self::Bulk(a), Self::Bulk(b)) => a == b,
             (Self::Vertex(a), Self::Vertex(b)) => a == b,
             (Self::Edge(a), Self::Edge(b)) => a == b,
@@ -280,6 +283,7 @@ impl Hash for Value {
             // Whatever the order of insertion.
             Self::Set(a) => commutative(a.iter()).hash(state),
             Self::Map(a) => commutative(a.iter()).hash(state),
+            Self::Entry(a) => a.hash(state),
             Self::Bulk(a) => commutative(a.iter()).hash(state),
             Self::Vertex(a) => a.hash(state),
             Self::Edge(a) => a.hash(state),

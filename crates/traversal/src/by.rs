@@ -97,6 +97,9 @@ impl By {
 fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Option<Value>> {
     match value {
         Value::Map(map) => Ok(map.get(&Value::String(key.clone())).cloned()),
+        Value::Entry(entry) => {
+            Ok((entry.0.as_text() == Some(&**key)).then(|| entry.1.clone()))
+        }
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
             let keys = [key.clone()];
             context.read(|snapshot, names| {
@@ -135,6 +138,8 @@ pub(crate) fn vervet_gremlin_text(value: &Value) -> String {
 /// The keys or values of a map; the objects or labels of a path.
 pub(crate) fn column_of(value: &Value, column: Column) -> Result<Value> {
     Ok(match (value, column) {
+        (Value::Entry(entry), Column::Keys) => entry.0.clone(),
+        (Value::Entry(entry), Column::Values) => entry.1.clone(),
         (Value::Map(map), Column::Keys) => Value::Set(Arc::new(map.keys().cloned().collect::<Set>())),
         (Value::Map(map), Column::Values) => Value::list(map.values().cloned().collect()),
         (Value::Path(path), Column::Keys) => Value::list(

@@ -15,7 +15,9 @@ pub(crate) struct Context<'a> {
     pub(crate) names: Names,
     pub(crate) side_effects: FxHashMap<Arc<str>, SideEffect>,
     pub(crate) control: &'a Control<'a>,
-    pub(crate) random: Random,
+    /// What random choices begin with; each step has its own.
+    pub(crate) seed: u64,
+    pub(crate) random: Option<Random>,
     /// What a sack does when its traverser splits; with the operator of `withSack`.
     pub(crate) settings: Arc<Settings>,
 }
@@ -61,6 +63,12 @@ impl Context<'_> {
         result.ok_or_else(|| vervet_model::Error::internal("a graph was not shown to who asked for it"))
     }
 
+    /// Random numbers for who has no generator of its own.
+    pub(crate) fn random(&mut self) -> &mut Random {
+        let seed = self.seed;
+        self.random.get_or_insert_with(|| Random::new(seed))
+    }
+
     /// Counts work done, and stops a traversal that has met a limit.
     #[inline]
     pub(crate) fn tick(&self) -> Result<()> {
@@ -76,26 +84,48 @@ impl Context<'_> {
 /// What a value that a step holds counts as, in bytes.
 const HELD_BYTES: u64 = 128;
 
-/// Random numbers of a traversal: SplitMix64.
+/// Random numbers of a step: a linear congruential generator with 48 bits of state, the same that Java's standard library
+/// has, so that `SeedStrategy` means the same choices as elsewhere.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct Random(u64);
+
+const MULTIPLIER: u64 = 0x5_DEEC_E66D;
+const STATE: u64 = (1 << 48) - 1;
 
 impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+    pub(crate) fn new(seed: u64) -> Self {
+        Self((seed ^ MULTIPLIER) & STATE)
     }
 
-    /// Below `bound`, which is not 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        u64::try_from((u128::from(self.next()) * u128::from(bound)) >> 64).unwrap_or(0)
+    /// The next `bits` (up to 32) bits.
+    fn bits(&mut self, bits: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(MULTIPLIER).wrapping_add(0xB) & STATE;
+        u32::try_from(self.0 >> (48 - bits)).unwrap_or(u32::MAX)
+    }
+
+    /// 64 random bits.
+    pub(crate) fn next(&mut self) -> u64 {
+        u64::from(self.bits(32)) << 32 | u64::from(self.bits(32))
+    }
+
+    /// Below `bound`, which is from 1 to 2^31.
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
+        if bound.is_power_of_two() {
+            return u32::try_from((u64::from(bound) * u64::from(self.bits(31))) >> 31).unwrap_or(0);
+        }
+        loop {
+            let bits = self.bits(31);
+            let value = bits % bound.max(1);
+            // The last, incomplete block of numbers would favour the small ones.
+            if u64::from(bits - value) + u64::from(bound - 1) < 1 << 31 {
+                return value;
+            }
+        }
     }
 
     /// From 0 to 1.
     pub(crate) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        let bits = (u64::from(self.bits(26)) << 27) + u64::from(self.bits(27));
+        bits as f64 / (1u64 << 53) as f64
     }
 }

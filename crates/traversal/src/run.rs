@@ -2,7 +2,7 @@
 
 use crate::Host;
 use crate::compile::{Compiler, path_needs};
-use crate::context::{Context, Random, Settings, SideEffect};
+use crate::context::{Context, Settings, SideEffect};
 use crate::graph::Names;
 use crate::graph::detail::{Materialize, detailed};
 use crate::step::Pipeline;
@@ -133,7 +133,8 @@ impl Traversal {
             names: Names::default(),
             side_effects: self.side_effects,
             control,
-            random: Random(seed),
+            seed,
+            random: None,
             settings: Arc::new(self.settings),
         };
         Run { pipeline: self.pipeline, context, profile: self.profiles.then(Instant::now) }

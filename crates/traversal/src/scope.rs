@@ -11,6 +11,11 @@ pub(crate) fn scoped(traverser: &Traverser, key: &str, pop: Pop, context: &Conte
     {
         return Some(value.clone());
     }
+    if let Value::Entry(entry) = &traverser.value
+        && entry.0.as_text() == Some(key)
+    {
+        return Some(entry.1.clone());
+    }
     if let Some(side_effect) = context.side_effects.get(key) {
         return Some(side_effect.value.clone());
     }

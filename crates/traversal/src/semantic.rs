@@ -27,11 +27,7 @@ pub(crate) fn items(value: &Value) -> Option<Vec<Value>> {
         Value::Path(path) => path.objects.clone(),
         Value::Map(map) => map
             .iter()
-            .map(|(key, value)| {
-                let mut entry = vervet_gremlin::Map::default();
-                entry.insert(key.clone(), value.clone());
-                Value::map(entry)
-            })
+            .map(|(key, value)| Value::Entry(std::sync::Arc::new((key.clone(), value.clone()))))
             .collect(),
         _ => return None,
     })

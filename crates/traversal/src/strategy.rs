@@ -124,6 +124,11 @@ impl Strategies {
                     self.edges = traversal("edges");
                     self.vertex_properties = traversal("vertexProperties");
                 }
+                "VertexProgramStrategy" if with => {
+                    // Programs on all vertices at once do not run here; that is what the restriction says, too.
+                    let message = "The TraversalSource does not allow the use of a GraphComputer";
+                    return Err(Error::new(ErrorKind::Unsupported, message));
+                }
                 "ReadOnlyStrategy" => self.read_only = with,
                 "ProductiveByStrategy" => settings.productive = with,
                 "PartitionStrategy" => self.partition = if with { Some(partition(&option)?) } else { None },

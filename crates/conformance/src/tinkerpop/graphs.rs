@@ -107,7 +107,7 @@ fn triples(vertices: &[GraphVertex]) -> vervet::Result<String> {
             add(triple, !about.is_empty(), &about);
         }
         for (edge, source, target) in vertex.edges() {
-            let [source, target] = [source, target].map(|id| Ok(node(name_iri(VERTEX_NAMESPACE, &vertex_name(id)?))));
+            let [source, target]: [vervet::Result<NamedNode>; 2] = [source, target].map(|id| Ok(node(name_iri(VERTEX_NAMESPACE, &vertex_name(id)?))));
             let triple = Triple::new(source?, node(name_iri(KEY_NAMESPACE, &edge.label)), target?);
             let mut about = vec![(EDGE_ID.to_owned(), Term::from(literal(&Value::text(vertex_name(&edge.id)?))?))];
             for property in &edge.properties {

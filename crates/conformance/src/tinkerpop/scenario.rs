@@ -342,6 +342,7 @@ fn entries(value: &Value) -> Vec<Value> {
         Value::List(values) => values.to_vec(),
         Value::Set(values) => values.iter().cloned().collect(),
         Value::Bulk(bulk) => items(bulk),
+        Value::Path(path) => path.objects.clone(),
         Value::Map(map) => map
             .iter()
             .map(|(key, value)| Map::from_iter([(key.clone(), value.clone())]).into())

@@ -138,7 +138,7 @@ impl Kind {
             Value::Path(_) => Self::Path,
             Value::Set(_) | Value::Bulk(_) => Self::Set,
             Value::List(_) => Self::List,
-            Value::Map(_) | Value::Tree(_) => Self::Map,
+            Value::Map(_) | Value::Entry(_) | Value::Tree(_) => Self::Map,
             _ => Self::Unknown,
         }
     }

@@ -101,6 +101,11 @@ impl<'d> Writer<'d> {
             Value::Set(set) => self.items("[", set.iter(), "]"),
             Value::Path(path) => self.items("path[", path.objects.iter(), "]"),
             Value::Map(map) => self.entries(map.iter(), |writer, value| writer.value(value)),
+            Value::Entry(entry) => {
+                self.value(&entry.0)?;
+                self.push("=")?;
+                self.value(&entry.1)
+            }
             Value::Bulk(bag) => {
                 self.entries(bag.iter(), |writer, count| writer.format(format_args!("{count}")))
             }

@@ -160,6 +160,10 @@ impl Writer<'_> {
                 self.head(code::MAP);
                 return self.map(map);
             }
+            Value::Entry(entry) => {
+                self.head(code::MAP);
+                return self.map(&Map::from_iter([(entry.0.clone(), entry.1.clone())]));
+            }
             Value::Bulk(bulk) => {
                 self.head(code::BULK_SET);
                 self.count(bulk.len())?;

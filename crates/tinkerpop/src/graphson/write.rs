@@ -185,6 +185,7 @@ impl Writer<'_> {
             }
             Value::Set(values) => return self.values(values.iter()),
             Value::Map(map) => return self.map(map),
+            Value::Entry(entry) => return self.map(&Map::from_iter([(entry.0.clone(), entry.1.clone())])),
             Value::Bulk(bulk) => return self.bulk(bulk),
             Value::Vertex(vertex) => return self.vertex(vertex),
             Value::Edge(edge) => return self.edge(edge),

@@ -36,6 +36,8 @@ fn has_elements(value: &Value) -> bool {
         Value::List(values) => values.iter().any(has_elements),
         Value::Set(values) => values.iter().any(has_elements),
         Value::Map(map) => map.iter().any(|(key, value)| has_elements(key) || has_elements(value)),
+        // To clients it is a map.
+        Value::Entry(_) => true,
         Value::Bulk(bulk) => bulk.keys().any(has_elements),
         Value::Vertex(_)
         | Value::Edge(_)
@@ -67,6 +69,11 @@ impl Detail<'_> {
                     all.insert(self.value(key)?, self.value(value)?);
                 }
                 Value::map(all)
+            }
+            Value::Entry(entry) => {
+                let mut map = Map::default();
+                map.insert(self.value(&entry.0)?, self.value(&entry.1)?);
+                Value::map(map)
             }
             Value::Bulk(bulk) => {
                 let mut all = Bulk::default();

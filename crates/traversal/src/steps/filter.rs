@@ -4,7 +4,7 @@ use super::has::predicate;
 use super::make;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated, connected};
-use crate::context::Context;
+use crate::context::{Context, Random};
 use crate::scope::scoped;
 use crate::semantic::passes;
 use crate::step::{Input, Pipeline, Step};
@@ -80,8 +80,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("coin", [share]) => {
             let share = crate::semantic::to_f64(share).ok_or_else(|| wrong(compiler))?;
+            let mut random = None;
             make::with_each(move |mut traverser, context| {
-                let kept = (0..traverser.bulk).filter(|_| context.random.unit() < share).count() as u64;
+                let random = random.get_or_insert_with(|| Random::new(context.seed));
+                let kept = (0..traverser.bulk).filter(|_| share >= random.unit()).count() as u64;
                 traverser.bulk = kept;
                 Ok((kept > 0).then_some(traverser))
             })

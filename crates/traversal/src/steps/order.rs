@@ -3,7 +3,7 @@
 use super::make;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
-use crate::context::Context;
+use crate::context::{Context, Random};
 use crate::scope::scoped;
 use crate::semantic;
 use crate::step::Step;
@@ -44,7 +44,7 @@ fn keys_of(
     let mut keys = Vec::with_capacity(by.len());
     for (by, order) in by {
         if *order == Some(Order::Shuffle) {
-            keys.push(Value::Long(context.random.next().cast_signed()));
+            keys.push(Value::Long(context.random().next().cast_signed()));
             continue;
         }
         match by.of(value, traverser, context)? {
@@ -98,9 +98,7 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
             Value::Map(map) => {
                 // Entries are ordered by what `by` makes of them; Column.keys and Column.values name their parts.
                 let entries = map.iter().map(|(key, value)| {
-                    let mut entry = Map::default();
-                    entry.insert(key.clone(), value.clone());
-                    Value::map(entry)
+                    Value::Entry(Arc::new((key.clone(), value.clone())))
                 });
                 let mut keyed = Vec::new();
                 for entry in entries {
@@ -111,8 +109,8 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
                 keyed.sort_by(|(a, _), (b, _)| compare(a, b, &orders));
                 let mut all = Map::default();
                 for (_, entry) in keyed {
-                    if let Value::Map(entry) = entry {
-                        all.extend(entry.iter().map(|(key, value)| (key.clone(), value.clone())));
+                    if let Value::Entry(entry) = entry {
+                        all.insert(entry.0.clone(), entry.1.clone());
                     }
                 }
                 Value::map(all)
@@ -132,12 +130,12 @@ fn entry_keys(
     traverser: &Traverser,
     context: &mut Context<'_>,
 ) -> Result<Option<Vec<Value>>> {
-    let Value::Map(map) = entry else { return Ok(None) };
-    let Some((key, value)) = map.first() else { return Ok(None) };
+    let Value::Entry(parts) = entry else { return Ok(None) };
+    let (key, value) = parts.as_ref();
     let mut keys = Vec::with_capacity(by.len());
     for (by, order) in by {
         let found = match by {
-            _ if *order == Some(Order::Shuffle) => Some(Value::Long(context.random.next().cast_signed())),
+            _ if *order == Some(Order::Shuffle) => Some(Value::Long(context.random().next().cast_signed())),
             By::Column(vervet_gremlin::Column::Keys) => Some(key.clone()),
             By::Column(vervet_gremlin::Column::Values) => Some(value.clone()),
             by => by.of(entry, traverser, context)?,
@@ -221,21 +219,27 @@ impl Step for Dedup {
 }
 
 fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
+    let mut random = None;
     if local {
         return make::map(move |traverser, context| {
-            let Some(values) = semantic::items(&traverser.value) else {
+            let random = random.get_or_insert_with(|| Random::new(context.seed));
+            let Some(mut values) = semantic::items(&traverser.value) else {
                 return Ok(Some(traverser.value.clone()));
             };
-            let mut chosen = values;
-            while chosen.len() > count {
-                let place = context.random.below(chosen.len() as u64);
-                chosen.remove(usize::try_from(place).unwrap_or(0));
+            if values.len() <= count {
+                return Ok(Some(traverser.value.clone()));
+            }
+            let mut chosen = Vec::with_capacity(count);
+            while chosen.len() < count {
+                let place = random.below(u32::try_from(values.len()).unwrap_or(u32::MAX));
+                chosen.push(values.remove(place as usize));
             }
             Ok(Some(Value::list(chosen)))
         });
     }
     make::barrier(move |all, context| {
-        let mut weighted = Vec::with_capacity(all.len());
+        let random = random.get_or_insert_with(|| Random::new(context.seed));
+        let mut weighted: Vec<(f64, u64, Traverser)> = Vec::with_capacity(all.len());
         for traverser in all {
             let weight = match by.first_mut() {
                 None => 1.0,
@@ -244,31 +248,31 @@ fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
                     None => continue,
                 },
             };
-            weighted.push((weight, traverser));
+            weighted.push((weight, 0, traverser));
         }
-        let mut chosen: Vec<Traverser> = Vec::new();
-        for _ in 0..count {
-            let total: f64 = weighted.iter().map(|(weight, t)| weight * t.bulk as f64).sum();
-            if weighted.is_empty() || total <= 0.0 {
-                break;
-            }
-            let mut point = context.random.unit() * total;
-            let mut place = weighted.len() - 1;
-            for (i, (weight, traverser)) in weighted.iter().enumerate() {
-                point -= weight * traverser.bulk as f64;
-                if point < 0.0 {
-                    place = i;
-                    break;
+        if weighted.iter().map(|(.., traverser)| traverser.bulk).sum::<u64>() <= count as u64 {
+            return Ok(weighted.into_iter().map(|(.., traverser)| traverser).collect());
+        }
+        // Each draw walks over what is left; a traverser is taken with the share of the weight up to it.
+        let mut total: f64 = weighted.iter().map(|(weight, _, t)| weight * t.bulk as f64).sum();
+        let mut taken = 0;
+        while taken < count && total > 0.0 {
+            context.tick()?;
+            let mut running = 0.0;
+            'draw: for (weight, drawn, traverser) in &mut weighted {
+                for _ in 0..traverser.bulk - *drawn {
+                    running += *weight;
+                    if random.unit() <= running / total {
+                        *drawn += 1;
+                        taken += 1;
+                        total -= *weight;
+                        break 'draw;
+                    }
                 }
             }
-            let (_, traverser) = &mut weighted[place];
-            chosen.push(traverser.single());
-            traverser.bulk -= 1;
-            if traverser.bulk == 0 {
-                weighted.remove(place);
-            }
         }
-        Ok(chosen)
+        let chosen = weighted.into_iter().filter(|(_, drawn, _)| *drawn > 0);
+        Ok(chosen.map(|(_, drawn, traverser)| Traverser { bulk: drawn, ..traverser }).collect())
     })
 }
 

@@ -8,6 +8,7 @@ use crate::semantic::told;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use vervet_gremlin::{Map, Operator, Token, Value};
 use vervet_model::Result;
 
@@ -43,11 +44,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("unfold", []) => make::flat_map(|traverser, _, out| {
             match &traverser.value {
-                Value::Map(map) => out.extend(map.iter().map(|(key, value)| {
-                    let mut entry = Map::default();
-                    entry.insert(key.clone(), value.clone());
-                    Value::map(entry)
-                })),
+                Value::Map(map) => out.extend(
+                    map.iter().map(|(key, value)| Value::Entry(Arc::new((key.clone(), value.clone())))),
+                ),
                 Value::Bulk(bulk) => {
                     for (value, count) in bulk.iter() {
                         out.extend((0..*count).map(|_| value.clone()));
