@@ -15,7 +15,7 @@ type Case = fn(u64) -> Result<Verdict, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
                      random-update [CASES [FIRST-SEED]] | \
-                     tinkerpop [--only PART] [--configuration base|delta] [--verbose] | acid [--full] [SEED] | \
+                     tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]";
 
 fn main() -> ExitCode {
@@ -79,6 +79,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                         options.configurations = match rest.next() {
                             Some("base") => vec![tinkerpop::Configuration::Base],
                             Some("delta") => vec![tinkerpop::Configuration::Delta],
+                            Some("steps") => vec![tinkerpop::Configuration::Steps],
                             _ => return Err(USAGE.to_owned()),
                         };
                     }

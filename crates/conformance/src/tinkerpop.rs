@@ -41,6 +41,8 @@ pub enum Configuration {
     Base,
     /// In the delta: written by transactions.
     Delta,
+    /// As in `Delta`, and every step runs as a step, nothing on kernels.
+    Steps,
 }
 
 /// What to run, and how.
@@ -56,7 +58,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { only: None, configurations: vec![Configuration::Base, Configuration::Delta], each: None }
+        Self {
+            only: None,
+            configurations: vec![Configuration::Base, Configuration::Delta, Configuration::Steps],
+            each: None,
+        }
     }
 }
 

@@ -97,9 +97,7 @@ impl By {
 fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Option<Value>> {
     match value {
         Value::Map(map) => Ok(map.get(&Value::String(key.clone())).cloned()),
-        Value::Entry(entry) => {
-            Ok((entry.0.as_text() == Some(&**key)).then(|| entry.1.clone()))
-        }
+        Value::Entry(entry) => Ok((entry.0.as_text() == Some(&**key)).then(|| entry.1.clone())),
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
             let keys = [key.clone()];
             context.read(|snapshot, names| {

@@ -76,6 +76,11 @@ impl Compiler {
         self.depth > 0
     }
 
+    /// Steps with [`connected`] parts, unless the source takes that strategy away.
+    pub(crate) fn connected<'b>(&self, steps: &'b [Instruction], root: bool) -> Cow<'b, [Instruction]> {
+        if self.strategies.unconnected { Cow::Borrowed(steps) } else { connected(steps, root) }
+    }
+
     /// An error about an instruction.
     pub(crate) fn error(&self, instruction: &Instruction, message: impl Into<String>) -> Error {
         let _ = instruction;
@@ -151,7 +156,7 @@ impl Compiler {
 
     /// The whole traversal. What of its beginning is a query is solved by kernels, unless `native` is off.
     pub(crate) fn whole(&mut self, instructions: &[Instruction], native: bool) -> Result<Pipeline> {
-        let instructions = &*connected(instructions, true);
+        let instructions = &*self.connected(instructions, true);
         let steps = self.modulated(instructions)?;
         let is_plain = self.strategies.is_plain();
         let taken = (native && is_plain).then(|| translate(&steps, &self.settings)).flatten();
@@ -168,7 +173,7 @@ impl Compiler {
 
     /// Steps in a row.
     pub(crate) fn pipeline(&mut self, instructions: &[Instruction]) -> Result<Pipeline> {
-        let instructions = &*connected(instructions, false);
+        let instructions = &*self.connected(instructions, false);
         let steps = self.modulated(instructions)?;
         self.nodes(&steps)
     }
@@ -297,7 +302,7 @@ impl Compiler {
 
 /// Steps where `and()` and `or()` without arguments, which stand between what they connect, have become steps with
 /// arguments. `and` binds tighter. At the root the steps that begin the traversal stay what they are.
-pub(crate) fn connected(steps: &[Instruction], root: bool) -> Cow<'_, [Instruction]> {
+fn connected(steps: &[Instruction], root: bool) -> Cow<'_, [Instruction]> {
     let is = |step: &Instruction, name: &str| &*step.name == name && step.arguments.is_empty();
     let (start, rest) = match steps
         .iter()

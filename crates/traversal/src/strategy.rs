@@ -16,6 +16,10 @@ pub(crate) struct Strategies {
     pub(crate) vertices: Option<Bytecode>,
     pub(crate) edges: Option<Bytecode>,
     pub(crate) vertex_properties: Option<Bytecode>,
+    /// `checkAdjacentVertices: false`: an edge is there whatever its ends are.
+    pub(crate) free_edges: bool,
+    /// Without `ConnectiveStrategy`: `and()` and `or()` between steps connect nothing.
+    pub(crate) unconnected: bool,
     /// `ReadOnlyStrategy`.
     pub(crate) read_only: bool,
     /// `SeedStrategy(seed)`.
@@ -121,6 +125,7 @@ impl Strategies {
             match simple {
                 "SubgraphStrategy" if with => {
                     self.vertices = traversal("vertices");
+                    self.free_edges = matches!(option("checkAdjacentVertices"), Some(Value::Boolean(false)));
                     self.edges = traversal("edges");
                     self.vertex_properties = traversal("vertexProperties");
                 }
@@ -129,6 +134,7 @@ impl Strategies {
                     let message = "The TraversalSource does not allow the use of a GraphComputer";
                     return Err(Error::new(ErrorKind::Unsupported, message));
                 }
+                "ConnectiveStrategy" => self.unconnected = !with,
                 "ReadOnlyStrategy" => self.read_only = with,
                 "ProductiveByStrategy" => settings.productive = with,
                 "PartitionStrategy" => self.partition = if with { Some(partition(&option)?) } else { None },

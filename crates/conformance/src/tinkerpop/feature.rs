@@ -121,7 +121,9 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_refused() {
-        for text in ["Feature: f\nBackground:\n", "Scenario: s\n  Perhaps so\n", "Scenario: s\n \"\"\"\n \"\"\"\n"] {
+        for text in
+            ["Feature: f\nBackground:\n", "Scenario: s\n  Perhaps so\n", "Scenario: s\n \"\"\"\n \"\"\"\n"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -12,12 +12,11 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use vervet::gremlin::{
-    Bytecode, Cardinality, Edge, Instruction, T, Token, Value, Vertex, VertexProperty,
-};
+use vervet::gremlin::{Bytecode, Cardinality, Edge, Instruction, T, Token, Value, Vertex, VertexProperty};
 use vervet::{Database, Format, GremlinOptions, NamedNode, Term, Triple};
 use vervet_model::vocab::{
-    EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, name_iri,
+    EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE,
+    name_iri,
 };
 use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
 use vervet_traversal::{literal, vertex_name};
@@ -54,7 +53,8 @@ impl Graphs {
             name => format!("tinkerpop-{name}.json"),
         };
         let path = self.folder.join(file);
-        let file = File::open(&path).map_err(|error| format!("could not open {}: {error}", path.display()))?;
+        let file =
+            File::open(&path).map_err(|error| format!("could not open {}: {error}", path.display()))?;
         let vertices: Vec<GraphVertex> = GraphReader::new(BufReader::new(file))
             .collect::<Result<_, _>>()
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -64,7 +64,9 @@ impl Graphs {
                 let text = triples(&vertices).map_err(|error| error.to_string())?;
                 database.load_text(Format::NTriples, &text).map_err(|error| error.to_string())?;
             }
-            Configuration::Delta => write(&database, &vertices).map_err(|error| error.to_string())?,
+            Configuration::Delta | Configuration::Steps => {
+                write(&database, &vertices).map_err(|error| error.to_string())?
+            }
         }
         let elements = Elements::of(&database).map_err(|error| error.to_string())?;
         let graph = Rc::new(Graph { database, elements });
@@ -107,9 +109,11 @@ fn triples(vertices: &[GraphVertex]) -> vervet::Result<String> {
             add(triple, !about.is_empty(), &about);
         }
         for (edge, source, target) in vertex.edges() {
-            let [source, target]: [vervet::Result<NamedNode>; 2] = [source, target].map(|id| Ok(node(name_iri(VERTEX_NAMESPACE, &vertex_name(id)?))));
-            let triple = Triple::new(source?, node(name_iri(KEY_NAMESPACE, &edge.label)), target?);
-            let mut about = vec![(EDGE_ID.to_owned(), Term::from(literal(&Value::text(vertex_name(&edge.id)?))?))];
+            let source = node(name_iri(VERTEX_NAMESPACE, &vertex_name(source)?));
+            let target = node(name_iri(VERTEX_NAMESPACE, &vertex_name(target)?));
+            let triple = Triple::new(source, node(name_iri(KEY_NAMESPACE, &edge.label)), target);
+            let mut about =
+                vec![(EDGE_ID.to_owned(), Term::from(literal(&Value::text(vertex_name(&edge.id)?))?))];
             for property in &edge.properties {
                 about.push((name_iri(KEY_NAMESPACE, &property.key), Term::from(literal(&property.value)?)));
             }
@@ -133,10 +137,11 @@ fn write(database: &Database, vertices: &[GraphVertex]) -> vervet::Result<()> {
                 step("property", vec![id(), vertex.id.clone()]),
             ];
             for property in &vertex.properties {
-                let cardinality = match vertex.properties.iter().filter(|other| other.label == property.label).count() {
-                    1 => Cardinality::Single,
-                    _ => Cardinality::List,
-                };
+                let cardinality =
+                    match vertex.properties.iter().filter(|other| other.label == property.label).count() {
+                        1 => Cardinality::Single,
+                        _ => Cardinality::List,
+                    };
                 let mut arguments = vec![
                     Token::Cardinality(cardinality).into(),
                     Value::text(&property.label),
@@ -226,7 +231,8 @@ impl Elements {
         let (vertex, key, value) = triple(text)?;
         let value = decode(value)?;
         let properties = self.vertex(vertex)?.detail.iter().flat_map(|detail| &detail.properties);
-        let found = properties.into_iter().find(|property| *property.label == *key && property.value == value);
+        let found =
+            properties.into_iter().find(|property| *property.label == *key && property.value == value);
         found.cloned().ok_or_else(|| format!("there is no property {text}"))
     }
 }

@@ -57,7 +57,9 @@ pub(super) fn value(text: &str, elements: &Elements) -> Result<Value, String> {
         ("e", "") => Value::Edge(elements.edge(content)?.clone()),
         ("e", ".id") => elements.edge(content)?.id().clone(),
         ("e", ".sid") => Value::text(plain(elements.edge(content)?.id())),
-        ("vp", "") => Value::VertexProperty(elements.vertex_property(content, &|text| value(text, elements))?),
+        ("vp", "") => {
+            Value::VertexProperty(elements.vertex_property(content, &|text| value(text, elements))?)
+        }
         ("t", "") => Token::T(T::from_name(content).ok_or_else(refuse)?).into(),
         ("D", "") => {
             let name = match content {
@@ -223,11 +225,15 @@ mod tests {
         check("str[d[1].i]", &"d[1].i".into());
         check("null", &Value::Null);
         check("l[]", &Value::list(vec![]));
-        check("l[a,l[b,d[2].l]]", &Value::list(vec!["a".into(), Value::list(vec!["b".into(), 2_i64.into()])]));
+        check(
+            "l[a,l[b,d[2].l]]",
+            &Value::list(vec!["a".into(), Value::list(vec!["b".into(), 2_i64.into()])]),
+        );
         check("s[a,a]", &Value::set(["a".into()]));
         check("t[label]", &Token::T(T::Label).into());
         check("D[from]", &Token::Direction(Direction::Out).into());
-        let map: Map = [(Token::T(T::Id).into(), Value::from(7_i32)), ("a".into(), "x".into())].into_iter().collect();
+        let map: Map =
+            [(Token::T(T::Id).into(), Value::from(7_i32)), ("a".into(), "x".into())].into_iter().collect();
         check("m[{\"t[id]\": 7, \"a\": \"x\"}]", &map.into());
         assert!(value("v[nobody]", &Elements::default()).is_err());
         assert!(value("d[x].i", &Elements::default()).is_err());

@@ -86,6 +86,7 @@ pub(super) fn run(
     let options = GremlinOptions {
         timeout: Some(TIMEOUT),
         memory_limit_bytes: Some(MEMORY_BYTES_MAX),
+        kernels: configuration != Configuration::Steps,
         ..GremlinOptions::default()
     };
     let mut run = Run {
@@ -182,7 +183,9 @@ impl Run<'_> {
                 let expected = expected(&step.table)?;
                 match differences(&expected, &actual) {
                     None => Ok(()),
-                    Some(text) => self.wrong(&show_some(&expected), &format!("{} ({text})", show_some(&actual))),
+                    Some(text) => {
+                        self.wrong(&show_some(&expected), &format!("{} ({text})", show_some(&actual)))
+                    }
                 }
             }
             "the result should be ordered" => {
@@ -194,7 +197,8 @@ impl Run<'_> {
             }
             "the result should be of" => {
                 let expected = expected(&step.table)?;
-                if actual.iter().all(|value| expected.iter().any(|other| super::compare::same(other, value))) {
+                if actual.iter().all(|value| expected.iter().any(|other| super::compare::same(other, value)))
+                {
                     return Ok(());
                 }
                 self.wrong(&format!("only {}", show_some(&expected)), &show_some(&actual))
@@ -219,18 +223,22 @@ impl Run<'_> {
                 let Results::First(Value::Subgraph(graph)) = results else {
                     return self.wrong("a graph", &show_some(&actual));
                 };
-                let actual: Vec<Value> = match step.table.first().and_then(|row| row.first()).map(String::as_str) {
-                    Some("vertices") => graph.vertices.iter().cloned().map(Value::from).collect(),
-                    Some("edges") => graph.edges.iter().cloned().map(Value::Edge).collect(),
-                    _ => return Err(unknown(text).into()),
-                };
+                let actual: Vec<Value> =
+                    match step.table.first().and_then(|row| row.first()).map(String::as_str) {
+                        Some("vertices") => graph.vertices.iter().cloned().map(Value::from).collect(),
+                        Some("edges") => graph.edges.iter().cloned().map(Value::Edge).collect(),
+                        _ => return Err(unknown(text).into()),
+                    };
                 match differences(&expected, &actual) {
                     None => Ok(()),
-                    Some(text) => self.wrong(&show_some(&expected), &format!("{} ({text})", show_some(&actual))),
+                    Some(text) => {
+                        self.wrong(&show_some(&expected), &format!("{} ({text})", show_some(&actual)))
+                    }
                 }
             }
             text => {
-                let count = text.strip_prefix("the result should have a count of ").and_then(|n| n.parse().ok());
+                let count =
+                    text.strip_prefix("the result should have a count of ").and_then(|n| n.parse().ok());
                 let count: usize = count.ok_or_else(|| unknown(text))?;
                 if actual.len() == count {
                     return Ok(());
@@ -264,7 +272,9 @@ impl Run<'_> {
         };
         match Trouble::from(error.clone()) {
             _ if is_as_said => Ok(()),
-            Trouble::Wrong(_) => self.wrong(&format!("an error {how} {wanted:?}"), &format!("the error {:?}", error.message())),
+            Trouble::Wrong(_) => {
+                self.wrong(&format!("an error {how} {wanted:?}"), &format!("the error {:?}", error.message()))
+            }
             unsupported @ Trouble::Unsupported(_) => Err(unsupported),
         }
     }
@@ -343,10 +353,9 @@ fn entries(value: &Value) -> Vec<Value> {
         Value::Set(values) => values.iter().cloned().collect(),
         Value::Bulk(bulk) => items(bulk),
         Value::Path(path) => path.objects.clone(),
-        Value::Map(map) => map
-            .iter()
-            .map(|(key, value)| Map::from_iter([(key.clone(), value.clone())]).into())
-            .collect(),
+        Value::Map(map) => {
+            map.iter().map(|(key, value)| Map::from_iter([(key.clone(), value.clone())]).into()).collect()
+        }
         value => vec![value.clone()],
     }
 }

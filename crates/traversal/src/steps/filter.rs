@@ -3,7 +3,7 @@
 use super::has::predicate;
 use super::make;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated, connected};
+use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, Random};
 use crate::scope::scoped;
 use crate::semantic::passes;
@@ -234,7 +234,7 @@ fn with_values(
 
 /// A traversal of `where`: a label at its start says where it starts, one at its end what it must come to.
 pub(crate) fn named_ends(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pipeline> {
-    let steps = &*connected(&traversal.steps, false);
+    let steps = &*compiler.connected(&traversal.steps, false);
     // Tests of tests: each of them has ends of its own.
     if let [only] = steps
         && matches!(&*only.name, "and" | "or" | "not" | "where" | "filter")

@@ -99,6 +99,7 @@ fn count(local: bool) -> Box<dyn Step> {
                 Value::Map(map) => map.len() as u64,
                 Value::Bulk(bulk) => bulk.values().sum(),
                 Value::Path(path) => path.objects.len() as u64,
+                Value::Tree(tree) => tree.children.len() as u64,
                 other => crate::semantic::items(other).map_or(1, |values| values.len() as u64),
             })))
         });

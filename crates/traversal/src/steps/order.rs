@@ -97,9 +97,8 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
         Ok(Some(match &traverser.value {
             Value::Map(map) => {
                 // Entries are ordered by what `by` makes of them; Column.keys and Column.values name their parts.
-                let entries = map.iter().map(|(key, value)| {
-                    Value::Entry(Arc::new((key.clone(), value.clone())))
-                });
+                let entries =
+                    map.iter().map(|(key, value)| Value::Entry(Arc::new((key.clone(), value.clone()))));
                 let mut keyed = Vec::new();
                 for entry in entries {
                     if let Some(keys) = entry_keys(&mut by, &entry, traverser, context)? {

@@ -8,7 +8,7 @@
 
 use super::filter::named_ends;
 use super::make;
-use crate::compile::{Compiler, Modulated, connected};
+use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::step::{Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
@@ -83,7 +83,7 @@ fn label(instruction: Option<&Instruction>) -> Option<Arc<str>> {
 }
 
 fn pattern(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pattern> {
-    let steps = &*connected(&traversal.steps, false);
+    let steps = &*compiler.connected(&traversal.steps, false);
     if let [only] = steps {
         let parts = |compiler: &mut Compiler| -> Result<Vec<Pattern>> {
             let mut all = Vec::new();

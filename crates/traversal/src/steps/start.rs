@@ -44,6 +44,7 @@ pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) 
                 conditions.push(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?));
             }
             if name == "E"
+                && !compiler.strategies.free_edges
                 && let Some(strategy) = compiler.strategies.vertices.clone()
             {
                 let test = Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?);

@@ -119,6 +119,7 @@ fn incident(
     compiler: &mut Compiler,
 ) -> Result<Box<dyn Step>> {
     let (mut vertex_test, mut edge_test) = conditions(compiler)?;
+    let free_edges = compiler.strategies.free_edges;
     Ok(make::flat_map(move |traverser, context, out| {
         let Value::Vertex(vertex) = &traverser.value else {
             return Err(expected("a vertex", &traverser.value, "a step to edges"));
@@ -145,7 +146,7 @@ fn incident(
             {
                 continue;
             }
-            if let Some(test) = &mut vertex_test {
+            if let Some(test) = vertex_test.as_mut().filter(|_| !free_edges) {
                 // An edge is in the part of the graph only if both its ends are.
                 for end in [edge.source, edge.target] {
                     if !test.test(&traverser.at(vertex_value(end)), context)? {
