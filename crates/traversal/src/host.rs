@@ -11,6 +11,9 @@ use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 
+/// Takes rows of a query: columns by variable, the number of rows, and how often each is there (empty: once each).
+pub type RowSink<'s> = dyn FnMut(&[Vec<Id>], usize, &[u64]) -> Result<()> + 's;
+
 /// What a property that is no property of a vertex belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -33,12 +36,7 @@ pub trait Host {
     ///
     /// # Errors
     /// Those of `sink`; limits; damaged data.
-    fn solve(
-        &self,
-        query: &Query,
-        control: &Control<'_>,
-        sink: &mut dyn FnMut(&[Vec<Id>], usize, &[u64]) -> Result<()>,
-    ) -> Result<bool> {
+    fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
         let _ = (query, control, sink);
         Ok(false)
     }

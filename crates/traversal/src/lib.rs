@@ -30,6 +30,6 @@ pub use compile::{DEPTH_MAX, STEPS_MAX};
 pub use graph::detail::Materialize;
 pub use graph::ids::vertex_name;
 pub use graph::literal::literal;
-pub use host::{Host, Owner, ReadOnly};
+pub use host::{Host, Owner, ReadOnly, RowSink};
 pub use run::{Run, Traversal};
 pub use steps::write::mutates;

@@ -123,7 +123,7 @@ impl Traversal {
             Some(seed) => seed.cast_unsigned(),
             None => std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
-                .map_or(1, |since| since.as_nanos() as u64),
+                .map_or(1, |since| u64::from(since.subsec_nanos()) ^ since.as_secs()),
         };
         let mut start = Traverser::new(start_value());
         start.sack = self.settings.sack.clone().map(Box::new);
@@ -167,7 +167,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Limits; what the steps cannot do with their values; conflicts and constraints of writes; damaged data.
-    pub fn next(&mut self) -> Result<Option<(Value, u64)>> {
+    pub fn advance(&mut self) -> Result<Option<(Value, u64)>> {
         self.context.control.check()?;
         if let Some(began) = self.profile.take() {
             while self.pipeline.next(&mut self.context)?.is_some() {}

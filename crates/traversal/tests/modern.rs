@@ -73,7 +73,7 @@ fn results(graph: &MemorySnapshot, text: &str) -> Result<Vec<String>> {
     let control = Control::new(Limits::default());
     let mut run = traversal.run(&mut host, &control);
     let mut all = Vec::new();
-    while let Some((value, bulk)) = run.next()? {
+    while let Some((value, bulk)) = run.advance()? {
         let value = run.detailed(value, Materialize::Tokens)?;
         let value = match value {
             Value::Vertex(vertex) => format!("v[{}]", vertex.id()),

@@ -76,7 +76,10 @@ fn modern() -> Database {
 #[test]
 fn sparql_sees_what_gremlin_writes() {
     let db = modern();
-    assert_eq!(sparql(&db, "?x a l:person"), ["1", "2", "4", "6"].map(|id| format!("urn:vervet:vertex:{id}")));
+    assert_eq!(
+        sparql(&db, "?x a l:person"),
+        ["1", "2", "4", "6"].map(|id| format!("urn:vervet:vertex:{id}"))
+    );
     assert_eq!(sparql(&db, "v:1 :knows/:name ?x"), ["josh", "vadas"]);
     assert_eq!(sparql(&db, "v:1 :age ?x"), ["29"]);
     assert_eq!(sparql(&db, "v:1 :knows v:2 ~ ?e . ?e :weight ?x"), ["0.5"]);
@@ -107,7 +110,9 @@ fn gremlin_sees_what_sparql_writes() {
 fn one_graph_two_languages_in_a_transaction() {
     let db = modern();
     let mut transaction = db.begin().expect("it may write");
-    transaction.gremlin("g.addV('person').property(T.id, 'x').property('name', 'xenia').addE('knows').to(__.V(1))").unwrap();
+    transaction
+        .gremlin("g.addV('person').property(T.id, 'x').property('name', 'xenia').addE('knows').to(__.V(1))")
+        .unwrap();
     assert_eq!(sparql_in(&transaction, "?x :knows v:1"), ["urn:vervet:vertex:x"]);
     assert_eq!(sparql(&db, "?x :knows v:1"), [""; 0]);
     assert_eq!(count(&db, "g.V(1).in('knows')"), 0);
@@ -137,7 +142,8 @@ fn a_traversal_that_fails_leaves_a_transaction_as_it_was() {
     let db = modern();
     let mut transaction = db.begin().expect("it may write");
     transaction.gremlin("g.addV('kept')").expect("a write");
-    let error = transaction.gremlin("g.V().hasLabel('person').property('seen', true).fold().addV('x').property(T.id, 1)");
+    let error = transaction
+        .gremlin("g.V().hasLabel('person').property('seen', true).fold().addV('x').property(T.id, 1)");
     assert_eq!(error.expect_err("1 is there").kind(), ErrorKind::Input);
     let error = transaction.gremlin("g.addV('gone'); g.V().values('name').outE()");
     assert_eq!(error.expect_err("no text has edges").kind(), ErrorKind::Query);
@@ -151,7 +157,8 @@ fn a_traversal_that_fails_leaves_a_transaction_as_it_was() {
 #[test]
 fn several_statements_are_one_transaction_with_the_results_of_the_last() {
     let db = Database::in_memory();
-    let script = "g.addV('a').property('n', 1); g.addV('a').property('n', 2)\n g.V().hasLabel('a').values('n').sum()";
+    let script =
+        "g.addV('a').property('n', 1); g.addV('a').property('n', 2)\n g.V().hasLabel('a').values('n').sum()";
     assert_eq!(values(&db, script), [Value::Long(3)]);
     fails(&db, "g.addV('b'); g.tx().commit()", "g.tx().commit() has no transaction");
     assert_eq!(count(&db, "g.V()"), 2);
@@ -160,7 +167,10 @@ fn several_statements_are_one_transaction_with_the_results_of_the_last() {
 #[test]
 fn results_as_they_are_asked_for() {
     let db = modern();
-    assert_eq!(values(&db, "g.V().hasLabel('person').order().by('age').values('name').next()"), [Value::text("vadas")]);
+    assert_eq!(
+        values(&db, "g.V().hasLabel('person').order().by('age').values('name').next()"),
+        [Value::text("vadas")]
+    );
     assert_eq!(count(&db, "g.V().next(4)"), 4);
     assert_eq!(values(&db, "g.V().has('name', 'nobody').hasNext()"), [Value::Boolean(false)]);
     assert_eq!(count(&db, "g.V().has('name', 'nobody').tryNext()"), 0);
@@ -173,8 +183,7 @@ fn results_as_they_are_asked_for() {
     let options = GremlinOptions::default().with_binding("who", "marko");
     let bound = db.gremlin_with("g.V().has('name', who).count()", &options).expect("a read");
     assert_eq!(bound.into_values(), [Value::Long(1)]);
-    let mut sources = GremlinOptions::default();
-    sources.sources = vec!["social".to_owned()];
+    let sources = GremlinOptions { sources: vec!["social".to_owned()], ..GremlinOptions::default() };
     assert_eq!(db.gremlin_with("social.V()", &sources).expect("a read").len(), 7);
 }
 
@@ -208,7 +217,10 @@ fn ids_are_given_or_fresh() {
     assert_eq!(count(&db, "g.V().id().dedup()"), 5);
     assert_eq!(count(&db, "g.V(1, '1')"), 2);
     assert_eq!(sparql(&db, "<http://example.org/x> a ?x"), ["urn:vervet:label:vertex"]);
-    assert_eq!(sparql(&db, "<urn:uuid:0f7a6b5c-4d3e-4f2a-8b1c-9d8e7f6a5b4c> a ?x"), ["urn:vervet:label:vertex"]);
+    assert_eq!(
+        sparql(&db, "<urn:uuid:0f7a6b5c-4d3e-4f2a-8b1c-9d8e7f6a5b4c> a ?x"),
+        ["urn:vervet:label:vertex"]
+    );
     fails(&db, "g.addV().property(T.id, '1')", "Vertex with id already exists: 1");
     fails(&db, "g.addV().property(T.id, true)", "ids are numbers");
     db.gremlin("g.V(1).addE('self').to(__.V(1)).property(T.id, 100)").expect("a write");
@@ -236,7 +248,8 @@ fn values_of_a_key() {
     assert_eq!(texts(&db, "g.V(1).values('n')"), ["b"]);
     db.gremlin("g.V(1).property('n', null).property(list, 'm', null)").expect("a write");
     assert_eq!(count(&db, "g.V(1).properties()"), 0);
-    db.gremlin("g.V(1).property(['k': 1, 'l': Cardinality.list(2)]).property(list, ['l': 2]).property(null)").expect("a write");
+    db.gremlin("g.V(1).property(['k': 1, 'l': Cardinality.list(2)]).property(list, ['l': 2]).property(null)")
+        .expect("a write");
     assert_eq!(count(&db, "g.V(1).properties()"), 3);
 }
 
@@ -259,7 +272,11 @@ fn what_is_said_about_a_value() {
     // A new single value has nothing said about it.
     db.gremlin("g.V(1).property('n', 'a')").expect("a write");
     assert_eq!(count(&db, "g.V(1).properties().properties()"), 0);
-    fails(&db, "g.V(1).properties().property(set, 'k', 1)", "Property cardinality can only be set for a Vertex");
+    fails(
+        &db,
+        "g.V(1).properties().property(set, 'k', 1)",
+        "Property cardinality can only be set for a Vertex",
+    );
     fails(&db, "g.V(1).property('k', 1, 'l')", "property");
 }
 
@@ -289,7 +306,8 @@ fn what_a_traversal_adds_it_does_not_walk() {
     db.gremlin("g.V().hasLabel('copy').union(__.addV('twice'), __.addV('twice'))").expect("a write");
     assert_eq!(count(&db, "g.V().hasLabel('twice')"), 12);
     // Each traverser counts, also those that travel together.
-    db.gremlin("g.V().hasLabel('software').in('created').values('name').barrier().addV('maker')").expect("a write");
+    db.gremlin("g.V().hasLabel('software').in('created').values('name').barrier().addV('maker')")
+        .expect("a write");
     assert_eq!(count(&db, "g.V().hasLabel('maker')"), 4);
     // Those with an edge are found before any edge goes.
     db.gremlin("g.V().where(__.both('all')).drop()").expect("a write");
@@ -300,12 +318,25 @@ fn what_a_traversal_adds_it_does_not_walk() {
 fn arguments_are_seen_from_the_traverser_that_comes_in() {
     let db = modern();
     db.gremlin("g.V().hasLabel('person').addV('animal').property('name', __.values('name')).property('name', 'an animal').property(__.values('name'), __.label())").expect("a write");
-    assert_eq!(count(&db, "g.V().hasLabel('animal').has('name', 'marko').has('name', 'an animal').has('marko', 'person')"), 1);
-    db.gremlin("g.V(1).as('a').out('created').addE('createdBy').to('a').property('weight', __.values('lang'))").expect("a write");
+    assert_eq!(
+        count(
+            &db,
+            "g.V().hasLabel('animal').has('name', 'marko').has('name', 'an animal').has('marko', 'person')"
+        ),
+        1
+    );
+    db.gremlin(
+        "g.V(1).as('a').out('created').addE('createdBy').to('a').property('weight', __.values('lang'))",
+    )
+    .expect("a write");
     assert_eq!(texts(&db, "g.V(1).inE('createdBy').values('weight')"), ["java"]);
     db.gremlin("g.withSideEffect('b', 'x').V(2).property(__.select('b'), 5)").expect("a write");
     assert_eq!(values(&db, "g.V(2).values('x')"), [Value::Int(5)]);
-    fails(&db, "g.addE('knows').from(__.V(1))", "must resolve to a Vertex or the ID of a Vertex present in the graph");
+    fails(
+        &db,
+        "g.addE('knows').from(__.V(1))",
+        "must resolve to a Vertex or the ID of a Vertex present in the graph",
+    );
     fails(&db, "g.addE('knows').from(__.V(1)).to(__.V(77))", "does not map to a value");
     fails(&db, "g.addV('~x')", "Label can not be a hidden key: ~x");
     fails(&db, "g.addV('')", "Label can not be empty");
@@ -330,7 +361,11 @@ fn merge_vertices() {
     assert_eq!(count(&db, "g.V().has('name', 'new')"), 1);
     assert_eq!(count(&db, "g.mergeV([(T.id): 50]).option(onCreate, [(T.label): 'made'])"), 1);
     assert_eq!(texts(&db, "g.V(50).label()"), ["made"]);
-    fails(&db, "g.mergeV([(T.label): 'a']).option(onCreate, [(T.label): 'b'])", "option(onCreate) cannot override values from merge() argument");
+    fails(
+        &db,
+        "g.mergeV([(T.label): 'a']).option(onCreate, [(T.label): 'b'])",
+        "option(onCreate) cannot override values from merge() argument",
+    );
     fails(&db, "g.mergeV([(T.label): null])", "does not allow null");
     fails(&db, "g.mergeV(['~id': 1])", "Property key can not be a hidden key: ~id");
     fails(&db, "g.mergeV([(OUT): 1])", "expect keys in Map to be either String or [id, label]");
@@ -344,7 +379,10 @@ fn merge_edges() {
     assert_eq!(count(&db, merge), 1);
     assert_eq!((count(&db, "g.E()"), values(&db, "g.E(7).values('weight')")), (6, vec![Value::Int(2)]));
     assert_eq!(count(&db, &merge.replace("(IN): 2", "(IN): 6")), 1);
-    assert_eq!(values(&db, "g.V(1).outE('knows').where(__.inV().hasId(6)).values('weight')"), [Value::Int(1)]);
+    assert_eq!(
+        values(&db, "g.V(1).outE('knows').where(__.inV().hasId(6)).values('weight')"),
+        [Value::Int(1)]
+    );
     let both = "g.mergeV([(T.id): 1]).as('a').mergeV([(T.id): 9]).as('b').mergeE([(T.label): 'knows', (OUT): Merge.outV, (IN): Merge.inV]).option(outV, select('a')).option(inV, select('b'))";
     let first = values(&db, both);
     assert_eq!((count(&db, "g.V()"), values(&db, both)), (7, first));
@@ -356,20 +394,40 @@ fn merge_edges() {
     fails(&db, "g.mergeE(['k': 1])", "Out Vertex not specified");
     fails(&db, "g.mergeE([(OUT): 1, 'k': 1])", "In Vertex not specified");
     fails(&db, "g.mergeE([(OUT): 1, (IN): 1000])", "Vertex id could not be resolved from mergeE: 1000");
-    fails(&db, "g.mergeE([(OUT): Merge.outV, (IN): 1])", "option(outV) must be specified if it is used for OUT");
-    fails(&db, "g.mergeE([(OUT): Merge.inV, (IN): 1])", "Only Merge.outV token may be used for Direction.OUT");
+    fails(
+        &db,
+        "g.mergeE([(OUT): Merge.outV, (IN): 1])",
+        "option(outV) must be specified if it is used for OUT",
+    );
+    fails(
+        &db,
+        "g.mergeE([(OUT): Merge.inV, (IN): 1])",
+        "Only Merge.outV token may be used for Direction.OUT",
+    );
 }
 
 #[test]
 fn strategies_say_what_may_be_written() {
     let db = modern();
-    for write in ["addV('x')", "V().drop()", "V().property('a', 1)", "V(1).addE('x')", "mergeV([:])", "V().sideEffect(__.addV())"] {
+    for write in [
+        "addV('x')",
+        "V().drop()",
+        "V().property('a', 1)",
+        "V(1).addE('x')",
+        "mergeV([:])",
+        "V().sideEffect(__.addV())",
+    ] {
         let text = format!("g.withStrategies(ReadOnlyStrategy).{write}");
         fails(&db, &text, "The provided traversal has a mutating step and thus is not read only");
     }
-    let reserved = "g.withStrategies(ReservedKeysVerificationStrategy(throwException: true)).addV().property('id', 1)";
+    let reserved =
+        "g.withStrategies(ReservedKeysVerificationStrategy(throwException: true)).addV().property('id', 1)";
     fails(&db, reserved, "is setting a property key to a reserved word: id");
-    fails(&db, "g.withStrategies(EdgeLabelVerificationStrategy(throwException: true)).V().out()", "vertex step without any specified edge label");
+    fails(
+        &db,
+        "g.withStrategies(EdgeLabelVerificationStrategy(throwException: true)).V().out()",
+        "vertex step without any specified edge label",
+    );
 
     let part = "g.withStrategies(new PartitionStrategy(partitionKey: '_p', writePartition: 'a', readPartitions: ['a']))";
     db.gremlin(&format!("{part}.addV('person').property('name', 'alice').addE('self')")).expect("a write");
@@ -384,7 +442,8 @@ fn base_and_delta_are_one_graph() {
     let directory = tempfile::tempdir().expect("a directory");
     let db = Database::open_or_create(directory.path()).expect("a new directory");
     db.gremlin(MODERN).expect("a write");
-    db.gremlin("g.V(1).property(list, 'n', 'x', 'since', 1).property(list, 'n', 'x', 'since', 2)").expect("a write");
+    db.gremlin("g.V(1).property(list, 'n', 'x', 'since', 1).property(list, 'n', 'x', 'since', 2)")
+        .expect("a write");
     assert!(db.checkpoint().expect("a free disk"), "there was something to merge");
     let check = |db: &Database| {
         assert_eq!(texts(db, "g.V(1).values('n')"), ["x", "x"]);
@@ -395,7 +454,8 @@ fn base_and_delta_are_one_graph() {
     check(&db);
     db.gremlin("g.V(1).properties('n').has('since', 1).property('since', 3)").expect("a write");
     db.gremlin("g.V(6).drop()").expect("a write");
-    db.gremlin("g.mergeE([(T.label): 'knows', (OUT): 1, (IN): 2]).option(onMatch, ['weight': 5])").expect("a write");
+    db.gremlin("g.mergeE([(T.label): 'knows', (OUT): 1, (IN): 2]).option(onMatch, ['weight': 5])")
+        .expect("a write");
     check(&db);
     drop(db);
     let db = Database::open(directory.path()).expect("what was written");
@@ -433,7 +493,10 @@ fn writes_conflict_only_where_they_must() {
     );
     assert!(both_commit(&db, "g.V(1).property('a', 1)", "g.V(1).property('b', 1)"), "different keys");
     assert!(!both_commit(&db, "g.V(1).property('a', 1)", "g.V(1).property('a', 2)"), "the same key");
-    assert!(both_commit(&db, "g.V(1).property(list, 'l', 1)", "g.V(1).property(list, 'l', 2)"), "different values");
+    assert!(
+        both_commit(&db, "g.V(1).property(list, 'l', 1)", "g.V(1).property(list, 'l', 2)"),
+        "different values"
+    );
     assert!(!both_commit(&db, "g.V(1).addE('x').to(__.V(6))", "g.V(6).drop()"), "an end goes");
     assert!(
         !both_commit(&db, "g.addV().property(T.id, 60)", "g.addV().property(T.id, 60)"),
@@ -448,11 +511,19 @@ fn writes_conflict_only_where_they_must() {
         "the same merged vertex"
     );
     assert!(
-        !both_commit(&db, "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 2])", "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 2])"),
+        !both_commit(
+            &db,
+            "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 2])",
+            "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 2])"
+        ),
         "the same merged edge"
     );
     assert!(
-        both_commit(&db, "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 4])", "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 3])"),
+        both_commit(
+            &db,
+            "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 4])",
+            "g.mergeE([(T.label): 'm', (OUT): 1, (IN): 3])"
+        ),
         "merged edges to different vertices"
     );
 }
@@ -465,9 +536,12 @@ fn a_write_that_conflicts_runs_again() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..25 {
-                    db.gremlin("g.V(1).property('count', __.union(__.values('count'), __.constant(1)).sum())")
+                    db.gremlin(
+                        "g.V(1).property('count', __.union(__.values('count'), __.constant(1)).sum())",
+                    )
+                    .expect("it conflicts at most so often");
+                    db.gremlin("g.mergeV([(T.label): 'one', 'name': 'only'])")
                         .expect("it conflicts at most so often");
-                    db.gremlin("g.mergeV([(T.label): 'one', 'name': 'only'])").expect("it conflicts at most so often");
                 }
             });
         }
@@ -505,13 +579,14 @@ fn results_stream_and_stop_when_told() -> Result<()> {
 #[test]
 fn limits_hold() {
     let db = Database::in_memory();
-    let mut options = GremlinOptions::default();
-    options.timeout = Some(std::time::Duration::ZERO);
+    let options = GremlinOptions { timeout: Some(std::time::Duration::ZERO), ..GremlinOptions::default() };
     let error = db.gremlin_with("g.addV()", &options).expect_err("no time");
     assert_eq!(error.kind(), ErrorKind::Deadline);
     options.timeout = None;
     options.memory_limit_bytes = Some(1000);
-    let error = db.gremlin_with("g.inject(1).repeat(__.addV()).emit().times(50).fold()", &options).expect_err("no room");
+    let error = db
+        .gremlin_with("g.inject(1).repeat(__.addV()).emit().times(50).fold()", &options)
+        .expect_err("no room");
     assert_eq!(error.kind(), ErrorKind::MemoryLimit);
     assert_eq!(count(&db, "g.V()"), 0);
     let token = vervet::CancelToken::new();

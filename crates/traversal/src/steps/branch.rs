@@ -276,23 +276,21 @@ struct Optional {
 
 impl Step for Optional {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        loop {
-            if self.running {
-                if let Some(next) = self.body.next(context)? {
-                    return Ok(Some(next));
-                }
-                self.running = false;
+        if self.running {
+            if let Some(next) = self.body.next(context)? {
+                return Ok(Some(next));
             }
-            self.body.reset();
-            let Some(traverser) = input.next(context)? else { return Ok(None) };
-            self.body.start(traverser.clone());
-            match self.body.next(context)? {
-                Some(next) => {
-                    self.running = true;
-                    return Ok(Some(next));
-                }
-                None => return Ok(Some(traverser)),
+            self.running = false;
+        }
+        self.body.reset();
+        let Some(traverser) = input.next(context)? else { return Ok(None) };
+        self.body.start(traverser.clone());
+        match self.body.next(context)? {
+            Some(next) => {
+                self.running = true;
+                Ok(Some(next))
             }
+            None => Ok(Some(traverser)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and that is as
 //! little as its answer needs: two traversals that add edges to one vertex do not conflict.
 
-use super::solve::{Sink, solve};
+use super::solve::solve;
 use crate::edit::Named;
 use crate::{Transaction, Vertex};
 use oxrdf::Literal;
@@ -13,7 +13,7 @@ use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
-use vervet_traversal::{Host, Owner, vertex_name};
+use vervet_traversal::{Host, Owner, RowSink, vertex_name};
 
 /// What several labels of a vertex have between them in Gremlin.
 const LABELS_BETWEEN: &str = "::";
@@ -27,7 +27,7 @@ impl Host for TransactionHost<'_> {
         read(view.as_snapshot())
     }
 
-    fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut Sink<'_>) -> Result<bool> {
+    fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
         let view = self.0.inner.view()?;
         // Counts from statistics would not be remembered as read.
         let known_counts = matches!(view, vervet_txn::View::Plain(_));

@@ -75,16 +75,16 @@ fn results(
     let how = options.materialize;
     match terminal {
         None | Some(Terminal::ToList | Terminal::Explain | Terminal::ToText) => {
-            while let Some((value, count)) = run.next()? {
+            while let Some((value, count)) = run.advance()? {
                 each(run.detailed(value, how)?, count)?;
             }
         }
-        Some(Terminal::Iterate) => while run.next()?.is_some() {},
+        Some(Terminal::Iterate) => while run.advance()?.is_some() {},
         Some(Terminal::HasNext) => {
-            let has_next = run.next()?.is_some();
+            let has_next = run.advance()?.is_some();
             each(Value::Boolean(has_next), 1)?;
         }
-        Some(terminal @ (Terminal::Next | Terminal::TryNext)) => match run.next()? {
+        Some(terminal @ (Terminal::Next | Terminal::TryNext)) => match run.advance()? {
             Some((value, _)) => each(run.detailed(value, how)?, 1)?,
             None if terminal == Terminal::TryNext => {}
             None => {
@@ -95,7 +95,7 @@ fn results(
         Some(Terminal::NextMany(wanted)) => {
             let mut left = u64::try_from(wanted).unwrap_or(0);
             while left > 0
-                && let Some((value, count)) = run.next()?
+                && let Some((value, count)) = run.advance()?
             {
                 let taken = count.min(left);
                 each(run.detailed(value, how)?, taken)?;
@@ -104,7 +104,7 @@ fn results(
         }
         Some(Terminal::ToSet) => {
             let mut seen = Set::default();
-            while let Some((value, _)) = run.next()? {
+            while let Some((value, _)) = run.advance()? {
                 if !seen.contains(&value) {
                     control.grow(RESULT_BYTES)?;
                     seen.insert(value.clone());
@@ -114,7 +114,7 @@ fn results(
         }
         Some(Terminal::ToBulkSet) => {
             let mut all = Bulk::default();
-            while let Some((value, count)) = run.next()? {
+            while let Some((value, count)) = run.advance()? {
                 control.grow(RESULT_BYTES)?;
                 let total = all.entry(value).or_insert(0);
                 *total = total.saturating_add(count);

@@ -5,12 +5,9 @@ use crate::reading::plan_options;
 use crate::{Database, GraphSnapshot, QueryOptions};
 use vervet_algebra::Query;
 use vervet_kernel::{Control, Flow};
-use vervet_model::{Id, Result};
+use vervet_model::Result;
 use vervet_snapshot::Snapshot;
-use vervet_traversal::Host;
-
-/// Takes columns by variable, the number of rows, and how often each row is there.
-pub(super) type Sink<'s> = dyn FnMut(&[Vec<Id>], usize, &[u64]) -> Result<()> + 's;
+use vervet_traversal::{Host, RowSink};
 
 /// Plans and runs a query; on several threads if it is heavy.
 pub(super) fn solve(
@@ -19,7 +16,7 @@ pub(super) fn solve(
     known_counts: bool,
     query: &Query,
     control: &Control<'_>,
-    sink: &mut Sink<'_>,
+    sink: &mut RowSink<'_>,
 ) -> Result<()> {
     let plan = vervet_planner::plan(query, snapshot, &plan_options(true, known_counts))?;
     let parts = Parts {
@@ -47,7 +44,7 @@ impl Host for SnapshotHost<'_> {
         read(self.snapshot.as_snapshot())
     }
 
-    fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut Sink<'_>) -> Result<bool> {
+    fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
         solve(self.database, self.snapshot.as_snapshot(), true, query, control, sink)?;
         Ok(true)
     }
