@@ -6,7 +6,7 @@ use crate::reply::{Failure, Outcome, whole};
 use crate::request::{Parameters, read_body, text};
 use crate::route::Context;
 use crate::state::State;
-use crate::{query, update};
+use crate::{heavy, query, update};
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -192,15 +192,21 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
         state.heavy_place(&mut running).await?;
     }
     let mut guard = running.guard();
-    let state = std::sync::Arc::clone(state);
-    let explained = tokio::task::spawn_blocking(move || {
+    let work_state = std::sync::Arc::clone(state);
+    let explain = move || {
         let options = options.with_cancel(&running.token);
-        let prepared = state.database.prepare_with(&query, &options)?;
+        let prepared = work_state.database.prepare_with(&query, &options)?;
         prepared.explanation(&options, run)
-    })
-    .await;
+    };
+    let explained = if run {
+        // A receiver that is gone does not need it.
+        heavy::run(state, move |sender| drop(sender.send(explain()))).await?
+    } else {
+        let explained = tokio::task::spawn_blocking(explain).await;
+        explained.map_err(|_| vervet::Error::internal("a plan ended without an answer"))?
+    };
     guard.disarm();
-    let explained = explained.map_err(|_| vervet::Error::internal("a plan ended without an answer"))??;
+    let explained = explained?;
     let steps: Vec<Value> = explained
         .steps
         .iter()

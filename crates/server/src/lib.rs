@@ -8,11 +8,12 @@
 //! route    address -> handler; who may, CORS, errors         auth      users and roles
 //! protocol /query /update /sparql    store  /store           api page  what the page needs
 //! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place, what runs
+//! swift    what is known to be short runs at once         heavy     threads that let others go first
 //! ```
 //! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at which an
 //! answer begins matter more than routing.
 //! # Invariants
-//! 1. No query runs on a thread that talks to connections.
+//! 1. No query runs on a thread that talks to connections, but those known to be short, for 2 ms at most.
 //! 2. An answer that could not be completed is broken off, never ended.
 //! 3. Everything that a client can make large, slow or many has a limit in [`Limits`].
 //! 4. When a client goes away, what it has asked for is cancelled.
@@ -53,6 +54,7 @@ mod config;
 mod depth;
 mod describe;
 mod encoding;
+mod heavy;
 mod metrics;
 mod multipart;
 mod options;
@@ -66,6 +68,7 @@ mod server;
 mod state;
 mod store;
 mod stream;
+mod swift;
 mod update;
 mod wire;
 

@@ -195,6 +195,9 @@ pub(crate) fn text(state: &State) -> String {
     if let Some(bytes) = resident_bytes() {
         one(&mut out, "process_resident_memory_bytes", "gauge", "Memory of the process.", bytes);
     }
+    if let Some(seconds) = cpu_seconds() {
+        one(&mut out, "process_cpu_seconds_total", "counter", "Processor time of the process.", seconds);
+    }
     out
 }
 
@@ -213,4 +216,15 @@ fn resident_bytes() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kilobytes << 10)
+}
+
+/// Processor time of this process, of all its threads; `None` where the system does not say.
+fn cpu_seconds() -> Option<f64> {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+    }
+    #[cfg(not(unix))]
+    None
 }

@@ -2,23 +2,26 @@
 //!
 //! # Shape
 //! A query runs on a blocking thread, which holds a place (`state`) as long as it runs. Once it is parsed and planned it
-//! is known to be light or heavy; a heavy one that finds no free place goes back to the connection's task, which waits,
-//! and runs then. The result goes through `stream`.
+//! is known to be light or heavy; a heavy one goes back to the connection's task, which waits for a place for heavy ones, and
+//! runs on a thread for those (`heavy`). The result goes through `stream`. Those that are known to be short never leave the connection's
+//! thread (`swift`).
 //! # Invariants
 //! When the client goes away, whatever the query is at, its token is cancelled.
 
 use crate::accept::{Accepted, GRAPHS, ROWS};
 use crate::encoding::Encoding;
 use crate::metrics::Metrics;
-use crate::reply::{Body, Failure, Outcome, Reply, set};
+use crate::reply::{Body, Failure, Outcome, Reply};
 use crate::request::Parameters;
 use crate::state::{CancelOnDrop, Running, State};
 use crate::stream::{Chunks, Sink, Start};
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use crate::{heavy, swift};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Response, StatusCode};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tokio::sync::oneshot;
 use vervet::{OutputFormat, Prepared, QueryOptions};
 use vervet_model::{Error, ErrorKind};
@@ -35,7 +38,7 @@ pub(crate) struct Asked {
 pub(crate) enum Told {
     /// The result begins.
     Start(Start, &'static str),
-    /// It is a heavy one, and there is no free place.
+    /// It is a heavy one.
     Heavy(Box<(Prepared, Running)>),
     /// Nothing comes of it.
     Failed(Failure),
@@ -56,7 +59,10 @@ pub(crate) fn options(state: &State, parameters: &Parameters) -> Outcome<QueryOp
 }
 
 /// Runs a query.
-pub(crate) async fn answer(state: &Arc<State>, asked: Asked) -> Outcome {
+pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
+    if let Some(answer) = swift::answer(state, &mut asked) {
+        return Ok(whole(answer.bytes, Encoding::Identity, answer.content_type));
+    }
     let running = state.place().await?;
     let guard = running.guard();
     let asked = Arc::new(asked);
@@ -68,8 +74,11 @@ pub(crate) async fn answer(state: &Arc<State>, asked: Asked) -> Outcome {
         Told::Heavy(heavy) => {
             let (prepared, mut running) = *heavy;
             state.heavy_place(&mut running).await?;
-            let (state, asked) = (Arc::clone(state), Arc::clone(&asked));
-            blocking(move |sender| run(&state, &asked, &prepared, running, sender)).await?
+            let (on_thread, asked) = (Arc::clone(state), Arc::clone(&asked));
+            let work = move |sender| {
+                run(&on_thread, &asked, &prepared, running, sender);
+            };
+            heavy::run(state, work).await?
         }
         told => told,
     };
@@ -83,7 +92,8 @@ pub(crate) async fn blocking(work: impl FnOnce(oneshot::Sender<Told>) + Send + '
     receiver.await.map_err(|_| Error::internal("a query ended without an answer").into())
 }
 
-fn first_try(state: &State, asked: &Asked, mut running: Running, sender: oneshot::Sender<Told>) {
+fn first_try(state: &State, asked: &Asked, running: Running, sender: oneshot::Sender<Told>) {
+    let begin = Instant::now();
     let prepared = state.database.prepare_with(&asked.text, &asked.options);
     let heavy = prepared.and_then(|prepared| {
         let heavy = prepared.is_heavy(&asked.options)?;
@@ -91,35 +101,44 @@ fn first_try(state: &State, asked: &Asked, mut running: Running, sender: oneshot
     });
     match heavy {
         Err(error) => tell(sender, Told::Failed(error.into())),
-        Ok((prepared, heavy)) => {
-            if heavy && !state.try_heavy_place(&mut running) {
-                tell(sender, Told::Heavy(Box::new((prepared, running))));
-            } else {
-                run(state, asked, &prepared, running, sender);
+        Ok((prepared, true)) => tell(sender, Told::Heavy(Box::new((prepared, running)))),
+        Ok((prepared, false)) => {
+            if run(state, asked, &prepared, running, sender) {
+                state.swift.took(asked, begin.elapsed());
             }
         }
     }
 }
 
-fn run(state: &State, asked: &Asked, prepared: &Prepared, running: Running, sender: oneshot::Sender<Told>) {
+/// Whether the answer was sent as a whole.
+fn run(
+    state: &State,
+    asked: &Asked,
+    prepared: &Prepared,
+    running: Running,
+    sender: oneshot::Sender<Told>,
+) -> bool {
     let offers = if prepared.is_graph() { GRAPHS } else { ROWS };
     let (format, content_type) = match asked.accepted.choose(offers) {
         Ok(chosen) => chosen,
-        Err(failure) => return tell(sender, Told::Failed(failure)),
+        Err(failure) => {
+            tell(sender, Told::Failed(failure));
+            return false;
+        }
     };
     let options = asked.options.clone().with_cancel(&running.token);
     let work = |out: &mut dyn Write| Ok(prepared.write_with(&options, format, out)?.rows);
-    produce(state, sender, content_type, asked.encoding, work);
+    produce(state, sender, content_type, asked.encoding, work)
 }
 
-/// Has `work` write a result, and sends it on its way; `work` gives the number of rows.
+/// Has `work` write a result, and sends it on its way; `work` gives the number of rows. Whether it was sent as a whole.
 pub(crate) fn produce(
     state: &State,
     sender: oneshot::Sender<Told>,
     content_type: &'static str,
     encoding: Encoding,
     work: impl FnOnce(&mut dyn Write) -> vervet::Result<u64>,
-) {
+) -> bool {
     let tell_start = move |start| Told::Start(start, content_type);
     let mut sink = Sink::new(sender, tell_start, encoding, state.options.limits.write_timeout);
     let metrics: &Metrics = &state.metrics;
@@ -127,8 +146,9 @@ pub(crate) fn produce(
     match work(&mut sink) {
         Ok(rows) => {
             metrics.rows_out.fetch_add(rows, Ordering::Relaxed);
-            if sink.finish().is_err() {
-                metrics.broken.fetch_add(1, Ordering::Relaxed);
+            match sink.finish() {
+                Ok(whole) => return whole,
+                Err(_) => drop(metrics.broken.fetch_add(1, Ordering::Relaxed)),
             }
         }
         Err(error) => match sink.fail() {
@@ -138,6 +158,7 @@ pub(crate) fn produce(
             }
         },
     }
+    false
 }
 
 /// An error with a hint that fits a server.
@@ -174,22 +195,32 @@ pub(crate) fn reply(told: Told, mut guard: CancelOnDrop) -> Outcome {
         }
         Told::Heavy(_) => return Err(Error::internal("a query waits for a place that it has").into()),
     };
-    let (body, encoding) = match start {
+    Ok(match start {
         Start::Whole(bytes, encoding) => {
             guard.disarm();
-            (Body::from((bytes,)), encoding)
+            whole(bytes, encoding, content_type)
         }
         Start::Stream(receiver, encoding) => {
-            (Body::from(Chunks { receiver, ended: false, cancel: guard }), encoding)
+            let chunks = Chunks { receiver, ended: false, cancel: guard };
+            found(Body::from(chunks), encoding, content_type)
         }
-    };
+    })
+}
+
+/// An answer in one piece.
+fn whole(bytes: Vec<u8>, encoding: Encoding, content_type: &'static str) -> Reply {
+    found(Body::from((bytes,)), encoding, content_type)
+}
+
+fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
     let mut reply: Reply = Response::new(body);
-    set(&mut reply, CONTENT_TYPE, content_type);
-    set(&mut reply, VARY, "Accept, Accept-Encoding");
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
     if let Some(name) = encoding.name() {
-        set(&mut reply, CONTENT_ENCODING, name);
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(name));
     }
-    Ok(reply)
+    reply
 }
 
 /// The statements of one graph.

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HOST,
-    ORIGIN, SERVER, VARY, X_CONTENT_TYPE_OPTIONS,
+    HeaderValue, ORIGIN, SERVER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
@@ -88,8 +88,9 @@ pub(crate) async fn answer(state: &Arc<State>, tls: bool, request: Request<Incom
         Err(failure) => failure.reply(Accepted::of(&parts.headers).prefers_json()),
     };
     cors(state, &parts, &mut reply);
-    set(&mut reply, X_CONTENT_TYPE_OPTIONS, "nosniff");
-    set(&mut reply, SERVER, concat!("vervet/", env!("CARGO_PKG_VERSION")));
+    let headers = reply.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(SERVER, HeaderValue::from_static(concat!("vervet/", env!("CARGO_PKG_VERSION"))));
     let finish = Finish::new(&state.metrics, kind, reply.status().as_u16(), begin);
     reply.body_mut().finish = Some(finish);
     reply

@@ -8,6 +8,7 @@
 //! what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a broken answer.
 
 use crate::auth::Users;
+use crate::heavy::STACK_BYTES;
 use crate::metrics::Gauge;
 use crate::options::{Limits, ServerOptions};
 use crate::route;
@@ -17,12 +18,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
@@ -35,8 +38,13 @@ use vervet_model::{Error, ErrorKind, Result};
 /// Threads that talk to connections, at most: they hand everything that takes time to others.
 const TALKERS_MAX: usize = 8;
 
-/// Room for the recursion of parsers and planners, whose limits of nesting are made for the main thread's.
-const STACK_BYTES: usize = 8 << 20;
+/// Connections that wait to be accepted.
+#[cfg(unix)]
+const BACKLOG: i32 = 1024;
+
+/// Open files besides connections: the database's, and what the process has anyway.
+#[cfg(unix)]
+const FILES_BESIDES: u64 = 512;
 
 /// How long cancelled requests have to notice.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -91,6 +99,9 @@ impl Server {
         let listener = TcpListener::bind(options.bind.as_slice())
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|error| Error::io(format!("listen on {}", addresses(&options.bind)), &error))?;
+        // The library asks for 128; of more that come at once some would wait for a second.
+        #[cfg(unix)]
+        let _ = rustix::net::listen(&listener, BACKLOG);
         let state = Arc::new(State::new(database, options, users));
         Ok(Self { listener, state, tls, stopper: Stopper(watch::Sender::new(false)) })
     }
@@ -124,16 +135,20 @@ impl Server {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores.clamp(1, TALKERS_MAX))
-            // Heavy requests that wait hold none; passwords and one to spare.
-            .max_blocking_threads(limits.requests + limits.heavy_requests + 4)
+            // Heavy requests have threads of their own; passwords and one to spare.
+            .max_blocking_threads(limits.requests + 4)
             .thread_stack_size(STACK_BYTES)
             .thread_name("vervet-server")
             .enable_all()
             .build()
             .map_err(|error| Error::io("start the server", &error))?;
+        raise_file_limit(limits.connections);
         let state = Arc::clone(&self.state);
         let done = runtime.block_on(self.serve());
         state.cancel_all();
+        runtime.block_on(async {
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.no_heavy()).await;
+        });
         runtime.shutdown_timeout(CANCEL_TIMEOUT);
         done
     }
@@ -203,16 +218,44 @@ async fn connection(
     };
     let service = service_fn(move |request| {
         let state = Arc::clone(&state);
-        async move { Ok::<_, Infallible>(route::answer(&state, has_tls, request).await) }
+        // In a box, so that the connection can be moved, and taken apart at its end.
+        Box::pin(async move { Ok::<_, Infallible>(route::answer(&state, has_tls, request).await) })
     });
-    let connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
-    let mut connection = pin!(connection);
-    // Errors are the client's: gone, too slow, no HTTP. It has been told what can be told.
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
+    let mut connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
+    let ended = tokio::select! {
+        ended = poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
+        _ = stopped.wait_for(|stopped| *stopped) => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            poll_fn(|context| connection.poll_without_shutdown(context)).await
+        }
+    };
+    let parts = connection.into_parts();
+    let mut wire = parts.io.into_inner();
+    match ended {
+        Ok(()) => {}
+        // One that says nothing at all is a connection that is not used any more: it ends without a word.
+        Err(error) if error.is_timeout() && !parts.read_buf.is_empty() => {
+            let text = bare(408, "Request Timeout", "the head of the request came too slowly", "");
+            let _ = wire.write_all(text.as_bytes()).await;
+        }
+        // The client's: gone, no HTTP. It has been told what can be told. Or an answer that is broken off.
+        Err(_) => return,
     }
-    let _ = connection.await;
+    let _ = wire.shutdown().await;
+}
+
+/// An answer where no request has been understood.
+fn bare(status: u16, reason: &str, message: &str, header: &str) -> String {
+    let body = format!("error: {message}\n");
+    format!(
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n{header}\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 fn builder(limits: &Limits) -> http1::Builder {
@@ -230,15 +273,26 @@ fn builder(limits: &Limits) -> http1::Builder {
 fn refuse(stream: TcpStream, tls: bool) {
     // Past tokio, which does not know yet that there is room to write; the stream does not block.
     if let (false, Ok(mut stream)) = (tls, stream.into_std()) {
-        let body = "error: too many connections\n";
-        let text = format!(
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
-             Retry-After: 1\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        );
+        let text = bare(503, "Service Unavailable", "too many connections", "Retry-After: 1\r\n");
         let _ = stream.write(text.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
     }
+}
+
+/// Sees to it that there can be as many connections as there may be, as far as the system lets us.
+fn raise_file_limit(connections: usize) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        let wanted = connections as u64 + FILES_BESIDES;
+        if limit.current.is_some_and(|current| current < wanted) {
+            limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+            let _ = setrlimit(Resource::Nofile, limit);
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = connections;
 }
 
 /// Stops at SIGINT and SIGTERM; at the second one the process ends at once.

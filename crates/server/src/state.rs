@@ -10,6 +10,7 @@ use crate::auth::Users;
 use crate::metrics::{Gauge, Metrics};
 use crate::options::ServerOptions;
 use crate::reply::{Failure, Outcome};
+use crate::swift::Swift;
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;
 use std::collections::HashMap;
@@ -25,10 +26,13 @@ pub(crate) struct State {
     pub(crate) options: ServerOptions,
     pub(crate) users: Users,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) swift: Swift,
     places: Arc<Semaphore>,
     heavy_places: Arc<Semaphore>,
     tokens: Arc<Mutex<HashMap<u64, CancelToken>>>,
     numbers: AtomicU64,
+    /// Memory is about to be given back to the system.
+    pub(crate) releases: AtomicBool,
     /// The server is to end.
     pub(crate) ending: AtomicBool,
 }
@@ -39,10 +43,12 @@ impl State {
             database,
             users,
             metrics: Arc::default(),
+            swift: Swift::default(),
             places: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_places: Arc::new(Semaphore::new(options.limits.heavy_requests)),
             tokens: Arc::default(),
             numbers: AtomicU64::new(0),
+            releases: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             options,
         }
@@ -80,13 +86,11 @@ impl State {
         Ok(())
     }
 
-    /// A heavy place, if one is free.
-    pub(crate) fn try_heavy_place(&self, running: &mut Running) -> bool {
-        if let Ok(place) = Arc::clone(&self.heavy_places).try_acquire_owned() {
-            running.heavy = Some(place);
-            running.place = None;
-        }
-        running.heavy.is_some()
+    /// Waits until no heavy request runs.
+    pub(crate) async fn no_heavy(&self) {
+        let all = u32::try_from(self.options.limits.heavy_requests).unwrap_or(u32::MAX);
+        // An error says that nobody gets a place any more.
+        let _ = self.heavy_places.acquire_many(all).await;
     }
 
     async fn acquire(&self, places: &Arc<Semaphore>) -> Outcome<OwnedSemaphorePermit> {

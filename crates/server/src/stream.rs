@@ -78,12 +78,13 @@ impl<T> Sink<T> {
         }
     }
 
-    /// The result is whole.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    /// The result is at its end; whether it was sent as a whole.
+    pub(crate) fn finish(mut self) -> io::Result<bool> {
         if let Some(out) = self.out.take() {
             let mut channel = out.finish()?;
             channel.hand_on()?;
-            return channel.send(Chunk::End);
+            channel.send(Chunk::End)?;
+            return Ok(false);
         }
         let held = std::mem::take(&mut self.held);
         if held.len() < COMPRESSED_FROM_BYTES || self.encoding == Encoding::Identity {
@@ -93,7 +94,7 @@ impl<T> Sink<T> {
             let encoding = self.encoding;
             self.tell(Start::Whole(compressed, encoding));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The result failed: whom to tell, if nothing of it has left.

@@ -61,7 +61,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     let problem = |error| format!("could not list {}: {error}", directory.display());
     for entry in fs::read_dir(directory).map_err(problem)? {
         let path = entry.map_err(problem)?.path();
-        if path.is_dir() && !path.ends_with("target") {
+        if path.is_dir() && !path.ends_with("target") && !path.ends_with("node_modules") {
             collect(&path, files)?;
         } else if path.is_file() {
             files.push(path);

@@ -1,5 +1,5 @@
-//! Clients that others have written: curl, and Python's SPARQLWrapper and rdflib. Where one is not installed, its test
-//! says so and does nothing; `tests/clients/README.md` has the command that installs the Python ones and runs this.
+//! Clients that others have written: curl, Python's SPARQLWrapper and rdflib, and YASGUI in a browser. Where one is not
+//! installed, its test says so and does nothing; `tests/clients/README.md` has the commands that install them.
 
 use crate::common::{Running, people};
 use std::path::Path;
@@ -53,4 +53,26 @@ fn python() {
     let server = Running::start(&people(), |_| ());
     let text = run(Command::new(&python).arg(script).arg(format!("http://{}", server.address)));
     assert!(text.contains("SPARQLWrapper: ok") && text.contains("SPARQLStore: ok"), "{text}");
+}
+
+#[test]
+fn yasgui() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/yasgui");
+    if !Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    if !folder.join("node_modules/playwright-core").exists() {
+        eprintln!("skipped: YASGUI is not installed (see tests/clients/README.md)");
+        return;
+    }
+    let server = Running::start(&people(), |_| ());
+    let address = format!("http://{}", server.address);
+    let text = run(Command::new("node").arg(folder.join("yasgui.mjs")).arg(address));
+    // Without a browser it says so itself.
+    if text.starts_with("skipped") {
+        eprint!("{text}");
+        return;
+    }
+    assert!(text.ends_with("YASGUI: ok\n"), "{text}");
 }

@@ -267,3 +267,21 @@ fn a_read_only_server_changes_nothing() {
     server.send("DELETE", "/store?default", &[], b"").expect(403);
     assert!(server.query("ASK { ?s ?p ?o }", &[]).expect(200).text().contains("true"));
 }
+
+/// A query that was short before takes a shorter way (`swift.rs`), and must not be noticed for it.
+#[test]
+fn a_query_that_comes_again_sees_what_has_changed() {
+    let server = Running::start(&people(), |_| ());
+    let text = "SELECT ?n { <http://example.org/zoe> <http://example.org/name> ?n } ORDER BY ?n";
+    for number in 0..20 {
+        let names = |format: &str| server.query(text, &[&format!("Accept: {format}")]).expect(200).text();
+        for _ in 0..5 {
+            assert_eq!(names("text/csv").lines().count(), number + 1);
+            assert_eq!(names("application/sparql-results+json").matches("\"literal\"").count(), number);
+        }
+        assert_eq!(server.query(text, &["Accept: image/png"]).status, 406);
+        let insert =
+            format!("INSERT DATA {{ <http://example.org/zoe> <http://example.org/name> \"Zoe {number}\" }}");
+        server.update(&insert, &[]).expect(204);
+    }
+}

@@ -1,0 +1,401 @@
+//! Light and heavy questions at a time: what they get, how long they wait, and what memory the server takes meanwhile.
+//!
+//! # Shape
+//! A thread for each connection. Those with light questions send them at random times (a Poisson process each), so that
+//! together they come at a rate; those with heavy ones send the next when the last is answered. A light
+//! question that is due while its connection still waits counts from when it was due: a slow answer is not hidden
+//! by what could not be asked meanwhile. First the light ones come alone, for a tenth of the time.
+
+use crate::Error;
+use crate::client::{Answer, Connection};
+use crate::questions::{Expected, Heavy, Light, Questions};
+use crate::report::{Report, load_average};
+use crate::served::Served;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// How long a client that goes away waits first, and one that was refused before it asks again.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Memory of the last quarter over that of the second one, both medians, at most; and what is no growth anyway, in MiB.
+const GROWTH_MAX: (f64, f64) = (1.25, 32.0);
+
+/// So many mistakes are told in words.
+const TOLD: usize = 20;
+
+/// How much of everything.
+pub(crate) struct Options {
+    /// How long both kinds come together.
+    pub(crate) time: Duration,
+    /// Connections with light questions, at least one.
+    pub(crate) light: usize,
+    /// Connections with heavy ones.
+    pub(crate) heavy: usize,
+    /// Light questions a second; 0: one after another.
+    pub(crate) rate: f64,
+}
+
+/// What became of the questions of one kind.
+#[derive(Default)]
+struct Tally {
+    answers: BTreeMap<String, u64>,
+    /// Of right answers, in µs.
+    times: Vec<u32>,
+    wrong: u64,
+    told: Vec<String>,
+}
+
+impl Tally {
+    fn count(&mut self, what: &str) {
+        *self.answers.entry(what.to_owned()).or_default() += 1;
+    }
+
+    fn right(&mut self, time: Duration) {
+        self.count("200, right");
+        self.times.push(u32::try_from(time.as_micros()).unwrap_or(u32::MAX));
+    }
+
+    fn wrong(&mut self, what: String) {
+        self.wrong += 1;
+        self.count("wrong");
+        if self.told.len() < TOLD {
+            self.told.push(what);
+        }
+    }
+
+    /// A limit of docs/server.md, and whether it was one of those that may be reached here.
+    fn limit(&mut self, answer: &Answer) -> bool {
+        let what = match answer.status {
+            503 if answer.retry_after => "503, no free place",
+            504 => "504, out of time",
+            507 => "507, out of memory",
+            _ => return false,
+        };
+        self.count(what);
+        answer.whole
+    }
+
+    fn add(&mut self, other: Self) {
+        for (what, count) in other.answers {
+            *self.answers.entry(what).or_default() += count;
+        }
+        self.times.extend(other.times);
+        self.wrong += other.wrong;
+        self.told.extend(other.told);
+    }
+
+    /// The time that so many thousandths stay below, in ms.
+    fn at(&self, thousandths: usize) -> f64 {
+        let last = self.times.len().saturating_sub(1);
+        self.times.get(last * thousandths / 1000).map_or(0.0, |micros| f64::from(*micros) / 1000.0)
+    }
+}
+
+/// What the server said of itself at one time.
+struct Sample {
+    seconds: f64,
+    memory: f64,
+    running: f64,
+    waiting: f64,
+}
+
+/// Some time with so many connections of each kind.
+struct Phase {
+    light: Tally,
+    /// By question.
+    heavy: BTreeMap<String, Tally>,
+    samples: Vec<Sample>,
+    /// How long light questions were sent.
+    seconds: f64,
+    /// Processor time of the server, in cores.
+    cores: f64,
+}
+
+/// Runs both phases; whether nothing but right answers and limits came back, and memory stayed flat.
+pub(crate) fn run(
+    server: &Served,
+    questions: &Questions,
+    options: &Options,
+    report: &mut Report,
+) -> Result<bool, Error> {
+    let first = (options.time / 10).clamp(Duration::from_secs(3), Duration::from_secs(60));
+    report.line("## Load\n");
+    report.line(&format!(
+        "{} connections with light questions ({}), alone for {:.0} s, then for {:.0} s beside {} connections with heavy \
+         ones, without a pause between them.\n",
+        options.light,
+        if options.rate > 0.0 { format!("{} a second", options.rate) } else { "without a pause".to_owned() },
+        first.as_secs_f64(),
+        options.time.as_secs_f64(),
+        options.heavy
+    ));
+    let alone = phase(server, questions, first, &Options { heavy: 0, ..*options })?;
+    let mixed = phase(server, questions, options.time, options)?;
+    light(&alone, &mixed, report);
+    heavy(&mixed, report);
+    let flat = memory(&mixed, report);
+    report.line(&format!("Load average at the end: {}.\n", load_average()));
+    let mut good = flat;
+    let tallies = [&alone.light, &mixed.light].into_iter().chain(mixed.heavy.values());
+    for wrong in tallies.flat_map(|tally| &tally.told) {
+        good = false;
+        report.line(&format!("**Wrong:** {wrong}"));
+    }
+    let metrics = server.metrics()?;
+    for name in ["vervet_requests_running", "vervet_requests_waiting"] {
+        if metrics.number(name) != 0.0 {
+            good = false;
+            report.line(&format!("**Wrong:** {name} is {} after the end", metrics.number(name)));
+        }
+    }
+    Ok(good)
+}
+
+fn phase(server: &Served, questions: &Questions, time: Duration, options: &Options) -> Result<Phase, Error> {
+    let cpu_seconds = || Ok::<_, Error>(server.metrics()?.number("process_cpu_seconds_total"));
+    let (cpu_before, begin) = (cpu_seconds()?, Instant::now());
+    let (address, end) = (server.address, begin + time);
+    let interval = if options.rate > 0.0 { options.light as f64 / options.rate } else { 0.0 };
+    let mut phase = std::thread::scope(|scope| {
+        let small = || std::thread::Builder::new().stack_size(256 << 10);
+        let mut lights = Vec::new();
+        for seed in 0..options.light as u64 {
+            let work = move || light_client(address, &questions.light, interval, end, seed);
+            lights.push(small().spawn_scoped(scope, work)?);
+        }
+        let mut heavies = Vec::new();
+        for seed in 0..options.heavy as u64 {
+            heavies.push(
+                small().spawn_scoped(scope, move || heavy_client(address, &questions.heavy, end, seed))?,
+            );
+        }
+        let mut samples = Vec::new();
+        while Instant::now() < end {
+            std::thread::sleep(Duration::from_secs(1).min(end.saturating_duration_since(Instant::now())));
+            let metrics = server.metrics()?;
+            samples.push(Sample {
+                seconds: begin.elapsed().as_secs_f64(),
+                memory: metrics.memory(),
+                running: metrics.number("vervet_requests_running"),
+                waiting: metrics.number("vervet_requests_waiting"),
+            });
+        }
+        let mut phase =
+            Phase { light: Tally::default(), heavy: BTreeMap::new(), samples, seconds: 0.0, cores: 0.0 };
+        for client in lights {
+            phase.light.add(client.join().map_err(|_| "a client panicked")?);
+        }
+        phase.seconds = begin.elapsed().as_secs_f64();
+        for client in heavies {
+            for (name, tally) in client.join().map_err(|_| "a client panicked")? {
+                phase.heavy.entry(name).or_default().add(tally);
+            }
+        }
+        Ok::<_, Error>(phase)
+    })?;
+    // Heavy questions that were sent until then are answered by now.
+    phase.cores = (cpu_seconds()? - cpu_before) / begin.elapsed().as_secs_f64();
+    phase.light.times.sort_unstable();
+    phase.heavy.values_mut().for_each(|tally| tally.times.sort_unstable());
+    Ok(phase)
+}
+
+/// One connection with light questions, `interval` seconds apart on average.
+fn light_client(
+    address: SocketAddr,
+    questions: &[Vec<Light>],
+    interval: f64,
+    end: Instant,
+    seed: u64,
+) -> Tally {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (mut tally, mut connection) = (Tally::default(), None);
+    let mut due = Instant::now() + Duration::from_secs_f64(interval * random.f64());
+    loop {
+        let now = Instant::now();
+        let late = now >= due;
+        if !late {
+            std::thread::sleep(due.min(end) - now);
+        }
+        if Instant::now() >= end {
+            return tally;
+        }
+        // Sleeping too long is this client's fault, being late is the server's.
+        let start = if late && interval > 0.0 { due } else { Instant::now() };
+        due = start + Duration::from_secs_f64(interval * -(1.0 - random.f64()).ln());
+        let of_query = &questions[random.usize(..questions.len())];
+        let question = &of_query[random.usize(..of_query.len())];
+        match ask(&mut connection, address, "/query", &question.text) {
+            Ok(answer) if answer.status == 200 && answer.whole && answer.lines == question.rows + 1 => {
+                tally.right(start.elapsed());
+            }
+            Ok(answer) if answer.status == 503 && tally.limit(&answer) => {}
+            Ok(answer) => {
+                let what = format!("{} rows expected: {}", question.rows, told(&answer));
+                tally.wrong(format!("light question, {what}"));
+            }
+            Err(error) => tally.wrong(format!("light question: {error}")),
+        }
+    }
+}
+
+/// One connection with heavy questions, one after another.
+fn heavy_client(
+    address: SocketAddr,
+    questions: &[Heavy],
+    end: Instant,
+    seed: u64,
+) -> BTreeMap<String, Tally> {
+    let mut random = fastrand::Rng::with_seed(!seed);
+    let (mut tallies, mut connection) = (BTreeMap::<String, Tally>::new(), None);
+    while Instant::now() < end {
+        let question = &questions[random.usize(..questions.len())];
+        let tally = tallies.entry(question.name.clone()).or_default();
+        if question.expected == Expected::Leaves {
+            match Connection::open(address)
+                .and_then(|mut own| own.send(question.path, &question.text).map(|()| own))
+            {
+                Ok(own) => {
+                    std::thread::sleep(PAUSE);
+                    drop(own);
+                    tally.count("left");
+                }
+                Err(error) => tally.wrong(format!("{}: {error}", question.name)),
+            }
+            continue;
+        }
+        let start = Instant::now();
+        let answer = match ask(&mut connection, address, question.path, &question.text) {
+            Ok(answer) => answer,
+            Err(error) => {
+                tally.wrong(format!("{}: {error}", question.name));
+                continue;
+            }
+        };
+        match question.expected {
+            Expected::Rows(rows) if answer.status == 200 && answer.whole && answer.lines == rows + 1 => {
+                tally.right(start.elapsed());
+            }
+            Expected::Limit(status) if answer.status == status && tally.limit(&answer) => {}
+            _ if answer.status == 503 && tally.limit(&answer) => std::thread::sleep(PAUSE),
+            _ => {
+                tally.wrong(format!("{}, {:?} expected: {}", question.name, question.expected, told(&answer)))
+            }
+        }
+    }
+    tallies
+}
+
+/// Asks on a connection that is kept, or made anew.
+fn ask(
+    connection: &mut Option<Connection>,
+    address: SocketAddr,
+    path: &str,
+    text: &str,
+) -> std::io::Result<Answer> {
+    let mut open = match connection.take() {
+        Some(open) => open,
+        None => Connection::open(address)?,
+    };
+    let answer = open.query(path, text)?;
+    if answer.whole && !answer.closes {
+        *connection = Some(open);
+    }
+    Ok(answer)
+}
+
+fn told(answer: &Answer) -> String {
+    let whole = if answer.whole { "" } else { ", broken off" };
+    let text = if answer.status == 200 { "" } else { answer.first_line() };
+    format!("{} with {} lines{whole} {text}", answer.status, answer.lines)
+}
+
+fn light(alone: &Phase, mixed: &Phase, report: &mut Report) {
+    let row = |what: &str, phase: &Phase| {
+        let tally = &phase.light;
+        let mut row = vec![what.to_owned(), tally.times.len().to_string()];
+        row.push(format!("{:.0}", tally.times.len() as f64 / phase.seconds));
+        row.extend([500, 950, 990, 999, 1000].map(|thousandths| format!("{:.2}", tally.at(thousandths))));
+        row.push(others(tally));
+        row
+    };
+    let head = [
+        "light questions",
+        "right answers",
+        "a second",
+        "median ms",
+        "95 % ms",
+        "99 % ms",
+        "99.9 % ms",
+        "longest ms",
+        "others",
+    ];
+    report.table(&head, &[row("alone", alone), row("beside heavy ones", mixed)]);
+    let rate = alone.light.times.len().max(1) as f64 / alone.seconds;
+    report.line(&format!(
+        "Processor time of the server: alone {:.0} µs for each light question, both together {:.2} cores.\n",
+        alone.cores / rate * 1e6,
+        mixed.cores
+    ));
+}
+
+fn heavy(mixed: &Phase, report: &mut Report) {
+    let rows: Vec<Vec<String>> = mixed
+        .heavy
+        .iter()
+        .map(|(name, tally)| {
+            let seconds = |thousandths| format!("{:.2}", tally.at(thousandths) / 1000.0);
+            vec![name.clone(), tally.times.len().to_string(), seconds(500), seconds(990), others(tally)]
+        })
+        .collect();
+    report.table(&["heavy question", "right answers", "median s", "99 % s", "others"], &rows);
+    let mut all = BTreeMap::<&str, u64>::new();
+    for tally in mixed.heavy.values().chain([&mixed.light]) {
+        for (what, count) in &tally.answers {
+            *all.entry(what).or_default() += count;
+        }
+    }
+    let all: Vec<String> = all.into_iter().map(|(what, count)| format!("{count} × {what}")).collect();
+    report.line(&format!("All answers beside heavy ones: {}.\n", all.join("; ")));
+}
+
+fn others(tally: &Tally) -> String {
+    let others = tally.answers.iter().filter(|(what, _)| *what != "200, right");
+    let others: Vec<String> = others.map(|(what, count)| format!("{count} × {what}")).collect();
+    if others.is_empty() { "none".to_owned() } else { others.join("; ") }
+}
+
+/// Memory over time; whether it is flat.
+fn memory(phase: &Phase, report: &mut Report) -> bool {
+    let rows: Vec<Vec<String>> = phase
+        .samples
+        .chunks(phase.samples.len().div_ceil(10).max(1))
+        .map(|samples| {
+            let most = |of: fn(&Sample) -> f64| samples.iter().map(of).fold(0.0, f64::max);
+            vec![
+                format!("{:.0}", samples.last().map_or(0.0, |sample| sample.seconds)),
+                format!("{:.0}", median(samples)),
+                format!("{:.0}", most(|sample| sample.memory)),
+                format!("{:.0}", most(|sample| sample.running)),
+                format!("{:.0}", most(|sample| sample.waiting)),
+            ]
+        })
+        .collect();
+    report
+        .table(&["until s", "memory MiB, median", "most", "requests running, most", "waiting, most"], &rows);
+    let quarter = phase.samples.len() / 4;
+    let (early, late) = (median(&phase.samples[quarter..2 * quarter]), median(&phase.samples[3 * quarter..]));
+    let flat = late <= (early * GROWTH_MAX.0).max(early + GROWTH_MAX.1);
+    report.line(&format!(
+        "Memory, median of the second quarter: {early:.0} MiB, of the last: {late:.0} MiB: {}.\n",
+        if flat { "flat" } else { "**it grows**" }
+    ));
+    flat
+}
+
+fn median(samples: &[Sample]) -> f64 {
+    let mut memory: Vec<f64> = samples.iter().map(|sample| sample.memory).collect();
+    memory.sort_by(f64::total_cmp);
+    memory.get(memory.len() / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,90 @@
+//! The report: lines and tables of Markdown, printed as they come and kept for a file.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// See the header of this file.
+#[derive(Default)]
+pub(crate) struct Report(String);
+
+impl Report {
+    /// The command, the date and the machine.
+    pub(crate) fn head(&mut self) -> std::io::Result<()> {
+        let arguments: Vec<String> = std::env::args().skip(1).map(|argument| file_name(&argument)).collect();
+        self.line("# Load and hostile clients\n");
+        let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            let line = model.lines().find_map(|line| line.strip_prefix(name)?.split_once(": "));
+            line.map_or("unknown", |(_, value)| value.trim())
+        };
+        let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+        self.line(&format!(
+            "`cargo run --release -p vervet-server --example load -- {}`, {}, {}, {} MHz, {} cores, load average {} \
+             before it, {build} build\n",
+            arguments.join(" "),
+            today(),
+            field("model name"),
+            field("cpu MHz"),
+            std::thread::available_parallelism()?,
+            load_average(),
+        ));
+        Ok(())
+    }
+
+    /// Prints and keeps a line.
+    pub(crate) fn line(&mut self, line: &str) {
+        println!("{line}");
+        self.0 += line;
+        self.0.push('\n');
+    }
+
+    /// Prints and keeps a table; `rows` have as many cells as `head`.
+    pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
+        let width = |column: usize| {
+            rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..head.len()).map(width).collect();
+        let line = |cells: &[String]| {
+            let cells: Vec<String> =
+                cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            format!("| {} |", cells.join(" | "))
+        };
+        self.line(&line(&head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()));
+        self.line(&line(&widths.iter().map(|width| "-".repeat(*width)).collect::<Vec<_>>()));
+        rows.iter().for_each(|row| self.line(&line(row)));
+        self.line("");
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Other work is the first thing to doubt when figures differ.
+pub(crate) fn load_average() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()
+}
+
+/// Where files are is nobody's business.
+fn file_name(argument: &str) -> String {
+    let path = std::path::Path::new(argument);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    if path.is_absolute() { format!("DATA/{}", name.unwrap_or_default()) } else { argument.to_owned() }
+}
+
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let (year, month, day) = civil(seconds / 86_400);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// The date of a day since 1970-01-01, which is day 719,468 since a March 1 (Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms", 2013).
+fn civil(days: u64) -> (u64, u64, u64) {
+    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * day + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year + u64::from(month <= 2), month, day - (153 * shifted + 2) / 5 + 1)
+}
