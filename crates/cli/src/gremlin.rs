@@ -1,9 +1,10 @@
 //! Gremlin at the command line: results as a table, or one GraphSON value in a line.
 
-use crate::output::{Failure, Outcome, Output};
+use crate::output::{Failure, Outcome, Output, time};
 use crate::table::Table;
 use std::io::Write;
-use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Value};
+use std::time::Duration;
+use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metrics, Value};
 use vervet::{Database, Error, ErrorKind, Transaction};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_tinkerpop::graphson::{self, Dialect};
@@ -88,7 +89,32 @@ fn columns(results: &GremlinResults) -> Option<Vec<String>> {
     (!first.is_empty() && all.all(|other| other.as_ref() == Some(&first))).then_some(first)
 }
 
+/// What the steps have done, a line for each.
+fn write_metrics(metrics: &Metrics, out: &mut Output) -> Outcome {
+    let mut table = Table::new(&["step", ">traversers", ">elements", ">time", ">share, %"]);
+    for step in &metrics.steps {
+        let count = |name: &str| {
+            let found = step.counts.iter().find(|(known, _)| **known == *name);
+            found.map_or(String::new(), |(_, count)| count.to_string())
+        };
+        let share = step.nanoseconds as f64 * 100.0 / metrics.nanoseconds.max(1) as f64;
+        table.row([
+            step.name.to_string(),
+            count("traverserCount"),
+            count("elementCount"),
+            time(Duration::from_nanos(step.nanoseconds)),
+            format!("{share:.1}"),
+        ]);
+    }
+    table.write("", out)?;
+    writeln!(out, "in {}", time(Duration::from_nanos(metrics.nanoseconds)))?;
+    Ok(())
+}
+
 fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome {
+    if let [(Value::Metrics(metrics), _)] = results.counted() {
+        return write_metrics(metrics, out);
+    }
     let text = |value: &Value| string::to_text(value, &NoDetails).unwrap_or_else(|error| error.to_string());
     let columns = columns(results);
     let headers: Vec<String> = columns.clone().unwrap_or_else(|| vec!["result".to_owned()]);

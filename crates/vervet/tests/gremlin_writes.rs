@@ -579,7 +579,8 @@ fn results_stream_and_stop_when_told() -> Result<()> {
 #[test]
 fn limits_hold() {
     let db = Database::in_memory();
-    let mut options = GremlinOptions { timeout: Some(std::time::Duration::ZERO), ..GremlinOptions::default() };
+    let mut options =
+        GremlinOptions { timeout: Some(std::time::Duration::ZERO), ..GremlinOptions::default() };
     let error = db.gremlin_with("g.addV()", &options).expect_err("no time");
     assert_eq!(error.kind(), ErrorKind::Deadline);
     options.timeout = None;

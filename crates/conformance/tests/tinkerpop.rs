@@ -1,0 +1,26 @@
+//! TinkerPop's scenarios have no news: what fails is in `known-failures.txt` with its reason, and all that is in there
+//! fails. Each scenario runs on the base, on the delta, and with every step as a step.
+//!
+//! The feature files are looked for as [`vervet_conformance::test_data`] says; without them nothing runs.
+
+use std::io::Write;
+use vervet_conformance::{Report, known, tinkerpop, tinkerpop_suite};
+
+/// How many scenarios passed when this number was written (2026-11-22); more is better.
+const LEAST: usize = 1997;
+
+#[test]
+fn scenarios_have_the_expected_results() {
+    let Some(root) = tinkerpop_suite() else {
+        let message = "SKIPPED: TinkerPop's feature files are not there; set VERVET_TEST_DATA to run them\n";
+        std::io::stderr().write_all(message.as_bytes()).expect("there is a place for errors");
+        return;
+    };
+    let mut report = Report::default();
+    tinkerpop::run(&root, &tinkerpop::Options::default(), &mut report).expect("the files are well-formed");
+    println!("{report}");
+    let news = known::news(&report, &["gremlin/"]);
+    assert!(news.is_empty(), "{}", news.join("\n"));
+    // A suite that silently lost its tests would pass everything.
+    assert!(report.passed() >= LEAST, "only {} scenarios pass, there were {LEAST}", report.passed());
+}
