@@ -12,7 +12,7 @@ use vervet_traversal::{Materialize, ReadOnly, Traversal};
 /// The six vertices and six edges; weights are doubles.
 fn modern() -> MemorySnapshot {
     let mut graph = MemorySnapshot::default();
-    let mut iri = |graph: &mut MemorySnapshot, namespace: &str, name: &str| {
+    let iri = |graph: &mut MemorySnapshot, namespace: &str, name: &str| {
         graph.intern(&Term::from(NamedNode::new_unchecked(format!("{namespace}{name}"))))
     };
     let kind = iri(&mut graph, "", RDF_TYPE);
