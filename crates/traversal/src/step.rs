@@ -101,6 +101,7 @@ impl Node {
         }
         let Some(mut next) = next else { return Ok(None) };
         if self.moves {
+            crate::size::check(&next.value)?;
             if context.settings.paths || (context.settings.labels && !self.labels.is_empty()) {
                 next.extend_path(&self.labels);
             }

@@ -92,6 +92,21 @@ fn results(graph: &MemorySnapshot, text: &str) -> Result<Vec<String>> {
 }
 
 #[test]
+fn values_have_a_size() {
+    let graph = modern();
+    // Deep, and wide by sharing: each would end the process, or never end.
+    let doubled = "g.inject(1)".to_owned() + &".union(identity(), identity()).fold()".repeat(64) + ".dedup()";
+    for text in [
+        "g.inject(1).repeat(fold()).times(100000).count()",
+        &doubled,
+        "g.inject(1).repeat(project('a','b').by().by()).times(100).dedup()",
+    ] {
+        let error = results(&graph, text).expect_err("a limit");
+        assert_eq!(error.kind(), vervet_model::ErrorKind::MemoryLimit, "{error}");
+    }
+}
+
+#[test]
 fn traversals_give_what_they_should() {
     let graph = modern();
     let cases: &[(&str, &[&str])] = &[
