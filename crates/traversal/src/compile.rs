@@ -21,7 +21,7 @@ use vervet_gremlin::{Bytecode, Instruction, Order, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Steps of a traversal, nested ones included.
-pub const STEPS_MAX: usize = 2000;
+pub const STEPS_MAX: usize = 500;
 /// Traversals inside traversals.
 pub const DEPTH_MAX: usize = 64;
 

@@ -5,7 +5,7 @@ use vervet_gremlin::Value;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Values inside one another.
-pub const NESTING_MAX: usize = 500;
+pub const NESTING_MAX: usize = 100;
 /// Values in one value, each counted as often as it is in it.
 pub const VALUES_MAX: u64 = 1 << 24;
 
