@@ -21,6 +21,10 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// Memory of the last quarter over that of the second one, both medians, at most; and what is no growth anyway, in MiB.
 const GROWTH_MAX: (f64, f64) = (1.25, 32.0);
 
+/// How long requests whose clients have gone may still run, and how soon their memory goes back.
+const LEFT_WITHIN: Duration = Duration::from_secs(10);
+const RELEASED_WITHIN: Duration = Duration::from_secs(3);
+
 /// How long a question may take by default.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -145,13 +149,24 @@ pub(crate) fn run(
         good = false;
         report.line(&format!("**Wrong:** {wrong}"));
     }
-    let metrics = server.metrics()?;
-    for name in ["vervet_requests_running", "vervet_requests_waiting"] {
-        if metrics.number(name) != 0.0 {
-            good = false;
-            report.line(&format!("**Wrong:** {name} is {} after the end", metrics.number(name)));
+    // What clients have left behind ends soon, and its memory goes back.
+    let begin = Instant::now();
+    loop {
+        let metrics = server.metrics()?;
+        if ["vervet_requests_running", "vervet_requests_waiting"]
+            .iter()
+            .all(|name| metrics.number(name) == 0.0)
+        {
+            break;
         }
+        if begin.elapsed() > LEFT_WITHIN {
+            report.line("**Wrong:** requests still run after the end");
+            return Ok(false);
+        }
+        std::thread::sleep(PAUSE);
     }
+    std::thread::sleep(RELEASED_WITHIN);
+    report.line(&format!("Memory when all was over: {:.0} MiB.\n", server.metrics()?.memory()));
     Ok(good)
 }
 
