@@ -79,7 +79,7 @@ const ATTACKS: [(&str, Attack, &[&str]); 29] = [
     ("a text that doubles 60 times", doubling, &["507", "504"]),
     ("a product, counted", |to| query(to, &format!("SELECT (COUNT(*) AS ?n) {PRODUCT}")), &["200", "504"]),
     ("a product, counted one by one", counted, &["504"]),
-    ("a product, sorted", |to| query(to, &format!("SELECT * {PRODUCT} ORDER BY DESC(?b)")), &["507"]),
+    ("a product, sorted", |to| query(to, &format!("SELECT * {PRODUCT} ORDER BY DESC(?b)")), &["507", "504"]),
 ];
 
 /// Attacks whose end is theirs: the server must notice.
@@ -185,8 +185,8 @@ fn quiet(server: &Served) -> Result<bool, Error> {
     let begin = Instant::now();
     while begin.elapsed() < NOTICED_WITHIN {
         let metrics = server.metrics()?;
-        // The one, and the connection that asks.
-        if metrics.number("vervet_requests_running") <= 1.0 && metrics.number("vervet_connections") <= 2.0 {
+        // The one is hardly ever seen running; connections are its and the one that asks.
+        if metrics.number("vervet_requests_running") == 0.0 && metrics.number("vervet_connections") <= 2.0 {
             return Ok(true);
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -278,7 +278,8 @@ fn take(to: &Served, pause: Duration, bytes: usize) -> Outcome {
     connection.send("/query", &format!("{PREFIX} SELECT * {PRODUCT}"))?;
     let (begin, mut piece) = (Instant::now(), vec![0; bytes]);
     connection.stream().peek(&mut [0])?;
-    while to.metrics()?.number("vervet_requests_running") > 1.0 {
+    // The client that means no harm is seen now and then, for less than a millisecond.
+    while to.metrics()?.number("vervet_requests_running") > 0.0 {
         if begin.elapsed() > 4 * QUERY_TIMEOUT {
             return Err("the server goes on".into());
         }
@@ -309,11 +310,14 @@ fn pipeline(to: &Served) -> Outcome {
             };
         }
     }
-    std::thread::sleep(WIRE_TIMEOUT + Duration::from_millis(1500));
-    Ok(match stream.write_all(b"x").and_then(|()| stream.write_all(b"x")) {
-        Ok(()) => "all taken, still open".to_owned(),
-        Err(_) => "closed; all requests fitted into buffers".to_owned(),
-    })
+    let begin = Instant::now();
+    while begin.elapsed() < 5 * WIRE_TIMEOUT {
+        if stream.write_all(b"x").is_err() {
+            return Ok("closed; all requests fitted into buffers".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Err("all taken, still open".into())
 }
 
 /// More connections than there may be, none of which says anything.

@@ -21,6 +21,13 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// Memory of the last quarter over that of the second one, both medians, at most; and what is no growth anyway, in MiB.
 const GROWTH_MAX: (f64, f64) = (1.25, 32.0);
 
+/// How long requests whose clients have gone may still run, and how soon their memory goes back.
+const LEFT_WITHIN: Duration = Duration::from_secs(10);
+const RELEASED_WITHIN: Duration = Duration::from_secs(3);
+
+/// How long a question may take by default.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// So many mistakes are told in words.
 const TOLD: usize = 20;
 
@@ -142,13 +149,24 @@ pub(crate) fn run(
         good = false;
         report.line(&format!("**Wrong:** {wrong}"));
     }
-    let metrics = server.metrics()?;
-    for name in ["vervet_requests_running", "vervet_requests_waiting"] {
-        if metrics.number(name) != 0.0 {
-            good = false;
-            report.line(&format!("**Wrong:** {name} is {} after the end", metrics.number(name)));
+    // What clients have left behind ends soon, and its memory goes back.
+    let begin = Instant::now();
+    loop {
+        let metrics = server.metrics()?;
+        if ["vervet_requests_running", "vervet_requests_waiting"]
+            .iter()
+            .all(|name| metrics.number(name) == 0.0)
+        {
+            break;
         }
+        if begin.elapsed() > LEFT_WITHIN {
+            report.line("**Wrong:** requests still run after the end");
+            return Ok(false);
+        }
+        std::thread::sleep(PAUSE);
     }
+    std::thread::sleep(RELEASED_WITHIN);
+    report.line(&format!("Memory when all was over: {:.0} MiB.\n", server.metrics()?.memory()));
     Ok(good)
 }
 
@@ -277,7 +295,15 @@ fn heavy_client(
             Expected::Rows(rows) if answer.status == 200 && answer.whole && answer.lines == rows + 1 => {
                 tally.right(start.elapsed());
             }
+            // On a machine with other work every question may meet a limit of time, but those made for one must.
+            Expected::Rows(_)
+                if answer.status == 200 && !answer.whole && start.elapsed() >= QUERY_TIMEOUT =>
+            {
+                tally.count("200, broken off when out of time");
+            }
+            Expected::Rows(_) if answer.status != 503 && tally.limit(&answer) => {}
             Expected::Limit(status) if answer.status == status && tally.limit(&answer) => {}
+            Expected::Limit(507) if answer.status == 504 && tally.limit(&answer) => {}
             _ if answer.status == 503 && tally.limit(&answer) => std::thread::sleep(PAUSE),
             _ => {
                 tally.wrong(format!("{}, {:?} expected: {}", question.name, question.expected, told(&answer)))
