@@ -6,6 +6,7 @@
 //! statement for a statement. So an error ends the load also where errors are to be skipped.
 
 use crate::block::{At, Block, Builder, Malformed};
+use crate::guard::{Guard, Syntax};
 use crate::merge::Merger;
 use crate::source::{Source, read_error};
 use crate::target::Target;
@@ -13,9 +14,9 @@ use crate::terms::{InventedLabels, push_quad};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Statements in a block.
@@ -75,11 +76,18 @@ pub(crate) fn load_document<T: Target + ?Sized>(
     // line by line.
     let by_line = again.is_none() || matches!(format, RdfFormat::RdfXml | RdfFormat::JsonLd { .. });
     let input: Box<dyn Read + Send> = if by_line { Box::new(ByLine::new(input, &lines)) } else { input };
+    let excess = Arc::default();
+    let input: Box<dyn Read + Send> = match format {
+        RdfFormat::RdfXml => Box::new(Guard::new(input, Syntax::xml(), &excess)),
+        RdfFormat::JsonLd { .. } => Box::new(Guard::new(input, Syntax::json(), &excess)),
+        _ => input,
+    };
     let skip_errors = merger.options.skip_errors;
     let mut document = Document {
         name: name.to_owned(),
         quads: parser.for_reader(input),
         lines,
+        excess,
         again,
         by_line,
         format: merger.format(),
@@ -129,6 +137,8 @@ struct Document {
     name: String,
     quads: ReaderQuadParser<Box<dyn Read + Send>>,
     lines: Arc<AtomicU64>,
+    /// The limit that the document has passed: parsers wrap the error.
+    excess: Arc<OnceLock<String>>,
     again: Option<Source>,
     by_line: bool,
     format: crate::Format,
@@ -184,7 +194,8 @@ impl Document {
                 }
                 Some(Err(RdfParseError::Io(error))) => {
                     self.ended = true;
-                    return (block, Some(Parsed::Failed(self.io_error(&error))));
+                    let error = self.excessive().unwrap_or_else(|| self.io_error(&error));
+                    return (block, Some(Parsed::Failed(error)));
                 }
                 Some(Err(RdfParseError::Syntax(error))) => {
                     self.ended = true;
@@ -240,6 +251,16 @@ impl Document {
             None => (self.lines.load(Ordering::Relaxed).saturating_sub(1), None),
         };
         Malformed { line, column, message, kind }
+    }
+
+    /// The error of a document that has passed a limit.
+    fn excessive(&self) -> Option<Error> {
+        let excess = self.excess.get()?;
+        let line = self.lines.load(Ordering::Relaxed).max(1);
+        Some(
+            Error::new(ErrorKind::Input, format!("{}:{line}: {excess}", self.name))
+                .with_hint("documents beyond that are no data that people exchange; load it as N-Quads"),
+        )
     }
 
     /// The libraries wrap some syntax errors of XML as errors of reading.

@@ -315,6 +315,36 @@ fn errors_of_every_format_name_the_line() {
     assert!(error("x.unknown", "").contains("cannot tell the format"));
 }
 
+/// Without limits each of these runs for minutes, overflows the stack, or asks for all memory that there is.
+#[test]
+fn documents_that_a_parser_could_not_bear_are_errors() {
+    let deep = 50_000;
+    let rdf = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"urn:e:\">\n";
+    let mut laughs = "<!DOCTYPE rdf:RDF [\n<!ENTITY a0 \"ha\">\n".to_owned();
+    for n in 1..30 {
+        laughs += &format!("<!ENTITY a{n} \"{}\">\n", format!("&a{};", n - 1).repeat(10));
+    }
+    for (name, text, excess) in [
+        (
+            "a.jsonld",
+            "[".repeat(deep),
+            "a.jsonld:1: the document is nested more than 256 levels deep (DEPTH_MAX)",
+        ),
+        ("a.jsonld", "{\"urn:a\":".repeat(deep), "DEPTH_MAX"),
+        ("a.rdf", rdf.to_owned() + &"<e:a><e:b>\n".repeat(deep), "a.rdf:129: the document is nested"),
+        ("a.rdf", format!("{laughs}]>\n{rdf}<e:a><e:b>&a29;</e:b></e:a></rdf:RDF>"), "ENTITY_BYTES_MAX"),
+    ] {
+        let error = error(name, &text);
+        assert!(error.contains(excess), "{error}");
+    }
+    // Those that people write are read.
+    let entities = "<!DOCTYPE rdf:RDF [\n<!ENTITY e \"urn:e:\">\n]>\n";
+    let text = format!("{entities}{rdf}<e:a rdf:about='&e;x'><e:b>&e;y</e:b></e:a></rdf:RDF>");
+    assert!(lines("a.rdf", &text).contains(&"<urn:e:x> <urn:e:b> \"urn:e:y\"".to_owned()));
+    let text = format!("{}\"urn:x\"{}", "[".repeat(250), "]".repeat(250));
+    assert_eq!(lines("a.jsonld", &text).len(), 0);
+}
+
 #[test]
 fn triple_terms_are_refused_with_their_place() {
     let nested = "<http://a/s> <http://a/p> <http://a/o> .\n\n<http://a/s> <http://a/p>\n <<( <http://a/s> <http://a/p> <http://a/o> )>> .\n";

@@ -50,7 +50,6 @@ mod accept;
 mod api;
 mod auth;
 mod config;
-mod depth;
 mod describe;
 mod encoding;
 mod metrics;

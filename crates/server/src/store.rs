@@ -11,7 +11,6 @@
 //! `PATCH`; use `/update`.
 
 use crate::accept::{Accepted, DATASETS, GRAPHS};
-use crate::depth::{self, DEPTH_MAX};
 use crate::encoding::Encoding;
 use crate::options::Role;
 use crate::protocol::not_allowed;
@@ -154,19 +153,8 @@ struct Document {
 }
 
 impl Document {
-    /// # Errors
-    /// 400 if it is nested deeper than its parser can bear.
-    fn new(extension: &'static str, bytes: &[u8]) -> Outcome<Self> {
-        let depth = match extension {
-            "jsonld" => depth::of_json(bytes),
-            "rdf" => depth::of_xml(bytes),
-            _ => 0,
-        };
-        if depth > DEPTH_MAX {
-            let message = format!("the document is nested {depth} levels deep");
-            return Err(Failure::bad(message).hint(format!("at most {DEPTH_MAX} are read")));
-        }
-        Ok(Self { extension, bytes: Arc::from(bytes) })
+    fn new(extension: &'static str, bytes: &[u8]) -> Self {
+        Self { extension, bytes: Arc::from(bytes) }
     }
 
     fn has_quads(&self) -> bool {
@@ -388,7 +376,7 @@ fn extension(media_type: &MediaType) -> Outcome<&'static str> {
 
 fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
     if media_type.name != "multipart/form-data" {
-        return Ok(vec![Document::new(extension(media_type)?, &body)?]);
+        return Ok(vec![Document::new(extension(media_type)?, &body)]);
     }
     let boundary =
         media_type.boundary.as_deref().ok_or_else(|| Failure::bad("multipart without boundary"))?;
@@ -405,7 +393,7 @@ fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
                 (None, Some(by_name)) => by_name,
                 (None, None) => return Err(unsupported("a part says no type")),
             };
-            Document::new(extension, &part.content)
+            Ok(Document::new(extension, &part.content))
         })
         .collect()
 }

@@ -1,0 +1,290 @@
+//! The nesting of XML, and what its entities stand for.
+//!
+//! Where a tag, a comment or a document type ends is what `quick-xml` takes for its end: a document type ends where as
+//! many `>` as `<` have come, whatever stands in quotes and comments.
+
+use super::{
+    DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX, ENTITY_BYTES_MAX, too_deep,
+};
+use std::collections::HashMap;
+
+/// The longest name of an entity that is looked up. The document type may hold longer ones: `DOCTYPE_BYTES_MAX`.
+const NAME_BYTES_MAX: usize = DOCTYPE_BYTES_MAX;
+
+#[derive(Debug, Default)]
+pub(crate) struct Xml {
+    depth: usize,
+    place: Place,
+    /// The text of the document type, behind `<!`.
+    doctype: Vec<u8>,
+    /// How many bytes each entity stands for.
+    entities: HashMap<Vec<u8>, u64>,
+    /// The name of a reference that has begun.
+    reference: Option<Vec<u8>>,
+    /// Bytes read, and bytes that references have stood for.
+    read: u64,
+    expanded: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Place {
+    #[default]
+    Text,
+    /// Behind `<`.
+    Open,
+    /// Behind `<!`.
+    Bang,
+    /// In a start tag; the quote that is open, and whether the last byte was a slash.
+    Start { quote: Option<u8>, slash: bool },
+    /// In an end tag.
+    End,
+    /// Behind `<?`, and whether the last byte was a question mark.
+    Instruction { mark: bool },
+    /// Behind `<!-`; how many of `--` have come, after the first two.
+    Comment { opened: bool, dashes: u8 },
+    /// Behind `<![`; how many of `]]` have come.
+    Cdata { brackets: u8 },
+    /// Behind `<!D`; `<` that are open.
+    Doctype { open: u64 },
+}
+
+impl Xml {
+    pub(super) fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let mut rest = bytes;
+        self.read += bytes.len() as u64;
+        while let Some((&byte, behind)) = rest.split_first() {
+            if matches!(self.place, Place::Text) && self.reference.is_none() {
+                // Most of a document.
+                let Some(at) = memchr::memchr2(b'<', b'&', rest) else { break };
+                rest = &rest[at + 1..];
+                match bytes[bytes.len() - rest.len() - 1] {
+                    b'<' => self.place = Place::Open,
+                    _ => self.begin_reference(),
+                }
+                continue;
+            }
+            self.place = self.step(byte)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, byte: u8) -> Result<Place, String> {
+        Ok(match self.place {
+            Place::Text => match byte {
+                b'<' => {
+                    self.reference = None;
+                    Place::Open
+                }
+                _ => {
+                    self.refer(byte)?;
+                    Place::Text
+                }
+            },
+            Place::Open => match byte {
+                b'!' => Place::Bang,
+                b'?' => Place::Instruction { mark: true },
+                b'/' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    Place::End
+                }
+                _ => {
+                    self.depth += 1;
+                    if self.depth > DEPTH_MAX {
+                        return Err(too_deep());
+                    }
+                    self.start(byte, None, false)?
+                }
+            },
+            Place::Start { quote, slash } => self.start(byte, quote, slash)?,
+            Place::End if byte == b'>' => Place::Text,
+            Place::End => Place::End,
+            Place::Instruction { mark: true } if byte == b'>' => Place::Text,
+            Place::Instruction { .. } => Place::Instruction { mark: byte == b'?' },
+            Place::Bang => match byte {
+                b'-' => Place::Comment { opened: false, dashes: 0 },
+                b'[' => Place::Cdata { brackets: 0 },
+                b'D' | b'd' => {
+                    self.doctype.clear();
+                    Place::Doctype { open: 0 }
+                }
+                // No XML: the parser ends here.
+                _ => Place::Text,
+            },
+            Place::Comment { opened: false, .. } => Place::Comment { opened: true, dashes: 0 },
+            Place::Comment { dashes: 2, .. } if byte == b'>' => Place::Text,
+            Place::Comment { dashes, .. } => {
+                let dashes = if byte == b'-' { (dashes + 1).min(2) } else { 0 };
+                Place::Comment { opened: true, dashes }
+            }
+            Place::Cdata { brackets: 2 } if byte == b'>' => Place::Text,
+            Place::Cdata { brackets } => {
+                Place::Cdata { brackets: if byte == b']' { (brackets + 1).min(2) } else { 0 } }
+            }
+            Place::Doctype { open: 0 } if byte == b'>' => {
+                self.declare()?;
+                Place::Text
+            }
+            Place::Doctype { open } => {
+                if self.doctype.len() >= DOCTYPE_BYTES_MAX {
+                    return Err(format!(
+                        "the document type is longer than {DOCTYPE_BYTES_MAX} bytes (DOCTYPE_BYTES_MAX)"
+                    ));
+                }
+                self.doctype.push(byte);
+                match byte {
+                    b'<' => Place::Doctype { open: open + 1 },
+                    b'>' => Place::Doctype { open: open - 1 },
+                    _ => Place::Doctype { open },
+                }
+            }
+        })
+    }
+
+    /// A byte of a start tag.
+    fn start(&mut self, byte: u8, quote: Option<u8>, slash: bool) -> Result<Place, String> {
+        match byte {
+            b'&' => self.begin_reference(),
+            _ => self.refer(byte)?,
+        }
+        Ok(match (quote, byte) {
+            (None, b'>') => {
+                self.reference = None;
+                if slash {
+                    self.depth = self.depth.saturating_sub(1);
+                }
+                Place::Text
+            }
+            (None, b'"' | b'\'') => Place::Start { quote: Some(byte), slash: false },
+            (Some(open), _) if open == byte => Place::Start { quote: None, slash: false },
+            _ => Place::Start { quote, slash: byte == b'/' },
+        })
+    }
+
+    fn begin_reference(&mut self) {
+        if !self.entities.is_empty() {
+            self.reference = Some(Vec::new());
+        }
+    }
+
+    /// A byte that may belong to a reference.
+    fn refer(&mut self, byte: u8) -> Result<(), String> {
+        let Some(name) = &mut self.reference else { return Ok(()) };
+        match byte {
+            b';' => {
+                self.expanded += self.entities.get(name.as_slice()).copied().unwrap_or(0);
+                self.reference = None;
+                if self.expanded > ENTITIES_BYTES_MIN + ENTITIES_TIMES_MAX * self.read {
+                    return Err(format!(
+                        "the entities of the document stand for more than {ENTITIES_BYTES_MIN} bytes and \
+                         {ENTITIES_TIMES_MAX} times its length (ENTITIES_BYTES_MIN)"
+                    ));
+                }
+            }
+            b'&' => name.clear(),
+            _ if name.len() < NAME_BYTES_MAX => name.push(byte),
+            // Longer than any that can be declared.
+            _ => self.reference = None,
+        }
+        Ok(())
+    }
+
+    /// The entities that the document type declares, as the parser finds them.
+    fn declare(&mut self) -> Result<(), String> {
+        let doctype = std::mem::take(&mut self.doctype);
+        for declaration in doctype.split(|byte| *byte == b'<').skip(1) {
+            let Some(rest) = declaration.strip_prefix(b"!ENTITY") else { continue };
+            let rest = rest.trim_ascii_start();
+            let rest = rest.strip_prefix(b"%").unwrap_or(rest).trim_ascii_start();
+            let name_end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+            let (name, rest) = rest.split_at(name_end);
+            // A value in other quotes, or none: the parser ends here.
+            let Some(value) = rest.trim_ascii_start().strip_prefix(b"\"") else { continue };
+            let value = value.split(|byte| *byte == b'"').next().unwrap_or_default();
+            let length = self.length_of(value);
+            if length > ENTITY_BYTES_MAX {
+                return Err(format!(
+                    "the entity {} stands for more than {ENTITY_BYTES_MAX} bytes (ENTITY_BYTES_MAX)",
+                    String::from_utf8_lossy(name).chars().take(64).collect::<String>()
+                ));
+            }
+            self.entities.insert(name.to_vec(), length);
+        }
+        Ok(())
+    }
+
+    /// How long a value is when the references in it are replaced.
+    fn length_of(&self, value: &[u8]) -> u64 {
+        let mut parts = value.split(|byte| *byte == b'&');
+        let mut length = parts.next().unwrap_or_default().len() as u64;
+        for part in parts {
+            let name = part.split(|byte| *byte == b';').next().unwrap_or_default();
+            length += part.len() as u64 + self.entities.get(name).copied().unwrap_or(0);
+        }
+        length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Syntax;
+    use super::super::tests::followed;
+    use super::*;
+
+    #[test]
+    fn open_elements_count() {
+        let deep = "<a b='>/' c=\"'>\">".repeat(DEPTH_MAX);
+        let close = "</a>".repeat(DEPTH_MAX);
+        for (text, fits) in [
+            (deep.clone(), true),
+            (format!("{deep}<b>"), false),
+            (format!("{deep}{close}{deep}"), true),
+            (format!("{deep}</a><b/><b c='/'></b><b c='d'/>"), true),
+            (format!("{deep}<!-- <b> -- > <b> --><![CDATA[<b>]] ><b>]]><?x <b> > ?>"), true),
+            (format!("{deep}<!----><b>"), false),
+            (format!("{deep}<![CDATA[]]]]><b>"), false),
+            (format!("{deep}<? ?><b>"), false),
+            (format!("<!DOCTYPE a [ <!-- <b> --> <!ELEMENT a (b)> ]>{deep}"), true),
+            // The parser sees no comment in a document type, so neither do we.
+            (format!("<!DOCTYPE a [ <!-- ]>{deep}{close}>{deep}<b>"), false),
+            (format!("<!DOCTYPE a [ <!-- ]>>{deep}<b>"), false),
+            (format!("</x></x>{deep}"), true),
+            (format!("</x></x>{deep}<b>"), false),
+        ] {
+            assert_eq!(followed(Syntax::xml, &text).is_ok(), fits, "{text}");
+        }
+    }
+
+    #[test]
+    fn entities_stand_for_texts_of_some_length() {
+        let namespaces =
+            "<!DOCTYPE a [ <!ENTITY w \"http://www.w3.org/\" >\n<!ENTITY x \"&w;2001/&amp;\"> ]>";
+        let uses = "<a b='&x;string'>&x;&lt;&nothing;</a>".repeat(100_000);
+        assert_eq!(followed(Syntax::xml, &format!("{namespaces}{uses}")), Ok(()));
+
+        let mut laughs = "<!DOCTYPE a [ <!ENTITY a0 \"ha\">".to_owned();
+        for n in 1..20 {
+            let before = format!("&a{};", n - 1).repeat(10);
+            laughs += &format!("<!-- <!ENTITY a{n} \"{before}\"> -->");
+        }
+        laughs += "]>";
+        let error = followed(Syntax::xml, &laughs).expect_err("too long");
+        assert!(error.contains("entity a5") && error.contains("ENTITY_BYTES_MAX"), "{error}");
+    }
+
+    #[test]
+    fn entities_stand_for_so_much_together() {
+        let declared = format!("<!DOCTYPE a [ <!ENTITY a \"{}\"> ]>", "x".repeat(60_000));
+        for uses in [format!("<a>{}", "&a;".repeat(300)), "<a b='&a;'>&a;</a>".repeat(150)] {
+            let error = followed(Syntax::xml, &format!("{declared}{uses}")).expect_err("too much");
+            assert!(error.contains("ENTITIES_BYTES_MIN"), "{error}");
+        }
+        assert_eq!(followed(Syntax::xml, &format!("{declared}{}", "<a>&a;</a>".repeat(200))), Ok(()));
+    }
+
+    #[test]
+    fn a_document_type_has_a_length() {
+        let error = followed(Syntax::xml, &format!("<!DOCTYPE{}", " ".repeat(DOCTYPE_BYTES_MAX)));
+        assert!(error.expect_err("too long").contains("DOCTYPE_BYTES_MAX"));
+    }
+}
