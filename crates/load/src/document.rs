@@ -1,12 +1,12 @@
 //! Turtle, TriG, RDF/XML and JSON-LD: one thread parses with the libraries of the `oxrdf` family into
-//! blocks, the calling thread merges them.
+//! blocks, the calling thread merges them. `guard` holds the limits that the libraries lack.
 //!
 //! These formats cannot be cut, and none can be resumed behind an error: what follows a malformed
 //! statement may depend on it, and the recovery of the Turtle parser can take the rest of a malformed
 //! statement for a statement. So an error ends the load also where errors are to be skipped.
 
 use crate::block::{At, Block, Builder, Malformed};
-use crate::guard::{Guard, Syntax};
+use crate::guard::{Excess, Guard, STACK_BYTES, Syntax};
 use crate::merge::Merger;
 use crate::source::{Source, read_error};
 use crate::target::Target;
@@ -77,11 +77,12 @@ pub(crate) fn load_document<T: Target + ?Sized>(
     let by_line = again.is_none() || matches!(format, RdfFormat::RdfXml | RdfFormat::JsonLd { .. });
     let input: Box<dyn Read + Send> = if by_line { Box::new(ByLine::new(input, &lines)) } else { input };
     let excess = Arc::default();
-    let input: Box<dyn Read + Send> = match format {
-        RdfFormat::RdfXml => Box::new(Guard::new(input, Syntax::xml(), &excess)),
-        RdfFormat::JsonLd { .. } => Box::new(Guard::new(input, Syntax::json(), &excess)),
-        _ => input,
+    let syntax = match format {
+        RdfFormat::RdfXml => Syntax::xml(),
+        RdfFormat::JsonLd { .. } => Syntax::json(),
+        _ => Syntax::turtle(),
     };
+    let input: Box<dyn Read + Send> = Box::new(Guard::new(input, syntax, &excess));
     let skip_errors = merger.options.skip_errors;
     let mut document = Document {
         name: name.to_owned(),
@@ -98,7 +99,8 @@ pub(crate) fn load_document<T: Target + ?Sized>(
         skip_errors,
         ended: false,
     };
-    if merger.options.threads <= 1 {
+    let recursive = matches!(format, RdfFormat::JsonLd { .. });
+    if merger.options.threads <= 1 && !recursive {
         while let Some(parsed) = document.next() {
             take(merger, parsed)?;
         }
@@ -106,14 +108,19 @@ pub(crate) fn load_document<T: Target + ?Sized>(
     }
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(BLOCKS_BETWEEN);
-        scope.spawn(move || {
+        let mut parser = std::thread::Builder::new();
+        if recursive {
+            parser = parser.stack_size(STACK_BYTES);
+        }
+        let parse = move || {
             while let Some(parsed) = document.next() {
                 // The merger is gone after an error; it has told it.
                 if sender.send(parsed).is_err() {
                     return;
                 }
             }
-        });
+        };
+        parser.spawn_scoped(scope, parse).map_err(|error| Error::io("start a parser", &error))?;
         // The receiver must go before the scope waits for the parser.
         receiver.into_iter().try_for_each(|parsed| take(merger, parsed))
     })
@@ -138,7 +145,7 @@ struct Document {
     quads: ReaderQuadParser<Box<dyn Read + Send>>,
     lines: Arc<AtomicU64>,
     /// The limit that the document has passed: parsers wrap the error.
-    excess: Arc<OnceLock<String>>,
+    excess: Arc<OnceLock<Excess>>,
     again: Option<Source>,
     by_line: bool,
     format: crate::Format,
@@ -255,11 +262,10 @@ impl Document {
 
     /// The error of a document that has passed a limit.
     fn excessive(&self) -> Option<Error> {
-        let excess = self.excess.get()?;
-        let line = self.lines.load(Ordering::Relaxed).max(1);
+        let Excess { line, message } = self.excess.get()?;
         Some(
-            Error::new(ErrorKind::Input, format!("{}:{line}: {excess}", self.name))
-                .with_hint("documents beyond that are no data that people exchange; load it as N-Quads"),
+            Error::new(ErrorKind::Input, format!("{}:{}: {message}", self.name, line + 1))
+                .with_hint("no data that people exchange is like that; if yours is, load it as N-Quads"),
         )
     }
 

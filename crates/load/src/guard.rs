@@ -1,8 +1,8 @@
-//! Limits on documents whose parsers have none: JSON-LD and RDF/XML.
+//! Limits on documents whose parsers have none.
 //!
-//! Their time grows with the square of the depth of nesting, and recursion over it can overflow the stack; an entity of
-//! XML may stand for a text of any length (ten lines are enough for 10 GB). [`Guard`] reads along: bytes that would pass a
-//! limit do not reach the parser.
+//! The time of the parsers of JSON-LD and RDF/XML grows with the square of the depth of nesting; what triple terms of Turtle and
+//! contexts of JSON-LD nest overflows the stack; an entity of XML may stand for a text of any length (ten lines are enough for
+//! 10 GB). [`Guard`] reads along: bytes that would pass a limit do not reach the parser.
 //!
 //! # Shape
 //! A state machine over bytes for each syntax, which follows what the parser takes for strings, tags and comments, to the
@@ -12,13 +12,24 @@
 //! One pass; constant memory, but for the document type of XML.
 
 mod json;
+mod turtle;
 mod xml;
 
 use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 
-/// The deepest nesting of JSON-LD and RDF/XML. Documents for people and programs have less than a tenth of it.
+/// The deepest nesting of JSON-LD, of RDF/XML, and of triple terms and reified triples in the other formats. Documents for
+/// people and programs have less than a tenth of it.
 pub const DEPTH_MAX: usize = 256;
+
+/// Keys in one context of JSON-LD, those of contexts inside of it included. The largest vocabularies have half of it.
+pub const CONTEXT_KEYS_MAX: usize = 16 << 10;
+
+/// Room for the recursion over as many terms as [`CONTEXT_KEYS_MAX`] lets through: 2 to 3 kB for each.
+pub(crate) const STACK_BYTES: usize = 128 << 20;
+
+/// Attributes of one element of RDF/XML, each of which the parser compares with all others.
+pub const ATTRIBUTES_MAX: usize = 1 << 10;
 
 /// The longest document type (`<!DOCTYPE`) of RDF/XML in bytes. Those of ontologies have less than 10 kB.
 pub const DOCTYPE_BYTES_MAX: usize = 64 << 10;
@@ -35,12 +46,17 @@ pub const ENTITIES_TIMES_MAX: u64 = 8;
 #[derive(Debug)]
 pub(crate) enum Syntax {
     Json(json::Json),
+    Turtle(turtle::Turtle),
     Xml(Box<xml::Xml>),
 }
 
 impl Syntax {
     pub(crate) fn json() -> Self {
         Self::Json(json::Json::default())
+    }
+
+    pub(crate) fn turtle() -> Self {
+        Self::Turtle(turtle::Turtle::default())
     }
 
     pub(crate) fn xml() -> Self {
@@ -51,42 +67,59 @@ impl Syntax {
     fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
             Self::Json(json) => json.follow(bytes),
+            Self::Turtle(turtle) => turtle.follow(bytes),
             Self::Xml(xml) => xml.follow(bytes),
         }
     }
+}
+
+/// What is wrong with a line of N-Triples or N-Quads.
+pub(crate) fn check_line(line: &[u8]) -> Result<(), String> {
+    Syntax::turtle().follow(line)
 }
 
 fn too_deep() -> String {
     format!("the document is nested more than {DEPTH_MAX} levels deep (DEPTH_MAX)")
 }
 
+/// The limit that a document has passed.
+#[derive(Debug)]
+pub(crate) struct Excess {
+    /// From 0.
+    pub(crate) line: u64,
+    pub(crate) message: String,
+}
+
 /// Hands out bytes as long as they pass no limit.
 pub(crate) struct Guard<R> {
     input: R,
     syntax: Syntax,
-    /// What was passed, for those who get the error wrapped by a parser.
-    excess: Arc<OnceLock<String>>,
+    lines: u64,
+    /// For those who get the error wrapped by a parser.
+    excess: Arc<OnceLock<Excess>>,
 }
 
 impl<R: Read> Guard<R> {
-    pub(crate) fn new(input: R, syntax: Syntax, excess: &Arc<OnceLock<String>>) -> Self {
-        Self { input, syntax, excess: Arc::clone(excess) }
+    pub(crate) fn new(input: R, syntax: Syntax, excess: &Arc<OnceLock<Excess>>) -> Self {
+        Self { input, syntax, lines: 0, excess: Arc::clone(excess) }
     }
 }
 
 impl<R: Read> Read for Guard<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let error = |excess: &Excess| io::Error::new(io::ErrorKind::InvalidData, excess.message.clone());
         if let Some(excess) = self.excess.get() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, excess.clone()));
+            return Err(error(excess));
         }
         let length = self.input.read(buffer)?;
-        match self.syntax.follow(&buffer[..length]) {
-            Ok(()) => Ok(length),
-            Err(excess) => {
-                let excess = self.excess.get_or_init(|| excess);
-                Err(io::Error::new(io::ErrorKind::InvalidData, excess.clone()))
+        for line in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
+            if let Err(message) = self.syntax.follow(line) {
+                let line = self.lines;
+                return Err(error(self.excess.get_or_init(|| Excess { line, message })));
             }
+            self.lines += u64::from(line.ends_with(b"\n"));
         }
+        Ok(length)
     }
 }
 
@@ -113,7 +146,7 @@ mod tests {
         let mut guard = Guard::new(text.as_bytes(), Syntax::json(), &excess);
         assert_eq!(guard.read(&mut [0; DEPTH_MAX]).unwrap(), DEPTH_MAX);
         assert!(guard.read(&mut [0; 8]).is_err());
-        assert_eq!(excess.get(), Some(&too_deep()));
+        assert_eq!(excess.get().map(|excess| excess.message.clone()), Some(too_deep()));
         assert!(guard.read(&mut [0; 8]).is_err(), "also when asked again");
     }
 }

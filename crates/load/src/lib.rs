@@ -43,7 +43,10 @@ mod terms;
 pub mod testing;
 mod value;
 
-pub use guard::{DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX, ENTITY_BYTES_MAX};
+pub use guard::{
+    ATTRIBUTES_MAX, CONTEXT_KEYS_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX,
+    ENTITY_BYTES_MAX,
+};
 pub use options::{LoadOptions, LoadReport, Progress};
 pub use source::{Format, Source};
 pub use target::{Kind, Statement, Target, TermRef};
@@ -60,7 +63,7 @@ use vervet_model::{Error, ErrorKind, Result};
 ///
 /// # Errors
 /// [`ErrorKind::Input`]: unknown format, malformed statement (`file:line:column: reason`), cut-off or
-/// damaged compressed data, JSON-LD or RDF/XML beyond [`DEPTH_MAX`] and its like. [`ErrorKind::Unsupported`]: triple terms of RDF 1.2
+/// damaged compressed data, a document beyond [`DEPTH_MAX`] and its like. [`ErrorKind::Unsupported`]: triple terms of RDF 1.2
 /// other than behind `rdf:reifies`. [`ErrorKind::Io`]: a file
 /// cannot be read. [`ErrorKind::Cancelled`]. And the errors of the target. The target then holds a part of
 /// the input.

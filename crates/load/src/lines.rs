@@ -10,7 +10,7 @@
 //! LUBM (160 bytes a line, sorted by subject): see docs/loading.md for measured rates.
 
 use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Malformed, TokenKind, literal_kind};
-use crate::terms;
+use crate::{guard, terms};
 use memchr::{memchr, memchr3};
 use oxrdf::{GraphName, Quad};
 use oxttl::{NQuadsParser, NTriplesParser};
@@ -123,6 +123,11 @@ impl LineParser {
         let bytes = &block.text[line];
         let start = bytes.iter().position(|byte| !matches!(byte, b' ' | b'\t')).unwrap_or(bytes.len());
         if matches!(&bytes[start..], [] | b"\n" | b"\r\n") {
+            return;
+        }
+        if let Err(message) = guard::check_line(bytes) {
+            let (line, column, kind) = (block.line_count, Some(0), ErrorKind::Input);
+            block.malformed.push(Malformed { line, column, message, kind });
             return;
         }
         let parsed: Result<Vec<Quad>, _> = if self.with_graph {

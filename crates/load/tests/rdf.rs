@@ -320,6 +320,12 @@ fn errors_of_every_format_name_the_line() {
 fn documents_that_a_parser_could_not_bear_are_errors() {
     let deep = 50_000;
     let rdf = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"urn:e:\">\n";
+    let terms = "<urn:a> <urn:b>".to_owned() + &" <<( <urn:a> <urn:b>".repeat(deep);
+    // Each term is an IRI by the next one.
+    let chain = |count| {
+        let terms: String = (0..count).map(|n| format!("\"a{n}\":\"a{}:x\",\n", n + 1)).collect();
+        format!("{{\"@context\":{{{terms}\"a{count}\":\"urn:x\"}},\"a0\":1}}")
+    };
     let mut laughs = "<!DOCTYPE rdf:RDF [\n<!ENTITY a0 \"ha\">\n".to_owned();
     for n in 1..30 {
         laughs += &format!("<!ENTITY a{n} \"{}\">\n", format!("&a{};", n - 1).repeat(10));
@@ -331,7 +337,13 @@ fn documents_that_a_parser_could_not_bear_are_errors() {
             "a.jsonld:1: the document is nested more than 256 levels deep (DEPTH_MAX)",
         ),
         ("a.jsonld", "{\"urn:a\":".repeat(deep), "DEPTH_MAX"),
+        ("a.jsonld", chain(20_000), "a.jsonld:16385: a context has more than 16384 keys (CONTEXT_KEYS_MAX)"),
         ("a.rdf", rdf.to_owned() + &"<e:a><e:b>\n".repeat(deep), "a.rdf:129: the document is nested"),
+        ("a.rdf", format!("{rdf}<e:a {}/>", "e:b='' ".repeat(deep)), "ATTRIBUTES_MAX"),
+        ("a.ttl", format!("\n{terms} 1{}", ")>>".repeat(deep)), "a.ttl:2: the document is nested"),
+        ("a.trig", format!("{terms} 1{}", ")>>".repeat(deep)), "DEPTH_MAX"),
+        ("a.nt", format!("\n{terms} <urn:c> {} .", ")>>".repeat(deep)), "a.nt:2:1: the document is nested"),
+        ("a.nq", format!("{terms} <urn:c> {} .", ")>>".repeat(deep)), "DEPTH_MAX"),
         ("a.rdf", format!("{laughs}]>\n{rdf}<e:a><e:b>&a29;</e:b></e:a></rdf:RDF>"), "ENTITY_BYTES_MAX"),
     ] {
         let error = error(name, &text);
@@ -343,6 +355,9 @@ fn documents_that_a_parser_could_not_bear_are_errors() {
     assert!(lines("a.rdf", &text).contains(&"<urn:e:x> <urn:e:b> \"urn:e:y\"".to_owned()));
     let text = format!("{}\"urn:x\"{}", "[".repeat(250), "]".repeat(250));
     assert_eq!(lines("a.jsonld", &text).len(), 0);
+    for threads in [1, 2] {
+        load_text("a.jsonld", chain(16_000).as_bytes(), &options(threads)).expect("there is room for that");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ const LAYERS: &[&str] = &[
     "vervet-graph",
     "vervet",
     "vervet-server",
+    "vervet-hostile",
     "vervet-cli",
     "vervet-conformance",
     "vervet-bench",

@@ -1,11 +1,28 @@
-//! The nesting of JSON: open brackets outside of strings.
+//! The nesting of JSON, and the size of contexts of JSON-LD.
+//!
+//! Each key in a context may be a term whose definition needs that of the next one, a recursion in the parser, and each may
+//! have a context of its own, which is made from a copy of all before.
 
-use super::{DEPTH_MAX, too_deep};
+use super::{CONTEXT_KEYS_MAX, DEPTH_MAX, too_deep};
+
+/// The longest way to write `@context`: each letter as `\u0040`.
+const KEY_BYTES_MAX: usize = 48;
 
 #[derive(Debug, Default)]
 pub(crate) struct Json {
     depth: usize,
     place: Place,
+    /// The last string, as it is written, but for what is longer than any key of interest.
+    string: Vec<u8>,
+    context: Option<Context>,
+}
+
+/// The value of `@context`.
+#[derive(Clone, Copy, Debug)]
+struct Context {
+    /// The depth of its key.
+    depth: usize,
+    keys: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,28 +36,77 @@ enum Place {
 
 impl Json {
     pub(super) fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
-        for byte in bytes {
-            self.place = match (self.place, byte) {
-                (Place::Outside, b'"') => Place::String,
-                (Place::Outside, b'{' | b'[') => {
-                    self.depth += 1;
-                    if self.depth > DEPTH_MAX {
-                        return Err(too_deep());
-                    }
-                    Place::Outside
-                }
-                (Place::Outside, b'}' | b']') => {
-                    self.depth = self.depth.saturating_sub(1);
-                    Place::Outside
-                }
-                (Place::String, b'"') => Place::Outside,
-                (Place::String, b'\\') => Place::Escaped,
-                (Place::Escaped, _) => Place::String,
-                (place, _) => place,
-            };
+        bytes.iter().try_for_each(|byte| self.step(*byte))
+    }
+
+    fn step(&mut self, byte: u8) -> Result<(), String> {
+        self.place = match (self.place, byte) {
+            (Place::Outside, _) => return self.outside(byte),
+            (Place::String, b'"') => Place::Outside,
+            (Place::String, b'\\') => Place::Escaped,
+            (Place::String | Place::Escaped, _) => Place::String,
+        };
+        if !matches!(self.place, Place::Outside) && self.string.len() <= KEY_BYTES_MAX {
+            self.string.push(byte);
         }
         Ok(())
     }
+
+    fn outside(&mut self, byte: u8) -> Result<(), String> {
+        match byte {
+            b'"' => {
+                self.string.clear();
+                self.place = Place::String;
+            }
+            b'{' | b'[' => {
+                self.depth += 1;
+                if self.depth > DEPTH_MAX {
+                    return Err(too_deep());
+                }
+            }
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                self.context = self.context.filter(|context| context.depth <= self.depth);
+            }
+            b',' => self.context = self.context.filter(|context| context.depth < self.depth),
+            b':' => match &mut self.context {
+                Some(context) => {
+                    context.keys += 1;
+                    if context.keys > CONTEXT_KEYS_MAX {
+                        return Err(format!(
+                            "a context has more than {CONTEXT_KEYS_MAX} keys (CONTEXT_KEYS_MAX)"
+                        ));
+                    }
+                }
+                None if is_context(&self.string) => {
+                    self.context = Some(Context { depth: self.depth, keys: 0 });
+                }
+                None => {}
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether a string, as it is written, says `@context`.
+fn is_context(written: &[u8]) -> bool {
+    let mut rest = written;
+    for letter in b"@context" {
+        let (said, behind) = match rest {
+            [b'\\', b'u', digits @ ..] if digits.len() >= 4 => {
+                let code = std::str::from_utf8(&digits[..4]).ok();
+                (code.and_then(|code| u8::from_str_radix(code, 16).ok()), &digits[4..])
+            }
+            [byte, behind @ ..] => (Some(*byte), behind),
+            [] => return false,
+        };
+        if said != Some(*letter) {
+            return false;
+        }
+        rest = behind;
+    }
+    rest.is_empty()
 }
 
 #[cfg(test)]
@@ -65,6 +131,24 @@ mod tests {
             (format!("]]]]]{deep}["), false),
         ] {
             assert_eq!(followed(Syntax::json, &text).is_ok(), fits, "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_count_in_contexts() {
+        let keys = |count: usize| vec!["\"a\":\"\""; count].join(",");
+        let (fit, much) = (keys(CONTEXT_KEYS_MAX), keys(CONTEXT_KEYS_MAX + 1));
+        for (text, fits) in [
+            (format!("{{{much}}}"), true),
+            (format!("{{\"@context\":{{{fit}}},{much}}}"), true),
+            (format!("{{\"@context\":{{{much}}}}}"), false),
+            (format!("{{ \"\\u0040con\\u0074ext\" : [{{}},{{{much}}}]}}"), false),
+            (format!("{{\"@context\":[{{{fit}}},{{\"b\":{{\"@context\":{{\"c\":\"d\"}}}}}}]}}"), false),
+            (format!("[{{\"@context\":\"x\",\"b\":{{{much}}}}}]"), true),
+            (format!("[{{\"@context\":null}},{{{much}}}]"), true),
+            (format!("[{{\"@contexts\":{{{much}}},\"@context \":{{{much}}}}}]"), true),
+        ] {
+            assert_eq!(followed(Syntax::json, &text).is_ok(), fits, "{}", &text[..60]);
         }
     }
 }

@@ -1,10 +1,11 @@
-//! The nesting of XML, and what its entities stand for.
+//! The nesting of XML, the attributes of its elements, and what its entities stand for.
 //!
 //! Where a tag, a comment or a document type ends is what `quick-xml` takes for its end: a document type ends where as
 //! many `>` as `<` have come, whatever stands in quotes and comments.
 
 use super::{
-    DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX, ENTITY_BYTES_MAX, too_deep,
+    ATTRIBUTES_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX, ENTITY_BYTES_MAX,
+    too_deep,
 };
 use std::collections::HashMap;
 
@@ -15,6 +16,8 @@ const NAME_BYTES_MAX: usize = DOCTYPE_BYTES_MAX;
 pub(crate) struct Xml {
     depth: usize,
     place: Place,
+    /// Of the start tag.
+    attributes: usize,
     /// The text of the document type, behind `<!`.
     doctype: Vec<u8>,
     /// How many bytes each entity stands for.
@@ -93,6 +96,7 @@ impl Xml {
                     if self.depth > DEPTH_MAX {
                         return Err(too_deep());
                     }
+                    self.attributes = 0;
                     self.start(byte, None, false)?
                 }
             },
@@ -154,6 +158,15 @@ impl Xml {
                     self.depth = self.depth.saturating_sub(1);
                 }
                 Place::Text
+            }
+            (None, b'=') => {
+                self.attributes += 1;
+                if self.attributes > ATTRIBUTES_MAX {
+                    return Err(format!(
+                        "an element has more than {ATTRIBUTES_MAX} attributes (ATTRIBUTES_MAX)"
+                    ));
+                }
+                Place::Start { quote: None, slash: false }
             }
             (None, b'"' | b'\'') => Place::Start { quote: Some(byte), slash: false },
             (Some(open), _) if open == byte => Place::Start { quote: None, slash: false },
@@ -253,6 +266,13 @@ mod tests {
         ] {
             assert_eq!(followed(Syntax::xml, &text).is_ok(), fits, "{text}");
         }
+    }
+
+    #[test]
+    fn attributes_of_an_element_count() {
+        let tag = |count: usize| format!("<a {}/>", "b='=='".repeat(count));
+        assert_eq!(followed(Syntax::xml, &tag(ATTRIBUTES_MAX).repeat(2)), Ok(()));
+        assert!(followed(Syntax::xml, &tag(ATTRIBUTES_MAX + 1)).is_err());
     }
 
     #[test]

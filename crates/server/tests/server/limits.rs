@@ -59,6 +59,10 @@ fn nesting_has_a_depth() {
         ("text/turtle", format!("<urn:a> <urn:b> {}{} .", "(".repeat(deep), ")".repeat(deep))),
         ("text/turtle", format!("<urn:a> <urn:b> {}{} .", "[ <urn:c> ".repeat(deep), "]".repeat(deep))),
         ("application/n-triples", format!("<urn:a> <urn:b> {}", "<<( <urn:a> <urn:b> ".repeat(deep))),
+        (
+            "text/turtle",
+            format!("<urn:a> <urn:b> {}1{}.", "<<(<urn:a> <urn:b> ".repeat(deep), ")>>".repeat(deep)),
+        ),
         ("application/ld+json", "[".repeat(deep) + &"]".repeat(deep)),
         ("application/ld+json", "{\"urn:a\":".repeat(deep) + "1" + &"}".repeat(deep)),
         (

@@ -1,0 +1,154 @@
+//! Fills a corpus: what a fuzzer begins with, from the W3C's suites and from the cases that are kept.
+//!
+//! `cargo run -p vervet-hostile --example seeds -- DIRECTORY` writes one folder for each entry. The suites are looked for in
+//! `VERVET_TEST_DATA`, else in `../shared`.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+use vervet_hostile::Entry;
+
+/// Longer ones only slow a fuzzer down.
+const BYTES_MAX: usize = 4 << 10;
+
+/// Documents of JSON-LD, which the suites have none of.
+const JSONLD: [&str; 8] = [
+    r#"{"@context":{"@vocab":"http://example/","@base":"http://example/b"},"@id":"a","@type":"C","p":[1,2.5,true,null,"x"]}"#,
+    r#"{"@context":{"p":{"@id":"http://example/p","@type":"@id","@container":"@list"}},"p":["a","_:b"]}"#,
+    r#"{"@context":{"ex":"http://example/","d":{"@id":"ex:d","@type":"http://www.w3.org/2001/XMLSchema#date"}},"d":"2020-02-29"}"#,
+    r#"{"@graph":[{"@id":"http://example/g","@graph":[{"@id":"_:x","http://example/p":{"@value":"v","@language":"en"}}]}]}"#,
+    r#"[{"@id":"http://example/a","@reverse":{"http://example/p":{"@id":"http://example/b"}},"@index":"i"}]"#,
+    r#"{"@context":{"@version":1.1,"@propagate":false,"n":"@nest","l":{"@id":"http://example/l","@container":"@language"}},"n":{"l":{"en":"a","de":["b"]}}}"#,
+    r#"{"@context":[{"x":"http://example/x"},null,{"@language":"en","@direction":"ltr","x":{"@id":"http://example/x","@context":{"y":"http://example/y"},"@protected":true}}],"x":{"y":"z"}}"#,
+    r#"{"@context":{"s":{"@id":"http://example/s","@container":["@graph","@id","@set"]}},"@included":[{"@id":"_:i"}],"s":{"http://example/k":{"http://example/p":{"@set":[{"@list":[[1]]}]},"j":{"@type":"@json","@value":{"a":[]}}}}}"#,
+];
+
+const API: [&str; 6] = [
+    "GET info\n\n",
+    "GET names?kind=prefix&contains=fo\n\n",
+    "GET names?kind=class&limit=3\n\n",
+    "GET names?kind=predicate&contains=P&limit=0\n\n",
+    "POST plan\napplication/sparql-query\nSELECT * { ?s a ?c ; <http://example/p> ?o FILTER(?o > 1) }",
+    "POST plan?run=true&timeout=0.1&default-graph-uri=http://example/g1\n\nASK { ?s ?p ?o }",
+];
+
+const RAW: [&str; 5] = [
+    "GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: x\r\nAccept: text/csv;q=0.5, */*;q=0.1\r\nAccept-Encoding: gzip\r\n\r\n",
+    "POST /query HTTP/1.1\r\nHost: x\r\nContent-Type: application/sparql-query\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nASK{}\r\n0\r\n\r\n",
+    "OPTIONS /update HTTP/1.1\r\nHost: x\r\nOrigin: http://y\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n",
+    "HEAD /metrics HTTP/1.0\r\nAuthorization: Basic YTpi\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+    "PUT /store?default HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 30\r\nContent-Type: text/turtle; charset=utf-8\r\n\r\n<urn:a> <urn:b> \"c\"@en . # ...",
+];
+
+fn main() -> io::Result<()> {
+    let Some(target) = env::args().nth(1).map(PathBuf::from) else {
+        eprintln!("usage: seeds DIRECTORY");
+        std::process::exit(2);
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let data = env::var_os("VERVET_TEST_DATA").map_or_else(|| root.join("../../../shared"), PathBuf::from);
+    let mut files = Vec::new();
+    collect(&data.join("conformance"), &mut files);
+    if files.is_empty() {
+        eprintln!("no suites in {}: only what is built in (VERVET_TEST_DATA)", data.display());
+    }
+    files.sort();
+    for (name, _) in Entry::ALL {
+        let folder = target.join(name);
+        fs::create_dir_all(&folder)?;
+        let mut seeds = built_in(name);
+        for (number, (extension, text)) in files.iter().enumerate() {
+            seeds.extend(seed(name, number, extension, text));
+        }
+        let mut kept = Vec::new();
+        collect_bytes(&root.join("cases").join(name), &mut kept);
+        seeds.extend(kept);
+        for (number, seed) in seeds.iter().enumerate() {
+            fs::write(folder.join(format!("seed-{number:04}")), seed)?;
+        }
+        println!("{name}: {} seeds", seeds.len());
+    }
+    Ok(())
+}
+
+/// What a file of a suite is for an entry.
+fn seed(entry: &str, number: usize, extension: &str, text: &[u8]) -> Option<Vec<u8>> {
+    let with = |head: &str| Some([head.as_bytes(), text].concat());
+    let accept = ["*/*", "text/csv", "application/sparql-results+xml", "text/turtle, application/json;q=0.5"];
+    let accept = accept[number / 3 % accept.len()];
+    match (entry, extension) {
+        ("query", "rq") | ("update", "ru") => with(""),
+        ("ntriples", "nt") | ("nquads", "nt" | "nq") | ("turtle", "nt" | "ttl") => with(""),
+        ("trig", "ttl" | "trig") | ("rdfxml", "rdf") => with(""),
+        ("http_query", "rq") => {
+            let first =
+                ["G", "F&default-graph-uri=http://example/g1", "D&named-graph-uri=urn%3Aa&timeout=0.2"];
+            with(&format!("{}\n{accept}\n", first[number % 3]))
+        }
+        ("http_update", "ru") => {
+            let first = ["F", "D", "F&using-graph-uri=http://example/g1", "D&using-named-graph-uri=urn:g"];
+            with(&format!("{}\n{accept}\n", first[number % 4]))
+        }
+        ("http_store", _) => {
+            let kind = match extension {
+                "nt" => "application/n-triples",
+                "nq" => "application/n-quads",
+                "ttl" => "text/turtle",
+                "trig" => "application/trig",
+                "rdf" => "application/rdf+xml",
+                _ => return None,
+            };
+            let first = ["PUT ?default", "POST ", "PUT ?graph=urn:g", "POST /name"];
+            // A few of each: all would be thousands.
+            (number % 8 == 0).then(|| with(&format!("{}\n{kind}\n", first[number / 8 % 4]))).flatten()
+        }
+        _ => None,
+    }
+}
+
+fn built_in(entry: &str) -> Vec<Vec<u8>> {
+    let texts: Vec<String> = match entry {
+        "jsonld" => JSONLD.map(str::to_owned).to_vec(),
+        "http_api" => API.map(str::to_owned).to_vec(),
+        "http_raw" => RAW.map(str::to_owned).to_vec(),
+        "http_store" => {
+            let jsonld = JSONLD.map(|text| format!("PUT ?default\napplication/ld+json\n{text}"));
+            let others = [
+                "GET ?default\n\n",
+                "GET ?graph=http://example/g1\n\n",
+                "GET \n\n",
+                "HEAD /none\n\n",
+                "DELETE ?graph=http://example/g2\n\n",
+                "POST ?default\nmultipart/form-data; boundary=x\n--x\r\nContent-Disposition: form-data; name=\"f\"; \
+                 filename=\"a.ttl\"\r\n\r\n<urn:a> <urn:b> 1 .\r\n--x--\r\n",
+            ];
+            jsonld.into_iter().chain(others.map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    };
+    texts.into_iter().map(String::into_bytes).collect()
+}
+
+/// Extensions and texts of the files below a folder that are short enough.
+fn collect(folder: &Path, files: &mut Vec<(String, Vec<u8>)>) {
+    for path in paths(folder) {
+        if path.is_dir() {
+            collect(&path, files);
+        } else if let Some(extension) = path.extension().and_then(|extension| extension.to_str())
+            && let Ok(text) = fs::read(&path)
+            && text.len() <= BYTES_MAX
+        {
+            files.push((extension.to_owned(), text));
+        }
+    }
+}
+
+fn collect_bytes(folder: &Path, kept: &mut Vec<Vec<u8>>) {
+    kept.extend(paths(folder).iter().filter_map(|path| fs::read(path).ok()));
+}
+
+fn paths(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+}

@@ -1,0 +1,194 @@
+//! Requests to a server in this process, over loopback: whatever comes, an answer of HTTP comes back, and never a 500.
+//!
+//! # Shape of the bytes
+//! Requests that a fuzzer makes up byte by byte would mostly be refused for their length alone, so for all but
+//! [`Address::Raw`] the first lines say what is sent, and the check writes the head:
+//! ```text
+//! Query   G|F|D and more parameters   \n  Accept        \n  text of a query       GET, POST of a form, POST direct
+//! Update  F|D and more parameters     \n  Accept        \n  text of an update     (a small letter: not encoded)
+//! Store   method, space, rest of /store \n  Content-Type \n  body
+//! Api     method, space, rest of /api/  \n  Content-Type \n  body
+//! ```
+
+use crate::{graph, judge};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use vervet::Database;
+use vervet_server::{Server, ServerOptions, Stopper};
+
+/// What a request is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Address {
+    /// `/query`: GET and both forms of POST.
+    Query,
+    /// `/update`: both forms of POST.
+    Update,
+    /// `/store`: the Graph Store Protocol.
+    Store,
+    /// `/api/`: what the page asks for.
+    Api,
+    /// Bytes as they are.
+    Raw,
+}
+
+/// How long a client waits before something must be wrong: much longer than any limit of the server.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How long a server waits for the rest of a request: raw bytes seldom become a whole one, and are to end soon.
+fn head_timeout(address: Address) -> Duration {
+    Duration::from_millis(if address == Address::Raw { 50 } else { 1000 })
+}
+
+/// A server and the database that it serves.
+struct Running {
+    database: Database,
+    address: SocketAddr,
+    stopper: Stopper,
+    thread: Option<JoinHandle<vervet::Result<()>>>,
+}
+
+impl Running {
+    fn start(address: Address) -> Self {
+        let database = graph::database();
+        let mut options = ServerOptions::default();
+        options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        let limits = judge::options();
+        options.limits.timeout = limits.timeout.expect("there is one");
+        options.limits.memory_bytes = limits.memory_limit_bytes.expect("there is one");
+        options.limits.threads = Some(1);
+        options.limits.head_timeout = head_timeout(address);
+        options.limits.body_timeout = head_timeout(address);
+        let server = Server::bind(database.clone(), options).expect("it listens");
+        let (address, stopper) = (server.address().expect("it has one"), server.stopper());
+        let thread = Some(std::thread::spawn(move || server.run()));
+        Self { database, address, stopper, thread }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            assert!(matches!(ended, Some(Ok(Ok(())))), "the server ends badly: {ended:?}");
+        }
+    }
+}
+
+pub(crate) fn check(address: Address, bytes: &[u8]) {
+    /// With the limits for raw bytes, and with the others.
+    static SERVERS: [Mutex<Option<Running>>; 2] = [Mutex::new(None), Mutex::new(None)];
+    let Some(request) = request(address, bytes) else { return };
+    // A case that failed has spoiled nothing for the next one: it starts a server of its own.
+    let server = &SERVERS[usize::from(address == Address::Raw)];
+    let mut running = server.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = running.take().unwrap_or_else(|| Running::start(address));
+    let before = server.database.transaction_counts();
+    let begin = Instant::now();
+    let answer = exchange(server.address, &request);
+    // Bytes that do not become a request in time get no answer, and so does a whole one on a very busy machine.
+    let late = begin.elapsed() >= head_timeout(address);
+    judge(&request, &answer, late || address == Address::Raw);
+    if server.database.transaction_counts() == before {
+        *running = Some(server);
+    }
+}
+
+/// The request that `bytes` describe; `None`: none.
+fn request(address: Address, bytes: &[u8]) -> Option<Vec<u8>> {
+    if address == Address::Raw {
+        return Some(bytes.to_vec());
+    }
+    let mut lines = bytes.splitn(3, |byte| *byte == b'\n');
+    let (first, second, body) = (lines.next()?, lines.next()?, lines.next()?);
+    if address == Address::Store || address == Address::Api {
+        let space = first.iter().position(|byte| *byte == b' ')?;
+        let (method, rest) = (&first[..space], &first[space + 1..]);
+        let root: &[u8] = if address == Address::Store { b"/store" } else { b"/api/" };
+        return Some(whole(method, &[root, rest].concat(), b"Content-Type", second, body));
+    }
+    let (form, more) = first.split_first()?;
+    let (path, name): (&[u8], &[u8]) =
+        if address == Address::Query { (b"/query?", b"query=") } else { (b"/update?", b"update=") };
+    let encoded = if form.is_ascii_uppercase() { encode(body) } else { body.to_vec() };
+    let accept = [b"application/x-www-form-urlencoded\r\nAccept: ", second].concat();
+    Some(match form.to_ascii_uppercase() {
+        b'G' => whole(b"GET", &[path, name, &encoded, more].concat(), b"Accept", second, b""),
+        b'F' => whole(b"POST", path, b"Content-Type", &accept, &[name, &encoded[..], more].concat()),
+        b'D' => {
+            let kind: &[u8] = if address == Address::Query { b"query" } else { b"update" };
+            let accept = [b"application/sparql-", kind, b"\r\nAccept: ", second].concat();
+            whole(b"POST", &[path, more].concat(), b"Content-Type", &accept, body)
+        }
+        _ => return None,
+    })
+}
+
+fn whole(method: &[u8], path: &[u8], header: &[u8], value: &[u8], body: &[u8]) -> Vec<u8> {
+    let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+    let parts: [&[u8]; 10] = [
+        method,
+        b" ",
+        path,
+        b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+        length.as_bytes(),
+        header,
+        b": ",
+        value,
+        b"\r\n\r\n",
+        body,
+    ];
+    parts.concat()
+}
+
+fn encode(text: &[u8]) -> Vec<u8> {
+    let mut encoded = Vec::with_capacity(text.len() * 2);
+    for byte in text {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => encoded.push(*byte),
+            _ => encoded.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+        }
+    }
+    encoded
+}
+
+/// What the server sends until it closes the connection; `None`: it resets it.
+fn exchange(address: SocketAddr, request: &[u8]) -> Option<Vec<u8>> {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    // A server may answer before it has read everything, and close.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer) {
+        Ok(_) => Some(answer),
+        Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => None,
+        Err(error) => panic!("no answer, and no end: {error}"),
+    }
+}
+
+fn judge(request: &[u8], answer: &Option<Vec<u8>>, may_be_empty: bool) {
+    let Some(answer) = answer else { return };
+    let told = || format!("{}\n->\n{}", String::from_utf8_lossy(request), String::from_utf8_lossy(answer));
+    if answer.is_empty() {
+        assert!(may_be_empty, "no answer: {}", told());
+        return;
+    }
+    let mut rest = answer.as_slice();
+    let status = loop {
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut head = httparse::Response::new(&mut headers);
+        match (head.parse(rest), head.code) {
+            // 100 Continue stands before the answer.
+            (Ok(httparse::Status::Complete(length)), Some(100)) => rest = &rest[length..],
+            (Ok(httparse::Status::Complete(_)), Some(status)) => break status,
+            // The body that the client was told to send does not come.
+            (Ok(httparse::Status::Partial), _) if rest.is_empty() && may_be_empty => return,
+            (other, _) => panic!("this is not HTTP: {other:?}: {}", told()),
+        }
+    };
+    assert!((200..600).contains(&status) && status != 500, "status {status}: {}", told());
+}

@@ -1,0 +1,79 @@
+//! What must hold whatever comes in: a check for each way in, shared by fuzzers (`fuzz/`) and by the test that replays
+//! what they have found (`cases/`).
+//!
+//! # Shape
+//! [`Entry`] names a way in; [`Entry::check`] sends bytes there and panics if anything is wrong. Not only crashes are:
+//! each file says what else it holds the outcome against.
+//! # Invariants
+//! A check depends on its bytes alone, never on those before: what was changed is taken back or made anew.
+//! # Not here
+//! Mutation and coverage (libFuzzer's); texts that are valid by construction (`vervet-conformance`'s random queries).
+#![forbid(unsafe_code)]
+
+mod graph;
+mod http;
+mod judge;
+mod load;
+mod query;
+mod update;
+
+pub use http::Address;
+use vervet::Format;
+
+/// A way in for bytes that nobody vouches for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// The text of a query.
+    Query,
+    /// The text of an update request.
+    Update,
+    /// A document of RDF.
+    Load(Format),
+    /// A request to the server.
+    Http(Address),
+}
+
+impl Entry {
+    /// All, by the names of their targets and of the folders of their cases.
+    pub const ALL: [(&'static str, Self); 13] = [
+        ("query", Self::Query),
+        ("update", Self::Update),
+        ("ntriples", Self::Load(Format::NTriples)),
+        ("nquads", Self::Load(Format::NQuads)),
+        ("turtle", Self::Load(Format::Turtle)),
+        ("trig", Self::Load(Format::TriG)),
+        ("rdfxml", Self::Load(Format::RdfXml)),
+        ("jsonld", Self::Load(Format::JsonLd)),
+        ("http_query", Self::Http(Address::Query)),
+        ("http_update", Self::Http(Address::Update)),
+        ("http_store", Self::Http(Address::Store)),
+        ("http_api", Self::Http(Address::Api)),
+        ("http_raw", Self::Http(Address::Raw)),
+    ];
+
+    /// The entry with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, entry)| entry)
+    }
+
+    /// Sends `bytes` in.
+    ///
+    /// # Panics
+    /// If anything comes of it that must not.
+    pub fn check(self, bytes: &[u8]) {
+        match self {
+            Self::Query => with_text(bytes, query::check),
+            Self::Update => with_text(bytes, update::check),
+            Self::Load(format) => load::check(format, bytes),
+            Self::Http(address) => http::check(address, bytes),
+        }
+    }
+}
+
+/// These interfaces take text; whoever has bytes refuses what is none.
+fn with_text(bytes: &[u8], check: fn(&str)) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        check(text);
+    }
+}

@@ -1,0 +1,59 @@
+//! Update requests: atomic, counted truly, and what they leave can be written and read.
+
+use crate::graph;
+use crate::judge::{self, Outcome};
+use std::sync::OnceLock;
+use vervet::update::{UpdateOptions, UpdateReport};
+use vervet::{Answer, Database, QueryOptions, Transaction};
+
+pub(crate) fn check(text: &str) {
+    static DATABASE: OnceLock<Database> = OnceLock::new();
+    let database = DATABASE.get_or_init(graph::database);
+    let before = graph::count(database);
+    let planned = attempt(database, text, judge::options());
+    let naive = attempt(database, text, QueryOptions { optimize: false, ..judge::options() });
+    judge::check_same(text, &planned, &naive, "without a plan");
+    assert_eq!(graph::count(database), before, "what was rolled back is there");
+    let Outcome::Done(report) = planned else { return };
+    if report.inserted == 0 && report.removed == 0 {
+        return;
+    }
+    // Once more, for good.
+    let committed = graph::database();
+    let mut options = UpdateOptions { query: judge::options(), documents: None };
+    if let Outcome::Done(report) = judge::settle(committed.update_with(text, &mut options)) {
+        assert_eq!(graph::count(&committed), expected(before, report), "the report counts wrongly");
+        graph::check_round_trip(&committed);
+    }
+}
+
+/// Runs the request and takes it back.
+fn attempt(database: &Database, text: &str, options: QueryOptions) -> Outcome<UpdateReport> {
+    let mut transaction = database.begin().expect("nobody else writes");
+    let before = statements(&transaction);
+    let mut options = UpdateOptions { query: options, documents: None };
+    let done = judge::settle(transaction.update_with(text, &mut options));
+    let after = statements(&transaction);
+    match done {
+        Outcome::Done(report) => assert_eq!(after, expected(before, report), "the report counts wrongly"),
+        _ => assert_eq!(after, before, "a request that fails leaves something behind"),
+    }
+    transaction.roll_back();
+    done
+}
+
+fn expected(before: u64, report: UpdateReport) -> u64 {
+    (before + report.inserted).checked_sub(report.removed).expect("no more can go than is there")
+}
+
+fn statements(transaction: &Transaction) -> u64 {
+    let count = |text: &str| match transaction.query(text).expect("it can be counted") {
+        Answer::Solutions(solutions) => {
+            let row = solutions.rows().next().expect("a count has a row");
+            let count = row.integer("n").expect("it can be read").expect("it is a number");
+            u64::try_from(count).expect("it is not negative")
+        }
+        _ => 0,
+    };
+    count("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }") + count("SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }")
+}

@@ -1,0 +1,52 @@
+//! What fuzzers have found, once more: every file in `cases/ENTRY` goes through the check of that entry.
+
+use std::path::Path;
+use std::{fs, panic};
+use vervet_hostile::Entry;
+
+#[test]
+fn what_was_found_stays_mended() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let mut count = 0;
+    for folder in fs::read_dir(&cases).expect("there are cases") {
+        let folder = folder.expect("it can be listed").path();
+        let name = folder.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let entry = Entry::from_name(&name).unwrap_or_else(|| panic!("no entry is called {name}"));
+        for file in fs::read_dir(&folder).expect("it can be listed") {
+            let path = file.expect("it can be listed").path();
+            let bytes = fs::read(&path).expect("it can be read");
+            if panic::catch_unwind(|| entry.check(&bytes)).is_err() {
+                panic!("{} fails again", path.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 0, "there are cases");
+}
+
+/// The checks see something: each entry takes a text that is fine, and one that is not.
+#[test]
+fn every_entry_takes_good_and_bad_bytes() {
+    let good = [
+        ("query", "SELECT * { ?s ?p ?o }"),
+        ("update", "INSERT DATA { <urn:a> <urn:b> 1 }"),
+        ("ntriples", "<urn:a> <urn:b> <urn:c> ."),
+        ("nquads", "<urn:a> <urn:b> <urn:c> <urn:d> ."),
+        ("turtle", "<a> <urn:b> ( 1 2 ) ."),
+        ("trig", "<g> { <a> <urn:b> 1 }"),
+        ("rdfxml", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>"),
+        ("jsonld", "{\"@id\": \"urn:a\", \"urn:b\": 1}"),
+        ("http_query", "G\ntext/csv\nSELECT * { ?s ?p ?o }"),
+        ("http_update", "F\n*/*\nINSERT DATA { <urn:a> <urn:b> 1 }"),
+        ("http_store", "PUT ?graph=urn:g\ntext/turtle\n<urn:a> <urn:b> 1 ."),
+        ("http_api", "POST plan?run=true\n\nASK {}"),
+        ("http_raw", "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+    ];
+    assert_eq!(good.map(|(name, _)| name).to_vec(), Entry::ALL.map(|(name, _)| name).to_vec());
+    for ((name, text), (_, entry)) in good.iter().zip(Entry::ALL) {
+        println!("{name}");
+        entry.check(text.as_bytes());
+        entry.check(&text.as_bytes()[..text.len() / 2]);
+        entry.check(&[text.as_bytes(), b"\xFF\0"].concat());
+    }
+}
