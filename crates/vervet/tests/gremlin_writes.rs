@@ -159,7 +159,7 @@ fn several_statements_are_one_transaction_with_the_results_of_the_last() {
     let db = Database::in_memory();
     let script =
         "g.addV('a').property('n', 1); g.addV('a').property('n', 2)\n g.V().hasLabel('a').values('n').sum()";
-    assert_eq!(values(&db, script), [Value::Long(3)]);
+    assert_eq!(values(&db, script), [Value::Int(3)]);
     fails(&db, "g.addV('b'); g.tx().commit()", "g.tx().commit() has no transaction");
     assert_eq!(count(&db, "g.V()"), 2);
 }
@@ -222,7 +222,7 @@ fn ids_are_given_or_fresh() {
         ["urn:vervet:label:vertex"]
     );
     fails(&db, "g.addV().property(T.id, '1')", "Vertex with id already exists: 1");
-    fails(&db, "g.addV().property(T.id, true)", "ids are numbers");
+    fails(&db, "g.addV().property(T.id, true)", "cannot have an id of the type Boolean");
     db.gremlin("g.V(1).addE('self').to(__.V(1)).property(T.id, 100)").expect("a write");
     fails(&db, "g.V(1).addE('self').property(T.id, 100)", "Edge with id already exists: 100");
     fails(&db, "g.V(1).addE('self').property(T.id, 'urn:vervet:edge:1')", "cannot be the id of an edge");
@@ -277,7 +277,7 @@ fn what_is_said_about_a_value() {
         "g.V(1).properties().property(set, 'k', 1)",
         "Property cardinality can only be set for a Vertex",
     );
-    fails(&db, "g.V(1).property('k', 1, 'l')", "property");
+    fails(&db, "g.V(1).property('k', 1, 'l')", "found key without matching value");
 }
 
 #[test]
@@ -463,14 +463,16 @@ fn base_and_delta_are_one_graph() {
     assert_eq!(count(&db, "g.V()"), 5);
     assert_eq!(count(&db, "g.E()"), 5);
     assert_eq!(values(&db, "g.E(7).values('weight')"), [Value::Int(5)]);
-    assert_eq!(values(&db, "g.V(1).properties('n').values('since').sum()"), [Value::Long(5)]);
+    assert_eq!(values(&db, "g.V(1).properties('n').values('since').sum()"), [Value::Int(5)]);
     fails(&db, "g.addV().property(T.id, 1)", "Vertex with id already exists: 1");
     db.check().expect("no damage");
 }
 
-/// Two transactions at a time, each as it would be alone; whether both may commit.
+/// Two transactions at a time, each as it would be alone; whether both may commit. Results with their properties would be
+/// read.
 fn both_commit(db: &Database, one: &str, other: &str) -> bool {
     let (mut first, mut second) = (db.begin().expect("one"), db.begin().expect("another"));
+    let (one, other) = (&format!("{one}.iterate()"), &format!("{other}.iterate()"));
     first.gremlin(one).unwrap_or_else(|error| panic!("{one}: {error}"));
     second.gremlin(other).unwrap_or_else(|error| panic!("{other}: {error}"));
     first.commit().expect("the first one");
@@ -492,7 +494,7 @@ fn writes_conflict_only_where_they_must() {
         "parallel edges between two that stay"
     );
     assert!(both_commit(&db, "g.V(1).property('a', 1)", "g.V(1).property('b', 1)"), "different keys");
-    assert!(!both_commit(&db, "g.V(1).property('a', 1)", "g.V(1).property('a', 2)"), "the same key");
+    assert!(!both_commit(&db, "g.V(1).property('a', 3)", "g.V(1).property('a', 4)"), "the same key");
     assert!(
         both_commit(&db, "g.V(1).property(list, 'l', 1)", "g.V(1).property(list, 'l', 2)"),
         "different values"

@@ -21,22 +21,25 @@ pub(crate) struct Predicates {
     pub(crate) values: Vec<Id>,
     /// `rdf:type`.
     pub(crate) types: Option<Id>,
-    /// The predicate of external ids of edges.
-    pub(crate) edge_id: Option<Id>,
 }
 
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     changes: u64,
+    /// Whether a look at all objects of a predicate is too much to ask.
+    sparing: bool,
+    edge_id: Option<Id>,
     names: FxHashMap<(Id, bool), Arc<str>>,
     ids: FxHashMap<(bool, Arc<str>), Id>,
     predicates: Option<Rc<Predicates>>,
 }
 
 impl Names {
-    /// Forgets what need not hold any more.
-    pub(crate) fn renew(&mut self, changes: u64) {
+    /// Forgets what need not hold any more. Where reads are remembered, it is not found out which predicates have which
+    /// objects: all may have both.
+    pub(crate) fn renew(&mut self, changes: u64, sparing: bool) {
+        self.sparing = sparing;
         if self.changes != changes {
             self.changes = changes;
             self.predicates = None;
@@ -88,20 +91,29 @@ impl Names {
         Ok(name)
     }
 
+    /// The predicate of external ids of edges, if the graph has it.
+    pub(crate) fn edge_id(&mut self, snapshot: &dyn Snapshot) -> Result<Option<Id>> {
+        if self.edge_id.is_none() {
+            self.edge_id = snapshot.lookup(NamedNodeRef::new_unchecked(EDGE_ID).into())?;
+        }
+        Ok(self.edge_id)
+    }
+
     /// All predicates by what their objects are.
     pub(crate) fn predicates(&mut self, snapshot: &dyn Snapshot) -> Result<Rc<Predicates>> {
         if let Some(known) = &self.predicates {
             return Ok(known.clone());
         }
-        let lookup = |iri| snapshot.lookup(NamedNodeRef::new_unchecked(iri).into());
-        let mut found = Predicates {
-            types: snapshot.type_predicate(),
-            edge_id: lookup(EDGE_ID)?,
-            ..Predicates::default()
-        };
-        let reifies = lookup(RDF_REIFIES)?;
+        let mut found = Predicates { types: snapshot.type_predicate(), ..Predicates::default() };
+        let reifies = snapshot.lookup(NamedNodeRef::new_unchecked(RDF_REIFIES).into())?;
+        let passed_over = [found.types, self.edge_id(snapshot)?, reifies];
         for &(predicate, _) in snapshot.predicates() {
-            if [found.types, found.edge_id, reifies].contains(&Some(predicate)) {
+            if passed_over.contains(&Some(predicate)) {
+                continue;
+            }
+            if self.sparing {
+                found.edges.push(predicate);
+                found.values.push(predicate);
                 continue;
             }
             // In the direction from objects, keys are objects in the order of their tags.

@@ -372,7 +372,6 @@ pub(crate) fn vertices_with_label(
 
 /// Whether a vertex is in the graph: a statement has it.
 pub(crate) fn is_vertex(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) -> Result<bool> {
-    let predicates = names.predicates(snapshot)?;
     let has = |predicate: Id, direction| -> Result<bool> {
         let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(false) };
         let mut found = Vec::with_capacity(1);
@@ -384,11 +383,12 @@ pub(crate) fn is_vertex(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) 
         segment.degrees(&[vertex], EVERY, &mut degrees)?;
         Ok(degrees.first().is_some_and(|degree| *degree > 0))
     };
-    if let Some(types) = predicates.types
+    if let Some(types) = snapshot.type_predicate()
         && has(types, Direction::Out)?
     {
         return Ok(true);
     }
+    let predicates = names.predicates(snapshot)?;
     for &predicate in predicates.edges.iter().chain(&predicates.values) {
         if has(predicate, Direction::Out)? || has(predicate, Direction::In)? {
             return Ok(true);
