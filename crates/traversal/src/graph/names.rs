@@ -116,17 +116,10 @@ impl Names {
                 found.values.push(predicate);
                 continue;
             }
-            // In the direction from objects, keys are objects in the order of their tags.
-            let Some(objects) = snapshot.segment(predicate, Direction::In)? else { continue };
-            let mut one = Vec::with_capacity(1);
-            let last_vertex = Id::new(Tag::Edge, Id::PAYLOAD_MAX);
-            objects.keys_up_to(Id::UNBOUND, last_vertex, 1, &mut one)?;
-            if !one.is_empty() {
+            if leads_to_vertices(snapshot, predicate)? {
                 found.edges.push(predicate);
             }
-            one.clear();
-            objects.keys(Id::literal(0), 1, &mut one)?;
-            if !one.is_empty() {
+            if has_values(snapshot, predicate)? {
                 found.values.push(predicate);
             }
         }
@@ -134,4 +127,25 @@ impl Names {
         self.predicates = Some(found.clone());
         Ok(found)
     }
+}
+
+/// Whether a vertex or an edge is an object of a predicate. If none is, that is all that is read.
+pub(crate) fn leads_to_vertices(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    has_objects(snapshot, predicate, Id::UNBOUND, Id::new(Tag::Edge, Id::PAYLOAD_MAX))
+}
+
+/// Whether a value is an object of a predicate. If none is, that is all that is read.
+pub(crate) fn has_values(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    has_objects(snapshot, predicate, Id::literal(0), Id::END)
+}
+
+/// In the direction from objects, keys are objects in the order of their tags.
+fn has_objects(snapshot: &dyn Snapshot, predicate: Id, first: Id, last: Id) -> Result<bool> {
+    let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };
+    let (mut one, mut from) = (Vec::with_capacity(1), Some(first));
+    // Fewer keys than asked for do not mean the end.
+    while let Some(first) = from.filter(|_| one.is_empty()) {
+        from = objects.keys_up_to(first, last, 1, &mut one)?;
+    }
+    Ok(!one.is_empty())
 }
