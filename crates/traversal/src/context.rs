@@ -53,7 +53,7 @@ impl Context<'_> {
         &mut self,
         mut read: impl FnMut(&dyn Snapshot, &mut Names) -> Result<T>,
     ) -> Result<T> {
-        self.names.renew(self.host.changes());
+        self.names.renew(self.host.changes(), self.host.remembers_reads());
         let mut result = None;
         let names = &mut self.names;
         self.host.read(&mut |snapshot| {

@@ -46,6 +46,12 @@ pub trait Host {
         0
     }
 
+    /// Whether it remembers what is read. Then nothing is looked at that no answer needs, since others who change it would
+    /// be in conflict.
+    fn remembers_reads(&self) -> bool {
+        false
+    }
+
     /// Adds a vertex with this label; with an id that nobody has, if it has none.
     ///
     /// # Errors

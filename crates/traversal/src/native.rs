@@ -19,6 +19,7 @@ use crate::context::Settings;
 use crate::graph::Names;
 use crate::graph::ids::vertex_name;
 use crate::graph::literal::literal;
+use crate::graph::names::{has_values, leads_to_vertices};
 use crate::steps::has::predicate;
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
@@ -57,17 +58,16 @@ impl Native {
         if !snapshot.graphs().is_empty() {
             return Ok(false);
         }
-        let predicates = names.predicates(snapshot)?;
         for key in &self.edge_keys {
             if let Some(id) = names.key(snapshot, key)?
-                && predicates.values.contains(&id)
+                && has_values(snapshot, id)?
             {
                 return Ok(false);
             }
         }
         for key in self.value_keys.iter().chain(&self.single_keys) {
             if let Some(id) = names.key(snapshot, key)?
-                && predicates.edges.contains(&id)
+                && leads_to_vertices(snapshot, id)?
             {
                 return Ok(false);
             }

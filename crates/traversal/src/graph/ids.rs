@@ -95,7 +95,7 @@ pub(crate) fn edge_id(snapshot: &dyn Snapshot, names: &mut Names, edge: EdgeKey)
         let [s, p, o] = [edge.source, edge.label, edge.target].map(|bits| term(snapshot, id(bits)));
         return Ok(Value::text(format!("{} {} {}", s?, p?, o?)));
     }
-    if let Some(predicate) = names.predicates(snapshot)?.edge_id
+    if let Some(predicate) = names.edge_id(snapshot)?
         && let Some(segment) = snapshot.segment(predicate, Direction::Out)?
     {
         let mut found = Vec::new();
@@ -116,7 +116,7 @@ pub(crate) fn find_edge(
     wanted: &Value,
 ) -> Result<Option<EdgeKey>> {
     let Ok(name) = vertex_name(wanted) else { return Ok(None) };
-    if let Some(predicate) = names.predicates(snapshot)?.edge_id
+    if let Some(predicate) = names.edge_id(snapshot)?
         && let Some(segment) = snapshot.segment(predicate, Direction::In)?
         && let Some(value) = snapshot.lookup(Literal::new_simple_literal(&name).as_ref().into())?
     {

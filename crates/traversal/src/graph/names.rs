@@ -21,22 +21,25 @@ pub(crate) struct Predicates {
     pub(crate) values: Vec<Id>,
     /// `rdf:type`.
     pub(crate) types: Option<Id>,
-    /// The predicate of external ids of edges.
-    pub(crate) edge_id: Option<Id>,
 }
 
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     changes: u64,
+    /// Whether a look at all objects of a predicate is too much to ask.
+    sparing: bool,
+    edge_id: Option<Id>,
     names: FxHashMap<(Id, bool), Arc<str>>,
     ids: FxHashMap<(bool, Arc<str>), Id>,
     predicates: Option<Rc<Predicates>>,
 }
 
 impl Names {
-    /// Forgets what need not hold any more.
-    pub(crate) fn renew(&mut self, changes: u64) {
+    /// Forgets what need not hold any more. Where reads are remembered, it is not found out which predicates have which
+    /// objects: all may have both.
+    pub(crate) fn renew(&mut self, changes: u64, sparing: bool) {
+        self.sparing = sparing;
         if self.changes != changes {
             self.changes = changes;
             self.predicates = None;
@@ -88,33 +91,35 @@ impl Names {
         Ok(name)
     }
 
+    /// The predicate of external ids of edges, if the graph has it.
+    pub(crate) fn edge_id(&mut self, snapshot: &dyn Snapshot) -> Result<Option<Id>> {
+        if self.edge_id.is_none() {
+            self.edge_id = snapshot.lookup(NamedNodeRef::new_unchecked(EDGE_ID).into())?;
+        }
+        Ok(self.edge_id)
+    }
+
     /// All predicates by what their objects are.
     pub(crate) fn predicates(&mut self, snapshot: &dyn Snapshot) -> Result<Rc<Predicates>> {
         if let Some(known) = &self.predicates {
             return Ok(known.clone());
         }
-        let lookup = |iri| snapshot.lookup(NamedNodeRef::new_unchecked(iri).into());
-        let mut found = Predicates {
-            types: snapshot.type_predicate(),
-            edge_id: lookup(EDGE_ID)?,
-            ..Predicates::default()
-        };
-        let reifies = lookup(RDF_REIFIES)?;
+        let mut found = Predicates { types: snapshot.type_predicate(), ..Predicates::default() };
+        let reifies = snapshot.lookup(NamedNodeRef::new_unchecked(RDF_REIFIES).into())?;
+        let passed_over = [found.types, self.edge_id(snapshot)?, reifies];
         for &(predicate, _) in snapshot.predicates() {
-            if [found.types, found.edge_id, reifies].contains(&Some(predicate)) {
+            if passed_over.contains(&Some(predicate)) {
                 continue;
             }
-            // In the direction from objects, keys are objects in the order of their tags.
-            let Some(objects) = snapshot.segment(predicate, Direction::In)? else { continue };
-            let mut one = Vec::with_capacity(1);
-            let last_vertex = Id::new(Tag::Edge, Id::PAYLOAD_MAX);
-            objects.keys_up_to(Id::UNBOUND, last_vertex, 1, &mut one)?;
-            if !one.is_empty() {
+            if self.sparing {
+                found.edges.push(predicate);
+                found.values.push(predicate);
+                continue;
+            }
+            if leads_to_vertices(snapshot, predicate)? {
                 found.edges.push(predicate);
             }
-            one.clear();
-            objects.keys(Id::literal(0), 1, &mut one)?;
-            if !one.is_empty() {
+            if has_values(snapshot, predicate)? {
                 found.values.push(predicate);
             }
         }
@@ -122,4 +127,25 @@ impl Names {
         self.predicates = Some(found.clone());
         Ok(found)
     }
+}
+
+/// Whether a vertex or an edge is an object of a predicate. If none is, that is all that is read.
+pub(crate) fn leads_to_vertices(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    has_objects(snapshot, predicate, Id::UNBOUND, Id::new(Tag::Edge, Id::PAYLOAD_MAX))
+}
+
+/// Whether a value is an object of a predicate. If none is, that is all that is read.
+pub(crate) fn has_values(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    has_objects(snapshot, predicate, Id::literal(0), Id::END)
+}
+
+/// In the direction from objects, keys are objects in the order of their tags.
+fn has_objects(snapshot: &dyn Snapshot, predicate: Id, first: Id, last: Id) -> Result<bool> {
+    let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };
+    let (mut one, mut from) = (Vec::with_capacity(1), Some(first));
+    // Fewer keys than asked for do not mean the end.
+    while let Some(first) = from.filter(|_| one.is_empty()) {
+        from = objects.keys_up_to(first, last, 1, &mut one)?;
+    }
+    Ok(!one.is_empty())
 }

@@ -374,11 +374,15 @@ pub(crate) fn vertices_with_label(
 pub(crate) fn is_vertex(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) -> Result<bool> {
     let has = |predicate: Id, direction| -> Result<bool> {
         let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(false) };
+        let mut found = Vec::with_capacity(1);
+        segment.keys_up_to(vertex, vertex, 1, &mut found)?;
+        if found.is_empty() {
+            return Ok(false);
+        }
         let mut degrees = Vec::with_capacity(1);
         segment.degrees(&[vertex], EVERY, &mut degrees)?;
         Ok(degrees.first().is_some_and(|degree| *degree > 0))
     };
-    // Its type first: whoever asks for that alone conflicts with nobody who adds predicates.
     if let Some(types) = snapshot.type_predicate()
         && has(types, Direction::Out)?
     {

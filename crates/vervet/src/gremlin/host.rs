@@ -14,6 +14,7 @@ use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 use vervet_traversal::{Host, Owner, RowSink, vertex_name};
+use vervet_txn::Isolation;
 
 /// What several labels of a vertex have between them in Gremlin.
 const LABELS_BETWEEN: &str = "::";
@@ -37,6 +38,10 @@ impl Host for TransactionHost<'_> {
 
     fn changes(&self) -> u64 {
         self.0.inner.change_count() as u64
+    }
+
+    fn remembers_reads(&self) -> bool {
+        self.0.inner.isolation() == Isolation::Serializable
     }
 
     fn add_vertex(&mut self, id: Option<&Value>, label: &str) -> Result<u64> {
