@@ -99,7 +99,7 @@ fn seed(entry: &str, number: usize, extension: &str, text: &[u8]) -> Option<Vec<
             };
             let first = ["PUT ?default", "POST ", "PUT ?graph=urn:g", "POST /name"];
             // A few of each: all would be thousands.
-            (number % 8 == 0).then(|| with(&format!("{}\n{kind}\n", first[number / 8 % 4]))).flatten()
+            number.is_multiple_of(8).then(|| with(&format!("{}\n{kind}\n", first[number / 8 % 4]))).flatten()
         }
         _ => None,
     }

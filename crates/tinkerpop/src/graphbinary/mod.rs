@@ -57,7 +57,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), WriteError> {
 /// Appends `traverser` to `out`.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_traverser(traverser: &Traverser, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(out, |writer| writer.traverser(traverser))
 }

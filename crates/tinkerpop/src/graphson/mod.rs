@@ -84,7 +84,7 @@ pub fn write(value: &Value, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), W
 /// Appends `traverser` to `out`.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_traverser(traverser: &Traverser, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(dialect, out, |writer| writer.traverser(traverser))
 }
