@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! [`Compiled`] is a predicate made ready once: regular expressions compiled, types looked up, long lists of `within`
-//! indexed. [`test`] does both at once.
+//! indexed. [`test()`] does both at once.
 //! # Invariants
 //! Logic has two values. A comparison without an answer (`lt(NaN)`, a text with a number) does not hold, so its
 //! negation does. [`negate`] gives a predicate that holds exactly where the given one does not.

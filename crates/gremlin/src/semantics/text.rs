@@ -6,7 +6,7 @@
 //! # Invariants
 //! Positions and lengths count characters (Unicode scalar values; TinkerPop counts UTF-16 units, of which some characters
 //! take two). White space is what Java holds for it: no non-breaking spaces. No result is longer than
-//! [`MAX_TEXT_BYTES`](super::string::MAX_TEXT_BYTES).
+//! [`super::string::MAX_TEXT_BYTES`].
 //! # Cost
 //! Linear in the text and the result.
 
