@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a traversal may take.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// How much memory a traversal may hold.
 const MEMORY_BYTES_MAX: u64 = 1 << 28;
 /// Where the files begin that a traversal names.
