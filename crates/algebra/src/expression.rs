@@ -182,7 +182,7 @@ impl Expression {
     }
 }
 
-/// The functions of SPARQL 1.1 §17.4 and the casts of §17.5.
+/// The functions of SPARQL 1.1 §17.4, the casts of §17.5, and those for full-text search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the function of SPARQL with the same name")]
@@ -236,6 +236,10 @@ pub enum Function {
     IsLiteral,
     IsNumeric,
     Regex,
+    /// Whether a search finds a text: [`vervet_model::vocab::TEXT_MATCHES`].
+    TextMatches,
+    /// How much of a text a search finds: [`vervet_model::vocab::TEXT_SCORE`].
+    TextScore,
     /// A constructor function, named by its datatype.
     Cast(NamedNode),
     /// A function that nobody here knows: the text is valid, and to evaluate it is an error.

@@ -126,7 +126,7 @@ pub(crate) struct LoadArguments {
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     /// Files to load; `-` is standard input and needs --format
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present_any = ["text_index", "orders"])]
     pub files: Vec<PathBuf>,
     /// Format of all files, instead of telling it by their names
     #[arg(long, value_parser = input_format)]
@@ -156,6 +156,9 @@ pub(crate) struct LoadArguments {
     /// such as knows=since; names of keys, or IRIs in angle brackets. May be given several times
     #[arg(long = "order", value_name = "PREDICATE=PROPERTY", value_parser = order)]
     pub orders: Vec<(String, String)>,
+    /// Index the words of texts, for full-text search; a database that has this index keeps it
+    #[arg(long)]
+    pub text_index: bool,
 }
 
 #[derive(Args, Debug)]

@@ -54,6 +54,7 @@ fn options(arguments: &LoadArguments) -> LoadOptions<'static> {
         cancelled: Some(interrupt::requested()),
         names_from_files: arguments.names_from_files,
         orders: arguments.orders.clone(),
+        text_index: arguments.text_index,
         ..LoadOptions::default()
     };
     if let Some(threads) = arguments.threads {

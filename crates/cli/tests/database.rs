@@ -50,6 +50,40 @@ fn a_load_says_what_it_did() {
     place.fails(&["load", "db", "nothing.nt"], 1, &["nothing.nt"]);
 }
 
+/// An index of words is asked for at a load, or later; loads and updates keep it.
+#[test]
+fn texts_are_found_by_their_words() {
+    let place = Place::new();
+    place.file("a.ttl", "<urn:a> <urn:p> 'The quick brown fox' . <urn:b> <urn:p> 'Quick, quick', 'Brown' .");
+    let find = |search: &str| {
+        format!("SELECT ?s {{ ?s <urn:p> ?o FILTER <urn:vervet:text:matches>(?o, '{search}') }} ORDER BY ?s")
+    };
+    place.ok(&["load", "db", "a.ttl"]);
+    place.fails(&["load", "db"], 2, &["error:", "FILE"]);
+    assert!(!place.ok(&["query", "db", &find("quick"), "--explain"]).contains("among"));
+    assert_eq!(place.ok(&["query", "db", &find("quick"), "--format", "tsv"]), "?s\n<urn:a>\n<urn:b>\n");
+    place.ok(&["load", "db", "--text-index"]);
+    place.file("b.ttl", "<urn:c> <urn:p> 'A quick brown dog' .");
+    place.ok(&["load", "db", "b.ttl"]);
+    place.ok(&["update", "db", "INSERT DATA { <urn:d> <urn:p> 'No quickness, no brown bear' }"]);
+    assert!(place.ok(&["query", "db", &find("quick"), "--explain"]).contains("among"));
+    for (search, found) in [
+        ("quick brown", "?s\n<urn:a>\n<urn:c>\n"),
+        ("quick* brown -fox", "?s\n<urn:c>\n<urn:d>\n"),
+        ("\"brown fox\" OR bear", "?s\n<urn:a>\n<urn:d>\n"),
+        ("fox bear", "?s\n"),
+    ] {
+        assert_eq!(place.ok(&["query", "db", &find(search), "--format", "tsv"]), found, "{search}");
+    }
+    place.fails(
+        &["query", "db", &find("-fox")],
+        1,
+        &["error:", "no word that texts must have", "^", "hint:"],
+    );
+    place.ok(&["check", "db"]);
+    assert!(place.ok(&["info", "db"]).contains("words"));
+}
+
 #[test]
 fn graphs_and_bases_are_named() {
     let place = Place::new();

@@ -9,7 +9,7 @@ use crate::predicate::segment;
 use oxrdf::TermRef;
 use std::ops::Range;
 use std::sync::Arc;
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 
 impl Version {
@@ -171,6 +171,22 @@ impl Snapshot for Version {
             return Ok(0);
         }
         Ok(self.terms.literals_between_count(from, to, self.literal_end))
+    }
+
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        let Some(count) = self.base.search_count(search)? else { return Ok(None) };
+        if self.literal_end <= self.base.literal_count() {
+            return Ok(Some(count));
+        }
+        Ok(Some(count + self.terms.search_count(search, self.literal_end)?))
+    }
+
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        self.base.search(search, out)?;
+        if self.literal_end > self.base.literal_count() {
+            self.terms.search(search, self.literal_end, out)?;
+        }
+        Ok(())
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

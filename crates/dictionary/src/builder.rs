@@ -52,6 +52,8 @@ pub struct DictionaryBuilder {
     kind_numbers: FxHashMap<OwnKind, u32>,
     vertices: u32,
     literals: u32,
+    /// Whether the file gets an index of words.
+    words: bool,
 }
 
 /// A language tag or datatype.
@@ -108,7 +110,18 @@ impl DictionaryBuilder {
             kind_numbers: FxHashMap::default(),
             vertices: 0,
             literals: 0,
+            words: false,
         }
+    }
+
+    /// The file gets an index of the words of its literals, for [`Dictionary::search`]; so do those that go on from it.
+    pub fn index_words(&mut self) {
+        self.words = true;
+    }
+
+    /// Whether the file gets an index of words.
+    pub(crate) fn has_words(&self) -> bool {
+        self.words
     }
 
     /// One with the terms of `dictionary` under their ids; new terms are numbered behind them.
@@ -117,6 +130,7 @@ impl DictionaryBuilder {
     /// Damaged dictionary.
     pub fn from_dictionary(dictionary: &Dictionary) -> Result<Self> {
         let mut builder = Self::new();
+        builder.words = dictionary.has_words();
         let mut scratch = String::new();
         let mut text = String::new();
         let vertices = (0..dictionary.vertex_count()).map(Id::vertex);

@@ -155,6 +155,7 @@ impl Dictionary {
             ("literal records", Section::LiteralRecords),
             ("literal index", Section::LiteralIndex),
             ("literal order", Section::LiteralOrder),
+            ("literal words", Section::LiteralWords),
         ];
         let mut parts: Vec<_> = named.map(|(name, section)| (name, self.body.length(section) as u64)).into();
         let body: u64 = parts.iter().map(|(_, bytes)| bytes).sum();

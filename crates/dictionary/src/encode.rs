@@ -18,6 +18,7 @@ use crate::number::{bytes_for, write_varint};
 use crate::order::write_order;
 use crate::pattern::{Form, Pattern, REST, SLOT, namespace};
 use crate::template::{self, TEMPLATES_MAX, TemplateKind};
+use crate::words::write_words;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -254,11 +255,12 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
         writer.finish()
     };
     let (vertex_count, literal_count) = (builder.vertex_count(), builder.literal_count());
-    let (vertices, (literals, order)) = if pieces.len() == 1 {
-        (half(0, vertex_count), (half(1, literal_count), write_order(builder)))
+    let words = || if builder.has_words() { write_words(builder) } else { Vec::new() };
+    let (vertices, (literals, order, words)) = if pieces.len() == 1 {
+        (half(0, vertex_count), (half(1, literal_count), write_order(builder), words()))
     } else {
         std::thread::scope(|scope| {
-            let literals = scope.spawn(|| (half(1, literal_count), write_order(builder)));
+            let literals = scope.spawn(|| (half(1, literal_count), write_order(builder), words()));
             let vertices = half(0, vertex_count);
             match literals.join() {
                 Ok(literals) => (vertices, literals),
@@ -277,6 +279,7 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
         literal_records,
         literal_index,
         order,
+        words,
     ];
     header::write(vertex_count, literal_count, sections)
 }

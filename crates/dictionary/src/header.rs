@@ -9,9 +9,9 @@
 //! | 0..8 | [`MAGIC`] |
 //! | 8..16 | [`VERSION`] |
 //! | 16..32 | number of vertices, number of literals |
-//! | 32..96 | lengths of the sections |
-//! | 96..104 | XXH3 of the checksums of the blocks |
-//! | 104..112 | XXH3 of the bytes 0..104 |
+//! | 32..104 | lengths of the sections |
+//! | 104..112 | XXH3 of the checksums of the blocks |
+//! | 112..120 | XXH3 of the bytes 0..112 |
 //! # Invariants
 //! The lengths add up to that of the file, to the byte.
 
@@ -20,11 +20,11 @@ use vervet_model::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(crate) const MAGIC: [u8; 8] = *b"VERVETDI";
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 /// The body is checked in blocks of so many bytes; the last one may be shorter.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-const HEADER_BYTES: usize = 112;
-pub(crate) const SECTION_COUNT: usize = 8;
+const HEADER_BYTES: usize = 120;
+pub(crate) const SECTION_COUNT: usize = 9;
 
 /// The sections of the body. Those of literals follow those of vertices.
 #[derive(Clone, Copy)]
@@ -37,6 +37,7 @@ pub(crate) enum Section {
     LiteralRecords = 5,
     LiteralIndex = 6,
     LiteralOrder = 7,
+    LiteralWords = 8,
 }
 
 /// What the header says.

@@ -36,6 +36,7 @@ mod pattern;
 mod template;
 mod terms;
 mod validate;
+mod words;
 mod write;
 
 pub use builder::DictionaryBuilder;

@@ -17,15 +17,16 @@
 
 use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, with_literal_kind};
 use crate::later::{self, Item, Order};
+use crate::words::{LaterWords, candidate_count, candidates};
 use crate::{hash_blank, hash_iri, hash_literal};
 use hashbrown::HashTable;
 use oxrdf::TermRef;
 #[cfg(feature = "shuttle")]
 use shuttle::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[cfg(not(feature = "shuttle"))]
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, TextSearch};
 
 /// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.
 const CHUNK_MIN: u64 = 64;
@@ -42,6 +43,8 @@ pub struct Terms {
     growing: RwLock<Growing>,
     /// The literals here by their texts, as far as somebody has asked for ranges.
     order: Mutex<Order>,
+    /// Their words, as far as somebody has searched.
+    words: Mutex<LaterWords>,
 }
 
 #[derive(Debug)]
@@ -158,6 +161,7 @@ impl Terms {
             literals: List::new(first_literal),
             growing: RwLock::new(growing),
             order: Mutex::default(),
+            words: Mutex::default(),
         }
     }
 
@@ -296,10 +300,7 @@ impl Terms {
     /// # Cost
     /// See `later`: the first who asks sorts what came since somebody asked.
     pub fn literals_between(&self, from: &[u8], to: Option<&[u8]>, end: u64, out: &mut Vec<Id>) {
-        let (own_end, next) = {
-            let growing = self.read();
-            (growing.literals, growing.next.clone())
-        };
+        let (own_end, next) = self.ends();
         let mut found: Vec<Item> = Vec::new();
         let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
         for run in self.runs(own_end.min(end)) {
@@ -325,16 +326,69 @@ impl Terms {
     /// How many literals [`Terms::literals_between`] gives, or some more.
     #[must_use]
     pub fn literals_between_count(&self, from: &[u8], to: Option<&[u8]>, end: u64) -> u64 {
-        let (own_end, next) = {
-            let growing = self.read();
-            (growing.literals, growing.next.clone())
-        };
+        let (own_end, next) = self.ends();
         let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
         let runs = self.runs(own_end.min(end));
         let count: usize = runs.iter().map(|run| later::range(run, from, to, &text_of).len()).sum();
         let later =
             next.filter(|_| own_end < end).map_or(0, |next| next.literals_between_count(from, to, end));
         later + count as u64
+    }
+
+    /// Appends the literals with numbers below `end` that `search` finds, and perhaps others, ascending.
+    ///
+    /// # Errors
+    /// None that is known.
+    ///
+    /// # Cost
+    /// See `words`: the first who asks takes the words of what came since somebody asked.
+    pub fn search(&self, search: &TextSearch, end: u64, out: &mut Vec<Id>) -> Result<()> {
+        let (own_end, next) = self.ends();
+        let mut numbers = Vec::new();
+        candidates(&*self.words(own_end.min(end)), search, &mut numbers)?;
+        // There may be words of later ones than the version that asks knows.
+        out.extend(numbers.into_iter().filter(|number| *number < end).map(Id::literal));
+        if let Some(next) = next.filter(|_| own_end < end) {
+            let first = out.len();
+            next.search(search, end, out)?;
+            // It has those that are here and in no file, too.
+            let mut place = 0;
+            out.retain(|id| {
+                place += 1;
+                place <= first || id.payload() >= own_end
+            });
+        }
+        Ok(())
+    }
+
+    /// How many literals [`Terms::search`] gives, or some more.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn search_count(&self, search: &TextSearch, end: u64) -> Result<u64> {
+        let (own_end, next) = self.ends();
+        let count = candidate_count(&*self.words(own_end.min(end)), search)?;
+        match next.filter(|_| own_end < end) {
+            Some(next) => Ok(count + next.search_count(search, end)?),
+            None => Ok(count),
+        }
+    }
+
+    /// The words of all literals here below `end`, and perhaps of later ones.
+    fn words(&self, end: u64) -> MutexGuard<'_, LaterWords> {
+        // A panic half way leaves a literal in some lists that is not counted, and so is looked at again.
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.up_to(self.literals.first, end, |number| {
+            let entry = self.literals.get(number)?;
+            matches!(entry.kind, EntryKind::String | EntryKind::Language(_)).then_some(&*entry.text)
+        });
+        words
+    }
+
+    /// Where the literals here end, and who has those behind them.
+    fn ends(&self) -> (u64, Option<Arc<Self>>) {
+        let growing = self.read();
+        (growing.literals, growing.next.clone())
     }
 
     #[cfg(test)]

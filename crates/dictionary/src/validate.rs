@@ -22,6 +22,7 @@ impl Dictionary {
             Section::LiteralRecords,
             Section::LiteralIndex,
             Section::LiteralOrder,
+            Section::LiteralWords,
         ] {
             self.body().all(section)?;
         }
@@ -47,7 +48,8 @@ impl Dictionary {
                 return Err(self.damaged("its index has more or fewer entries than there are terms"));
             }
         }
-        self.validate_order()
+        self.validate_order()?;
+        self.validate_words()
     }
 
     fn lookup_parts(&self, parts: TermParts<'_>, text: &str) -> Result<Option<Id>> {

@@ -15,8 +15,8 @@ use vervet_model::{Id, Inline, Result, Tag};
 
 /// Terms whose blocks are asked for before the first of them is written, so that their misses overlap.
 const WRITE_BATCH: usize = 16;
-/// The buffer grows by this much more than is needed, to grow seldom.
-const AHEAD_BYTES: usize = 1 << 12;
+/// The buffer grows by as much more than is needed as it is long, up to this, to grow seldom.
+const AHEAD_BYTES_MAX: usize = 1 << 12;
 
 impl Dictionary {
     /// Appends the N-Triples forms of the terms of `ids` to `out` and the end of each to `ends`.
@@ -79,7 +79,7 @@ impl Writer<'_, '_> {
 
     fn make_room(&mut self, bytes: usize) {
         if self.out.len() - self.at < bytes {
-            self.out.resize(self.at + bytes + AHEAD_BYTES, 0);
+            self.out.resize(self.at + bytes + self.at.min(AHEAD_BYTES_MAX), 0);
         }
     }
 

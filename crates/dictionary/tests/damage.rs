@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::Bytes;
-use vervet_model::{Error, ErrorKind, Id, LiteralKind};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, TextSearch};
 
 fn sample() -> (Vec<u8>, HashMap<Id, Vec<u8>>) {
     let mut builder = DictionaryBuilder::new();
+    builder.index_words();
     for i in 0..40 {
         builder.intern_iri(&format!("http://www.Department{}.edu/Student{i}", i % 3)).expect("intern");
         builder.intern_iri(&format!("http://example.org/{}", "x".repeat(i))).expect("intern");
@@ -93,18 +94,18 @@ fn every_other_length_is_noticed() {
 #[test]
 fn damage_behind_right_checksums_does_not_panic() {
     let (image, _) = sample();
-    let sum_at = 104;
-    let body_at = 112 + 8;
-    for at in (16..96).chain(body_at..image.len()) {
+    let sum_at = 112;
+    let body_at = 120 + 8;
+    for at in (16..104).chain(body_at..image.len()) {
         for flip in [0x01, 0x10, 0x80, 0xFF] {
             let mut damaged = image.clone();
             damaged[at] ^= flip;
             let block = xxhash_rust::xxh3::xxh3_64(&damaged[body_at..]).to_le_bytes();
-            damaged[112..body_at].copy_from_slice(&block);
-            let blocks = xxhash_rust::xxh3::xxh3_64(&damaged[112..body_at]).to_le_bytes();
-            damaged[96..104].copy_from_slice(&blocks);
+            damaged[120..body_at].copy_from_slice(&block);
+            let blocks = xxhash_rust::xxh3::xxh3_64(&damaged[120..body_at]).to_le_bytes();
+            damaged[104..112].copy_from_slice(&blocks);
             let header = xxhash_rust::xxh3::xxh3_64(&damaged[..sum_at]).to_le_bytes();
-            damaged[sum_at..112].copy_from_slice(&header);
+            damaged[sum_at..120].copy_from_slice(&header);
             let Ok(dictionary) = Dictionary::open(Bytes::from(damaged), "sample") else { continue };
             let mut scratch = String::new();
             for id in all_ids(&dictionary).into_iter().take(1000) {
@@ -113,6 +114,11 @@ fn damage_behind_right_checksums_does_not_panic() {
                 let _ = dictionary.is_blank(id);
             }
             let _ = dictionary.literals_below(b"Student2");
+            for search in ["student2", "s*", "edu OR long*"] {
+                let search = TextSearch::parse(search).expect("a search");
+                let _ = dictionary.search_count(&search);
+                let _ = dictionary.search(&search, &mut Vec::new());
+            }
             let _ = dictionary.validate();
             let _ = DictionaryBuilder::from_dictionary(&dictionary);
         }

@@ -7,7 +7,7 @@ use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, Term};
 use std::collections::HashMap;
 use vervet_dictionary::{Dictionary, DictionaryBuilder, hash_blank, hash_iri, hash_literal, hash_term};
 use vervet_env::{Bytes, SeededRandom};
-use vervet_model::{Id, Tag};
+use vervet_model::{Id, Tag, TextSearch, Words};
 
 /// Text of all sorts: what patterns like, what they trip over, and plain noise.
 fn text(random: &SeededRandom) -> String {
@@ -122,6 +122,33 @@ fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
     }
     assert_eq!(start, out.len());
     check_order(dictionary, known, seed);
+    check_words(dictionary, known, seed);
+}
+
+/// All that a search finds is among what the index gives, and each once.
+fn check_words(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
+    let random = SeededRandom::new(seed);
+    let mut words = Words::default();
+    for _ in 0..if dictionary.has_words() { 100 } else { 1 } {
+        let joined = [" ", " OR ", " -"][usize::try_from(random.below(3)).expect("small")];
+        let Ok(search) = TextSearch::parse(&format!("{}*{joined}{}", text(&random), text(&random))) else {
+            continue;
+        };
+        let count = dictionary.search_count(&search).expect("whole");
+        assert_eq!(count.is_some(), dictionary.has_words());
+        let Some(count) = count else { continue };
+        let mut found = Vec::new();
+        dictionary.search(&search, &mut found).expect("whole");
+        assert!(found.is_sorted_by(|a, b| a < b) && found.len() as u64 <= count, "seed {seed}: {search:?}");
+        for (term, id) in known {
+            let Term::Literal(literal) = term else { continue };
+            words.take(literal.value());
+            let is_text = literal.language().is_some() || literal.datatype() == oxrdf::vocab::xsd::STRING;
+            if id.tag() == Tag::Literal && is_text && search.matches(&words) {
+                assert!(found.binary_search(id).is_ok(), "seed {seed}: {search:?} misses {term}");
+            }
+        }
+    }
 }
 
 /// Literals in the order of their texts, and bounds in it, against a sort of all of them.
@@ -159,6 +186,9 @@ fn the_dictionary_is_a_map() {
         let random = SeededRandom::new(seed);
         let mut known: HashMap<Term, Id> = HashMap::new();
         let mut builder = DictionaryBuilder::new();
+        if seed % 3 > 0 {
+            builder.index_words();
+        }
         for round in 0..3 {
             for _ in 0..random.below(3000) {
                 let term = term(&random);

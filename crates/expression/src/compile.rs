@@ -12,7 +12,7 @@ use crate::strings::Hash;
 use crate::value::Value;
 use oxiri::Iri;
 use vervet_algebra::{Comparator, Expression, Function};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, TextSearch};
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
@@ -50,6 +50,8 @@ pub(crate) enum Node {
     Concat(Vec<Node>),
     SubStr(Box<[Node; 2]>, Option<Box<Node>>),
     Regex(Box<Node>, PatternNode),
+    /// A text and a search; the score, not whether it is found.
+    Search(Box<Node>, SearchNode, bool),
     Replace(Box<[Node; 2]>, PatternNode),
     Part(Part, Box<Node>),
     Cast(Cast, Box<Node>),
@@ -89,6 +91,13 @@ pub(crate) enum PairFunction {
 pub(crate) enum PatternNode {
     Fixed(Pattern),
     Computed(Box<Node>, Option<Box<Node>>),
+}
+
+/// A search that is known, or computed for each row.
+#[derive(Clone, Debug)]
+pub(crate) enum SearchNode {
+    Fixed(TextSearch),
+    Computed(Box<Node>),
 }
 
 /// Compiles `expression`.
@@ -200,6 +209,13 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             }),
             _ => None,
         },
+        Function::TextMatches | Function::TextScore => match (take(), take()) {
+            (Some(text), Some(search)) => Some(match search_node(search) {
+                Some(search) => Node::Search(text, search, *function == Function::TextScore),
+                None => Node::Error,
+            }),
+            _ => None,
+        },
         Function::Replace => match (take(), take(), take(), take()) {
             (Some(text), Some(pattern), Some(replacement), flags) => {
                 Some(match pattern_node(pattern, flags) {
@@ -263,6 +279,16 @@ fn pattern_node(pattern: Box<Node>, flags: Option<Box<Node>>) -> Option<PatternN
             Some(PatternNode::Fixed(Pattern::new(text, flags)?))
         }
         _ => Some(PatternNode::Computed(pattern, flags)),
+    }
+}
+
+/// The search, understood now if it is constant; `None` if it is wrong.
+fn search_node(search: Box<Node>) -> Option<SearchNode> {
+    match &*search {
+        Node::Constant(Constant { value: Value::String(text), .. }) => {
+            TextSearch::parse(text).ok().map(SearchNode::Fixed)
+        }
+        _ => Some(SearchNode::Computed(search)),
     }
 }
 
@@ -333,6 +359,12 @@ impl Node {
             Self::Regex(text, pattern) => {
                 visit(text);
                 pattern.for_each_child(visit);
+            }
+            Self::Search(text, search, _) => {
+                visit(text);
+                if let SearchNode::Computed(search) = search {
+                    visit(search);
+                }
             }
             Self::Replace(ab, pattern) => {
                 ab.iter().for_each(&mut *visit);

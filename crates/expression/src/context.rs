@@ -4,7 +4,7 @@ use crate::evaluator::Evaluator;
 use crate::pattern::Pattern;
 use crate::value::Value;
 use std::borrow::Cow;
-use vervet_model::{Error, Id, Inline, Result, Tag};
+use vervet_model::{Error, Id, Inline, Result, Tag, Words};
 
 /// Texts kept for reuse.
 const POOL_TEXTS: usize = 8;
@@ -50,11 +50,21 @@ pub(crate) struct Context<'c> {
     pool: Vec<String>,
     /// The last pattern that was not constant, with its flags.
     last_pattern: Option<(String, String, Option<Pattern>)>,
+    /// Those of the text that was searched last.
+    pub(crate) words: Words,
 }
 
 impl<'c> Context<'c> {
     pub(crate) fn new(evaluator: &'c Evaluator<'c>, columns: &'c [Vec<Id>]) -> Self {
-        Self { evaluator, columns, row: 0, scratch: String::new(), pool: Vec::new(), last_pattern: None }
+        Self {
+            evaluator,
+            columns,
+            row: 0,
+            scratch: String::new(),
+            pool: Vec::new(),
+            last_pattern: None,
+            words: Words::default(),
+        }
     }
 
     /// The id of a variable in this row.

@@ -6,7 +6,7 @@ use crate::MAX_TEXT_BYTES;
 use crate::arithmetic::{apply, apply_unary};
 use crate::cast::cast;
 use crate::compare::{compare, equals, holds};
-use crate::compile::{Node, PairFunction, PatternNode, Test, TextFunction};
+use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunction};
 use crate::computed::{ComputedKind, text_too_long};
 use crate::context::{Context, Operand, Text};
 use crate::dates::part;
@@ -20,7 +20,7 @@ use rustc_hash::FxHasher;
 use std::borrow::Cow;
 use std::hash::Hasher;
 use vervet_algebra::Comparator;
-use vervet_model::{Id, Inline, LiteralKind, Result, Tag, TermParts};
+use vervet_model::{Id, Inline, LiteralKind, Result, Tag, TermParts, TextSearch, Words};
 
 /// Two operands that are no errors, or an early return.
 macro_rules! both {
@@ -63,7 +63,10 @@ impl Node {
             | Self::In(..)
             | Self::LangMatches(_)
             | Self::Test(..)
-            | Self::Regex(..) => Ok(self.truth(context)?.map(|truth| Operand::Value(Value::Boolean(truth)))),
+            | Self::Regex(..)
+            | Self::Search(_, _, false) => {
+                Ok(self.truth(context)?.map(|truth| Operand::Value(Value::Boolean(truth))))
+            }
             Self::Pair(
                 function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith),
                 ab,
@@ -170,6 +173,9 @@ impl Node {
                 context.recycle(text);
                 Ok(Some(found))
             }
+            Self::Search(text, search, false) => {
+                searched(text, search, context, |search, words| search.matches(words))
+            }
             Self::Pair(
                 function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith),
                 ab,
@@ -194,6 +200,10 @@ impl Node {
                 let (a, b) = both!(ab, context);
                 let (a, b) = (context.decode(a)?, context.decode(b)?);
                 Ok(apply(*operator, &a, &b))
+            }
+            Self::Search(text, search, _) => {
+                let score = searched(text, search, context, TextSearch::score)?;
+                Ok(score.map(|score| Value::Double(score.into())))
             }
             Self::Unary(function, a) => {
                 let a = some!(a.evaluate(context)?);
@@ -634,6 +644,33 @@ fn compute_pattern(
         None => Cow::Borrowed(""),
     };
     Ok(context.pattern(&pattern, &flags))
+}
+
+/// What `ask` says of a text; `None` if it is none, or the search is none.
+fn searched<T>(
+    text: &Node,
+    search: &SearchNode,
+    context: &mut Context<'_>,
+    ask: impl FnOnce(&TextSearch, &Words) -> T,
+) -> Result<Option<T>> {
+    let text = some!(text.evaluate(context)?);
+    let computed;
+    let search = match search {
+        SearchNode::Fixed(search) => search,
+        SearchNode::Computed(search) => {
+            let search = some!(search.evaluate(context)?);
+            let search = some!(context.simple(search)?);
+            computed = some!(TextSearch::parse(&search).ok());
+            &computed
+        }
+    };
+    let (text, _) = some!(context.text(text)?);
+    let mut words = std::mem::take(&mut context.words);
+    words.take(&text);
+    let answer = ask(search, &words);
+    context.words = words;
+    context.recycle(text);
+    Ok(Some(answer))
 }
 
 fn with_tag<'e>(text: Cow<'e, str>, tag: Option<Cow<'e, str>>) -> Value<'e> {

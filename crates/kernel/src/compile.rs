@@ -243,17 +243,20 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             let branches = branches.iter().map(|branch| stages(branch, run)).collect::<Result<_>>()?;
             Box::new(optional::Union { branches, keep, all: all(run), input: out() })
         }
-        Step::Group { keys, aggregates } => Box::new(group::Group {
-            keys: distinct::RowTable::new(keys.clone()),
-            aggregates: aggregates
-                .iter()
-                .map(|(variable, aggregate)| Ok((*variable, accumulators(aggregate, carried, run)?)))
-                .collect::<Result<_>>()?,
-            keep,
-            groups: Vec::new(),
-            counted_bytes: 0,
-            out: out(),
-        }),
+        Step::Group { keys, aggregates } => {
+            let mut all_accumulators = Vec::with_capacity(aggregates.len());
+            for (variable, aggregate) in aggregates {
+                all_accumulators.push((*variable, accumulators(aggregate, carried, run)?));
+            }
+            Box::new(group::Group {
+                keys: distinct::RowTable::new(keys.clone()),
+                aggregates: all_accumulators,
+                keep,
+                groups: Vec::new(),
+                counted_bytes: 0,
+                out: out(),
+            })
+        }
         Step::Distinct { variables } => match run.shared.and_then(|shared| shared.rows(step)) {
             Some(rows) => Box::new(distinct::SharedDistinct {
                 variables,

@@ -22,6 +22,7 @@ pub(crate) struct Matching {
     pub keep: Keep,
     pub found: Vec<(u32, Found)>,
     pub rows: Vec<u32>,
+    pub expansion: Expansion,
     pub out: Batch,
 }
 
@@ -37,7 +38,11 @@ struct Group {
 
 impl Matching {
     pub(crate) fn new(pattern: Match, keep: Keep, variables: usize) -> Self {
-        Self { pattern, keep, found: Vec::new(), rows: Vec::new(), out: Batch::new(variables) }
+        let mut expansion = Expansion::new(BATCH_ROWS);
+        expansion.want_edges = pattern.edge.is_some();
+        expansion.want_graphs = matches!(pattern.graph, GraphOperand::Variable(_));
+        let out = Batch::new(variables);
+        Self { pattern, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
     }
 
     /// What each position holds: a constant, a variable, or nothing that the pattern speaks of.
@@ -112,9 +117,7 @@ impl Matching {
         (predicate, direction, segment): (Id, Direction, &dyn Segment),
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        let mut expansion = Expansion::new(BATCH_ROWS);
-        expansion.want_edges = self.pattern.edge.is_some();
-        expansion.want_graphs = matches!(self.pattern.graph, GraphOperand::Variable(_));
+        let mut expansion = std::mem::take(&mut self.expansion);
         let mut cursor = Cursor::default();
         while cursor.row < keys.len() {
             next.run().control.check()?;
@@ -136,6 +139,8 @@ impl Matching {
                 }
             }
         }
+        // After `Done` or an error nothing is asked any more.
+        self.expansion = expansion;
         Ok(Flow::More)
     }
 

@@ -16,7 +16,7 @@
 use oxrdf::Term;
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, OrderKey, Path, Variable};
-use vervet_model::{Direction, Id};
+use vervet_model::{Direction, Id, TextSearch};
 use vervet_snapshot::GraphFilter;
 
 /// A constant or a column.
@@ -62,6 +62,9 @@ pub struct Among {
     /// The bounds of `literals`, if it is about texts: the literals in them that came later
     /// ([`vervet_snapshot::Snapshot::later_literals`]) count, too.
     pub texts: Option<Texts>,
+    /// The literals that this may find ([`vervet_snapshot::Snapshot::search`]) count, too, as far as they are keys; then
+    /// there are no `texts`.
+    pub search: Option<TextSearch>,
     /// How many keys and literals these are, for people; an estimate where the segment has changed.
     pub count: u64,
 }

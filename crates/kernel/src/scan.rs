@@ -11,7 +11,7 @@ use crate::plan::{Among, Texts};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
-use vervet_model::{Id, Result};
+use vervet_model::{Id, Result, TextSearch};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
 
 pub(crate) struct Scan<'a> {
@@ -152,7 +152,30 @@ impl<'a> Scan<'a> {
     ) -> Result<Flow> {
         let mut later = Vec::new();
         self.snapshot.later_literals(&texts.from, texts.to.as_deref(), &mut later)?;
-        for literals in later.chunks(BATCH_ROWS) {
+        self.push_listed(&later, batch, row, next)
+    }
+
+    /// Those literals that the search may find and are keys.
+    fn push_found(
+        &mut self,
+        search: &TextSearch,
+        batch: &Batch,
+        row: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut found = Vec::new();
+        self.snapshot.search(search, &mut found)?;
+        self.push_listed(&found, batch, row, next)
+    }
+
+    fn push_listed(
+        &mut self,
+        listed: &[Id],
+        batch: &Batch,
+        row: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        for literals in listed.chunks(BATCH_ROWS) {
             self.keys.columns[0].clear();
             self.keys.columns[0].extend_from_slice(literals);
             next.run().control.work(literals.len())?;
@@ -210,6 +233,11 @@ impl<'a> Kernel<'a> for Scan<'a> {
             }
             if let Some(texts) = self.among.and_then(|among| among.texts.as_ref())
                 && self.push_later(texts, batch, row, next)? == Flow::Done
+            {
+                return Ok(Flow::Done);
+            }
+            if let Some(search) = self.among.and_then(|among| among.search.as_ref())
+                && self.push_found(search, batch, row, next)? == Flow::Done
             {
                 return Ok(Flow::Done);
             }

@@ -40,6 +40,9 @@ pub struct LoadOptions<'a> {
     /// edges if one of them has it, else of the neighbours. Names of keys, or IRIs. For targets that keep
     /// orders; reading does nothing with it.
     pub orders: Vec<(String, String)>,
+    /// Whether the words of texts get an index, for full-text search; a database that has one keeps it. For whoever makes
+    /// the dictionary; reading does nothing with it.
+    pub text_index: bool,
 }
 
 impl Default for LoadOptions<'_> {
@@ -55,6 +58,7 @@ impl Default for LoadOptions<'_> {
             blank_scope: "f".to_owned(),
             names_from_files: false,
             orders: Vec::new(),
+            text_index: false,
         }
     }
 }
@@ -70,6 +74,7 @@ impl fmt::Debug for LoadOptions<'_> {
             .field("blank_scope", &self.blank_scope)
             .field("names_from_files", &self.names_from_files)
             .field("orders", &self.orders)
+            .field("text_index", &self.text_index)
             .finish_non_exhaustive()
     }
 }

@@ -9,6 +9,7 @@ mod id;
 mod inline;
 mod iri;
 mod parts;
+mod search;
 mod statement;
 pub mod vocab;
 
@@ -17,4 +18,5 @@ pub use id::{Direction, Id, Tag};
 pub use inline::{Inline, double_bounds, inline_id, integer_bounds, order_key, short_string_bound};
 pub use iri::is_plain_iri;
 pub use parts::{LiteralKind, TermParts};
+pub use search::{Part, SEARCH_WORDS_MAX, SearchError, TextSearch, WORD_BYTES_MAX, Words, for_each_word};
 pub use statement::Statement;

@@ -29,6 +29,11 @@ pub const CHARACTER_DATATYPE: &str = "urn:vervet:datatype:character";
 /// Datatype of lists, sets, maps and all else that XSD has no type for; the text is GraphSON 3.
 pub const GRAPHSON_DATATYPE: &str = "urn:vervet:datatype:graphson";
 
+/// Function of a text and a search: whether the search finds it ([`crate::TextSearch`]).
+pub const TEXT_MATCHES: &str = "urn:vervet:text:matches";
+/// Function of a text and a search: which part of its words is what was searched for.
+pub const TEXT_SCORE: &str = "urn:vervet:text:score";
+
 /// `rdf:type`.
 pub const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// `rdf:reifies`: its subject is an edge, its object the triple term of that edge.

@@ -3,7 +3,7 @@
 use crate::scope::{expression_variables, is_deterministic};
 use crate::set::VariableSet;
 use oxrdf::{Term, vocab::xsd};
-use vervet_algebra::{Expression, Variable};
+use vervet_algebra::{Expression, Function, Variable};
 
 /// One conjunct of a condition.
 #[derive(Clone, Debug)]
@@ -80,6 +80,7 @@ fn selectivity(expression: &Expression) -> f64 {
         Expression::And(all) => all.iter().map(selectivity).product(),
         Expression::Or(all) => all.iter().map(selectivity).sum::<f64>().min(1.0),
         Expression::Bound(_) => 0.8,
+        Expression::Call(Function::TextMatches, _) => 0.01,
         Expression::Call(..) => 0.2,
         _ => 0.5,
     }

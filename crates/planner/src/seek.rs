@@ -1,10 +1,11 @@
 //! Conditions on an object that let only some keys of its segment through: prefixes and ranges.
 //!
 //! # Shape
-//! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`. What they allow
+//! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`; a full-text search of `?x`. What they allow
 //! becomes ranges of ids, since values inside ids keep their order ([`vervet_model::Inline`]), and hence
 //! of keys of the direction from object to subject; and, for texts, a range in the order of the literals of the
-//! dictionary ([`Snapshot::literal_range`]) and those that came later ([`Snapshot::later_literals`]).
+//! dictionary ([`Snapshot::literal_range`]) and those that came later ([`Snapshot::later_literals`]), or what an index of
+//! words says ([`Snapshot::search`]).
 //! # Invariants
 //! No object that passes the condition is left out; others may be let in. The condition stays in the plan
 //! and is tested on what comes.
@@ -20,10 +21,13 @@ use oxrdf::{Literal, Term};
 use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_kernel::plan::{Among, Texts};
 use vervet_model::{
-    Id, Inline, Result, Tag, double_bounds, inline_id, integer_bounds, short_string_bound,
+    Id, Inline, Result, Tag, TextSearch, double_bounds, inline_id, integer_bounds, short_string_bound,
     vocab::EDGE_NAMESPACE,
 };
 use vervet_snapshot::{Segment, Snapshot};
+
+/// Of a string inside an id.
+const SHORT_BYTES: usize = 7;
 
 /// Keys of a segment that conditions leave.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,6 +50,8 @@ enum Allowed {
         /// Of terms of any kind (`STR`), not of strings alone.
         any_kind: bool,
     },
+    /// What is found by its words.
+    Found(TextSearch),
     /// Numbers, both ends included.
     Number { low: f64, high: f64 },
     /// Dates or date-times, by tag, both ends included.
@@ -121,6 +127,12 @@ fn allowed_by(condition: &Expression) -> Option<(Variable, Allowed)> {
             [subject, Expression::Constant(Term::Literal(prefix))] => {
                 let (variable, any_kind) = text_of(subject)?;
                 Some((variable, with_prefix(prefix.value(), any_kind)))
+            }
+            _ => None,
+        },
+        Expression::Call(Function::TextMatches, arguments) => match arguments.as_slice() {
+            [Expression::Variable(variable), Expression::Constant(Term::Literal(search))] => {
+                Some((*variable, Allowed::Found(TextSearch::parse(search.value()).ok()?)))
             }
             _ => None,
         },
@@ -317,7 +329,23 @@ fn candidates(
 ) -> Result<Seek> {
     let mut chosen = Chosen { segment, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
     let (mut literals, mut texts, mut later) = (0..0, None, 0);
+    let mut search = None;
     match allowed {
+        Allowed::Found(wanted) => {
+            let stored = chosen.of_tag(Tag::Literal)?;
+            match snapshot.search_count(wanted)? {
+                // A literal of another predicate costs a look at the keys; one that is not found its words.
+                Some(count) if count <= stored.saturating_mul(2) || stored == 0 => {
+                    chosen.sure += count.min(stored);
+                    later = count;
+                    search = Some(wanted.clone());
+                }
+                _ => chosen.add_tag(Tag::Literal)?,
+            }
+            if wanted.may_find(SHORT_BYTES) {
+                chosen.add_tag(Tag::ShortString)?;
+            }
+        }
         Allowed::Text { from, to, any_kind } => {
             let stored = chosen.of_tag(Tag::Literal)?;
             let in_order = match stored {
@@ -384,7 +412,7 @@ fn candidates(
     let candidates = count as f64;
     let passing = sure as f64 + unsure as f64 * default;
     let fraction = (passing / segment.statistics().keys.max(1) as f64).clamp(1e-9, 1.0);
-    Ok(Seek { among: Among { keys: ranges, literals, texts, count }, candidates, fraction })
+    Ok(Seek { among: Among { keys: ranges, literals, texts, search, count }, candidates, fraction })
 }
 
 #[cfg(test)]

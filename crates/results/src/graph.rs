@@ -28,13 +28,9 @@ impl<W: Write> GraphWriter<W> {
     /// The format is one for rows; a prefix whose IRI is none.
     pub fn new(format: Format, prefixes: &[(&str, &str)], out: W) -> Result<Self> {
         let form = match format {
-            Format::NTriples | Format::NQuads => Form::Lines {
-                out,
-                held: Vec::with_capacity(HELD_BYTES),
-                terms: Vec::new(),
-                ends: Vec::new(),
-                row: Vec::new(),
-            },
+            Format::NTriples | Format::NQuads => {
+                Form::Lines { out, held: Vec::new(), terms: Vec::new(), ends: Vec::new(), row: Vec::new() }
+            }
             Format::Turtle | Format::TriG => {
                 let mut serializer = TurtleSerializer::new();
                 for (name, iri) in prefixes {

@@ -19,6 +19,7 @@ mod csv;
 mod format;
 mod graph;
 mod json;
+mod spare;
 mod table;
 mod tsv;
 mod xml;
@@ -28,6 +29,7 @@ pub use format::Format;
 pub use graph::GraphWriter;
 pub use table::TableOptions;
 
+use spare::Spare;
 use std::io::Write;
 use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
 
@@ -86,7 +88,7 @@ const HELD_BYTES: usize = 64 << 10;
 pub struct RowWriter<W: Write> {
     format: Box<dyn RowFormat + Send>,
     column_count: usize,
-    held: Vec<u8>,
+    held: Spare,
     out: W,
 }
 
@@ -121,7 +123,7 @@ impl<W: Write> RowWriter<W> {
     }
 
     fn start(mut format: Box<dyn RowFormat + Send>, columns: &[&str], out: W) -> Result<Self> {
-        let mut held = Vec::with_capacity(HELD_BYTES);
+        let mut held = Spare::default();
         format.start(columns, &mut held);
         Ok(Self { format, column_count: columns.len(), held, out })
     }

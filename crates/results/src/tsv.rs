@@ -3,6 +3,7 @@
 //! Cells are always in full N-Triples form (no abbreviated numbers), whose escapes keep tabs and line ends
 //! out of them. Unbound cells are empty.
 
+use crate::spare::Spare;
 use crate::{RowFormat, TermSource};
 use vervet_model::{Id, Result};
 
@@ -19,7 +20,7 @@ const PIECE_BYTES: usize = 64;
 #[derive(Default)]
 struct Cells {
     /// Of all cells, and [`PIECE_BYTES`] behind them.
-    bytes: Vec<u8>,
+    bytes: Spare,
     /// `ends[i]` is the end of cell `i` in `bytes`.
     ends: Vec<usize>,
 }
@@ -74,7 +75,8 @@ impl Cells {
         self.bytes.clear();
         self.ends.clear();
         let filled = self.fill_bare(ids, source, bound);
-        self.bytes.resize(self.bytes.len() + PIECE_BYTES, 0);
+        let bytes = self.bytes.len();
+        self.bytes.resize(bytes + PIECE_BYTES, 0);
         filled
     }
 

@@ -21,7 +21,7 @@ pub use statistics::{ClassId, Flow, SegmentStatistics};
 
 use oxrdf::TermRef;
 use std::ops::Range;
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts, TextSearch};
 
 /// A consistent view of one graph.
 pub trait Snapshot: Send + Sync {
@@ -128,6 +128,26 @@ pub trait Snapshot: Send + Sync {
     fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
         let _ = (from, to);
         Ok(0)
+    }
+
+    /// How many literals [`Snapshot::search`] gives, or some more; `None` if this snapshot cannot find literals by
+    /// their words.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        let _ = search;
+        Ok(None)
+    }
+
+    /// Appends all strings, with or without language, that `search` finds, and perhaps other literals, each once;
+    /// without those inside ids.
+    ///
+    /// # Errors
+    /// Damaged dictionary; this snapshot cannot ([`Snapshot::search_count`] says so).
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        let _ = (search, out);
+        Err(Error::internal("this snapshot has no index of words"))
     }
 
     /// Appends the literals at these positions of the order of texts to `out`.

@@ -1,12 +1,19 @@
 //! Expressions and aggregates.
 
 use crate::QueryError;
-use crate::function::{UNSUPPORTED, builtin, cast, is_aggregate, is_function, names, nearest_cast};
+use crate::function::{
+    UNSUPPORTED, builtin, cast, is_aggregate, is_function, names, nearest_cast, text_function,
+};
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::suggest::nearest;
 use oxiri::Iri;
+use oxrdf::Term;
 use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function};
+use vervet_model::TextSearch;
+
+const SEARCH_HINT: &str =
+    "a search is words that all must be there; also \"a phrase\", begin*, -excluded, one OR other";
 
 impl Parser<'_, '_> {
     /// An expression, with variables as the current scope has them.
@@ -187,6 +194,15 @@ impl Parser<'_, '_> {
             return if call_only { Err(self.expected("(")) } else { Ok(Expression::Constant(iri.into())) };
         }
         let arguments = self.arguments()?;
+        if let Some(function) = text_function(&iri) {
+            self.check_count(at, arguments.len(), 2, 2)?;
+            if let Some(Expression::Constant(Term::Literal(search))) = arguments.get(1)
+                && let Err(error) = TextSearch::parse(search.value())
+            {
+                return Err(self.error(at, error.to_string()).with_hint(SEARCH_HINT));
+            }
+            return Ok(Expression::Call(function, arguments));
+        }
         let Some(function) = cast(&iri) else {
             // Another function may exist elsewhere, so the text is valid; what looks like a cast is a mistake.
             return match nearest_cast(&iri) {

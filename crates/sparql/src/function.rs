@@ -2,6 +2,7 @@
 
 use oxrdf::NamedNode;
 use vervet_algebra::Function;
+use vervet_model::vocab::{TEXT_MATCHES, TEXT_SCORE};
 
 /// A name, the least and the greatest number of arguments, and how to make the function.
 type Entry = (&'static str, usize, usize, fn() -> Function);
@@ -80,6 +81,15 @@ const CASTS: [&str; 23] = [
 pub(crate) fn cast(iri: &NamedNode) -> Option<Function> {
     let local = iri.as_str().strip_prefix(XSD)?;
     CASTS.contains(&local).then(|| Function::Cast(iri.clone()))
+}
+
+/// The function for full-text search with this IRI; of a text and a search.
+pub(crate) fn text_function(iri: &NamedNode) -> Option<Function> {
+    match iri.as_str() {
+        TEXT_MATCHES => Some(Function::TextMatches),
+        TEXT_SCORE => Some(Function::TextScore),
+        _ => None,
+    }
 }
 
 /// The nearest constructor function to `iri`, as `xsd:name`.

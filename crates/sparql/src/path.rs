@@ -108,7 +108,8 @@ impl Parser<'_, '_> {
     ) -> Result<(), QueryError> {
         match path {
             Path::Predicate(iri) => {
-                sink.patterns.push(self.pattern(subject, Slot::Constant(iri.clone().into()), object));
+                let pattern = self.pattern(subject, Slot::Constant(iri.clone().into()), object);
+                sink.patterns.push(pattern);
             }
             Path::Except(predicates) => {
                 let predicate = self.new_variable("")?;

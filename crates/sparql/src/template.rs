@@ -163,7 +163,13 @@ impl<'a> Parser<'a, '_> {
     pub(crate) fn emit_pattern(&mut self, pattern: Pattern, sink: &mut Sink) {
         match &mut self.template {
             Some(template) => template.push(pattern),
-            None => sink.patterns.push(pattern),
+            None => {
+                if sink.patterns.is_empty() {
+                    // Patterns are large, and most groups have one.
+                    sink.patterns.reserve_exact(1);
+                }
+                sink.patterns.push(pattern);
+            }
         }
     }
 

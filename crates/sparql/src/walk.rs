@@ -292,6 +292,7 @@ pub(crate) fn join(left: Node, right: Node) -> Node {
             _ => None,
         });
         match (node, home) {
+            (Node::Patterns(more), Some(patterns)) if patterns.is_empty() => *patterns = more,
             (Node::Patterns(mut more), Some(patterns)) => patterns.append(&mut more),
             (node, _) => parts.push(node),
         }

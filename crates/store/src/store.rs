@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::{Bytes, Environment};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -409,6 +409,14 @@ impl Snapshot for Store {
             None => self.dictionary.literal_count(),
         };
         Ok(Some(start..end))
+    }
+
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        self.dictionary.search_count(search)
+    }
+
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        self.dictionary.search(search, out)
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

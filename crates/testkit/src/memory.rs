@@ -7,7 +7,8 @@ use oxrdf::{BlankNode, GraphName, Quad, Term, TermRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use vervet_model::{
-    Direction, Error, Id, Inline, LiteralKind, Result, Statement, Tag, TermParts, inline_id,
+    Direction, Error, Id, Inline, LiteralKind, Result, Statement, Tag, TermParts, TextSearch, Words,
+    inline_id,
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
 use vervet_snapshot::{
@@ -299,6 +300,25 @@ impl Snapshot for MemorySnapshot {
         };
         let start = below(from);
         Ok(Some(start..to.map_or(self.order.len() as u64, below).max(start)))
+    }
+
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        let mut found = Vec::new();
+        self.search(search, &mut found)?;
+        Ok(Some(found.len() as u64))
+    }
+
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        let mut words = Words::default();
+        for (at, literal) in self.literals.iter().enumerate() {
+            let Term::Literal(literal) = literal else { continue };
+            words.take(literal.value());
+            let is_text = literal.language().is_some() || literal.datatype() == oxrdf::vocab::xsd::STRING;
+            if is_text && search.matches(&words) {
+                out.push(Id::literal(at as u64));
+            }
+        }
+        Ok(())
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

@@ -19,7 +19,7 @@ use oxrdf::{Term, TermRef};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use vervet_delta::Version;
-use vervet_model::{Direction, Id, Tag};
+use vervet_model::{Direction, Id, Tag, TextSearch, Words};
 use vervet_snapshot::Snapshot;
 
 /// The most keys and entries of one predicate that are remembered one by one.
@@ -36,9 +36,10 @@ pub(crate) struct ReadSet {
     edges: FxHashSet<Id>,
     /// Edges of which it was asked whether statements are about them.
     edge_uses: FxHashSet<Id>,
-    /// Bounds of texts between which literals were asked for, and the predicates that may have been asked for them:
-    /// of literals that were known each is a key that was read, so these are for those that came since.
+    /// Bounds of texts between which literals were asked for, searches for their words, and the predicates that may
+    /// have been asked for them: of literals that were known each is a key that was read, so these are for those that came since.
     texts: Vec<Texts>,
+    searches: Vec<TextSearch>,
     asked: FxHashSet<Id>,
     /// Terms that were not known.
     unknown: FxHashSet<Term>,
@@ -134,6 +135,7 @@ impl ReadSet {
             && self.edge_uses.is_empty()
             && self.unknown.is_empty()
             && self.texts.is_empty()
+            && self.searches.is_empty()
             && !self.predicate_list
             && !self.graph_list
     }
@@ -176,6 +178,13 @@ impl ReadSet {
         // The planner and the plan ask for the same.
         if !self.texts.iter().any(|(one, other)| &**one == from && other.as_deref() == to) {
             self.texts.push((from.into(), to.map(Into::into)));
+        }
+    }
+
+    /// Literals that are found by their words.
+    pub(crate) fn add_search(&mut self, search: &TextSearch) {
+        if !self.searches.contains(search) {
+            self.searches.push(search.clone());
         }
     }
 
@@ -260,7 +269,7 @@ impl Validator<'_> {
 
     /// Whether this is a literal that nobody knew at the begin, with a text that was asked for.
     fn is_new_text(&self, id: Id) -> bool {
-        if self.reads.texts.is_empty()
+        if (self.reads.texts.is_empty() && self.reads.searches.is_empty())
             || id.tag() != Tag::Literal
             || id.payload() < self.version.literal_count()
         {
@@ -270,12 +279,14 @@ impl Validator<'_> {
         let mut text = String::new();
         let known = self.version.terms().read_term(id, &mut |parts| {
             parts.write_str(&mut text);
-            let text = text.as_bytes();
-            found = self
-                .reads
-                .texts
-                .iter()
-                .any(|(from, to)| &**from <= text && to.as_ref().is_none_or(|to| text < &**to));
+            let bytes = text.as_bytes();
+            let mut bounds = self.reads.texts.iter();
+            found = bounds.any(|(from, to)| &**from <= bytes && to.as_ref().is_none_or(|to| bytes < &**to));
+            if !found && !self.reads.searches.is_empty() {
+                let mut words = Words::default();
+                words.take(&text);
+                found = self.reads.searches.iter().any(|search| search.matches(&words));
+            }
         });
         // What cannot be read may be one.
         found || !known

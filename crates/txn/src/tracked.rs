@@ -10,7 +10,7 @@ use oxrdf::TermRef;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vervet_delta::Version;
-use vervet_model::{Direction, Id, Result, Tag, TermParts};
+use vervet_model::{Direction, Id, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics, Snapshot,
@@ -152,6 +152,16 @@ impl Snapshot for Tracked<'_> {
     /// An estimate.
     fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
         self.version.later_literal_count(from, to)
+    }
+
+    /// An estimate.
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        self.version.search_count(search)
+    }
+
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        lock(self.reads).add_search(search);
+        self.version.search(search, out)
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

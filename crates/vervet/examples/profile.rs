@@ -58,7 +58,7 @@ fn measure(database: &Database, file: &str, runs: usize, explain: bool) -> Resul
     })?;
     let written = times(runs, || {
         database.clear_plan_cache();
-        let options = QueryOptions::default();
+        let options = QueryOptions::default().with_threads(1);
         Ok(database.write(&text, &options, OutputFormat::Tsv, &mut std::io::sink())?.rows)
     })?;
     let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();

@@ -53,6 +53,9 @@ pub(crate) fn load(
         edges: before.edge_count(),
         memory_bytes,
     };
+    if options.text_index {
+        building.dictionary.index_words();
+    }
     // Labels of blank nodes of this load never meet those of an earlier one.
     let options = LoadOptions {
         // Both numbers end visibly: the loader appends that of the file.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vervet_delta::Version;
 use vervet_kernel::plan::Plan;
-use vervet_model::{Direction, Id, Result, TermParts};
+use vervet_model::{Direction, Id, Result, TermParts, TextSearch};
 use vervet_planner::PlanOptions;
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_txn::{Published, Timestamp};
@@ -159,6 +159,14 @@ impl Snapshot for Noting<'_> {
 
     fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
         self.version.later_literal_count(from, to)
+    }
+
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        self.version.search_count(search)
+    }
+
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        self.version.search(search, out)
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

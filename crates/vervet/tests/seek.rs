@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use vervet::{Database, Format, QueryOptions};
+use vervet::{Database, Format, LoadOptions, QueryOptions};
 
 /// A linear congruential generator: the seed is all that a failure needs.
 struct Random(u64);
@@ -70,10 +70,25 @@ impl Random {
         }
     }
 
+    /// A full-text search for words that [`Random::text`] makes.
+    fn search(&mut self) -> String {
+        let words = [
+            "a", "b", "ab", "é", "日", "abc", "1", "aa", "abab", "é1", "zz*", "a*", "ab*", "\"a b\"",
+            "\"b a*\"", "日日",
+        ];
+        let mut text = self.pick(&words).to_owned();
+        for _ in 0..self.below(3) {
+            let (before, word) = (self.pick(&[" ", " ", " -", " OR "]), self.pick(&words));
+            text += &format!("{before}{word}");
+        }
+        text
+    }
+
     fn condition(&mut self) -> String {
         let subject = self.pick(&["?o", "?o", "STR(?o)"]);
         let text = self.text();
-        match self.below(10) {
+        match self.below(12) {
+            10 | 11 => format!("<urn:vervet:text:matches>(?o, '{}')", self.search()),
             0..=2 => format!("STRSTARTS({subject}, \"{text}\")"),
             3 => format!("STRSTARTS({subject}, \"{text}\"@en)"),
             4 => format!("REGEX({subject}, \"^{text}{}\")", self.pick(&["", "$", "*", "?", ".", "|z", "+b"])),
@@ -83,6 +98,12 @@ impl Random {
             _ => format!("{subject} {} {}", self.pick(&["<", "<=", ">", ">="]), self.constant()),
         }
     }
+}
+
+/// From now on words are indexed.
+fn index_words(database: &Database) {
+    let options = LoadOptions { text_index: true, ..LoadOptions::default() };
+    database.load(Vec::new(), &options).expect("it loads nothing");
 }
 
 fn rows(database: &Database, query: &str) -> BTreeMap<String, usize> {
@@ -136,6 +157,9 @@ fn seeking_changes_no_answer() {
         println!("seed {seed}");
         let random = &mut Random(seed);
         let database = Database::in_memory();
+        if seed % 2 == 0 {
+            index_words(&database);
+        }
         database.load_text(Format::Turtle, &statements(random, 400)).expect("it loads");
         database.check().expect("whole");
         for _ in 0..60 {
@@ -159,6 +183,9 @@ fn seeking_changes_no_answer_while_data_change() {
         println!("seed {seed}");
         let random = &mut Random(seed ^ 0xDE17A);
         let database = Database::in_memory();
+        if random.below(2) > 0 {
+            index_words(&database);
+        }
         if random.below(3) > 0 {
             database.load_text(Format::Turtle, &statements(random, 150)).expect("it loads");
         }
@@ -244,6 +271,28 @@ fn new_literals_are_sought_too() {
         assert_eq!(database.select(&query).expect("it runs").len(), answers, "{query}");
         assert_eq!(transaction.select(&query).expect("it runs").len(), answers, "{query}");
     }
+    let found = |search: &str| {
+        let query =
+            format!("SELECT ?s {{ ?s <http://e/name> ?o FILTER <urn:vervet:text:matches>(?o, '{search}') }}");
+        (
+            database.explain(&query, &QueryOptions::default()).expect("plan"),
+            database.select(&query).expect("it runs").len(),
+        )
+    };
+    assert!(!found("student 123").0.contains("among"));
+    index_words(&database);
+    for (search, values, answers) in [
+        ("student 123", 2, 2),
+        ("new 123", 1, 1),
+        ("student number 999", 1, 1),
+        ("9999* number", 1, 0),
+        ("9999*", 11, 11),
+        ("\"student 77\" OR 5", 3, 3),
+    ] {
+        let (plan, count) = found(search);
+        assert_eq!(count, answers, "{search}");
+        assert!(plan.contains("among"), "{search} {values}\n{plan}");
+    }
     let query = "SELECT ?s { ?s <http://e/name> \"New student 77\" }";
     assert_eq!(database.select(query).expect("it runs").len(), 1);
 }
@@ -261,14 +310,22 @@ fn ranges_are_read_and_no_phantom_gets_in() {
         )
         .expect("text");
     }
+    index_words(&database);
     database.load_text(Format::Turtle, &text).expect("it loads");
     let read =
         |condition: &str, key: &str| format!("SELECT ?s {{ ?s <http://e/{key}> ?o FILTER({condition}) }}");
     let age = read("?o > 5 && ?o < 9", "age");
     let code = read("STRSTARTS(?o, \"c7\")", "code");
     let name = read("STRSTARTS(?o, \"Student number 12\")", "name");
+    let found = read("<urn:vervet:text:matches>(?o, 'student 12')", "title");
     let nobody = read("STRSTARTS(?o, \"Nobody has this\")", "name");
-    let cases: [(&str, &str, bool); 22] = [
+    let cases: [(&str, &str, bool); 28] = [
+        (&found, "INSERT DATA { <http://e/x> <http://e/title> \"A student with the number 12\" }", true),
+        (&found, "DELETE DATA { <http://e/s12> <http://e/title> \"Student title 12\" }", true),
+        (&found, "INSERT DATA { <http://e/x> <http://e/title> \"Student number 12\"@en }", true),
+        (&found, "INSERT DATA { <http://e/x> <http://e/title> \"A student with the number 13\" }", false),
+        (&found, "DELETE DATA { <http://e/s13> <http://e/title> \"Student title 13\" }", false),
+        (&found, "INSERT DATA { <http://e/x> <http://e/name> \"A student with the number 12\" }", false),
         (&age, "INSERT DATA { <http://e/x> <http://e/age> 7 }", true),
         (&age, "INSERT DATA { <http://e/x> <http://e/age> 6.5 }", true),
         (&age, "INSERT DATA { <http://e/x> <http://e/age> 6.5e0 }", true),

@@ -1,0 +1,445 @@
+//! Which literals have a word: what full-text search starts from, in the file and for what came later.
+//!
+//! # Shape
+//! In the file (if it was asked for): number of words, bytes of their texts, bytes of their lists (8 bytes each); the end of
+//! each text among the texts, the end of each list among the lists (as many bytes each as the last one needs); the texts in
+//! the order of their bytes; the lists. A list is the number of its literals, then the number of the first literal and the
+//! differences of the others, as varints. In memory a tree from words to numbers.
+//! # Invariants
+//! 1. Strings, with and without language, are in the lists of all their words (`vervet_model::for_each_word`) once; no other
+//!    literal is in any.
+//! 2. [`candidates`] leaves out no literal that the search finds; it lets others in: phrases, what is excluded, and words that are
+//!    too common to be worth a look are left to whoever tests the text.
+//! # Cost
+//! A word: `log2` of their number looks at texts. A search: the lists of its words, shortest first; one that is
+//! [`COMMON`] times as long as what is left is not read. To make: 12 bytes for each word of each literal.
+//! # Not here
+//! Values inside ids (short strings), which are found among the keys of a segment.
+
+use crate::Dictionary;
+use crate::builder::{DictionaryBuilder, KIND_STRING};
+use crate::header::Section;
+use crate::number::{bytes_for, read_first_le, read_le, read_varint, write_varint};
+use hashbrown::HashTable;
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
+use vervet_model::{Id, LiteralKind, Part, Result, TermParts, TextSearch, for_each_word};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A list that is so many times as long as what is left of a search is not worth reading.
+const COMMON: u64 = 64;
+/// Before the ends in the section.
+const NUMBERS_BYTES: usize = 24;
+
+/// A word, or all words with this beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    word: &'a str,
+    is_prefix: bool,
+}
+
+/// Lists of literals by word.
+pub(crate) trait Lists {
+    /// How many literals are in the lists of `wanted`, or some more.
+    fn count(&self, wanted: Wanted<'_>) -> Result<u64>;
+
+    /// Appends the literals of these lists, in any order, perhaps several times.
+    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>) -> Result<()>;
+}
+
+/// How many [`candidates`] gives, or some more.
+pub(crate) fn candidate_count(lists: &dyn Lists, search: &TextSearch) -> Result<u64> {
+    let mut sum = 0_u64;
+    for parts in search.alternatives() {
+        let mut least = u64::MAX;
+        for wanted in wanted(parts) {
+            least = least.min(lists.count(wanted)?);
+        }
+        sum = sum.saturating_add(least);
+    }
+    Ok(sum)
+}
+
+/// Appends the numbers of all literals that `search` finds, and of others that it may find; ascending, each once.
+pub(crate) fn candidates(lists: &dyn Lists, search: &TextSearch, out: &mut Vec<u64>) -> Result<()> {
+    let first = out.len();
+    for parts in search.alternatives() {
+        let mut by_count = Vec::new();
+        for wanted in wanted(parts) {
+            by_count.push((lists.count(wanted)?, wanted));
+        }
+        by_count.sort_by_key(|(count, _)| *count);
+        let mut left: Option<Vec<u64>> = None;
+        for (count, wanted) in by_count {
+            let before = left.as_ref().map(Vec::len);
+            if before.is_some_and(|before| before as u64 * COMMON < count) {
+                break;
+            }
+            let mut list = Vec::new();
+            lists.list(wanted, &mut list)?;
+            if wanted.is_prefix {
+                list.sort_unstable();
+                list.dedup();
+            }
+            match &mut left {
+                Some(left) => {
+                    let mut list = list.as_slice();
+                    left.retain(|number| {
+                        list = &list[list.partition_point(|other| other < number)..];
+                        list.first() == Some(number)
+                    });
+                }
+                None => left = Some(list),
+            }
+        }
+        out.extend(left.unwrap_or_default());
+    }
+    if search.alternatives().len() > 1 {
+        out[first..].sort_unstable();
+        let mut last = None;
+        let mut place = 0;
+        out.retain(|number| {
+            place += 1;
+            place <= first || last.replace(*number) != Some(*number)
+        });
+    }
+    Ok(())
+}
+
+/// What a text must have for these parts.
+fn wanted(parts: &[Part]) -> impl Iterator<Item = Wanted<'_>> {
+    parts.iter().filter(|part| !part.is_excluded).flat_map(|part| {
+        let last = part.words.len() - 1;
+        let words = part.words.iter().enumerate();
+        words.map(move |(at, word)| Wanted { word, is_prefix: part.is_prefix && at == last })
+    })
+}
+
+/// The section for the literals of `builder`.
+pub(crate) fn write_words(builder: &DictionaryBuilder) -> Vec<u8> {
+    let mut gathered = Gathered::default();
+    let mut scratch = String::new();
+    for record in builder.records().filter(|record| !record.is_vertex()) {
+        let is_text =
+            record.kind == KIND_STRING || builder.own_kind(record.kind).is_some_and(|own| own.is_language);
+        if is_text && let Ok(text) = std::str::from_utf8(record.text) {
+            for_each_word(text, &mut scratch, |word| gathered.push(word, record.number));
+        }
+    }
+    gathered.finish()
+}
+
+/// Words in order of first sight, and who has them.
+#[derive(Default)]
+struct Gathered {
+    words: Vec<Box<str>>,
+    /// By word: 1 + the literal that was seen with it last, and in how many it was seen.
+    seen: Vec<(u64, u32)>,
+    numbers: HashTable<u32>,
+    /// Word and literal, by literal.
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Gathered {
+    fn push(&mut self, word: &str, literal: u32) {
+        let hash = xxh3_64(word.as_bytes());
+        let Self { words, seen, numbers, pairs } = self;
+        let found = numbers.find(hash, |number| &*words[*number as usize] == word).copied();
+        let number = match found {
+            Some(number) => number,
+            None => {
+                // A builder holds less than 2^40 bytes of text, and so many different words need more than that.
+                let number = u32::try_from(words.len()).expect("less than 2^32 different words");
+                words.push(word.into());
+                seen.push((0, 0));
+                numbers.insert_unique(hash, number, |number| xxh3_64(words[*number as usize].as_bytes()));
+                number
+            }
+        };
+        let seen = &mut seen[number as usize];
+        if seen.0 != u64::from(literal) + 1 {
+            *seen = (u64::from(literal) + 1, seen.1 + 1);
+            pairs.push((number, literal));
+        }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let mut order: Vec<u32> = (0..).take(self.words.len()).collect();
+        order.sort_unstable_by(|a, b| self.words[*a as usize].cmp(&self.words[*b as usize]));
+        // Where the literals of each word begin, by word.
+        let mut starts = vec![0_usize; self.words.len()];
+        let mut start = 0;
+        for &word in &order {
+            starts[word as usize] = start;
+            start += self.seen[word as usize].1 as usize;
+        }
+        let mut literals = vec![0_u32; self.pairs.len()];
+        let mut places = starts.clone();
+        for (word, literal) in self.pairs {
+            let place = &mut places[word as usize];
+            literals[*place] = literal;
+            *place += 1;
+        }
+        let (mut texts, mut lists) = (Vec::new(), Vec::new());
+        let (mut text_ends, mut list_ends) = (Vec::new(), Vec::new());
+        for &word in &order {
+            texts.extend_from_slice(self.words[word as usize].as_bytes());
+            text_ends.push(texts.len() as u64);
+            let list = &literals[starts[word as usize]..places[word as usize]];
+            write_varint(list.len() as u64, &mut lists);
+            let mut last = 0;
+            for &literal in list {
+                write_varint(u64::from(literal - last), &mut lists);
+                last = literal;
+            }
+            list_ends.push(lists.len() as u64);
+        }
+        let mut section = Vec::new();
+        for number in [order.len(), texts.len(), lists.len()] {
+            section.extend_from_slice(&(number as u64).to_le_bytes());
+        }
+        for (ends, all) in [(text_ends, texts.len()), (list_ends, lists.len())] {
+            let width = bytes_for(all as u64);
+            section.extend(ends.iter().flat_map(|end| end.to_le_bytes().into_iter().take(width)));
+        }
+        section.extend_from_slice(&texts);
+        section.extend_from_slice(&lists);
+        section
+    }
+}
+
+/// The section of a file.
+#[derive(Clone, Copy)]
+struct Index<'d> {
+    dictionary: &'d Dictionary,
+    words: u64,
+    /// Bytes of the end of a text, of a list.
+    widths: [usize; 2],
+    /// Where the ends of texts and of lists begin, the texts, the lists, and where those end.
+    starts: [usize; 5],
+}
+
+impl<'d> Index<'d> {
+    fn open(dictionary: &'d Dictionary) -> Result<Self> {
+        let header = dictionary.body().get(Section::LiteralWords, 0, NUMBERS_BYTES)?;
+        let [words, texts, lists] = [0, 8, 16].map(|at| read_le(&header[at..at + 8]));
+        let widths = [bytes_for(texts), bytes_for(lists)];
+        let mut at = NUMBERS_BYTES as u64;
+        let mut starts = [0; 5];
+        let lengths = [
+            words.checked_mul(widths[0] as u64),
+            words.checked_mul(widths[1] as u64),
+            Some(texts),
+            Some(lists),
+        ];
+        for (start, length) in starts.iter_mut().zip(lengths.into_iter().chain([Some(0)])) {
+            *start = usize::try_from(at).unwrap_or(usize::MAX);
+            at = length.and_then(|length| at.checked_add(length)).unwrap_or(u64::MAX);
+        }
+        if at != dictionary.body().length(Section::LiteralWords) as u64 {
+            return Err(dictionary.damaged("its index of words does not have the length that it says"));
+        }
+        Ok(Self { dictionary, words, widths, starts })
+    }
+
+    fn bytes(&self, start: usize, length: usize) -> Result<&'d [u8]> {
+        self.dictionary.body().get(Section::LiteralWords, start, length)
+    }
+
+    /// The bytes of the `which`-th text (0) or list (1).
+    fn range(&self, of: usize, which: u64) -> Result<Range<usize>> {
+        let width = self.widths[of];
+        let end = |which: u64| -> Result<usize> {
+            // Lossless: the section is in memory.
+            let at = self.starts[of] + usize::try_from(which).unwrap_or(usize::MAX).saturating_mul(width);
+            Ok(usize::try_from(read_first_le(self.bytes(at, width)?, width)).unwrap_or(usize::MAX))
+        };
+        let start = if which == 0 { 0 } else { end(which - 1)? };
+        let end = end(which)?;
+        if start > end || end > self.starts[of + 3] - self.starts[of + 2] {
+            return Err(self.dictionary.damaged("its index of words has an end that is none"));
+        }
+        Ok(start..end)
+    }
+
+    fn text(&self, word: u64) -> Result<&'d [u8]> {
+        let range = self.range(0, word)?;
+        self.bytes(self.starts[2] + range.start, range.len())
+    }
+
+    fn encoded(&self, word: u64) -> Result<&'d [u8]> {
+        let range = self.range(1, word)?;
+        self.bytes(self.starts[3] + range.start, range.len())
+    }
+
+    /// The first word from `low` on that is not `below`.
+    fn first_not(&self, mut low: u64, below: impl Fn(&[u8]) -> bool) -> Result<u64> {
+        let mut high = self.words;
+        while low < high {
+            let middle = low.midpoint(high);
+            if below(self.text(middle)?) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    /// The words that are wanted.
+    fn places(&self, wanted: Wanted<'_>) -> Result<Range<u64>> {
+        let word = wanted.word.as_bytes();
+        let start = self.first_not(0, |text| text < word)?;
+        let end = if wanted.is_prefix {
+            self.first_not(start, |text| text.starts_with(word))?
+        } else {
+            let found = start < self.words && self.text(start)? == word;
+            start + u64::from(found)
+        };
+        Ok(start..end)
+    }
+
+    fn damaged(&self) -> vervet_model::Error {
+        self.dictionary.damaged("its index of words has a list that cannot be read")
+    }
+
+    /// Appends a list.
+    fn decode(&self, word: u64, out: &mut Vec<u64>) -> Result<()> {
+        let mut bytes = self.encoded(word)?;
+        let count = read_varint(&mut bytes).ok_or_else(|| self.damaged())?;
+        let mut last = 0_u64;
+        for at in 0..count {
+            let difference = read_varint(&mut bytes).ok_or_else(|| self.damaged())?;
+            last = last.checked_add(difference).ok_or_else(|| self.damaged())?;
+            if last >= self.dictionary.literal_count() || (difference == 0 && at > 0) {
+                return Err(self.damaged());
+            }
+            out.push(last);
+        }
+        if bytes.is_empty() { Ok(()) } else { Err(self.damaged()) }
+    }
+}
+
+impl Lists for Index<'_> {
+    fn count(&self, wanted: Wanted<'_>) -> Result<u64> {
+        let places = self.places(wanted)?;
+        if places.is_empty() {
+            return Ok(0);
+        }
+        if !wanted.is_prefix {
+            return read_varint(&mut self.encoded(places.start)?).ok_or_else(|| self.damaged());
+        }
+        // A byte for each literal at least.
+        let (first, last) = (self.range(1, places.start)?, self.range(1, places.end - 1)?);
+        Ok(last.end.saturating_sub(first.start) as u64)
+    }
+
+    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>) -> Result<()> {
+        self.places(wanted)?.into_iter().try_for_each(|word| self.decode(word, out))
+    }
+}
+
+impl Dictionary {
+    /// Whether literals can be found by their words.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        self.body().length(Section::LiteralWords) > 0
+    }
+
+    /// How many literals [`Dictionary::search`] appends, or some more; `None`: there is no index.
+    ///
+    /// # Errors
+    /// Damaged file.
+    pub fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        if !self.has_words() {
+            return Ok(None);
+        }
+        Ok(Some(candidate_count(&Index::open(self)?, search)?.min(self.literal_count())))
+    }
+
+    /// Appends all literals that `search` finds, and perhaps others, ascending: see [`crate::words`].
+    ///
+    /// # Errors
+    /// Damaged file; there is no index.
+    pub fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        let mut numbers = Vec::new();
+        candidates(&Index::open(self)?, search, &mut numbers)?;
+        out.extend(numbers.into_iter().map(Id::literal));
+        Ok(())
+    }
+
+    /// Whether the index has each word of each text, and no more.
+    pub(crate) fn validate_words(&self) -> Result<()> {
+        if !self.has_words() {
+            return Ok(());
+        }
+        let index = Index::open(self)?;
+        let mut gathered = Gathered::default();
+        let (mut scratch, mut text, mut words) = (String::new(), String::new(), String::new());
+        for number in (0..).take(usize::try_from(self.literal_count()).unwrap_or(usize::MAX)) {
+            text.clear();
+            self.read_term(Id::literal(u64::from(number)), &mut scratch, &mut |parts| {
+                if let TermParts::Literal { kind: LiteralKind::String | LiteralKind::Language(_), .. } = parts
+                {
+                    parts.write_str(&mut text);
+                }
+            })?;
+            for_each_word(&text, &mut words, |word| gathered.push(word, number));
+        }
+        let length = self.body().length(Section::LiteralWords);
+        if gathered.finish() != index.bytes(0, length)? {
+            return Err(self.damaged("its index of words is not that of its literals"));
+        }
+        Ok(())
+    }
+}
+
+/// The index of literals that came after the file was written; made when somebody searches.
+#[derive(Debug, Default)]
+pub(crate) struct LaterWords {
+    lists: BTreeMap<Box<str>, Vec<u64>>,
+    /// Numbers below this are in the lists; 0: none is.
+    end: u64,
+}
+
+impl LaterWords {
+    /// Takes the literals from `first` to `end` that are not there yet; `text_of` gives the text of those that are
+    /// searched.
+    pub(crate) fn up_to<'t>(&mut self, first: u64, end: u64, text_of: impl Fn(u64) -> Option<&'t str>) {
+        let mut scratch = String::new();
+        for number in self.end.max(first)..end {
+            for_each_word(text_of(number).unwrap_or_default(), &mut scratch, |word| {
+                match self.lists.get_mut(word) {
+                    Some(list) if list.last() == Some(&number) => {}
+                    Some(list) => list.push(number),
+                    None => {
+                        self.lists.insert(word.into(), vec![number]);
+                    }
+                }
+            });
+        }
+        self.end = self.end.max(end);
+    }
+
+    fn places(&self, wanted: Wanted<'_>) -> impl Iterator<Item = &Vec<u64>> {
+        let from = (Bound::Included(wanted.word), Bound::Unbounded);
+        let all = self.lists.range::<str, _>(from);
+        all.take_while(
+            move |(word, _)| {
+                if wanted.is_prefix { word.starts_with(wanted.word) } else { &***word == wanted.word }
+            },
+        )
+        .map(|(_, list)| list)
+    }
+}
+
+impl Lists for LaterWords {
+    fn count(&self, wanted: Wanted<'_>) -> Result<u64> {
+        Ok(self.places(wanted).map(|list| list.len() as u64).sum())
+    }
+
+    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>) -> Result<()> {
+        self.places(wanted).for_each(|list| out.extend_from_slice(list));
+        Ok(())
+    }
+}
