@@ -3,8 +3,8 @@
 //! # Shape
 //! Rows are put together by what they know. One end bound: one [`Search`] for each different node, forwards or
 //! backwards, whose results go to all rows with that node. Both ends bound: searches from both ends in turn, of which
-//! always the one with less to follow goes on, until they meet or one has nothing left; or one search for all rows if
-//! many share a start. No end bound: a search from each node at which a path may start.
+//! always the one with less to follow goes on, until they meet or one has nothing left; or, where many rows share an end, one
+//! search from there for all of them, which goes on only while somebody's other end has not been found. No end bound: a search from each node at which a path may start.
 //! # Cost
 //! See [`crate::search`]. Where nobody needs the other end, results are counted, not listed.
 //! # Semantics
@@ -18,8 +18,8 @@ use crate::search::{Reached, Search};
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
-/// Rows with the same start and different ends from which on everything is searched once.
-const SHARED_START_MIN: usize = 4;
+/// Rows with one end in common and different others from which on they share a search.
+const SHARED_END_MIN: usize = 4;
 
 /// What a row knows: graph, subject, object ([`Id::UNBOUND`]: nothing).
 type Known = [Id; 3];
@@ -29,6 +29,8 @@ pub(crate) struct Paths<'a> {
     is_nullable: bool,
     forwards: Search<'a>,
     backwards: Search<'a>,
+    /// The end, the graph and the node from which rows share a search that is under way.
+    shared: Option<(usize, Id, Id)>,
     /// The graphs of the row at work.
     graphs: Vec<GraphFilter>,
     keep: Keep,
@@ -53,6 +55,7 @@ impl<'a> Paths<'a> {
             is_nullable: step.automaton.accepting.first() == Some(&true),
             forwards: Search::new(&step.automaton, false, run)?,
             backwards: Search::new(&step.automaton, true, run)?,
+            shared: None,
             graphs: match &step.graphs {
                 PathGraphs::These(graphs) => graphs.clone(),
                 PathGraphs::Variable(_) => Vec::new(),
@@ -166,6 +169,7 @@ impl<'a> Paths<'a> {
     /// Searches everything from one end; `false`: it is no node and stands for nothing.
     fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        self.shared = None;
         search.begin(node);
         while search.advance(&self.graphs, run)? {}
         // What leads on is a node for certain.
@@ -223,6 +227,7 @@ impl<'a> Paths<'a> {
 
     /// Whether there is a path from one node to another, found without searching all of either.
     fn connects(&mut self, [_, subject, object]: Known, run: &Run<'a>) -> Result<bool> {
+        self.shared = None;
         self.forwards.begin(subject);
         self.backwards.begin(object);
         loop {
@@ -240,30 +245,63 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// Whether there is a path between two ends. `searched`: the search from the first is done.
-    fn holds(&mut self, known: Known, searched: bool, run: &Run<'a>) -> Result<bool> {
+    /// Whether there is a path from one node to another, by a search from one end that others share.
+    fn shares(&mut self, end: usize, known: Known, run: &Run<'a>) -> Result<bool> {
+        let (node, other) = (known[1 + end], known[2 - end]);
+        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        if self.shared != Some((end, self.graph, node)) {
+            search.begin(node);
+            self.shared = Some((end, self.graph, node));
+        }
+        while !search.ends_at(other) {
+            if !search.advance(&self.graphs, run)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether there is a path between two ends. `shared`: the end that other rows have, too.
+    fn holds(&mut self, known: Known, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
         if self.is_nullable && known[1] == known[2] {
             return Ok(self.step.stand_alone[1] || self.stands(known[1], 0, run)?);
         }
-        if searched { Ok(self.forwards.ends_at(known[2])) } else { self.connects(known, run) }
+        match shared {
+            Some(end) => self.shares(end, known, run),
+            None => self.connects(known, run),
+        }
     }
 
-    /// The rows that know both ends.
-    fn both_ends(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        let Some(&(first, _)) = rows.first() else { return Ok(Flow::More) };
-        let shared = rows.len() >= SHARED_START_MIN;
-        if shared {
-            self.search_all(first[1], 0, next.run())?;
+    /// The rows of a graph that know both ends, by their starts.
+    fn both_ends(
+        &mut self,
+        batch: &Batch,
+        rows: &mut [(Known, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let starts = rows.chunk_by(|a, b| a.0[1] == b.0[1]).count();
+        let mut objects: Vec<Id> = rows.iter().map(|(known, _)| known[2]).collect();
+        objects.sort_unstable();
+        objects.dedup();
+        // The end of which there are fewer is shared by more.
+        let end = usize::from(objects.len() < starts);
+        if end == 1 {
+            rows.sort_unstable_by_key(|(known, row)| (known[2], known[1], *row));
         }
-        let mut last: Option<(Known, bool)> = None;
-        for &(known, row) in rows {
-            let holds = match last {
-                Some((of, holds)) if of == known => holds,
-                _ => self.holds(known, shared, next.run())?,
-            };
-            last = Some((known, holds));
-            if holds && self.add(batch, row, ([known[1], known[2]], 1), next)? == Flow::Done {
-                return Ok(Flow::Done);
+        for rows in rows.chunk_by(|a, b| a.0[1 + end] == b.0[1 + end]) {
+            let Some((first, _)) = rows.first() else { continue };
+            let under_way = self.shared == Some((end, self.graph, first[1 + end]));
+            let shared = (under_way || rows.len() >= SHARED_END_MIN).then_some(end);
+            let mut last: Option<(Known, bool)> = None;
+            for &(known, row) in rows {
+                let holds = match last {
+                    Some((of, holds)) if of == known => holds,
+                    _ => self.holds(known, shared, next.run())?,
+                };
+                last = Some((known, holds));
+                if holds && self.add(batch, row, ([known[1], known[2]], 1), next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
             }
         }
         Ok(Flow::More)
@@ -355,14 +393,14 @@ impl<'a> Kernel<'a> for Paths<'a> {
         }
         let kind = |known: &Known| 2 * u8::from(known[1].is_bound()) + u8::from(known[2].is_bound());
         order.sort_unstable_by_key(|(known, row)| (kind(known), *known, *row));
-        // With both ends known, the rows with one start are together, whatever their ends.
+        // With both ends known, the rows of a graph are together, whatever their ends.
         let group = |known: &Known| match kind(known) {
-            3 => (3, known[0], known[1]),
+            3 => (3, known[0], Id::UNBOUND),
             2 => (2, known[0], known[1]),
             1 => (1, known[0], known[2]),
             _ => (0, known[0], Id::UNBOUND),
         };
-        for rows in order.chunk_by(|a, b| group(&a.0) == group(&b.0)) {
+        for rows in order.chunk_by_mut(|a, b| group(&a.0) == group(&b.0)) {
             let Some((known, _)) = rows.first() else { continue };
             self.enter_graph(known[0]);
             let flow = match kind(known) {

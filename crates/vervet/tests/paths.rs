@@ -185,6 +185,24 @@ fn paths_are_closures_of_relations() -> Result<()> {
                 let count = solutions.rows().next().expect("one row").integer("n")?;
                 assert_eq!(count, i64::try_from(expected.len()).ok(), "{context}");
             }
+            // Both ends in every row: few of the one and many of the other share searches.
+            let all: Vec<usize> = nodes.iter().copied().collect();
+            let several = |random: &mut Random, count: usize| -> BTreeSet<usize> {
+                (0..count).map(|_| all[random.below(all.len())]).collect()
+            };
+            let counts = [1 + random.below(4), 1 + random.below(60)];
+            let swapped = random.below(2);
+            let [starts, ends] = [several(random, counts[swapped]), several(random, counts[1 - swapped])];
+            let list =
+                |nodes: &BTreeSet<usize>| nodes.iter().map(|v| format!("<urn:v{v}> ")).collect::<String>();
+            let [xs, ys, path] = [list(&starts), list(&ends), path.text()];
+            let query = format!(
+                "SELECT * {{ VALUES ?x {{ {xs} }} VALUES ?y {{ {ys} }} FILTER EXISTS {{ ?x {path} ?y }} }}"
+            );
+            let mut expected = pairs.clone();
+            expected.retain(|(x, y)| starts.contains(x) && ends.contains(y));
+            let solutions = database.select(&query)?;
+            assert_eq!(found(&solutions, [None, None])?, expected, "seed {seed}: {query}\n{text}");
         }
     }
     Ok(())
