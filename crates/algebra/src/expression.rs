@@ -182,7 +182,7 @@ impl Expression {
     }
 }
 
-/// The functions of SPARQL 1.1 §17.4, the casts of §17.5, and those for full-text search.
+/// The functions of SPARQL 1.1 §17.4, those of SPARQL 1.2 for base directions, the casts of §17.5, and those for full-text search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the function of SPARQL with the same name")]
@@ -230,6 +230,11 @@ pub enum Function {
     Sha384,
     Sha512,
     StrLang,
+    LangDir,
+    HasLang,
+    HasLangDir,
+    StrLangDir,
+    IsTriple,
     StrDt,
     IsIri,
     IsBlank,

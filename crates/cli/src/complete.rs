@@ -59,12 +59,15 @@ const KEYWORDS: [&str; 92] = [
     "GROUP BY",
     "GROUP_CONCAT",
     "HAVING",
+    "hasLANG",
+    "hasLANGDIR",
     "HOURS",
     "IF",
     "IN",
     "INSERT",
     "IRI",
     "LANG",
+    "LANGDIR",
     "LANGMATCHES",
     "LCASE",
     "LIMIT",
@@ -99,6 +102,7 @@ const KEYWORDS: [&str; 92] = [
     "STRDT",
     "STRENDS",
     "STRLANG",
+    "STRLANGDIR",
     "STRLEN",
     "STRSTARTS",
     "STRUUID",
@@ -118,6 +122,7 @@ const KEYWORDS: [&str; 92] = [
     "isIRI",
     "isLITERAL",
     "isNUMERIC",
+    "isTRIPLE",
 ];
 
 /// The most classes that are read for completion: beyond it nobody picks from a list.

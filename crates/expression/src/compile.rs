@@ -35,6 +35,7 @@ pub(crate) enum Node {
     Coalesce(Vec<Node>),
     Str(Box<Node>),
     Lang(Box<Node>),
+    LangDir(Box<Node>),
     LangMatches(Box<[Node; 2]>),
     Datatype(Box<Node>),
     Iri(Box<Node>, Option<Iri<String>>),
@@ -46,6 +47,7 @@ pub(crate) enum Node {
     Text(TextFunction, Box<Node>),
     Pair(PairFunction, Box<[Node; 2]>),
     StrLang(Box<[Node; 2]>),
+    StrLangDir(Box<[Node; 3]>),
     StrDt(Box<[Node; 2]>),
     Concat(Vec<Node>),
     SubStr(Box<[Node; 2]>, Option<Box<Node>>),
@@ -64,6 +66,12 @@ pub(crate) enum Test {
     Blank,
     Literal,
     Numeric,
+    /// A literal with a language tag.
+    Language,
+    /// A literal with a base direction.
+    Direction,
+    /// No term that a variable can have is a triple term.
+    Triple,
 }
 
 /// A function of one text.
@@ -193,6 +201,7 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
         Function::Sha256 => take().map(|a| Node::Text(TextFunction::Hash(Hash::Sha256), a)),
         Function::Sha384 => take().map(|a| Node::Text(TextFunction::Hash(Hash::Sha384), a)),
         Function::Sha512 => take().map(|a| Node::Text(TextFunction::Hash(Hash::Sha512), a)),
+        Function::LangDir => take().map(Node::LangDir),
         Function::LangMatches => pair(take(), take()).map(Node::LangMatches),
         Function::Contains => pair(take(), take()).map(|ab| Node::Pair(PairFunction::Contains, ab)),
         Function::StrStarts => pair(take(), take()).map(|ab| Node::Pair(PairFunction::StartsWith, ab)),
@@ -200,6 +209,12 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
         Function::StrBefore => pair(take(), take()).map(|ab| Node::Pair(PairFunction::Before, ab)),
         Function::StrAfter => pair(take(), take()).map(|ab| Node::Pair(PairFunction::After, ab)),
         Function::StrLang => pair(take(), take()).map(Node::StrLang),
+        Function::StrLangDir => match (take(), take(), take()) {
+            (Some(text), Some(tag), Some(direction)) => {
+                Some(Node::StrLangDir(Box::new([*text, *tag, *direction])))
+            }
+            _ => None,
+        },
         Function::StrDt => pair(take(), take()).map(Node::StrDt),
         Function::SubStr => pair(take(), take()).map(|ab| Node::SubStr(ab, take())),
         Function::Regex => match (take(), take(), take()) {
@@ -236,6 +251,9 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
         Function::IsIri => take().map(|a| Node::Test(Test::Iri, a)),
         Function::IsBlank => take().map(|a| Node::Test(Test::Blank, a)),
         Function::IsLiteral => take().map(|a| Node::Test(Test::Literal, a)),
+        Function::HasLang => take().map(|a| Node::Test(Test::Language, a)),
+        Function::HasLangDir => take().map(|a| Node::Test(Test::Direction, a)),
+        Function::IsTriple => take().map(|a| Node::Test(Test::Triple, a)),
         Function::IsNumeric => take().map(|a| Node::Test(Test::Numeric, a)),
         Function::Cast(datatype) => {
             let Some(cast) = Cast::from_iri(datatype.as_str()) else {
@@ -332,6 +350,7 @@ impl Node {
             | Self::Unary(_, a)
             | Self::Str(a)
             | Self::Lang(a)
+            | Self::LangDir(a)
             | Self::Datatype(a)
             | Self::Iri(a, _)
             | Self::Blank(Some(a))
@@ -347,7 +366,7 @@ impl Node {
             | Self::Pair(_, ab)
             | Self::StrLang(ab)
             | Self::StrDt(ab) => ab.iter().for_each(visit),
-            Self::If(abc) => abc.iter().for_each(visit),
+            Self::If(abc) | Self::StrLangDir(abc) => abc.iter().for_each(visit),
             Self::In(a, list) => {
                 visit(a);
                 list.iter().for_each(visit);

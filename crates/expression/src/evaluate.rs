@@ -15,7 +15,7 @@ use crate::pattern::{Pattern, Replaced};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
 use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
 use oxiri::Iri;
-use oxrdf::Literal;
+use oxrdf::{BaseDirection, Literal};
 use rustc_hash::FxHasher;
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -40,6 +40,9 @@ macro_rules! some {
         }
     };
 }
+
+/// Between a language tag and a base direction.
+const DIRECTION: &str = "--";
 
 type Evaluated<'e> = Result<Option<Operand<'e>>>;
 
@@ -226,8 +229,19 @@ impl Node {
                 Ok(match context.decode(a)? {
                     Value::Iri(_) | Value::Blank(_) => None,
                     Value::Language(_, tag) => {
-                        let length = tag.find("--").unwrap_or(tag.len());
+                        let length = tag.find(DIRECTION).unwrap_or(tag.len());
                         Some(Value::String(Cow::Owned(tag[..length].to_owned())))
+                    }
+                    _ => Some(Value::String(Cow::Borrowed(""))),
+                })
+            }
+            Self::LangDir(a) => {
+                let a = some!(a.evaluate(context)?);
+                Ok(match context.decode(a)? {
+                    Value::Iri(_) | Value::Blank(_) => None,
+                    Value::Language(_, tag) => {
+                        let direction = tag.split_once(DIRECTION).map_or("", |(_, direction)| direction);
+                        Some(Value::String(Cow::Owned(direction.to_owned())))
                     }
                     _ => Some(Value::String(Cow::Borrowed(""))),
                 })
@@ -276,6 +290,21 @@ impl Node {
                 // The library checks the tag and writes it in lower case.
                 let literal = some!(Literal::new_language_tagged_literal("", tag).ok());
                 let tag = some!(literal.language()).to_owned();
+                Ok(Some(Value::Language(text, Cow::Owned(tag))))
+            }
+            Self::StrLangDir(abc) => {
+                let [text, tag, direction] = &**abc;
+                let (text, tag) = (some!(text.evaluate(context)?), some!(tag.evaluate(context)?));
+                let direction = some!(direction.evaluate(context)?);
+                let (text, tag) = (some!(context.simple(text)?), some!(context.simple(tag)?));
+                let direction = match &*some!(context.simple(direction)?) {
+                    "ltr" => BaseDirection::Ltr,
+                    "rtl" => BaseDirection::Rtl,
+                    _ => return Ok(None),
+                };
+                let literal = Literal::new_directional_language_tagged_literal("", tag, direction);
+                let literal = some!(literal.ok());
+                let tag = format!("{}{DIRECTION}{direction}", some!(literal.language()));
                 Ok(Some(Value::Language(text, Cow::Owned(tag))))
             }
             Self::Concat(list) => concat(list, context),
@@ -426,6 +455,11 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
             }
             Test::Blank => return Ok(tag == Tag::Vertex && context.evaluator.snapshot().is_blank(id)?),
             Test::Literal => return Ok(id.is_stored_literal()),
+            Test::Triple => return Ok(false),
+            Test::Language | Test::Direction => match tag {
+                Tag::Literal | Tag::Computed => {}
+                _ => return Ok(false),
+            },
             Test::Numeric => match tag {
                 Tag::Integer | Tag::Int | Tag::Long | Tag::Decimal | Tag::Double => return Ok(true),
                 Tag::Literal | Tag::Computed => {}
@@ -439,6 +473,9 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
         Test::Blank => matches!(value, Value::Blank(_)),
         Test::Literal => !matches!(value, Value::Iri(_) | Value::Blank(_)),
         Test::Numeric => value.is_numeric(),
+        Test::Language => matches!(value, Value::Language(..)),
+        Test::Direction => matches!(&value, Value::Language(_, tag) if tag.contains(DIRECTION)),
+        Test::Triple => false,
     };
     context.recycle_value(value);
     Ok(answer)
@@ -489,7 +526,7 @@ fn datatype<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Optio
             out.push_str(match kind {
                 LiteralKind::String => "http://www.w3.org/2001/XMLSchema#string",
                 LiteralKind::Typed(datatype) => datatype,
-                LiteralKind::Language(tag) if tag.contains("--") => RDF_DIR_LANG_STRING,
+                LiteralKind::Language(tag) if tag.contains(DIRECTION) => RDF_DIR_LANG_STRING,
                 LiteralKind::Language(_) => RDF_LANG_STRING,
             });
         }

@@ -29,19 +29,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Names of SPARQL 1.2 and of patterns in expressions that are refused.
-pub(crate) const UNSUPPORTED: [&str; 11] = [
-    "EXISTS",
-    "NOT",
-    "TRIPLE",
-    "SUBJECT",
-    "PREDICATE",
-    "OBJECT",
-    "isTRIPLE",
-    "LANGDIR",
-    "hasLANG",
-    "hasLANGDIR",
-    "STRLANGDIR",
-];
+pub(crate) const UNSUPPORTED: [&str; 6] = ["EXISTS", "NOT", "TRIPLE", "SUBJECT", "PREDICATE", "OBJECT"];
 
 const AGGREGATES: [&str; 7] = ["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"];
 
@@ -100,7 +88,7 @@ pub(crate) fn nearest_cast(iri: &NamedNode) -> Option<String> {
 
 const MANY: usize = usize::MAX;
 
-static FUNCTIONS: [Entry; 48] = [
+static FUNCTIONS: [Entry; 53] = [
     ("STR", 1, 1, || Function::Str),
     ("LANG", 1, 1, || Function::Lang),
     ("LANGMATCHES", 2, 2, || Function::LangMatches),
@@ -143,6 +131,11 @@ static FUNCTIONS: [Entry; 48] = [
     ("SHA512", 1, 1, || Function::Sha512),
     ("STRLANG", 2, 2, || Function::StrLang),
     ("STRDT", 2, 2, || Function::StrDt),
+    ("LANGDIR", 1, 1, || Function::LangDir),
+    ("hasLANG", 1, 1, || Function::HasLang),
+    ("hasLANGDIR", 1, 1, || Function::HasLangDir),
+    ("STRLANGDIR", 3, 3, || Function::StrLangDir),
+    ("isTRIPLE", 1, 1, || Function::IsTriple),
     ("isIRI", 1, 1, || Function::IsIri),
     ("isURI", 1, 1, || Function::IsIri),
     ("isBLANK", 1, 1, || Function::IsBlank),

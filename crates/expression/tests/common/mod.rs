@@ -244,7 +244,7 @@ fn convert_function(function: &ParsedFunction) -> Function {
     }
     same!(Str Lang LangMatches Datatype BNode Rand Abs Ceil Floor Round Concat SubStr StrLen Replace UCase LCase
         EncodeForUri Contains StrStarts StrEnds StrBefore StrAfter Year Month Day Hours Minutes Seconds Timezone Tz
-        Now Uuid StrUuid Md5 Sha1 Sha256 Sha384 Sha512 StrLang StrDt IsIri IsBlank IsLiteral IsNumeric Regex)
+        Now Uuid StrUuid Md5 Sha1 Sha256 Sha384 Sha512 StrLang LangDir HasLang HasLangDir StrLangDir StrDt IsIri IsBlank IsLiteral IsNumeric IsTriple Regex)
 }
 
 pub(crate) fn now() -> oxsdatatypes::DateTime {
