@@ -70,7 +70,7 @@ Examples:
 const LOAD_EXAMPLES: &str = "\
 Formats, by the extension of the file or by --format, also with .gz or .zst behind:
   nt nq ttl trig rdf jsonld   RDF
-  graphml csv                 property graphs
+  graphml graphson csv        property graphs; .json is GraphSON, and .xml may be GraphML
 
 The load is atomic: all files are there afterwards, or the database is as it was.
 
@@ -103,7 +103,7 @@ pub(crate) enum Command {
     Info(InfoArguments),
     /// Read every byte of a database and verify it
     Check(CheckArguments),
-    /// Write all statements of a database
+    /// Write a database as statements or as a property graph
     Export(ExportArguments),
     /// Copy a database as it is now, also while others write to it
     Backup(BackupArguments),
@@ -334,7 +334,8 @@ pub(crate) struct ExportArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// nt, nq, ttl or trig (default: by the name of --output, else nq)
+    /// nt, nq, ttl or trig; as a property graph graphson (version 3), graphson2 or graphml
+    /// (default: by the name of --output, else nq)
     #[arg(long, value_parser = export_format)]
     pub format: Option<Format>,
     /// Write to this file, which is there when all of it is (default: standard output)
@@ -418,13 +419,20 @@ pub(crate) enum GenerateKind {
 const TIMEOUT_MAX_SECONDS: f64 = 1e9;
 
 fn input_format(name: &str) -> Result<Format, String> {
-    Format::from_name(name).ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, csv".to_owned())
+    Format::from_name(name)
+        .ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv".to_owned())
 }
 
 fn export_format(name: &str) -> Result<Format, String> {
     Format::from_name(name)
-        .filter(|format| matches!(format, Format::NTriples | Format::NQuads | Format::Turtle | Format::TriG))
-        .ok_or_else(|| "known are nt, nq, ttl, trig".to_owned())
+        .filter(|format| exported(*format))
+        .ok_or_else(|| "known are nt, nq, ttl, trig, graphson, graphson2, graphml".to_owned())
+}
+
+/// Whether a graph can be written in this format.
+pub(crate) fn exported(format: Format) -> bool {
+    use Format::{GraphMl, GraphSon, GraphSon2, NQuads, NTriples, TriG, Turtle};
+    matches!(format, NTriples | NQuads | Turtle | TriG | GraphSon | GraphSon2 | GraphMl)
 }
 
 /// What a query is written in.

@@ -6,16 +6,15 @@
 use crate::block::Malformed;
 use crate::header::{Column, Role, Table, words};
 use crate::merge::Merger;
-use crate::property::{EDGE_LABEL, PropertyWriter, VERTEX_LABEL, Value};
+use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL};
 use crate::source::{Source, read_error, read_full};
 use crate::target::Target;
 use crate::value::Type;
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
-use std::borrow::Cow;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// The header must end within this many bytes.
 const HEADER_BYTES_MAX: usize = 1 << 16;
@@ -71,12 +70,14 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
         let line = rows.position().line();
         match rows.read_record(&mut record) {
             Ok(false) => break,
-            Ok(true) => {
-                if let Err((field, message)) = add_row(&table, &record, &mut writer)? {
+            Ok(true) => match add_row(&table, &record, &mut writer) {
+                Ok(()) => {}
+                Err(RowFailure::Field(field, message)) => {
                     let malformed = malformed(&record, field, message);
                     writer.merger.malformed(&malformed)?;
                 }
-            }
+                Err(RowFailure::Other(error)) => return Err(error),
+            },
             Err(error) => match row_error(&error, line) {
                 Some(malformed) => writer.merger.malformed(&malformed)?,
                 None => return Err(failure(source.name(), error, line, writer.merger)),
@@ -144,24 +145,44 @@ fn infer<T: Target + ?Sized>(
     Ok(())
 }
 
-/// Adds the vertex or edge of a row; the inner error is the field and what is wrong with it. A
-/// malformed row adds nothing.
+/// Why a row is not added.
+enum RowFailure {
+    /// The field, and what is wrong with it.
+    Field(usize, String),
+    Other(Error),
+}
+
+impl From<Error> for RowFailure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// The same, of a name in this field.
+fn at(field: usize) -> impl Fn(Refused) -> RowFailure {
+    move |refused| match refused {
+        Refused::Name(message) => RowFailure::Field(field, message),
+        Refused::Other(error) => RowFailure::Other(error),
+    }
+}
+
+/// Adds the vertex or edge of a row. A malformed row adds nothing.
 fn add_row<T: Target + ?Sized>(
     table: &Table,
     record: &StringRecord,
     writer: &mut PropertyWriter<'_, '_, T>,
-) -> Result<Result<(), (usize, String)>> {
+) -> Result<(), RowFailure> {
     let (mut id, mut label, mut source, mut target) = (None, None, None, None);
-    let mut values: Vec<(&str, Type, Cow<'_, str>)> = Vec::with_capacity(record.len());
+    let mut values: Vec<(Id, Id)> = Vec::with_capacity(record.len());
     for (field, (column, cell)) in table.columns.iter().zip(record).enumerate() {
         if cell.is_empty() {
             continue;
         }
         match &column.role {
-            Role::Id(space) => id = Some((space, cell)),
-            Role::Label => label = Some(cell),
-            Role::Source(space) => source = Some((space, cell)),
-            Role::Target(space) => target = Some((space, cell)),
+            Role::Id(space) => id = Some((field, space, cell)),
+            Role::Label => label = Some((field, cell)),
+            Role::Source(space) => source = Some((field, space, cell)),
+            Role::Target(space) => target = Some((field, space, cell)),
             Role::Property | Role::Ignored => {}
         }
         if column.key.is_empty() {
@@ -170,45 +191,43 @@ fn add_row<T: Target + ?Sized>(
         let kind = column.kind.unwrap_or(Type::String);
         let one = [cell];
         let many: Vec<&str> = if column.is_array { cell.split(';').collect() } else { Vec::new() };
+        let key = writer.key(&column.key).map_err(at(field))?;
         for text in if column.is_array { &many[..] } else { &one[..] } {
-            match kind.canonical(text) {
-                Some(lexical) => values.push((&column.key, kind, lexical)),
-                None => {
-                    let message =
-                        format!("{text:?} in column {} is not a value of type {}", column.key, kind.name());
-                    return Ok(Err((field, message)));
-                }
-            }
+            let Some(lexical) = kind.canonical(text) else {
+                let message =
+                    format!("{text:?} in column {} is not a value of type {}", column.key, kind.name());
+                return Err(RowFailure::Field(field, message));
+            };
+            values.push((key, writer.value(kind, &lexical)?));
         }
     }
     let subject = if table.is_edges {
-        let (Some((source_space, source)), Some((target_space, target))) = (source, target) else {
-            return Ok(Err((0, "the edge lacks its source or its target".to_owned())));
+        let (Some(source), Some(target)) = (source, target) else {
+            return Err(RowFailure::Field(0, "the edge lacks its source or its target".to_owned()));
         };
-        let source = writer.vertex(source_space, source)?;
-        let target = writer.vertex(target_space, target)?;
-        let label = label.or(table.label.as_deref()).unwrap_or(EDGE_LABEL);
-        writer.edge(source, label, target, id.map(|(_, id)| id))?
+        let [source, target] =
+            [source, target].map(|(field, space, id)| writer.vertex(space, id).map_err(at(field)));
+        let (field, label) = label.unwrap_or((0, table.label.as_deref().unwrap_or(EDGE_LABEL)));
+        let label = writer.key(label).map_err(at(field))?;
+        writer.edge(source?, label, target?, id.map(|(_, _, id)| id))?
     } else {
-        let Some((space, id)) = id else {
-            return Ok(Err((0, "the vertex lacks its id".to_owned())));
+        let Some((field, space, id)) = id else {
+            return Err(RowFailure::Field(0, "the vertex lacks its id".to_owned()));
         };
-        let vertex = writer.vertex(space, id)?;
-        match (label, table.label.as_deref()) {
-            (Some(labels), _) => {
-                for label in labels.split(';').filter(|label| !label.is_empty()) {
-                    writer.label(vertex, label)?;
-                }
-            }
-            (None, Some("")) => {}
-            (None, label) => writer.label(vertex, label.unwrap_or(VERTEX_LABEL))?,
+        let vertex = writer.vertex(space, id).map_err(at(field))?;
+        let (field, labels) = label.unwrap_or((0, table.label.as_deref().unwrap_or(VERTEX_LABEL)));
+        let labels = labels.split(';').filter(|label| !label.is_empty());
+        let labels: Vec<Id> =
+            labels.map(|label| writer.label_id(label).map_err(at(field))).collect::<Result<_, _>>()?;
+        for label in labels {
+            writer.label(vertex, label)?;
         }
         vertex
     };
-    for (key, kind, lexical) in &values {
-        writer.property(subject, key, &Value { kind: *kind, lexical })?;
+    for (key, value) in values {
+        writer.add(subject, key, value, Id::UNBOUND)?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// The place of a field. The column counts characters as they stand in the file, but not the quotes of the
