@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod dialect;
 mod document;
 mod edges;
 mod graphml;
@@ -32,11 +33,13 @@ mod guard;
 mod header;
 mod input;
 mod lines;
+mod mapping;
 mod merge;
 mod options;
 mod parallel;
 mod positioned;
 mod property;
+mod schema;
 mod source;
 mod table;
 mod target;
@@ -49,7 +52,9 @@ pub use guard::{
     ATTRIBUTES_MAX, CONTEXT_KEYS_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX,
     ENTITY_BYTES_MAX,
 };
+pub use mapping::Mapping;
 pub use options::{LoadOptions, LoadReport, Progress};
+pub use schema::{Schema, schema};
 pub use source::{Format, Source};
 pub use target::{Kind, Statement, Target, TermRef};
 

@@ -12,8 +12,8 @@ use crate::value::Type;
 use oxrdf::{BlankNode, NamedNode};
 use rustc_hash::FxHashMap;
 use vervet_model::vocab::{
-    EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, is_iri,
-    name_iri,
+    EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, iri_name,
+    is_iri, name_iri,
 };
 use vervet_model::{Error, Id, LiteralKind, Result};
 
@@ -213,6 +213,10 @@ pub(crate) fn labels_of(text: &str) -> impl Iterator<Item = &str> {
 fn iri(namespace: &str, name: &str) -> Result<String, Refused> {
     if !is_iri(name) {
         return Ok(name_iri(namespace, name));
+    }
+    // Vervet's own names have one form, whatever was percent-encoded without need.
+    if let Some(name) = iri_name(namespace, name) {
+        return Ok(name_iri(namespace, &name));
     }
     match NamedNode::new(name) {
         Ok(iri) => Ok(iri.into_string()),
