@@ -77,6 +77,8 @@ The load is atomic: all files are there afterwards, or the database is as it was
 Examples:
   vervet load ./db people.ttl
   vervet load ./db nodes.csv edges.csv
+  vervet load ./db *.csv --show-schema
+  vervet load ./db *.csv --print-mapping > mapping.toml; vervet load ./db *.csv --mapping mapping.toml
   zcat dump.nt.gz | vervet load ./db - --format nt --memory 2G";
 
 /// Vervet: one graph database for RDF with SPARQL and for property graphs.
@@ -152,6 +154,15 @@ pub(crate) struct LoadArguments {
     /// CSV: take labels and relations from the file names, as in the files of LDBC
     #[arg(long)]
     pub names_from_files: bool,
+    /// Take what the columns of tables are from this file (docs/loading.md); --print-mapping writes one to begin with
+    #[arg(long, value_name = "FILE")]
+    pub mapping: Option<PathBuf>,
+    /// Load nothing: show what the files hold, as a load would read them
+    #[arg(long)]
+    pub show_schema: bool,
+    /// Load nothing: print what the files hold as a mapping file, to be edited
+    #[arg(long, conflicts_with = "show_schema")]
+    pub print_mapping: bool,
     /// List the entries of a predicate in the order of a property of its edges, or else of its neighbours,
     /// such as knows=since; names of keys, or IRIs in angle brackets. May be given several times
     #[arg(long = "order", value_name = "PREDICATE=PROPERTY", value_parser = order)]
@@ -394,6 +405,18 @@ pub(crate) enum GenerateKind {
         /// Write to this file (default: standard output)
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
+    },
+    /// A social network in the form and with the shape of LDBC's, as CSV files for load --names-from-files
+    SnbLike {
+        /// Number of persons; each has about 90 kB of files
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
+        persons: u32,
+        /// The same seed makes the same data
+        #[arg(long, value_name = "S", default_value_t = 0)]
+        seed: u64,
+        /// Directory of the files, which is made if it is not there
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
     },
     /// A directed graph whose degrees follow a power law, as N-Triples
     PowerLaw {
