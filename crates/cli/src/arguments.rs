@@ -70,13 +70,15 @@ Examples:
 const LOAD_EXAMPLES: &str = "\
 Formats, by the extension of the file or by --format, also with .gz or .zst behind:
   nt nq ttl trig rdf jsonld   RDF
-  graphml csv                 property graphs
+  graphml graphson csv        property graphs; .json is GraphSON, and .xml may be GraphML
 
 The load is atomic: all files are there afterwards, or the database is as it was.
 
 Examples:
   vervet load ./db people.ttl
   vervet load ./db nodes.csv edges.csv
+  vervet load ./db *.csv --show-schema
+  vervet load ./db *.csv --print-mapping > mapping.toml; vervet load ./db *.csv --mapping mapping.toml
   zcat dump.nt.gz | vervet load ./db - --format nt --memory 2G";
 
 /// Vervet: one graph database for RDF with SPARQL and for property graphs.
@@ -103,7 +105,7 @@ pub(crate) enum Command {
     Info(InfoArguments),
     /// Read every byte of a database and verify it
     Check(CheckArguments),
-    /// Write all statements of a database
+    /// Write a database as statements or as a property graph
     Export(ExportArguments),
     /// Copy a database as it is now, also while others write to it
     Backup(BackupArguments),
@@ -152,6 +154,15 @@ pub(crate) struct LoadArguments {
     /// CSV: take labels and relations from the file names, as in the files of LDBC
     #[arg(long)]
     pub names_from_files: bool,
+    /// Take what the columns of tables are from this file (docs/loading.md); --print-mapping writes one to begin with
+    #[arg(long, value_name = "FILE")]
+    pub mapping: Option<PathBuf>,
+    /// Load nothing: show what the files hold, as a load would read them
+    #[arg(long)]
+    pub show_schema: bool,
+    /// Load nothing: print what the files hold as a mapping file, to be edited
+    #[arg(long, conflicts_with = "show_schema")]
+    pub print_mapping: bool,
     /// List the entries of a predicate in the order of a property of its edges, or else of its neighbours,
     /// such as knows=since; names of keys, or IRIs in angle brackets. May be given several times
     #[arg(long = "order", value_name = "PREDICATE=PROPERTY", value_parser = order)]
@@ -337,7 +348,8 @@ pub(crate) struct ExportArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// nt, nq, ttl or trig (default: by the name of --output, else nq)
+    /// nt, nq, ttl or trig; as a property graph graphson (version 3), graphson2 or graphml
+    /// (default: by the name of --output, else nq)
     #[arg(long, value_parser = export_format)]
     pub format: Option<Format>,
     /// Write to this file, which is there when all of it is (default: standard output)
@@ -397,6 +409,18 @@ pub(crate) enum GenerateKind {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// A social network in the form and with the shape of LDBC's, as CSV files for load --names-from-files
+    SnbLike {
+        /// Number of persons; each has about 90 kB of files
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
+        persons: u32,
+        /// The same seed makes the same data
+        #[arg(long, value_name = "S", default_value_t = 0)]
+        seed: u64,
+        /// Directory of the files, which is made if it is not there
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// A directed graph whose degrees follow a power law, as N-Triples
     PowerLaw {
         /// Number of vertices
@@ -421,13 +445,20 @@ pub(crate) enum GenerateKind {
 const TIMEOUT_MAX_SECONDS: f64 = 1e9;
 
 fn input_format(name: &str) -> Result<Format, String> {
-    Format::from_name(name).ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, csv".to_owned())
+    Format::from_name(name)
+        .ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv".to_owned())
 }
 
 fn export_format(name: &str) -> Result<Format, String> {
     Format::from_name(name)
-        .filter(|format| matches!(format, Format::NTriples | Format::NQuads | Format::Turtle | Format::TriG))
-        .ok_or_else(|| "known are nt, nq, ttl, trig".to_owned())
+        .filter(|format| exported(*format))
+        .ok_or_else(|| "known are nt, nq, ttl, trig, graphson, graphson2, graphml".to_owned())
+}
+
+/// Whether a graph can be written in this format.
+pub(crate) fn exported(format: Format) -> bool {
+    use Format::{GraphMl, GraphSon, GraphSon2, NQuads, NTriples, TriG, Turtle};
+    matches!(format, NTriples | NQuads | Turtle | TriG | GraphSon | GraphSon2 | GraphMl)
 }
 
 /// What a query is written in.

@@ -1,6 +1,6 @@
-//! `vervet export`: all statements, in a format that loads again.
+//! `vervet export`: all that is there, in a format that loads again.
 
-use crate::arguments::ExportArguments;
+use crate::arguments::{ExportArguments, exported};
 use crate::interrupt;
 use crate::output::{Outcome, Output};
 use vervet::{Database, Format};
@@ -8,9 +8,7 @@ use vervet::{Database, Format};
 pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
     let by_name = || {
         let name = arguments.output.as_ref()?.to_string_lossy().into_owned();
-        Format::from_file_name(&name).filter(|format| {
-            matches!(format, Format::NTriples | Format::NQuads | Format::Turtle | Format::TriG)
-        })
+        Format::from_file_name(&name).filter(|format| exported(*format))
     };
     // N-Quads hold everything: the default loses nothing.
     let format = arguments.format.or_else(by_name).unwrap_or(Format::NQuads);

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vervet::{Database, Error, LoadOptions, LoadReport, Progress, Source};
+use vervet::{Database, Error, LoadOptions, LoadReport, Mapping, Progress, Source};
 
 pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     let standard = arguments.files.iter().filter(|file| input::is_standard(file)).count();
@@ -21,12 +21,22 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
         return Err(Failure::Usage("standard input can be read only once".to_owned(), hint));
     }
     let _running = interrupt::start();
+    let mut options = options(arguments)?;
+    let sources: Vec<Source> = arguments.files.iter().map(|file| input::source(file)).collect();
+    if arguments.show_schema || arguments.print_mapping {
+        let schema = vervet::schema(sources, &options)?;
+        let mut out = output::Output::standard();
+        if arguments.print_mapping {
+            write!(out, "{}", schema.to_mapping())?;
+        } else {
+            write!(out, "{schema}")?;
+        }
+        return out.finish();
+    }
     let database = Database::open_or_create(&arguments.database)?;
     let bar = Bar::new();
-    let mut options = options(arguments);
     options.progress = Some(&bar);
     let mut skipped = Skipped::new(arguments);
-    let sources: Vec<Source> = arguments.files.iter().map(|file| input::source(file)).collect();
     let started = Instant::now();
     let report = database.load_with_report(sources, &options, arguments.memory, &mut skipped);
     bar.bar.finish_and_clear();
@@ -45,7 +55,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     out.finish()
 }
 
-fn options(arguments: &LoadArguments) -> LoadOptions<'static> {
+fn options(arguments: &LoadArguments) -> Result<LoadOptions<'static>, Error> {
     let mut options = LoadOptions {
         format: arguments.format,
         graph: arguments.graph.clone(),
@@ -53,6 +63,7 @@ fn options(arguments: &LoadArguments) -> LoadOptions<'static> {
         skip_errors: arguments.skip_errors,
         cancelled: Some(interrupt::requested()),
         names_from_files: arguments.names_from_files,
+        mapping: arguments.mapping.as_deref().map(mapping).transpose()?,
         orders: arguments.orders.clone(),
         text_index: arguments.text_index,
         ..LoadOptions::default()
@@ -60,7 +71,13 @@ fn options(arguments: &LoadArguments) -> LoadOptions<'static> {
     if let Some(threads) = arguments.threads {
         options.threads = usize::try_from(threads).unwrap_or(1);
     }
-    options
+    Ok(options)
+}
+
+fn mapping(path: &Path) -> Result<Mapping, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::io(format!("read the mapping {}", path.display()), &error))?;
+    Mapping::parse(&text).map_err(|error| error.context(path.display()))
 }
 
 /// The line at the end: statements, bytes, seconds, rate, and what the database now takes.

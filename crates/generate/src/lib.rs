@@ -3,6 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | [`generate_lubm`] | universities after the profile of the LUBM benchmark, streamed as N-Triples |
+//! | [`generate_snb`] | a social network in the form and with the shape of LDBC's, as CSV |
 //! | [`PowerLaw`] | a directed graph whose degrees follow a power law |
 //! | [`RandomDataset`] | a few hundred quads full of corner cases, for comparing two engines |
 //!
@@ -15,8 +16,10 @@ mod lubm;
 mod power_law;
 mod random;
 mod small;
+mod snb;
 
 pub use dataset::RandomDataset;
 pub use lubm::{LubmStatistics, generate_lubm};
 pub use power_law::{PowerLaw, write_edges};
 pub use random::Random;
+pub use snb::{FileMaker, SnbStatistics, generate_snb};

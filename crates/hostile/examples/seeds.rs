@@ -1,4 +1,4 @@
-//! Fills a corpus: what a fuzzer begins with, from the W3C's suites and from the cases that are kept.
+//! Fills a corpus: what a fuzzer begins with, from the suites of the W3C and of TinkerPop and from the cases that are kept.
 //!
 //! `cargo run -p vervet-hostile --example seeds -- DIRECTORY` writes one folder for each entry. The suites are looked for in
 //! `VERVET_TEST_DATA`, else in `../shared`.
@@ -20,6 +20,16 @@ const JSONLD: [&str; 8] = [
     r#"{"@context":{"@version":1.1,"@propagate":false,"n":"@nest","l":{"@id":"http://example/l","@container":"@language"}},"n":{"l":{"en":"a","de":["b"]}}}"#,
     r#"{"@context":[{"x":"http://example/x"},null,{"@language":"en","@direction":"ltr","x":{"@id":"http://example/x","@context":{"y":"http://example/y"},"@protected":true}}],"x":{"y":"z"}}"#,
     r#"{"@context":{"s":{"@id":"http://example/s","@container":["@graph","@id","@set"]}},"@included":[{"@id":"_:i"}],"s":{"http://example/k":{"http://example/p":{"@set":[{"@list":[[1]]}]},"j":{"@type":"@json","@value":{"a":[]}}}}}"#,
+];
+
+/// Files of every dialect of CSV.
+const CSV: [&str; 6] = [
+    "id,label,name,age,t:datetime\n1,person;x,ann,29,2012-01-02T03:04:05.6+0000\n2,,\"b\"\"ob\",,\n",
+    "id|from|to|label|weight:float\n7|1|2|knows|0.5\n|2|1||\n",
+    "key:ID(P){id-type: long}\t:LABEL\tname:string\ttags:int[]\t:IGNORE\n1\ta;b\tx\t1;2\t\n",
+    ":START_ID(P),:END_ID(Q),:TYPE,since:date\n1,2,knows,2020-02-29\n",
+    "~id,~label,http://e/p,f:double,b:boolean\n_:b,http://e/C,1,NaN,true\nurn:x:y,a::b,007,-1e9,0\n",
+    "id,n:long,m\n1,9223372036854775807,9223372036854775808\n",
 ];
 
 const API: [&str; 6] = [
@@ -51,6 +61,7 @@ fn main() -> io::Result<()> {
     if files.is_empty() {
         eprintln!("no suites in {}: only what is built in (VERVET_TEST_DATA)", data.display());
     }
+    traversals(&data.join("conformance/tinkerpop/features"), &mut files);
     files.sort();
     for (name, _) in Entry::ALL {
         let folder = target.join(name);
@@ -79,6 +90,8 @@ fn seed(entry: &str, number: usize, extension: &str, text: &[u8]) -> Option<Vec<
         ("query", "rq") | ("update", "ru") => with(""),
         ("ntriples", "nt") | ("nquads", "nt" | "nq") | ("turtle", "nt" | "ttl") => with(""),
         ("trig", "ttl" | "trig") | ("rdfxml", "rdf") => with(""),
+        ("gremlin", "traversal") | ("graphml", "xml") | ("graphson_file" | "graphson", "json") => with(""),
+        ("graphbinary", "gbin") => with(""),
         ("http_query", "rq") => {
             let first =
                 ["G", "F&default-graph-uri=http://example/g1", "D&named-graph-uri=urn%3Aa&timeout=0.2"];
@@ -108,6 +121,7 @@ fn seed(entry: &str, number: usize, extension: &str, text: &[u8]) -> Option<Vec<
 fn built_in(entry: &str) -> Vec<Vec<u8>> {
     let texts: Vec<String> = match entry {
         "jsonld" => JSONLD.map(str::to_owned).to_vec(),
+        "csv" => CSV.map(str::to_owned).to_vec(),
         "http_api" => API.map(str::to_owned).to_vec(),
         "http_raw" => RAW.map(str::to_owned).to_vec(),
         "http_store" => {
@@ -138,6 +152,22 @@ fn collect(folder: &Path, files: &mut Vec<(String, Vec<u8>)>) {
             && text.len() <= BYTES_MAX
         {
             files.push((extension.to_owned(), text));
+        }
+    }
+}
+
+/// The traversals of the feature files below a folder.
+fn traversals(folder: &Path, files: &mut Vec<(String, Vec<u8>)>) {
+    for path in paths(folder) {
+        if path.is_dir() {
+            traversals(&path, files);
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            for part in text.split("the traversal of").skip(1) {
+                if let Some(traversal) = part.split("\"\"\"").nth(1) {
+                    let lines: Vec<&str> = traversal.lines().map(str::trim).collect();
+                    files.push(("traversal".to_owned(), lines.concat().into_bytes()));
+                }
+            }
         }
     }
 }

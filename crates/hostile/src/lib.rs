@@ -10,15 +10,19 @@
 //! Mutation and coverage (libFuzzer's); texts that are valid by construction (`vervet-conformance`'s random queries).
 #![forbid(unsafe_code)]
 
+mod files;
 mod graph;
+mod gremlin;
 mod http;
 mod judge;
 mod load;
 mod query;
 mod update;
+mod wire;
 
 pub use http::Address;
 use vervet::Format;
+pub use wire::Wire;
 
 /// A way in for bytes that nobody vouches for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,13 +33,19 @@ pub enum Entry {
     Update,
     /// A document of RDF.
     Load(Format),
+    /// The text of a traversal.
+    Gremlin,
+    /// A file of a property graph.
+    File(Format),
+    /// A message of TinkerPop's protocol.
+    Wire(Wire),
     /// A request to the server.
     Http(Address),
 }
 
 impl Entry {
     /// All, by the names of their targets and of the folders of their cases.
-    pub const ALL: [(&'static str, Self); 13] = [
+    pub const ALL: [(&'static str, Self); 19] = [
         ("query", Self::Query),
         ("update", Self::Update),
         ("ntriples", Self::Load(Format::NTriples)),
@@ -44,6 +54,12 @@ impl Entry {
         ("trig", Self::Load(Format::TriG)),
         ("rdfxml", Self::Load(Format::RdfXml)),
         ("jsonld", Self::Load(Format::JsonLd)),
+        ("gremlin", Self::Gremlin),
+        ("graphml", Self::File(Format::GraphMl)),
+        ("graphson_file", Self::File(Format::GraphSon)),
+        ("csv", Self::File(Format::Csv)),
+        ("graphson", Self::Wire(Wire::GraphSon)),
+        ("graphbinary", Self::Wire(Wire::GraphBinary)),
         ("http_query", Self::Http(Address::Query)),
         ("http_update", Self::Http(Address::Update)),
         ("http_store", Self::Http(Address::Store)),
@@ -66,6 +82,9 @@ impl Entry {
             Self::Query => with_text(bytes, query::check),
             Self::Update => with_text(bytes, update::check),
             Self::Load(format) => load::check(format, bytes),
+            Self::Gremlin => with_text(bytes, gremlin::check),
+            Self::File(format) => files::check(format, bytes),
+            Self::Wire(wire) => wire::check(wire, bytes),
             Self::Http(address) => http::check(address, bytes),
         }
     }

@@ -6,7 +6,8 @@
 
 use crate::block::Malformed;
 use crate::merge::Merger;
-use crate::property::{EDGE_LABEL, PropertyWriter, VERTEX_LABEL, Value};
+use crate::positioned::Positioned;
+use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL, labels_of};
 use crate::source::read_error;
 use crate::target::Target;
 use crate::value::Type;
@@ -15,8 +16,8 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::io::{self, BufRead, BufReader, Read};
-use vervet_model::{Error, ErrorKind, Result};
+use std::io::Read;
+use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// A `<key>`.
 #[derive(Clone, Debug)]
@@ -61,14 +62,36 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Name(message) => Self::Element(message),
+            Refused::Other(error) => Self::Other(error),
+        }
+    }
+}
+
+/// Whether the first element of a document is that of GraphML; `head` is its beginning.
+pub(crate) fn is_graphml(head: &[u8]) -> bool {
+    let mut reader = Reader::from_reader(head);
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer) {
+            Ok(Event::Start(start) | Event::Empty(start)) => return start.local_name().as_ref() == "graphml",
+            Ok(Event::Eof) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+}
+
 /// Reads all of `input`.
 pub(crate) fn load_graphml<T: Target + ?Sized>(
     name: &str,
     input: Box<dyn Read + Send>,
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
-    let positioned = Positioned { input: BufReader::with_capacity(1 << 16, input), line: 0, column: 0 };
-    let mut reader = Reader::from_reader(positioned);
+    let mut reader = Reader::from_reader(Positioned::new(input));
     let mut loader = Loader {
         writer: PropertyWriter::new(merger)?,
         keys: FxHashMap::default(),
@@ -91,7 +114,8 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
             Err(error) => Err(Failure::File(error.to_string(), ErrorKind::Input)),
         };
         let at = reader.get_ref();
-        let malformed = |message, kind| Malformed { line: at.line, column: Some(at.column), message, kind };
+        let malformed =
+            |message, kind| Malformed { line: at.line(), column: Some(at.column()), message, kind };
         match outcome {
             Ok(()) => {}
             Err(Failure::Element(message)) => {
@@ -254,7 +278,11 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 return Err(Failure::Element(format!("<data> of {what} has the undeclared key {id}")));
             };
             if id == label_key || key.name == label_key {
-                element.labels.push(text.clone());
+                if element.is_edge {
+                    element.labels.push(text.clone());
+                } else {
+                    element.labels.extend(labels_of(text).map(str::to_owned));
+                }
                 continue;
             }
             let lexical = key.kind.canonical(text).ok_or_else(|| {
@@ -264,27 +292,28 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                     key.kind.name()
                 ))
             })?;
-            properties.push((key.name.as_str(), key.kind, lexical));
+            properties.push((self.writer.key(&key.name)?, self.writer.value(key.kind, &lexical)?));
         }
         let subject = if element.is_edge {
             let source = element.source.as_deref().ok_or_else(|| missing("source"))?;
             let target = element.target.as_deref().ok_or_else(|| missing("target"))?;
-            let (source, target) = (self.writer.vertex("", source)?, self.writer.vertex("", target)?);
             let label = element.labels.first().map_or(EDGE_LABEL, String::as_str);
-            self.writer.edge(source, label, target, element.id.as_deref())?
+            let ends = [source, target];
+            self.writer.edge_between(ends, label, element.id.as_deref(), properties.is_empty())?
         } else {
             let id = element.id.as_deref().ok_or_else(|| missing("id"))?;
             let vertex = self.writer.vertex("", id)?;
             if element.labels.is_empty() {
-                self.writer.label(vertex, VERTEX_LABEL)?;
+                element.labels.push(VERTEX_LABEL.to_owned());
             }
-            for label in &element.labels {
+            let labels = element.labels.iter().map(|label| self.writer.label_id(label));
+            for label in labels.collect::<Result<Vec<_>, _>>()? {
                 self.writer.label(vertex, label)?;
             }
             vertex
         };
-        for (key, kind, lexical) in properties {
-            self.writer.property(subject, key, &Value { kind, lexical: &lexical })?;
+        for (key, value) in properties {
+            self.writer.add(subject, key, value, Id::UNBOUND)?;
         }
         Ok(())
     }
@@ -329,41 +358,4 @@ fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, Failure> {
     quick_xml::escape::resolve_predefined_entity(&name)
         .map(Cow::Borrowed)
         .ok_or_else(|| bad(format!("the entity &{name}; is not known")))
-}
-
-/// Counts lines and columns of what has been consumed.
-struct Positioned<R> {
-    input: BufReader<R>,
-    line: u64,
-    /// Characters since the last line end.
-    column: u64,
-}
-
-impl<R: Read> Read for Positioned<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let available = self.fill_buf()?;
-        let length = available.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&available[..length]);
-        self.consume(length);
-        Ok(length)
-    }
-}
-
-impl<R: Read> BufRead for Positioned<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.input.fill_buf()
-    }
-
-    fn consume(&mut self, length: usize) {
-        let consumed = &self.input.buffer()[..length];
-        let characters = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
-        match memchr::memrchr(b'\n', consumed) {
-            Some(end) => {
-                self.line += memchr::memchr_iter(b'\n', consumed).count() as u64;
-                self.column = characters(&consumed[end + 1..]);
-            }
-            None => self.column += characters(consumed),
-        }
-        self.input.consume(length);
-    }
 }

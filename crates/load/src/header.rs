@@ -20,6 +20,12 @@ pub(crate) enum Role {
     Label,
     Source(String),
     Target(String),
+    /// The id of the vertex at the other end of an edge, in this space.
+    Edge {
+        label: String,
+        space: String,
+        is_reversed: bool,
+    },
     Property,
     Ignored,
 }
@@ -27,6 +33,8 @@ pub(crate) enum Role {
 /// A column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Column {
+    /// As it stands in the header.
+    pub(crate) name: String,
     pub(crate) role: Role,
     /// Name of the property; an id column may be a property too. Empty: not a property.
     pub(crate) key: String,
@@ -36,6 +44,13 @@ pub(crate) struct Column {
     pub(crate) is_array: bool,
 }
 
+impl Column {
+    /// A column that is no property.
+    pub(crate) fn new(name: &str, role: Role) -> Self {
+        Self { name: name.to_owned(), role, key: String::new(), kind: None, is_array: false }
+    }
+}
+
 /// A file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Table {
@@ -43,6 +58,8 @@ pub(crate) struct Table {
     /// The label of everything in the file, from its name.
     pub(crate) label: Option<String>,
     pub(crate) columns: Vec<Column>,
+    /// What the first columns of a header are that nothing else is known of (only in mappings).
+    pub(crate) firsts: Vec<Role>,
 }
 
 impl Table {
@@ -54,13 +71,13 @@ impl Table {
             let columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
             let is_edges =
                 columns.iter().any(|column| matches!(column.role, Role::Source(_) | Role::Target(_)));
-            Self { is_edges, label: None, columns }
+            Self { is_edges, label: None, columns, firsts: Vec::new() }
         };
         table.check()?;
         Ok(table)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let count = |is: fn(&Role) -> bool| self.columns.iter().filter(|column| is(&column.role)).count();
         let ids = count(|role| matches!(role, Role::Id(_)));
         let sources = count(|role| matches!(role, Role::Source(_)));
@@ -100,7 +117,7 @@ impl Table {
                 [_, relation, _] if is_edges => Some((*relation).to_owned()),
                 _ => None,
             };
-            return Ok(Self { is_edges, label, columns });
+            return Ok(Self { is_edges, label, columns, firsts: Vec::new() });
         }
         let id_of = |field: &str| field.strip_suffix(".id").map(str::to_owned);
         let properties = |from: usize| {
@@ -109,30 +126,26 @@ impl Table {
                 .map(|field| ldbc_property(field, &words))
                 .collect::<Result<Vec<_>>>()
         };
-        let special =
-            |role: Role| Column { role, key: String::new(), kind: Some(Type::String), is_array: false };
+        let special = |name: &str, role| Column { kind: Some(Type::String), ..Column::new(name, role) };
         match fields {
             ["id", ..] if words.len() == 1 => {
                 let label = label(words[0]);
-                let id = Column {
-                    role: Role::Id(label.clone()),
-                    key: "id".to_owned(),
-                    kind: None,
-                    is_array: false,
-                };
+                let id = Column { key: "id".to_owned(), ..Column::new("id", Role::Id(label.clone())) };
                 let columns = std::iter::once(id).chain(properties(1)?).collect();
-                Ok(Self { is_edges: false, label: Some(label), columns })
+                Ok(Self { is_edges: false, label: Some(label), columns, firsts: Vec::new() })
             }
             [source, target, ..] => match (id_of(source), id_of(target), words.as_slice()) {
-                (Some(source), Some(target), [_, relation, _]) => {
-                    let ends = [special(Role::Source(source)), special(Role::Target(target))];
+                (Some(from), Some(to), [_, relation, _]) => {
+                    let ends = [special(source, Role::Source(from)), special(target, Role::Target(to))];
                     let columns = ends.into_iter().chain(properties(2)?).collect();
-                    Ok(Self { is_edges: true, label: Some((*relation).to_owned()), columns })
+                    let label = Some((*relation).to_owned());
+                    Ok(Self { is_edges: true, label, columns, firsts: Vec::new() })
                 }
                 // More values for vertices that another file declares: no label.
                 (Some(space), None, _) => {
-                    let columns = std::iter::once(special(Role::Id(space))).chain(properties(1)?).collect();
-                    Ok(Self { is_edges: false, label: Some(String::new()), columns })
+                    let id = special(source, Role::Id(space));
+                    let columns = std::iter::once(id).chain(properties(1)?).collect();
+                    Ok(Self { is_edges: false, label: Some(String::new()), columns, firsts: Vec::new() })
                 }
                 _ => Err(bad("the header and the name of the file say neither vertices nor edges")),
             },
@@ -167,7 +180,8 @@ fn bad(message: &str) -> Error {
 /// A column of the plain or of the neo4j dialect.
 fn column(field: &str) -> Result<Column> {
     let field = field.trim();
-    let special = |role: Role, key: &str| Column { role, key: key.to_owned(), kind: None, is_array: false };
+    let name = field;
+    let special = |role: Role, key: &str| Column { key: key.to_owned(), ..Column::new(name, role) };
     match field.strip_prefix('~').unwrap_or(field) {
         "id" => return Ok(special(Role::Id(String::new()), "")),
         "label" => return Ok(special(Role::Label, "")),
@@ -188,7 +202,7 @@ fn column(field: &str) -> Result<Column> {
         "END_ID" => special(Role::Target(space), ""),
         "LABEL" | "TYPE" => special(Role::Label, ""),
         "IGNORE" => special(Role::Ignored, ""),
-        _ => return property(field),
+        _ => return Ok(Column { name: name.to_owned(), ..property(field)? }),
     })
 }
 
@@ -213,7 +227,7 @@ fn property(field: &str) -> Result<Column> {
     if key.is_empty() {
         return Err(bad("a column has no name"));
     }
-    Ok(Column { role: Role::Property, key: key.to_owned(), kind, is_array })
+    Ok(Column { key: key.to_owned(), kind, is_array, ..Column::new(field, Role::Property) })
 }
 
 #[cfg(test)]

@@ -24,17 +24,22 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod dialect;
 mod document;
 mod edges;
 mod graphml;
+mod graphson;
 mod guard;
 mod header;
 mod input;
 mod lines;
+mod mapping;
 mod merge;
 mod options;
 mod parallel;
+mod positioned;
 mod property;
+mod schema;
 mod source;
 mod table;
 mod target;
@@ -47,7 +52,9 @@ pub use guard::{
     ATTRIBUTES_MAX, CONTEXT_KEYS_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX,
     ENTITY_BYTES_MAX,
 };
+pub use mapping::Mapping;
 pub use options::{LoadOptions, LoadReport, Progress};
+pub use schema::{Schema, schema};
 pub use source::{Format, Source};
 pub use target::{Kind, Statement, Target, TermRef};
 
@@ -74,7 +81,7 @@ pub fn load<T: Target + ?Sized>(
     skipped: &mut dyn Write,
 ) -> Result<LoadReport> {
     // Formats first: a wrong name in the list should not show up after an hour of loading.
-    let formats = sources.iter().map(|source| format(source, options)).collect::<Result<Vec<_>>>()?;
+    let formats = sources.iter_mut().map(|source| format(source, options)).collect::<Result<Vec<_>>>()?;
     let bytes_total = sources.iter().map(Source::size_bytes).sum();
     let mut merger = Merger::new(target, options, skipped, bytes_total);
     for (number, (source, format)) in sources.iter_mut().zip(formats).enumerate() {
@@ -86,11 +93,17 @@ pub fn load<T: Target + ?Sized>(
     Ok(merger.report)
 }
 
-fn format(source: &Source, options: &LoadOptions<'_>) -> Result<Format> {
-    options.format.or_else(|| Format::from_file_name(source.name())).ok_or_else(|| {
+fn format(source: &mut Source, options: &LoadOptions<'_>) -> Result<Format> {
+    let by_name = || Format::from_file_name(source.name());
+    let format = options.format.or_else(by_name).ok_or_else(|| {
         Error::new(ErrorKind::Input, format!("cannot tell the format of {} from its name", source.name()))
-            .with_hint("name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml or csv")
-    })
+            .with_hint("name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml, graphson or csv")
+    })?;
+    // GraphML comes as .xml, too.
+    if options.format.is_none() && format == Format::RdfXml && graphml::is_graphml(&source.head()?) {
+        return Ok(Format::GraphMl);
+    }
+    Ok(format)
 }
 
 fn load_source<T: Target + ?Sized>(
@@ -113,6 +126,11 @@ fn load_source<T: Target + ?Sized>(
         Format::GraphMl => {
             let input = source.open(&bytes)?;
             graphml::load_graphml(source.name(), input, merger)
+        }
+        Format::GraphSon | Format::GraphSon2 => {
+            let again = source.again();
+            let input = source.open(&bytes)?;
+            graphson::load_graphson(source.name(), input, again, merger)
         }
         Format::Csv => table::load_csv(source, merger),
         other => Err(Error::internal(format!("no loader for {other:?}"))),

@@ -82,6 +82,11 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         self.lines = 0;
     }
 
+    /// The label of a blank node of this file in the target.
+    pub(crate) fn scoped(&self, label: &str) -> String {
+        format!("{}{label}", self.scope)
+    }
+
     /// The format of the file begun last.
     pub(crate) fn format(&self) -> Format {
         self.files.last().map_or(Format::Turtle, |(_, _, format)| *format)

@@ -1,6 +1,6 @@
 //! What a caller may choose, how it follows the load, and what it learns at the end.
 
-use crate::Format;
+use crate::{Format, Mapping};
 use oxrdf::NamedNode;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -36,6 +36,8 @@ pub struct LoadOptions<'a> {
     /// CSV: the file name says label or relation and header names like `Person.id` are ids, as in the
     /// files of the LDBC social network.
     pub names_from_files: bool,
+    /// What the columns of tables are, where their headers do not say it.
+    pub mapping: Option<Mapping>,
     /// Predicates whose entries can be listed in an order: each with the property that orders them, of its
     /// edges if one of them has it, else of the neighbours. Names of keys, or IRIs. For targets that keep
     /// orders; reading does nothing with it.
@@ -57,6 +59,7 @@ impl Default for LoadOptions<'_> {
             cancelled: None,
             blank_scope: "f".to_owned(),
             names_from_files: false,
+            mapping: None,
             orders: Vec::new(),
             text_index: false,
         }
@@ -73,6 +76,7 @@ impl fmt::Debug for LoadOptions<'_> {
             .field("skip_errors", &self.skip_errors)
             .field("blank_scope", &self.blank_scope)
             .field("names_from_files", &self.names_from_files)
+            .field("mapping", &self.mapping)
             .field("orders", &self.orders)
             .field("text_index", &self.text_index)
             .finish_non_exhaustive()

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_model::{Error, ErrorKind, Result};
 
+/// How much of a file is looked at to tell its format.
+const HEAD_BYTES: usize = 1 << 16;
+
 /// Formats that can be loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -24,18 +27,22 @@ pub enum Format {
     Turtle,
     /// `.trig`
     TriG,
-    /// `.rdf`, `.xml`, `.owl`
+    /// `.rdf`, `.xml`, `.owl`; an `.xml` whose first element is `graphml` is [`Format::GraphMl`].
     RdfXml,
     /// `.jsonld`
     JsonLd,
     /// `.graphml`: a property graph.
     GraphMl,
+    /// `.graphson`, `.json`: a property graph in GraphSON 3; when read, in GraphSON 2 as well.
+    GraphSon,
+    /// GraphSON 2, which has no types for sets and maps; when read, the same as [`Format::GraphSon`].
+    GraphSon2,
     /// `.csv`: vertices or edges of a property graph.
     Csv,
 }
 
 impl Format {
-    const NAMES: [(&'static str, Self); 16] = [
+    const NAMES: [(&'static str, Self); 20] = [
         ("nt", Self::NTriples),
         ("ntriples", Self::NTriples),
         ("n-triples", Self::NTriples),
@@ -51,6 +58,10 @@ impl Format {
         ("rdfxml", Self::RdfXml),
         ("jsonld", Self::JsonLd),
         ("graphml", Self::GraphMl),
+        ("graphson", Self::GraphSon),
+        ("json", Self::GraphSon),
+        ("graphson3", Self::GraphSon),
+        ("graphson2", Self::GraphSon2),
         ("csv", Self::Csv),
     ];
 
@@ -156,6 +167,31 @@ impl Source {
             self.origin = Origin::Bytes(bytes.into());
         }
         Ok(())
+    }
+
+    /// The beginning, decompressed: at most [`HEAD_BYTES`] as stored, and as far as those go.
+    pub(crate) fn head(&mut self) -> Result<Vec<u8>> {
+        let mut head = vec![0; HEAD_BYTES];
+        let length = match &mut self.origin {
+            Origin::Path(path) => {
+                let file =
+                    File::open(&*path).map_err(|error| Error::io(format!("open {}", self.name), &error))?;
+                read_full(&mut io::BufReader::new(file), &mut head)
+            }
+            Origin::Bytes(bytes) => read_full(&mut &bytes[..], &mut head),
+            Origin::Reader(reader) => read_full(reader, &mut head),
+        };
+        head.truncate(length.map_err(|error| read_error(&self.name, &error))?);
+        if let Origin::Reader(reader) = &mut self.origin {
+            let rest = std::mem::replace(reader, Box::new(io::empty()));
+            *reader = Box::new(io::Cursor::new(head.clone()).chain(rest));
+        }
+        let mut text = Vec::new();
+        if let Ok(stream) = Self::bytes(self.name.clone(), head).open(&Arc::default()) {
+            // What is cut off is not the end: as much as there is.
+            let _ = stream.take(HEAD_BYTES as u64).read_to_end(&mut text);
+        }
+        Ok(text)
     }
 
     /// The decompressed bytes; `count` grows by what is read from the input itself. A stream can be
@@ -267,6 +303,7 @@ mod tests {
             ("dir.x/a.NQ.gz", Some(Format::NQuads)),
             ("a.ttl.zst", Some(Format::Turtle)),
             ("a.owl", Some(Format::RdfXml)),
+            ("a.json.zst", Some(Format::GraphSon)),
             ("a.gz", None),
             ("nt", None),
         ] {

@@ -1,53 +1,103 @@
-//! CSV: rows of vertices or edges by the header of the file (see `header`).
+//! CSV: rows of vertices or edges by the header of the file (see `header`) or by a mapping (see `mapping`).
 //!
 //! A column without a type gets the narrowest that holds all its values, so a file with such columns is read
 //! twice. An empty cell is an absent property.
 
 use crate::block::Malformed;
+use crate::dialect::Dialect;
 use crate::header::{Column, Role, Table, words};
 use crate::merge::Merger;
-use crate::property::{EDGE_LABEL, PropertyWriter, VERTEX_LABEL, Value};
-use crate::source::{Source, read_error, read_full};
+use crate::options::LoadOptions;
+use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL};
+use crate::source::{Source, read_error};
 use crate::target::Target;
 use crate::value::Type;
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
-use std::borrow::Cow;
-use std::io::{self, Read};
+use rustc_hash::FxHashMap;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use vervet_model::{Error, ErrorKind, Result};
-
-/// The header must end within this many bytes.
-const HEADER_BYTES_MAX: usize = 1 << 16;
-
-/// How rows are cut.
-struct Dialect {
-    names_from_files: bool,
-    has_header: bool,
-}
+use vervet_model::{Error, ErrorKind, Id, Result};
 
 type Rows = csv::Reader<Box<dyn Read + Send>>;
 
 /// Reads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
+    let (table, dialect) = understand(source, merger.options, &mut merger.csv_tables)?;
+    let counted = Arc::clone(&merger.bytes);
+    let mut rows = open(source, &counted, &dialect)?;
+    if dialect.has_header {
+        // Moves behind the header, so that positions are those of rows.
+        rows.headers().map_err(|error| failure(source.name(), error, 1))?;
+    }
+    let mut writer = PropertyWriter::new(merger)?;
+    let mut record = StringRecord::new();
+    loop {
+        let line = rows.position().line();
+        match rows.read_record(&mut record) {
+            Ok(false) => break,
+            Ok(true) => {
+                let cells = record.iter().map(|cell| (!dialect.is_null(cell)).then_some(cell));
+                match add_row(&table, &dialect, cells, &mut writer) {
+                    Ok(()) => {}
+                    Err(RowFailure::Field(field, message)) => {
+                        let malformed = malformed(&record, field, message);
+                        writer.merger.malformed(&malformed)?;
+                    }
+                    Err(RowFailure::Other(error)) => return Err(error),
+                }
+            }
+            Err(error) => match row_error(&error, line) {
+                Some(malformed) => writer.merger.malformed(&malformed)?,
+                None => return Err(failure(source.name(), error, line)),
+            },
+        }
+    }
+    writer.finish()
+}
+
+/// What the columns of a file are, by the mapping, its header and its name, and how it is cut. Columns without a type get
+/// one, for which all of it is read; a stream is kept in memory for that. `known`: tables by file names without numbers.
+pub(crate) fn understand(
+    source: &mut Source,
+    options: &LoadOptions<'_>,
+    known: &mut FxHashMap<String, Table>,
+) -> Result<(Table, Dialect)> {
     source.keep()?;
-    let names_from_files = merger.options.names_from_files;
+    let mapping = options.mapping.as_ref();
+    let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
+    let is_mapped = mapped.is_some();
+    let names_from_files = options.names_from_files && !is_mapped;
+    let mut dialect = mapped.unwrap_or_else(|| Dialect {
+        // In the files of LDBC a quote is a character like any other.
+        quote: (!names_from_files).then_some(b'"'),
+        ..Dialect::default()
+    });
+    dialect.separator = Some(match dialect.separator {
+        Some(separator) => separator,
+        None => separator(source)?,
+    });
     // The first look at the file does not count as progress.
-    let mut rows = open(source, &Arc::default(), &Dialect { names_from_files, has_header: true })?;
+    let mut rows = open(source, &Arc::default(), &dialect)?;
     let header = match rows.headers() {
         Ok(header) => header.clone(),
-        Err(error) => return Err(failure(source.name(), error, 1, merger)),
+        Err(error) => return Err(failure(source.name(), error, 1)),
     };
     let fields: Vec<&str> = header.iter().collect();
-    let mut dialect = Dialect { names_from_files, has_header: true };
     let words = words(source.stem()).join("_");
-    let mut table = match Table::from_header(&fields, source.stem(), names_from_files) {
+    let table = match mapping.and_then(|mapping| mapping.table(source.name(), &fields)) {
+        Some(table) => table,
+        None => Table::from_header(&fields, source.stem(), names_from_files),
+    };
+    let mut table = match table {
         Ok(table) => {
-            merger.csv_tables.insert(words, table.clone());
+            if !is_mapped {
+                known.insert(words, table.clone());
+            }
             table
         }
         // A file without a header can continue one of the same name.
-        Err(error) => match merger.csv_tables.get(&words) {
+        Err(error) => match known.get(&words) {
             Some(table) if names_from_files && table.columns.len() == fields.len() => {
                 dialect.has_header = false;
                 rows = open(source, &Arc::default(), &dialect)?;
@@ -57,53 +107,28 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
         },
     };
     if table.columns.iter().any(is_untyped) {
-        infer(&mut table.columns, &mut rows, source.name(), merger)?;
+        infer(&mut table.columns, &mut rows, source.name(), &dialect)?;
     }
-    let counted = Arc::clone(&merger.bytes);
-    let mut rows = open(source, &counted, &dialect)?;
-    if dialect.has_header {
-        // Moves behind the header, so that positions are those of rows.
-        rows.headers().map_err(|error| failure(source.name(), error, 1, merger))?;
-    }
-    let mut writer = PropertyWriter::new(merger)?;
-    let mut record = StringRecord::new();
-    loop {
-        let line = rows.position().line();
-        match rows.read_record(&mut record) {
-            Ok(false) => break,
-            Ok(true) => {
-                if let Err((field, message)) = add_row(&table, &record, &mut writer)? {
-                    let malformed = malformed(&record, field, message);
-                    writer.merger.malformed(&malformed)?;
-                }
-            }
-            Err(error) => match row_error(&error, line) {
-                Some(malformed) => writer.merger.malformed(&malformed)?,
-                None => return Err(failure(source.name(), error, line, writer.merger)),
-            },
-        }
-    }
-    writer.finish()
+    Ok((table, dialect))
 }
 
-/// Opens the file, with the separator that its header has.
-fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Rows> {
-    let mut input = source.open(bytes)?;
-    let mut head = vec![0; HEADER_BYTES_MAX];
-    let length = read_full(&mut *input, &mut head).map_err(|error| read_error(source.name(), &error))?;
-    head.truncate(length);
+/// The separator that the first line has most of.
+fn separator(source: &mut Source) -> Result<u8> {
+    let head = source.head()?;
     let header = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let count = |separator: u8| memchr::memchr_iter(separator, header).count();
     // The last of equals wins, so a header of one column has a comma.
-    let separator = [b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b',');
-    let input: Box<dyn Read + Send> = Box::new(io::Cursor::new(head).chain(input));
-    // In the files of LDBC a quote is a character like any other.
+    Ok([b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
+}
+
+fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Rows> {
     Ok(ReaderBuilder::new()
-        .delimiter(separator)
-        .quoting(!dialect.names_from_files)
+        .delimiter(dialect.separator.unwrap_or(b','))
+        .quote(dialect.quote.unwrap_or(b'"'))
+        .quoting(dialect.quote.is_some())
         .has_headers(dialect.has_header)
         .buffer_capacity(1 << 18)
-        .from_reader(input))
+        .from_reader(source.open(bytes)?))
 }
 
 fn is_untyped(column: &Column) -> bool {
@@ -112,12 +137,7 @@ fn is_untyped(column: &Column) -> bool {
 
 /// Gives a type to every column without one. Malformed rows are passed over; the second reading tells
 /// of them.
-fn infer<T: Target + ?Sized>(
-    columns: &mut [Column],
-    rows: &mut Rows,
-    name: &str,
-    merger: &Merger<'_, T>,
-) -> Result<()> {
+fn infer(columns: &mut [Column], rows: &mut Rows, name: &str, dialect: &Dialect) -> Result<()> {
     let mut kinds: Vec<Option<Type>> = vec![None; columns.len()];
     let mut record = StringRecord::new();
     loop {
@@ -126,14 +146,15 @@ fn infer<T: Target + ?Sized>(
             Ok(false) => break,
             Ok(true) => {
                 for ((column, kind), cell) in columns.iter().zip(&mut kinds).zip(&record) {
-                    if is_untyped(column) && *kind != Some(Type::String) && !cell.is_empty() {
-                        let found = Type::infer(cell);
-                        *kind = Some(kind.map_or(found, |kind| kind.join(found)));
+                    if !is_untyped(column) || *kind == Some(Type::String) || dialect.is_null(cell) {
+                        continue;
                     }
+                    let found = Type::infer(cell);
+                    *kind = Some(kind.map_or(found, |kind| kind.join(found)));
                 }
             }
             Err(error) if row_error(&error, line).is_some() => {}
-            Err(error) => return Err(failure(name, error, line, merger)),
+            Err(error) => return Err(failure(name, error, line)),
         }
     }
     for (column, kind) in columns.iter_mut().zip(kinds) {
@@ -144,71 +165,107 @@ fn infer<T: Target + ?Sized>(
     Ok(())
 }
 
-/// Adds the vertex or edge of a row; the inner error is the field and what is wrong with it. A
-/// malformed row adds nothing.
-fn add_row<T: Target + ?Sized>(
+/// Why a row is not added.
+pub(crate) enum RowFailure {
+    /// The field, and what is wrong with it.
+    Field(usize, String),
+    Other(Error),
+}
+
+impl From<Error> for RowFailure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// The same, of a name in this field.
+fn at(field: usize) -> impl Fn(Refused) -> RowFailure {
+    move |refused| match refused {
+        Refused::Name(message) => RowFailure::Field(field, message),
+        Refused::Other(error) => RowFailure::Other(error),
+    }
+}
+
+/// Adds the vertex or edge of a row, whose cells are `None` where they are absent. A malformed row adds nothing.
+pub(crate) fn add_row<'r, T: Target + ?Sized>(
     table: &Table,
-    record: &StringRecord,
+    dialect: &Dialect,
+    cells: impl Iterator<Item = Option<&'r str>>,
     writer: &mut PropertyWriter<'_, '_, T>,
-) -> Result<Result<(), (usize, String)>> {
+) -> Result<(), RowFailure> {
     let (mut id, mut label, mut source, mut target) = (None, None, None, None);
-    let mut values: Vec<(&str, Type, Cow<'_, str>)> = Vec::with_capacity(record.len());
-    for (field, (column, cell)) in table.columns.iter().zip(record).enumerate() {
-        if cell.is_empty() {
-            continue;
-        }
+    let mut values: Vec<(Id, Id)> = Vec::with_capacity(table.columns.len());
+    // Edges of foreign keys: label, the other end, whether they come from there.
+    let mut edges: Vec<(Id, Id, bool)> = Vec::new();
+    for (field, (column, cell)) in table.columns.iter().zip(cells).enumerate() {
+        let Some(cell) = cell else { continue };
         match &column.role {
-            Role::Id(space) => id = Some((space, cell)),
-            Role::Label => label = Some(cell),
-            Role::Source(space) => source = Some((space, cell)),
-            Role::Target(space) => target = Some((space, cell)),
+            // Only an id that is there is one.
+            Role::Id(_) | Role::Source(_) | Role::Target(_) | Role::Label if cell.is_empty() => continue,
+            Role::Id(space) => id = Some((field, space, cell)),
+            Role::Label => label = Some((field, cell)),
+            Role::Source(space) => source = Some((field, space, cell)),
+            Role::Target(space) => target = Some((field, space, cell)),
+            Role::Edge { label, space, is_reversed } => {
+                let label = writer.key(label).map_err(at(field))?;
+                let one = [cell];
+                let many: Vec<&str> =
+                    if column.is_array { dialect.list.values(cell).collect() } else { Vec::new() };
+                for other in if column.is_array { &many[..] } else { &one[..] } {
+                    if !other.is_empty() {
+                        edges.push((label, writer.vertex(space, other).map_err(at(field))?, *is_reversed));
+                    }
+                }
+            }
             Role::Property | Role::Ignored => {}
         }
         if column.key.is_empty() {
             continue;
         }
         let kind = column.kind.unwrap_or(Type::String);
+        let key = writer.key(&column.key).map_err(at(field))?;
         let one = [cell];
-        let many: Vec<&str> = if column.is_array { cell.split(';').collect() } else { Vec::new() };
+        let many: Vec<&str> = if column.is_array { dialect.list.values(cell).collect() } else { Vec::new() };
         for text in if column.is_array { &many[..] } else { &one[..] } {
-            match kind.canonical(text) {
-                Some(lexical) => values.push((&column.key, kind, lexical)),
-                None => {
-                    let message =
-                        format!("{text:?} in column {} is not a value of type {}", column.key, kind.name());
-                    return Ok(Err((field, message)));
-                }
-            }
+            let Some(lexical) = dialect.canonical(kind, text) else {
+                let message =
+                    format!("{text:?} in column {} is not a value of type {}", column.key, kind.name());
+                return Err(RowFailure::Field(field, message));
+            };
+            values.push((key, writer.value(kind, &lexical)?));
         }
     }
     let subject = if table.is_edges {
-        let (Some((source_space, source)), Some((target_space, target))) = (source, target) else {
-            return Ok(Err((0, "the edge lacks its source or its target".to_owned())));
+        let (Some(source), Some(target)) = (source, target) else {
+            return Err(RowFailure::Field(0, "the edge lacks its source or its target".to_owned()));
         };
-        let source = writer.vertex(source_space, source)?;
-        let target = writer.vertex(target_space, target)?;
-        let label = label.or(table.label.as_deref()).unwrap_or(EDGE_LABEL);
-        writer.edge(source, label, target, id.map(|(_, id)| id))?
+        let [source, target] =
+            [source, target].map(|(field, space, id)| writer.vertex(space, id).map_err(at(field)));
+        let (field, label) = label.unwrap_or((0, table.label.as_deref().unwrap_or(EDGE_LABEL)));
+        let label = writer.key(label).map_err(at(field))?;
+        writer.edge(source?, label, target?, id.map(|(_, _, id)| id))?
     } else {
-        let Some((space, id)) = id else {
-            return Ok(Err((0, "the vertex lacks its id".to_owned())));
+        let Some((field, space, id)) = id else {
+            return Err(RowFailure::Field(0, "the vertex lacks its id".to_owned()));
         };
-        let vertex = writer.vertex(space, id)?;
-        match (label, table.label.as_deref()) {
-            (Some(labels), _) => {
-                for label in labels.split(';').filter(|label| !label.is_empty()) {
-                    writer.label(vertex, label)?;
-                }
-            }
-            (None, Some("")) => {}
-            (None, label) => writer.label(vertex, label.unwrap_or(VERTEX_LABEL))?,
+        let vertex = writer.vertex(space, id).map_err(at(field))?;
+        let (field, labels) = label.unwrap_or((0, table.label.as_deref().unwrap_or(VERTEX_LABEL)));
+        let labels = labels.split(';').filter(|label| !label.is_empty());
+        let labels: Vec<Id> =
+            labels.map(|label| writer.label_id(label).map_err(at(field))).collect::<Result<_, _>>()?;
+        for label in labels {
+            writer.label(vertex, label)?;
         }
         vertex
     };
-    for (key, kind, lexical) in &values {
-        writer.property(subject, key, &Value { kind: *kind, lexical })?;
+    for (key, value) in values {
+        writer.add(subject, key, value, Id::UNBOUND)?;
     }
-    Ok(Ok(()))
+    for (label, other, is_reversed) in edges {
+        let (source, target) = if is_reversed { (other, subject) } else { (subject, other) };
+        writer.edge(source, label, target, None)?;
+    }
+    Ok(())
 }
 
 /// The place of a field. The column counts characters as they stand in the file, but not the quotes of the
@@ -231,9 +288,10 @@ fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
     Some(Malformed { line: line.saturating_sub(1), column: Some(0), message, kind: ErrorKind::Input })
 }
 
-fn failure<T: Target + ?Sized>(name: &str, error: csv::Error, line: u64, merger: &Merger<'_, T>) -> Error {
-    if let Some(malformed) = row_error(&error, line) {
-        return merger.fatal(&malformed);
+/// An error behind which the file cannot be read on.
+fn failure(name: &str, error: csv::Error, line: u64) -> Error {
+    if let Some(Malformed { line, message, kind, .. }) = row_error(&error, line) {
+        return Error::new(kind, format!("{name}:{}:1: {message}", line + 1)).with_hint("mend the file");
     }
     match error.into_kind() {
         CsvError::Io(error) => read_error(name, &error),

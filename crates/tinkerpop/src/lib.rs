@@ -7,6 +7,7 @@
 //! * [`Request`], [`Response`]: what goes over the wire, in any [`Format`]; [`Format`] knows the MIME types, and a binary
 //!   WebSocket frame is taken apart by [`Format::split_frame`].
 //! * [`graph_file`]: the adjacency form of GraphSON, a vertex at a time.
+//! * [`stored`]: values and ids as the graph of statements has them.
 //!
 //! ```
 //! use vervet_tinkerpop::{Data, Format, Limits, Request, Response};
@@ -49,6 +50,7 @@ mod message;
 mod mime;
 mod number;
 mod parts;
+pub mod stored;
 
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
 pub use limits::{

@@ -7,6 +7,7 @@
 //! * `read`: neighbours, edges, properties, scans.
 //! * `between`: the edges from one vertex to another.
 //! * `detail`: elements as clients see them.
+//! * `whole`: all of it, for files.
 
 pub(crate) mod between;
 pub(crate) mod detail;
@@ -15,5 +16,6 @@ pub(crate) mod literal;
 pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod scan;
+pub(crate) mod whole;
 
 pub(crate) use names::Names;

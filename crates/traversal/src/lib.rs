@@ -31,6 +31,7 @@ pub use compile::{DEPTH_MAX, STEPS_MAX};
 pub use graph::detail::Materialize;
 pub use graph::ids::vertex_name;
 pub use graph::literal::literal;
+pub use graph::whole::{Parts, each_vertex};
 pub use host::{Host, Owner, ReadOnly, RowSink};
 pub use run::{Run, Traversal};
 pub use size::{NESTING_MAX, VALUES_MAX};

@@ -1,4 +1,7 @@
-//! The whole graph as a document.
+//! The whole graph as a document: statements here, as a property graph in `graphson` and `graphml`.
+
+mod graphml;
+mod graphson;
 
 use crate::Database;
 use std::io::Write;
@@ -6,6 +9,7 @@ use vervet_load::Format;
 use vervet_model::vocab::RDF_REIFIES;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
+use vervet_tinkerpop::graphson::Dialect;
 
 /// Bytes that are held back before they are handed on.
 const HELD_BYTES: usize = 1 << 20;
@@ -17,23 +21,34 @@ impl Database {
     ///
     /// N-Triples have no graph names: statements of named graphs are an error there.
     ///
+    /// As a property graph, in GraphSON or GraphML, it returns the number of vertices and edges. That is what Gremlin sees
+    /// (docs/gremlin.md): literals have Gremlin's types, and GraphML refuses what it cannot hold.
+    ///
     /// # Errors
-    /// Another format; named graphs in N-Triples; `out` fails; damaged data.
+    /// Another format; named graphs in one that has none; values that GraphML cannot hold; `out` fails; damaged data.
     pub fn export(&self, format: Format, out: &mut dyn Write) -> Result<u64> {
         let published = self.published();
         let store = &published.version;
         let graphs = match format {
             Format::NQuads => Graphs::Behind,
             Format::TriG => Graphs::Around,
-            Format::NTriples | Format::Turtle => Graphs::None,
+            Format::NTriples | Format::Turtle | Format::GraphSon | Format::GraphSon2 | Format::GraphMl => {
+                Graphs::None
+            }
             _ => {
-                let message = "a graph is exported as N-Triples (also read as Turtle) or N-Quads or TriG";
+                let message = "a graph is exported as N-Triples (also read as Turtle), N-Quads, TriG, GraphSON or GraphML";
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
         };
         if graphs == Graphs::None && !store.graphs().is_empty() {
             let message = format!("{} named graphs do not fit into this format", store.graphs().len());
             return Err(Error::new(ErrorKind::Input, message).with_hint("export as N-Quads (nq)"));
+        }
+        match format {
+            Format::GraphSon => return graphson::write(store, Dialect::V3, out),
+            Format::GraphSon2 => return graphson::write(store, Dialect::V2, out),
+            Format::GraphMl => return graphml::write(store, out),
+            _ => {}
         }
         let mut text = Text { held: Vec::with_capacity(HELD_BYTES), ends: Vec::new() };
         let mut count = 0;

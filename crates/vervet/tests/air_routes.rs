@@ -1,6 +1,8 @@
-//! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers; and a round trip.
+//! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers, in SPARQL and in Gremlin; and a round
+//! trip.
 
 use std::path::PathBuf;
+use vervet::gremlin::Value;
 use vervet::{Database, Direction, EdgeRange, Format, Literal, LoadOptions, QueryOptions, Source, Term};
 
 /// The folder of the air routes, if this machine has it.
@@ -195,4 +197,139 @@ fn routes_come_in_the_order_of_their_length() {
     assert!(graph.edges_in_order(austin, "route", Direction::Out, &text).is_err());
     assert!(graph.edges_in_order(austin, "code", Direction::Out, &EdgeRange::default()).is_err());
     assert!(graph.edges_in_order(austin, "no such", Direction::Out, &highest).expect("whole").is_empty());
+}
+
+/// The rows of an answer of SPARQL: lexical forms with blanks between them, in order.
+fn rows(db: &Database, query: &str) -> Vec<String> {
+    let prefixes = "PREFIX : <urn:vervet:key:> PREFIX l: <urn:vervet:label:> PREFIX v: <urn:vervet:vertex:> ";
+    let solutions = db.select(&format!("{prefixes}{query}")).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let text = |term: &Term| match term {
+        Term::Literal(literal) => literal.value().to_owned(),
+        term => term.to_string(),
+    };
+    let row = |row: vervet::Row<'_>| -> String {
+        let values: Vec<String> = solutions
+            .variables()
+            .iter()
+            .map(|name| row.get(name).expect("whole").map_or_else(String::new, |term| text(&term)))
+            .collect();
+        values.join(" ")
+    };
+    let mut all: Vec<String> = solutions.rows().map(row).collect();
+    all.sort();
+    all
+}
+
+/// The results of a traversal in the same form: maps as their values, lists as their items, numbers as SPARQL writes them.
+fn results(db: &Database, text: &str, kernels: bool) -> Vec<String> {
+    fn show(value: &Value) -> String {
+        match value {
+            Value::String(text) => text.to_string(),
+            Value::List(items) => items.iter().map(show).collect::<Vec<_>>().join(" "),
+            Value::Map(map) => map.values().map(show).collect::<Vec<_>>().join(" "),
+            Value::Int(number) => number.to_string(),
+            Value::Long(number) => number.to_string(),
+            value => panic!("{value} is neither a text nor a whole number"),
+        }
+    }
+    let options = vervet::GremlinOptions { kernels, ..vervet::GremlinOptions::default() };
+    let results = db.gremlin_with(text, &options).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let mut all: Vec<String> = results.values().map(show).collect();
+    all.sort();
+    all
+}
+
+/// Each question in SPARQL and in Gremlin, and how many rows the answer has.
+const QUESTIONS: [(&str, &str, &str, usize); 12] = [
+    (
+        "how many airports there are",
+        "SELECT (COUNT(*) AS ?n) { ?a a l:airport }",
+        "g.V().hasLabel('airport').count()",
+        1,
+    ),
+    (
+        "where one can fly from Austin",
+        "SELECT ?c { ?a :code 'AUS' ; :route ?b . ?b :code ?c }",
+        "g.V().has('airport', 'code', 'AUS').out('route').values('code')",
+        98,
+    ),
+    (
+        "how far it is to each of those, if it is far",
+        "SELECT ?c ?d { ?a :code 'AUS' ; :route ?b ~ ?e . ?e :dist ?d . ?b :code ?c FILTER(?d > 4000) }",
+        "g.V().has('airport', 'code', 'AUS').outE('route').has('dist', gt(4000)).as('e').
+           project('c', 'd').by(inV().values('code')).by('dist')",
+        5,
+    ),
+    (
+        "how many airports can be reached with two flights",
+        "SELECT (COUNT(DISTINCT ?c) AS ?n) { v:3 :route/:route ?c }",
+        "g.V(3).out('route').out('route').dedup().count()",
+        1,
+    ),
+    (
+        "how many ways there are to fly twice",
+        "SELECT (COUNT(*) AS ?n) { v:3 :route ?b . ?b :route ?c }",
+        "g.V(3).out('route').out('route').count()",
+        1,
+    ),
+    (
+        "how many airports each continent has",
+        "SELECT ?c (COUNT(*) AS ?n) { ?k a l:continent ; :code ?c ; :contains ?a . ?a a l:airport } GROUP BY ?c",
+        "g.V().hasLabel('continent').as('k').out('contains').hasLabel('airport').
+           groupCount().by(__.in('contains').hasLabel('continent').values('code')).unfold().
+           project('c', 'n').by(keys).by(values)",
+        6,
+    ),
+    (
+        "which airports have no flight",
+        "SELECT ?c { ?a a l:airport ; :code ?c FILTER NOT EXISTS { ?a :route ?b } FILTER NOT EXISTS { ?b :route ?a } }",
+        "g.V().hasLabel('airport').not(bothE('route')).values('code')",
+        0,
+    ),
+    (
+        "the longest routes",
+        "SELECT ?f ?t ?d { ?a :route ?b ~ ?e . ?e :dist ?d . ?a :code ?f . ?b :code ?t FILTER(?d >= 9000) }",
+        "g.E().hasLabel('route').has('dist', gte(9000)).
+           project('f', 't', 'd').by(outV().values('code')).by(inV().values('code')).by('dist')",
+        0,
+    ),
+    (
+        "airports with many runways, high up",
+        "SELECT ?c { ?a a l:airport ; :runways ?r ; :elev ?h ; :code ?c FILTER(?r >= 4 && ?h > 1000) }",
+        "g.V().hasLabel('airport').has('runways', gte(4)).has('elev', gt(1000)).values('code')",
+        0,
+    ),
+    (
+        "which countries one can fly to from Iceland",
+        "SELECT DISTINCT ?c { ?i a l:country ; :code 'IS' ; :contains ?a . ?a :route ?b . ?k a l:country ; :contains ?b ; :code ?c }",
+        "g.V().has('country', 'code', 'IS').out('contains').out('route').
+           in('contains').hasLabel('country').dedup().values('code')",
+        0,
+    ),
+    (
+        "flights that lead back in three steps and stay in Ireland",
+        "SELECT (COUNT(*) AS ?n) { ?a :country 'IE' ; :route ?b . ?b :country 'IE' ; :route ?c . ?c :country 'IE' ; :route ?a }",
+        "g.V().has('country', 'IE').as('a').out('route').has('country', 'IE').out('route').has('country', 'IE').
+           out('route').where(eq('a')).count()",
+        1,
+    ),
+    (
+        "the sum of all distances",
+        "SELECT (SUM(?d) AS ?n) { ?a :route ?b ~ ?e . ?e :dist ?d }",
+        "g.E().hasLabel('route').values('dist').sum()",
+        1,
+    ),
+];
+
+#[test]
+fn both_languages_give_the_same_answers() {
+    let Some(db) = load(&["air-routes.graphml.zst"]) else { return };
+    for (what, sparql, gremlin, count) in QUESTIONS {
+        let expected = rows(&db, sparql);
+        for kernels in [true, false] {
+            assert_eq!(results(&db, gremlin, kernels), expected, "{what}");
+        }
+        println!("{what}: {} rows, {:?}", expected.len(), expected.first());
+        assert!(count == 0 || expected.len() == count, "{what}: {} rows", expected.len());
+    }
 }

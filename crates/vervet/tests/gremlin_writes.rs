@@ -82,7 +82,7 @@ fn sparql_sees_what_gremlin_writes() {
     );
     assert_eq!(sparql(&db, "v:1 :knows/:name ?x"), ["josh", "vadas"]);
     assert_eq!(sparql(&db, "v:1 :age ?x"), ["29"]);
-    assert_eq!(sparql(&db, "v:1 :knows v:2 ~ ?e . ?e :weight ?x"), ["0.5"]);
+    assert_eq!(sparql(&db, "v:1 :knows v:2 ~ ?e . ?e :weight ?x"), ["5.0E-1"]);
     assert_eq!(sparql(&db, "?s :created v:5 ~ ?e . ?e <urn:vervet:id> ?x"), ["10"]);
     assert_eq!(texts(&db, "g.E(10).inV().values('name')"), ["ripple"]);
     assert_eq!(values(&db, "g.V(1).id()"), [Value::Long(1)]);

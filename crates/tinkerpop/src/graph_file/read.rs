@@ -56,6 +56,11 @@ impl<R: BufRead> GraphReader<R> {
         self
     }
 
+    /// Where the file is read from.
+    pub fn get_ref(&self) -> &R {
+        &self.source
+    }
+
     /// The next byte; not taken.
     fn peek(&mut self) -> Result<Option<u8>> {
         let at = self.at;

@@ -16,48 +16,13 @@ use oxrdf::{BlankNodeRef, Literal, NamedNodeRef, Term};
 use std::str::FromStr;
 use vervet_gremlin::{EdgeKey, PropertyKey, Value};
 use vervet_model::vocab::{EDGE_NAMESPACE, VERTEX_NAMESPACE, iri_name, is_iri, name_iri};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
+use vervet_model::{Direction, Error, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_tinkerpop::stored::value_of_name;
+pub use vervet_tinkerpop::stored::vertex_name;
 
 /// Every statement counts.
 pub(crate) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
-const UUID_NAMESPACE: &str = "urn:uuid:";
-
-/// The external id of a vertex as text, as the typed writes of the facade take it.
-///
-/// # Errors
-/// Input: no value that can be an id.
-pub fn vertex_name(id: &Value) -> Result<String> {
-    match id {
-        Value::String(text) => Ok(text.to_string()),
-        Value::Uuid(uuid) => Ok(format!("{UUID_NAMESPACE}{uuid}")),
-        Value::Float(number) if number.fract() == 0.0 => Ok(format!("{number:.0}")),
-        Value::Double(number) if number.fract() == 0.0 => Ok(format!("{number:.0}")),
-        Value::BigInteger(number) => Ok(number.to_string()),
-        Value::BigDecimal(number) if number.is_integer() && number.fractional_digit_count() > -100 => {
-            Ok(number.with_scale(0).to_string())
-        }
-        id => match id.as_integer() {
-            Some(number) => Ok(number.to_string()),
-            None => Err(Error::new(
-                ErrorKind::Input,
-                format!("a vertex or an edge cannot have an id of the type {}", id.type_name()),
-            )
-            .with_hint("ids are numbers, texts and UUIDs")),
-        },
-    }
-}
-
-/// The id that a name of a vertex stands for.
-pub(crate) fn value_of_name(name: &str) -> Value {
-    if let Some(uuid) = name.strip_prefix(UUID_NAMESPACE).and_then(|text| uuid::Uuid::parse_str(text).ok()) {
-        return Value::Uuid(uuid);
-    }
-    match name.parse::<i64>() {
-        Ok(number) if number.to_string() == name => Value::Long(number),
-        _ => Value::text(name),
-    }
-}
 
 /// `T.id` of a vertex.
 pub(crate) fn vertex_id(snapshot: &dyn Snapshot, vertex: Id) -> Result<Value> {

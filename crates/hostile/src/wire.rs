@@ -1,0 +1,92 @@
+//! Bytes of TinkerPop's wire: a value, a traverser, a request or a response, or an error with a place inside the bytes; what
+//! was read is written as what reads the same.
+
+use vervet_tinkerpop::graphson::Dialect;
+use vervet_tinkerpop::{Format, Limits, ReadError, Request, Response, graphbinary, graphson};
+
+/// What the bytes are read as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wire {
+    /// GraphSON 2 and 3, with and without types.
+    GraphSon,
+    /// GraphBinary 1.
+    GraphBinary,
+}
+
+pub(crate) fn check(wire: Wire, bytes: &[u8]) {
+    let limits = Limits::default();
+    let (read, formats): (fn(&[u8], Limits) -> _, _) = match wire {
+        Wire::GraphSon => (
+            graphson::read,
+            [Format::GraphSon3, [Format::GraphSon2, Format::GraphSon3Untyped][bytes.len() % 2]],
+        ),
+        Wire::GraphBinary => (graphbinary::read, [Format::GraphBinary1; 2]),
+    };
+    if let Some(value) = judged(bytes, read(bytes, limits)) {
+        again("GraphSON 3", graphson::read, |value, out| graphson::write(value, Dialect::V3, out), &value);
+        again("GraphBinary", graphbinary::read, graphbinary::write, &value);
+        // The other dialects lose types, so only that they can be read counts.
+        for dialect in [Dialect::V2, Dialect::V3_UNTYPED, Dialect::V2_UNTYPED] {
+            let mut out = Vec::new();
+            if graphson::write(&value, dialect, &mut out).is_ok() {
+                let text = String::from_utf8_lossy(&out).into_owned();
+                graphson::read(&out, limits).unwrap_or_else(|error| panic!("{dialect:?}: {error}: {text}"));
+            }
+        }
+    }
+    for format in formats {
+        if let Some(request) = judged(bytes, Request::read(bytes, format, limits).map_err(|bad| bad.error)) {
+            let mut out = Vec::new();
+            if request.write(format, &mut out).is_ok() {
+                assert!(
+                    Request::read(&out, format, limits).is_ok(),
+                    "a request that cannot be read: {request:?}"
+                );
+            }
+        }
+        if let Some(response) = judged(bytes, Response::read(bytes, format, limits)) {
+            let mut out = Vec::new();
+            if response.write(format, &mut out).is_ok() {
+                assert!(
+                    Response::read(&out, format, limits).is_ok(),
+                    "a response that cannot be read: {response:?}"
+                );
+            }
+        }
+    }
+    judged(bytes, graphson::read_traverser(bytes, limits).map(drop));
+    judged(bytes, graphbinary::read_traverser(bytes, limits).map(drop));
+    let _ = Request::read_frame(bytes, limits);
+}
+
+/// An error has a place, and a message of one line.
+fn judged<T>(bytes: &[u8], result: Result<T, ReadError>) -> Option<T> {
+    if let Err(error) = &result {
+        assert!(error.at() <= bytes.len() as u64, "{error} of {} bytes", bytes.len());
+        assert!(!error.message().is_empty() && !error.message().contains('\n'), "{error}");
+    }
+    result.ok()
+}
+
+fn again<V, W: std::fmt::Debug>(
+    format: &str,
+    read: fn(&[u8], Limits) -> Result<V, ReadError>,
+    write: fn(&V, &mut Vec<u8>) -> Result<(), W>,
+    value: &V,
+) {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    if write(value, &mut first).is_err() {
+        assert!(first.is_empty(), "{format}: a failed write leaves something");
+        return;
+    }
+    match read(&first, Limits::default()) {
+        Ok(value) => {
+            write(&value, &mut second).unwrap_or_else(|error| panic!("{format}: {error:?}"));
+            assert_eq!(first, second, "{format}: what is read again is written as something else");
+        }
+        // What is written may be over a limit that what was read was not.
+        Err(error) => {
+            assert_eq!(error.kind(), vervet_tinkerpop::ReadErrorKind::TooLarge, "{format}: {error}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! GraphSON 2 and 3: a vertex at a time, each with its edges in both directions, of which each edge counts once.
+//!
+//! Values keep their types. A value that is there twice, or that something is said about, gets an identity
+//! (docs/gremlin.md). Ids of vertex properties are not kept, and there are no null values.
+
+use crate::block::Malformed;
+use crate::merge::Merger;
+use crate::positioned::Positioned;
+use crate::property::{PropertyWriter, Refused, VERTEX_LABEL, labels_of};
+use crate::source::{Source, read_error};
+use crate::target::Target;
+use oxrdf::Literal;
+use rustc_hash::FxHashMap;
+use std::io::{BufRead, Read};
+use std::sync::Arc;
+use vervet_gremlin::{Property, Value};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result};
+use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
+use vervet_tinkerpop::stored::{literal, vertex_name};
+use vervet_tinkerpop::{ReadError, ReadErrorKind};
+
+const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
+
+/// Reads all of `input`; `again` is the same once more, to find the line of an error.
+pub(crate) fn load_graphson<T: Target + ?Sized>(
+    name: &str,
+    input: Box<dyn Read + Send>,
+    again: Option<Source>,
+    merger: &mut Merger<'_, T>,
+) -> Result<()> {
+    let mut reader = GraphReader::new(Positioned::new(input));
+    let mut writer = PropertyWriter::new(merger)?;
+    while let Some(vertex) = reader.next() {
+        let vertex = match vertex {
+            Ok(vertex) => vertex,
+            Err(error) => return Err(failure(name, &error, reader.get_ref(), again, writer.merger)),
+        };
+        match add_vertex(&vertex, &mut writer) {
+            Ok(()) => {}
+            Err(Refused::Name(message)) => {
+                // Behind the vertex: on its line, if each has one.
+                let line = reader.get_ref().line();
+                let message = match vertex_name(&vertex.id) {
+                    Ok(id) => format!("vertex {id}: {message}"),
+                    Err(_) => message,
+                };
+                let malformed = Malformed { line, column: None, message, kind: ErrorKind::Input };
+                writer.merger.malformed(&malformed)?;
+            }
+            Err(Refused::Other(error)) => return Err(error),
+        }
+    }
+    writer.finish()
+}
+
+/// Adds a vertex with the edges that count at it. A malformed one adds nothing.
+fn add_vertex<T: Target + ?Sized>(
+    vertex: &GraphVertex,
+    writer: &mut PropertyWriter<'_, '_, T>,
+) -> Result<(), Refused> {
+    let name = name_of(&vertex.id)?;
+    let subject = writer.vertex("", &name)?;
+    let mut labels = Vec::with_capacity(1);
+    for label in labels_of(&vertex.label) {
+        labels.push(writer.label_id(label)?);
+    }
+    if labels.is_empty() {
+        labels.push(writer.label_id(VERTEX_LABEL)?);
+    }
+    let mut values = Vec::with_capacity(vertex.properties.len());
+    let mut counts: FxHashMap<(Id, Id), u32> = FxHashMap::default();
+    for property in &vertex.properties {
+        let Some(statement) = statement(&property.label, &property.value, writer)? else { continue };
+        *counts.entry(statement).or_default() += 1;
+        let about = property.detail.as_ref().map_or(&[][..], |detail| &detail.properties);
+        values.push((statement, statements(about, writer)?));
+    }
+    let mut edges = Vec::new();
+    for (edge, source, target) in vertex.edges() {
+        let ends = [name_of(source)?, name_of(target)?];
+        for end in &ends {
+            writer.vertex("", end)?;
+        }
+        writer.key(&edge.label)?;
+        let id = match &edge.id {
+            Value::Null => None,
+            id => Some(name_of(id)?),
+        };
+        edges.push((edge, ends, id, statements(&edge.properties, writer)?));
+    }
+    for label in labels {
+        writer.label(subject, label)?;
+    }
+    for ((key, value), about) in values {
+        // A plain statement beside an equal one with an identity would be one with it.
+        let is_plain = about.is_empty() && counts.get(&(key, value)) == Some(&1);
+        let identity = if is_plain { Id::UNBOUND } else { writer.identity()? };
+        writer.add(subject, key, value, identity)?;
+        for (key, value) in about {
+            writer.add(identity, key, value, Id::UNBOUND)?;
+        }
+    }
+    for (edge, [source, target], id, properties) in edges {
+        let ends = [source.as_str(), target.as_str()];
+        let edge = writer.edge_between(ends, &edge.label, id.as_deref(), properties.is_empty())?;
+        for (key, value) in properties {
+            writer.add(edge, key, value, Id::UNBOUND)?;
+        }
+    }
+    Ok(())
+}
+
+fn name_of(id: &Value) -> Result<String, Refused> {
+    vertex_name(id).map_err(|error| Refused::Name(error.to_string()))
+}
+
+/// Key and value; `None`: it is null.
+fn statement<T: Target + ?Sized>(
+    key: &str,
+    value: &Value,
+    writer: &mut PropertyWriter<'_, '_, T>,
+) -> Result<Option<(Id, Id)>, Refused> {
+    if matches!(value, Value::Null) {
+        return Ok(None);
+    }
+    let key = writer.key(key)?;
+    let literal: Literal = literal(value).map_err(|error| Refused::Name(error.to_string()))?;
+    let kind = match literal.datatype().as_str() {
+        XSD_STRING => LiteralKind::String,
+        datatype => LiteralKind::Typed(datatype),
+    };
+    Ok(Some((key, writer.merger.target.intern_literal(literal.value(), kind)?)))
+}
+
+fn statements<T: Target + ?Sized>(
+    properties: &[Arc<Property>],
+    writer: &mut PropertyWriter<'_, '_, T>,
+) -> Result<Vec<(Id, Id)>, Refused> {
+    let mut all = Vec::with_capacity(properties.len());
+    for property in properties {
+        all.extend(statement(&property.key, &property.value, writer)?);
+    }
+    Ok(all)
+}
+
+/// An error behind which the file cannot be read on.
+fn failure<T: Target + ?Sized>(
+    name: &str,
+    error: &ReadError,
+    at: &Positioned,
+    again: Option<Source>,
+    merger: &Merger<'_, T>,
+) -> Error {
+    if let Some(error) = at.failure() {
+        return read_error(name, error);
+    }
+    let kind = match error.kind() {
+        ReadErrorKind::Unsupported => ErrorKind::Unsupported,
+        _ => ErrorKind::Input,
+    };
+    let place = again.and_then(|mut source| place(&mut source, error.at()));
+    let (line, column, message) = match place {
+        Some((line, column)) => (line, Some(column), error.message().to_owned()),
+        None => (at.line(), None, error.to_string()),
+    };
+    merger.fatal(&Malformed { line, column, message, kind })
+}
+
+/// Line and column of a byte, from 0.
+fn place(source: &mut Source, byte: u64) -> Option<(u64, u64)> {
+    let mut input = Positioned::new(source.open(&Arc::default()).ok()?);
+    let mut left = usize::try_from(byte).ok()?;
+    while left > 0 {
+        let length = input.fill_buf().ok()?.len().min(left);
+        if length == 0 {
+            break;
+        }
+        input.consume(length);
+        left -= length;
+    }
+    Some((input.line(), input.column()))
+}

@@ -1,0 +1,254 @@
+//! Values and ids of TinkerPop as the graph of statements has them: literals, and names of vertices. docs/gremlin.md is the
+//! mapping; loaders, traversals and writers of files share it.
+//!
+//! # Shape
+//! | Gremlin | datatype |
+//! | --- | --- |
+//! | String | `xsd:string`; a text with a language tag is read as one, too |
+//! | Boolean, Byte, Short, Int, Long, Float, Double | `xsd:boolean`, `byte`, `short`, `int`, `long`, `float`, `double` |
+//! | BigInteger | `xsd:integer`; one that fits 64 bits gets a leading zero, since `xsd:integer` is read as Long where it fits |
+//! | BigDecimal | `xsd:decimal` |
+//! | OffsetDateTime, LocalDate, Duration | `xsd:dateTime`, `xsd:date`, `xsd:dayTimeDuration` |
+//! | UUID, Character | `urn:vervet:datatype:uuid`, `…:character` |
+//! | lists, sets, maps, all else | `urn:vervet:datatype:graphson` |
+//!
+//! Literals of other datatypes are read as their text.
+
+use crate::{Limits, graphson};
+use bigdecimal::BigDecimal;
+use num_bigint::BigInt;
+use oxrdf::{Literal, NamedNodeRef, vocab::xsd};
+use std::str::FromStr;
+use std::sync::Arc;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use vervet_gremlin::{Duration, Extended, Value};
+use vervet_model::vocab::{CHARACTER_DATATYPE, GRAPHSON_DATATYPE, UUID_DATATYPE};
+use vervet_model::{Error, ErrorKind, Inline, Result};
+
+/// Digits of a stored decimal, before and behind the point.
+const DECIMAL_DIGITS_MAX: i64 = 100_000;
+const UUID_NAMESPACE: &str = "urn:uuid:";
+
+/// The external id of a vertex as text, as the typed writes of the facade take it.
+///
+/// # Errors
+/// Input: no value that can be an id.
+pub fn vertex_name(id: &Value) -> Result<String> {
+    match id {
+        Value::String(text) => Ok(text.to_string()),
+        Value::Uuid(uuid) => Ok(format!("{UUID_NAMESPACE}{uuid}")),
+        Value::Float(number) if number.fract() == 0.0 => Ok(format!("{number:.0}")),
+        Value::Double(number) if number.fract() == 0.0 => Ok(format!("{number:.0}")),
+        Value::BigInteger(number) => Ok(number.to_string()),
+        Value::BigDecimal(number) if number.is_integer() && number.fractional_digit_count() > -100 => {
+            Ok(number.with_scale(0).to_string())
+        }
+        id => match id.as_integer() {
+            Some(number) => Ok(number.to_string()),
+            None => Err(Error::new(
+                ErrorKind::Input,
+                format!("a vertex or an edge cannot have an id of the type {}", id.type_name()),
+            )
+            .with_hint("ids are numbers, texts and UUIDs")),
+        },
+    }
+}
+
+/// The id that a name of a vertex stands for.
+#[must_use]
+pub fn value_of_name(name: &str) -> Value {
+    if let Some(uuid) = name.strip_prefix(UUID_NAMESPACE).and_then(|text| uuid::Uuid::parse_str(text).ok()) {
+        return Value::Uuid(uuid);
+    }
+    match name.parse::<i64>() {
+        Ok(number) if number.to_string() == name => Value::Long(number),
+        _ => Value::text(name),
+    }
+}
+
+/// The value of a lexical form; its text if it is no value of the datatype.
+#[must_use]
+pub fn typed(text: &str, datatype: &str) -> Value {
+    let known = match NamedNodeRef::new_unchecked(datatype) {
+        xsd::INTEGER => BigInt::from_str(text).ok().map(|number| match i64::try_from(&number) {
+            Ok(small) if small.to_string() == text => Value::Long(small),
+            _ => Value::BigInteger(Arc::new(number)),
+        }),
+        xsd::INT => text.parse().ok().map(Value::Int),
+        xsd::LONG => text.parse().ok().map(Value::Long),
+        xsd::SHORT => text.parse().ok().map(Value::Short),
+        xsd::BYTE => text.parse().ok().map(Value::Byte),
+        xsd::FLOAT => float(text).map(Value::Float),
+        xsd::DOUBLE => double(text).map(Value::Double),
+        xsd::BOOLEAN => match text {
+            "true" | "1" => Some(Value::Boolean(true)),
+            "false" | "0" => Some(Value::Boolean(false)),
+            _ => None,
+        },
+        xsd::DECIMAL => BigDecimal::from_str(text).ok().map(|number| Value::BigDecimal(Arc::new(number))),
+        xsd::DATE_TIME => date_time(text).map(Value::from),
+        xsd::DAY_TIME_DURATION | xsd::DURATION => duration(text).map(Value::Duration),
+        _ => match datatype {
+            UUID_DATATYPE => uuid::Uuid::parse_str(text).ok().map(Value::Uuid),
+            CHARACTER_DATATYPE => text.chars().next().map(Value::Char),
+            GRAPHSON_DATATYPE => from_graphson(text),
+            _ => None,
+        },
+    };
+    known.unwrap_or_else(|| Value::text(text))
+}
+
+/// A value of a type that has no datatype of its own.
+fn from_graphson(text: &str) -> Option<Value> {
+    graphson::read(text.as_bytes(), Limits::default()).ok()
+}
+
+fn to_graphson(value: &Value) -> Result<String> {
+    let mut out = Vec::new();
+    graphson::write(value, graphson::Dialect::V3, &mut out).map_err(|_| not_storable(value))?;
+    String::from_utf8(out).map_err(|_| not_storable(value))
+}
+
+fn float(text: &str) -> Option<f32> {
+    match text {
+        "INF" | "+INF" => Some(f32::INFINITY),
+        "-INF" => Some(f32::NEG_INFINITY),
+        text => text.parse().ok(),
+    }
+}
+
+fn double(text: &str) -> Option<f64> {
+    match text {
+        "INF" | "+INF" => Some(f64::INFINITY),
+        "-INF" => Some(f64::NEG_INFINITY),
+        text => text.parse().ok(),
+    }
+}
+
+/// `xsd:dateTime`; without a zone it is in UTC.
+fn date_time(text: &str) -> Option<OffsetDateTime> {
+    OffsetDateTime::parse(text, &Rfc3339)
+        .or_else(|_| OffsetDateTime::parse(&format!("{text}Z"), &Rfc3339))
+        .ok()
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let value = oxsd_seconds(text)?;
+    Some(Duration { seconds: value.0, nanoseconds: value.1 })
+}
+
+/// Seconds and nanoseconds of `[-]P[nD][T[nH][nM][n[.n]S]]`.
+fn oxsd_seconds(text: &str) -> Option<(i64, u32)> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let text = text.strip_prefix('P')?;
+    let (days, clock) = text.split_once('T').unwrap_or((text, ""));
+    let mut nanoseconds: i128 = 0;
+    let mut add = |mut rest: &str, units: &[(char, i128)]| -> Option<()> {
+        while !rest.is_empty() {
+            let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
+            let (number, unit) = (&rest[..end], rest[end..].chars().next()?);
+            let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
+            let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+            nanoseconds =
+                nanoseconds.checked_add(whole.parse::<i64>().ok().map(i128::from)?.checked_mul(*size)?)?;
+            if !part.is_empty() {
+                let digits: String = part.chars().chain("000000000".chars()).take(9).collect();
+                nanoseconds += digits.parse::<i128>().ok()? * size / 1_000_000_000;
+            }
+            rest = &rest[end + 1..];
+        }
+        Some(())
+    };
+    const SECOND: i128 = 1_000_000_000;
+    add(days, &[('D', 86_400 * SECOND)])?;
+    add(clock, &[('H', 3600 * SECOND), ('M', 60 * SECOND), ('S', SECOND)])?;
+    let total = if negative { -nanoseconds } else { nanoseconds };
+    Some((i64::try_from(total.div_euclid(SECOND)).ok()?, u32::try_from(total.rem_euclid(SECOND)).ok()?))
+}
+
+/// The literal that a value is stored as.
+///
+/// # Errors
+/// Input: a value that cannot be a property.
+pub fn literal(value: &Value) -> Result<Literal> {
+    let typed = |text: String, datatype: NamedNodeRef<'_>| Literal::new_typed_literal(text, datatype);
+    let own = |text: String, datatype| typed(text, NamedNodeRef::new_unchecked(datatype));
+    Ok(match value {
+        Value::String(text) => Literal::new_simple_literal(text.to_string()),
+        Value::Boolean(value) => Literal::from(*value),
+        Value::Byte(number) => typed(number.to_string(), xsd::BYTE),
+        Value::Short(number) => typed(number.to_string(), xsd::SHORT),
+        Value::Int(number) => typed(number.to_string(), xsd::INT),
+        Value::Long(number) => typed(number.to_string(), xsd::LONG),
+        Value::Float(number) => typed(float_text(*number), xsd::FLOAT),
+        Value::Double(number) => typed(double_text(*number), xsd::DOUBLE),
+        Value::BigInteger(number) => {
+            let text = number.to_string();
+            let marked = match (i64::try_from(number.as_ref()), text.strip_prefix('-')) {
+                (Ok(_), Some(digits)) => format!("-0{digits}"),
+                (Ok(_), None) => format!("0{text}"),
+                _ => text,
+            };
+            typed(marked, xsd::INTEGER)
+        }
+        Value::BigDecimal(number) => {
+            if number.fractional_digit_count().abs() > DECIMAL_DIGITS_MAX {
+                let message =
+                    format!("a decimal number of more than {DECIMAL_DIGITS_MAX} digits cannot be stored");
+                return Err(Error::new(ErrorKind::Input, message));
+            }
+            typed(number.to_plain_string(), xsd::DECIMAL)
+        }
+        Value::DateTime(time) => {
+            let text = time.format(&Rfc3339).map_err(|_| not_storable(value))?;
+            typed(text, xsd::DATE_TIME)
+        }
+        Value::Duration(length) => {
+            let total = i128::from(length.seconds) * 1_000_000_000 + i128::from(length.nanoseconds);
+            let (sign, size) = if total < 0 { ("-", -total) } else { ("", total) };
+            let (seconds, rest) = (size / 1_000_000_000, size % 1_000_000_000);
+            let fraction = if rest == 0 { String::new() } else { format!(".{rest:09}") };
+            typed(format!("{sign}PT{seconds}{fraction}S"), xsd::DAY_TIME_DURATION)
+        }
+        Value::Extended(extended) => match extended.as_ref() {
+            Extended::LocalDate(year @ 0..=9999, month, day) => {
+                typed(format!("{year:04}-{month:02}-{day:02}"), xsd::DATE)
+            }
+            _ => own(to_graphson(value)?, GRAPHSON_DATATYPE),
+        },
+        Value::Char(character) => own(character.to_string(), CHARACTER_DATATYPE),
+        Value::Uuid(uuid) => own(uuid.to_string(), UUID_DATATYPE),
+        Value::List(_) | Value::Set(_) | Value::Map(_) => own(to_graphson(value)?, GRAPHSON_DATATYPE),
+        _ => return Err(not_storable(value)),
+    })
+}
+
+/// The canonical form, which fits inside ids if the number does: `1.5E0`.
+#[must_use]
+pub fn double_text(number: f64) -> String {
+    let mut text = String::new();
+    Inline::Double(number).write_lexical(&mut text);
+    text
+}
+
+/// The canonical form of a single-precision number.
+#[must_use]
+pub fn float_text(number: f32) -> String {
+    if !number.is_finite() {
+        return double_text(f64::from(number));
+    }
+    let mut text = format!("{number:E}");
+    if let (None, Some(exponent)) = (text.find('.'), text.find('E')) {
+        text.insert_str(exponent, ".0");
+    }
+    text
+}
+
+fn not_storable(value: &Value) -> Error {
+    let message = format!("a property cannot have a value of the type {}", value.type_name());
+    Error::new(ErrorKind::Input, message)
+}

@@ -1,0 +1,114 @@
+//! The whole graph, a vertex at a time, in the shape of graph files.
+
+use super::Names;
+use super::ids::{edge_id, vertex_id};
+use super::read::{edges, statement_values, vertex_label, vertex_values};
+use super::scan::VertexScan;
+use std::sync::Arc;
+use vervet_gremlin::{Direction, EdgeKey, Property, PropertyDetail, PropertyKey, Value, VertexProperty};
+use vervet_model::{Id, Result};
+use vervet_snapshot::Snapshot;
+use vervet_tinkerpop::graph_file::{GraphEdge, GraphVertex};
+
+/// What of a vertex is looked up beside its id and its label.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// Its properties.
+    pub properties: bool,
+    /// The edges that start at it.
+    pub outgoing: bool,
+    /// The edges that end at it.
+    pub incoming: bool,
+}
+
+impl Parts {
+    /// All of it.
+    pub const ALL: Self = Self { properties: true, outgoing: true, incoming: true };
+}
+
+/// Calls `each` with every vertex of the graph, in the order of their numbers. Properties of vertices are numbered from 0
+/// on, as files of TinkerPop have them.
+///
+/// # Errors
+/// Those of `each`, which end it; damaged data.
+/// # Cost
+/// A vertex with its edges at a time; each edge is looked up for each direction that is asked for.
+pub fn each_vertex(
+    snapshot: &dyn Snapshot,
+    parts: Parts,
+    each: &mut dyn FnMut(GraphVertex) -> Result<()>,
+) -> Result<()> {
+    let mut whole = Whole { snapshot, names: Names::default(), properties: 0 };
+    let mut scan = VertexScan::default();
+    let mut found = Vec::new();
+    while scan.more(snapshot, &mut whole.names, &mut found)? {
+        for vertex in found.drain(..) {
+            each(whole.vertex(vertex, parts)?)?;
+        }
+    }
+    Ok(())
+}
+
+struct Whole<'a> {
+    snapshot: &'a dyn Snapshot,
+    names: Names,
+    /// How many properties of vertices there were.
+    properties: i64,
+}
+
+impl Whole<'_> {
+    fn vertex(&mut self, vertex: Id, parts: Parts) -> Result<GraphVertex> {
+        let edges_of = |whole: &mut Self, wanted: bool, direction| match wanted {
+            true => whole.edges(vertex, direction),
+            false => Ok(Vec::new()),
+        };
+        Ok(GraphVertex {
+            incoming: edges_of(self, parts.incoming, Direction::In)?,
+            outgoing: edges_of(self, parts.outgoing, Direction::Out)?,
+            id: vertex_id(self.snapshot, vertex)?,
+            label: vertex_label(self.snapshot, &mut self.names, vertex.bits())?,
+            properties: if parts.properties { self.vertex_properties(vertex)? } else { Vec::new() },
+            counted: Direction::Out,
+        })
+    }
+
+    fn vertex_properties(&mut self, vertex: Id) -> Result<Vec<Arc<VertexProperty>>> {
+        let mut found: Vec<(PropertyKey, Arc<str>, Value)> = Vec::new();
+        vertex_values(self.snapshot, &mut self.names, vertex.bits(), &[], &mut |key, label, value| {
+            found.push((key, label, value));
+        })?;
+        let mut all = Vec::with_capacity(found.len());
+        for (key, label, value) in found {
+            let id = Value::Long(self.properties);
+            self.properties += 1;
+            let properties = self.properties(key.edge)?;
+            let detail = Some(PropertyDetail { id, properties });
+            all.push(Arc::new(VertexProperty { key, label, value, detail }));
+        }
+        Ok(all)
+    }
+
+    fn properties(&mut self, identity: u64) -> Result<Vec<Arc<Property>>> {
+        let mut all = Vec::new();
+        statement_values(self.snapshot, &mut self.names, identity, &[], &mut |key, value| {
+            all.push(Arc::new(Property { element: Value::Null, key, value }));
+        })?;
+        Ok(all)
+    }
+
+    fn edges(&mut self, vertex: Id, direction: Direction) -> Result<Vec<GraphEdge>> {
+        let mut keys: Vec<EdgeKey> = Vec::new();
+        edges(self.snapshot, &mut self.names, vertex.bits(), direction, &[], &mut |key| keys.push(key))?;
+        let mut all = Vec::with_capacity(keys.len());
+        for key in keys {
+            let other = if direction == Direction::Out { key.target } else { key.source };
+            all.push(GraphEdge {
+                id: edge_id(self.snapshot, &mut self.names, key)?,
+                label: self.names.key_name(self.snapshot, Id::from_bits(key.label))?,
+                other: vertex_id(self.snapshot, Id::from_bits(other))?,
+                properties: self.properties(key.edge)?,
+            });
+        }
+        Ok(all)
+    }
+}
