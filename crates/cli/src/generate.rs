@@ -21,7 +21,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Outcome {
             out.finish()
         }
         GenerateKind::SnbLike { persons, seed, directory } => {
-            let failed = |what: &str, path: &Path, error: &io::Error| Error::io(format!("{what} {}", path.display()), error);
+            let failed = |what: &str, path: &Path, error: &io::Error| {
+                Error::io(format!("{what} {}", path.display()), error)
+            };
             fs::create_dir_all(directory).map_err(|error| failed("create", directory, &error))?;
             let made = generate_snb(*persons, *seed, &mut |name| {
                 let path = directory.join(name);

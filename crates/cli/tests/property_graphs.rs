@@ -10,8 +10,7 @@ const GRAPHSON: &str = r#"{"id":1,"label":"person","outE":{"knows":[{"id":7,"inV
 {"id":2,"label":"person","properties":{"name":[{"id":1,"value":"bob"}]}}
 "#;
 
-const FRIENDS: &str =
-    "SELECT ?a ?b ?y { ?x <urn:vervet:key:knows> ?z ~ ?e . ?e <urn:vervet:key:since> ?y . ?x <urn:vervet:key:name> ?a . ?z <urn:vervet:key:name> ?b }";
+const FRIENDS: &str = "SELECT ?a ?b ?y { ?x <urn:vervet:key:knows> ?z ~ ?e . ?e <urn:vervet:key:since> ?y . ?x <urn:vervet:key:name> ?a . ?z <urn:vervet:key:name> ?b }";
 
 #[test]
 fn graphs_go_out_and_come_back() {

@@ -41,7 +41,8 @@ fn main() {
         }
         bytes.truncate(BYTES_MAX);
         let started = Instant::now();
-        if panic::catch_unwind(|| entry.check(&bytes)).is_err() || started.elapsed() > Duration::from_secs(10) {
+        if panic::catch_unwind(|| entry.check(&bytes)).is_err() || started.elapsed() > Duration::from_secs(10)
+        {
             let found = format!("{name}-found");
             fs::write(&found, &bytes).expect("it can be written");
             eprintln!("{found} fails after {count} texts: {}", String::from_utf8_lossy(&bytes));
@@ -59,7 +60,9 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], below: &mut impl FnMut(usize) 
     let end = (at + length).min(bytes.len());
     match below(6) {
         0 if at < bytes.len() => bytes[at] = u8::try_from(below(256)).unwrap_or(0),
-        1 if at < bytes.len() => bytes[at] = *b"0123456789{}[]()<>\"'.,:;|_-/\\ \n".get(below(31)).unwrap_or(&b' '),
+        1 if at < bytes.len() => {
+            bytes[at] = *b"0123456789{}[]()<>\"'.,:;|_-/\\ \n".get(below(31)).unwrap_or(&b' ')
+        }
         2 => drop(bytes.drain(at..end)),
         3 => {
             let piece = bytes[at..end].to_vec();

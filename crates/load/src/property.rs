@@ -12,8 +12,8 @@ use crate::value::Type;
 use oxrdf::{BlankNode, NamedNode};
 use rustc_hash::FxHashMap;
 use vervet_model::vocab::{
-    EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, iri_name,
-    is_iri, name_iri,
+    EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE,
+    iri_name, is_iri, name_iri,
 };
 use vervet_model::{Error, Id, LiteralKind, Result};
 

@@ -86,12 +86,12 @@ impl Users {
         self.users.is_empty()
     }
 
-    /// Makes sure that whoever sends these headers may do what `needed` may.
+    /// What whoever sends these headers may do; `None`: nothing.
     ///
     /// # Errors
-    /// 401 for those who do not say who they are, or wrongly; 403 for those who may not.
-    pub(crate) async fn check(&self, headers: &HeaderMap, needed: Role) -> Outcome<()> {
-        let role = match headers.get(AUTHORIZATION) {
+    /// 401 for those who say wrongly who they are.
+    pub(crate) async fn role(&self, headers: &HeaderMap) -> Outcome<Option<Role>> {
+        Ok(match headers.get(AUTHORIZATION) {
             Some(_) if self.is_open() => self.anonymous,
             None => self.anonymous,
             Some(value) => {
@@ -109,26 +109,40 @@ impl Users {
                     None => return Err(unauthorized("the name, the password or the token is wrong")),
                 }
             }
-        };
-        match role {
-            Some(role) if role >= needed => Ok(()),
-            Some(role) if headers.contains_key(AUTHORIZATION) => {
-                let message = format!("the role {} may not do this", name(role));
-                let hint = format!("it takes the role {}", name(needed));
-                Err(Failure::new(StatusCode::FORBIDDEN, message).hint(hint))
-            }
-            _ => Err(unauthorized("this takes a name and a password, or a token")),
+        })
+    }
+
+    /// Makes sure that whoever sends these headers may do what `needed` may.
+    ///
+    /// # Errors
+    /// 401 for those who do not say who they are, or wrongly; 403 for those who may not.
+    pub(crate) async fn check(&self, headers: &HeaderMap, needed: Role) -> Outcome<()> {
+        allow(self.role(headers).await?, headers.contains_key(AUTHORIZATION), needed)
+    }
+
+    /// What somebody may do who says a name and a password; `None`: one of them is wrong.
+    pub(crate) async fn password(&self, name: &str, password: &str) -> Option<Role> {
+        // As in Basic authentication, where a colon ends the name.
+        if name.contains(':') {
+            return None;
         }
+        self.verify(name, password).await.map(|user| user.role)
     }
 
     async fn basic(&self, credentials: &str) -> Option<&User> {
         let decoded = String::from_utf8(STANDARD.decode(credentials).ok()?).ok()?;
         let (name, password) = decoded.split_once(':')?;
+        self.verify(name, password).await
+    }
+
+    async fn verify(&self, name: &str, password: &str) -> Option<&User> {
         let user = self.users.iter().find(|user| user.name == name);
         let hash = user.and_then(|user| user.password.as_deref());
         let mut digest = Sha256::new();
         digest.update(self.secret);
-        digest.update(decoded.as_bytes());
+        digest.update(name.as_bytes());
+        digest.update(b":");
+        digest.update(password.as_bytes());
         let key: [u8; 32] = digest.finalize().into();
         if hash.is_some() && self.remembered().contains(&key) {
             return user;
@@ -192,6 +206,22 @@ fn name(role: Role) -> &'static str {
         Role::Read => "read",
         Role::Write => "write",
         Role::Admin => "admin",
+    }
+}
+
+/// Makes sure that a role is enough; `named` are those who have said who they are.
+///
+/// # Errors
+/// 401 for those who have not, 403 for those who may not.
+pub(crate) fn allow(role: Option<Role>, named: bool, needed: Role) -> Outcome<()> {
+    match role {
+        Some(role) if role >= needed => Ok(()),
+        Some(role) if named => {
+            let message = format!("the role {} may not do this", name(role));
+            let hint = format!("it takes the role {}", name(needed));
+            Err(Failure::new(StatusCode::FORBIDDEN, message).hint(hint))
+        }
+        _ => Err(unauthorized("this takes a name and a password, or a token")),
     }
 }
 

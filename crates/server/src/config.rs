@@ -61,6 +61,9 @@ struct LimitsTable {
     heavy_requests: Option<usize>,
     queue: Option<usize>,
     queue_timeout_seconds: Option<f64>,
+    sessions: Option<usize>,
+    session_timeout_seconds: Option<f64>,
+    idle_timeout_seconds: Option<f64>,
     shutdown_timeout_seconds: Option<f64>,
 }
 
@@ -115,6 +118,8 @@ impl LimitsTable {
             ("body_timeout_seconds", self.body_timeout_seconds, &mut limits.body_timeout),
             ("write_timeout_seconds", self.write_timeout_seconds, &mut limits.write_timeout),
             ("queue_timeout_seconds", self.queue_timeout_seconds, &mut limits.queue_timeout),
+            ("session_timeout_seconds", self.session_timeout_seconds, &mut limits.session_timeout),
+            ("idle_timeout_seconds", self.idle_timeout_seconds, &mut limits.idle_timeout),
             ("shutdown_timeout_seconds", self.shutdown_timeout_seconds, &mut limits.shutdown_timeout),
         ] {
             match value {
@@ -140,6 +145,7 @@ impl LimitsTable {
         // Threads, places and buffers of these sizes must be possible.
         for (name, value, limit, range) in [
             ("requests", self.requests, &mut limits.requests, 1..=10_000),
+            ("sessions", self.sessions, &mut limits.sessions, 1..=100_000),
             ("heavy_requests", self.heavy_requests, &mut limits.heavy_requests, 1..=10_000),
             ("head_bytes", self.head_bytes, &mut limits.head_bytes, 8192..=1 << 24),
             ("headers", self.headers, &mut limits.headers, 1..=10_000),

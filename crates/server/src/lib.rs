@@ -1,4 +1,4 @@
-//! The HTTP server of Vervet: SPARQL 1.1 Protocol, Graph Store Protocol, service description, metrics, users and TLS.
+//! The HTTP server of Vervet: SPARQL 1.1 Protocol, Graph Store Protocol, Gremlin Server, service description, metrics, users and TLS.
 //!
 //! docs/server.md is the manual: addresses, limits, configuration, security.
 //!
@@ -7,6 +7,7 @@
 //! server   listens, owns the threads, ends gracefully        wire      a connection with patience that ends
 //! route    address -> handler; who may, CORS, errors         auth      users and roles
 //! protocol /query /update /sparql    store  /store           api page  what the page needs
+//! gremlin  /gremlin, as a WebSocket and as HTTP
 //! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place, what runs
 //! swift    what is known to be short runs at once         heavy     threads that let others go first
 //! ```
@@ -18,7 +19,7 @@
 //! 3. Everything that a client can make large, slow or many has a limit in [`Limits`].
 //! 4. When a client goes away, what it has asked for is cancelled.
 //! # Not here
-//! HTTP/2; sessions; a change of users or certificates while it runs.
+//! HTTP/2; sessions other than those of Gremlin; a change of users or certificates while it runs.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -53,6 +54,7 @@ mod auth;
 mod config;
 mod describe;
 mod encoding;
+mod gremlin;
 mod heavy;
 mod metrics;
 mod multipart;

@@ -14,23 +14,27 @@ pub(crate) enum Kind {
     Query,
     Update,
     Store,
+    Gremlin,
     Api,
     Page,
     Other,
 }
 
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 7] = [
     (Kind::Query, "query"),
     (Kind::Update, "update"),
     (Kind::Store, "store"),
+    (Kind::Gremlin, "gremlin"),
     (Kind::Api, "api"),
     (Kind::Page, "page"),
     (Kind::Other, "other"),
 ];
 
-/// Statuses that are counted by themselves; all others are the last one.
-const STATUSES: [u16; 20] =
-    [200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 421, 500, 503, 504, 507, 0];
+/// Statuses that are counted by themselves, those of Gremlin among them; all others are the last one.
+const STATUSES: [u16; 30] = [
+    101, 200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 407, 408, 409, 413, 415, 421, 497, 498, 499, 500,
+    503, 504, 507, 595, 596, 597, 598, 599, 0,
+];
 
 /// Upper bounds of the buckets of durations, in seconds.
 const BUCKETS: [f64; 16] =
@@ -44,6 +48,7 @@ pub(crate) struct Metrics {
     pub(crate) running: AtomicI64,
     pub(crate) waiting: AtomicI64,
     pub(crate) connections: AtomicI64,
+    pub(crate) sessions: AtomicI64,
     pub(crate) refused_connections: AtomicU64,
     pub(crate) rows_out: AtomicU64,
     pub(crate) broken: AtomicU64,
@@ -56,6 +61,13 @@ struct Histogram {
     buckets: [AtomicU64; BUCKETS.len()],
     count: AtomicU64,
     nanoseconds: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts bytes of an answer.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
 }
 
 /// Counts one thing as long as it lives.
@@ -90,7 +102,7 @@ impl Finish {
     }
 
     pub(crate) fn sent(&self, bytes: usize) {
-        self.metrics.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.metrics.sent(bytes);
     }
 }
 
@@ -153,6 +165,7 @@ pub(crate) fn text(state: &State) -> String {
         ("vervet_requests_running", "Requests that work on the database.", &metrics.running),
         ("vervet_requests_waiting", "Requests that wait for their turn.", &metrics.waiting),
         ("vervet_connections", "Open connections.", &metrics.connections),
+        ("vervet_gremlin_sessions", "Sessions of Gremlin.", &metrics.sessions),
     ];
     for (name, help, value) in gauges {
         one(&mut out, name, "gauge", help, value.load(Ordering::Relaxed));

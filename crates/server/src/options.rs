@@ -123,6 +123,12 @@ pub struct Limits {
     pub queue: usize,
     /// How long a request waits for its turn before it gets 503.
     pub queue_timeout: Duration,
+    /// Sessions of Gremlin at a time; each may hold a transaction.
+    pub sessions: usize,
+    /// How long a session of Gremlin may do nothing before its transaction is rolled back.
+    pub session_timeout: Duration,
+    /// How long a WebSocket may bring nothing before it is closed.
+    pub idle_timeout: Duration,
     /// How long running requests have to end when the server is to end; then they are cancelled.
     pub shutdown_timeout: Duration,
 }
@@ -148,6 +154,9 @@ impl Default for Limits {
             heavy_requests: 8,
             queue: 256,
             queue_timeout: Duration::from_secs(5),
+            sessions: 256,
+            session_timeout: Duration::from_secs(600),
+            idle_timeout: Duration::from_secs(3600),
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -123,7 +123,7 @@ pub(crate) fn set(reply: &mut Reply, name: HeaderName, value: &str) {
 }
 
 /// A request that was not done, and why.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
     kind: &'static str,
@@ -153,6 +153,19 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// What went wrong, with what to do about it behind it, if that is known.
+    pub(crate) fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}\nhint: {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
+    /// What kind of mistake it is, in a word.
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
     }
 
     pub(crate) fn header(mut self, name: HeaderName, value: impl Into<String>) -> Self {

@@ -163,6 +163,11 @@ impl Parameters {
         self.0.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
+    /// Parameters whose name begins with `prefix`, without it.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
+    }
+
     /// The dataset that two parameters name; `None` if neither is there.
     ///
     /// # Errors

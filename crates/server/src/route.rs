@@ -7,7 +7,7 @@ use crate::options::Role;
 use crate::protocol::{Endpoint, not_allowed};
 use crate::reply::{Failure, Outcome, Reply, empty, set, whole};
 use crate::state::State;
-use crate::{api, metrics, page, protocol, store};
+use crate::{api, gremlin, metrics, page, protocol, store};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -25,6 +25,8 @@ pub(crate) struct Context<'a> {
     pub(crate) state: &'a Arc<State>,
     pub(crate) parts: &'a Parts,
     pub(crate) tls: bool,
+    /// Is filled when the connection becomes a WebSocket.
+    pub(crate) upgrade: &'a gremlin::Slot,
     /// What it has turned out to be, for the metrics.
     pub(crate) kind: Kind,
 }
@@ -48,7 +50,7 @@ impl Context<'_> {
 
     /// A page of another site must not change the database behind the back of whoever looks at it: browsers send forms
     /// to any address, and say in `Origin` where from.
-    fn check_origin(&self) -> Outcome<()> {
+    pub(crate) fn check_origin(&self) -> Outcome<()> {
         let headers = &self.parts.headers;
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let origin = origin.to_str().unwrap_or_default();
@@ -77,10 +79,15 @@ fn is_local_name(host: &str) -> bool {
 }
 
 /// Answers any request.
-pub(crate) async fn answer(state: &Arc<State>, tls: bool, request: Request<Incoming>) -> Reply {
+pub(crate) async fn answer(
+    state: &Arc<State>,
+    tls: bool,
+    upgrade: &gremlin::Slot,
+    request: Request<Incoming>,
+) -> Reply {
     let begin = Instant::now();
     let (parts, body) = request.into_parts();
-    let mut context = Context { state, parts: &parts, tls, kind: Kind::Other };
+    let mut context = Context { state, parts: &parts, tls, upgrade, kind: Kind::Other };
     let outcome = route(&mut context, body).await;
     let kind = context.kind;
     let mut reply = match outcome {
@@ -115,6 +122,10 @@ async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
         "/sparql" | "/sparql/" => {
             context.kind = Kind::Query;
             protocol::answer(context, Endpoint::Both, body).await
+        }
+        "/gremlin" | "/gremlin/" => {
+            context.kind = Kind::Gremlin;
+            gremlin::answer(context, body).await
         }
         "/health" if reads => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")),
         "/metrics" if reads => {

@@ -8,6 +8,7 @@
 //! what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a broken answer.
 
 use crate::auth::Users;
+use crate::gremlin;
 use crate::heavy::STACK_BYTES;
 use crate::metrics::Gauge;
 use crate::options::{Limits, ServerOptions};
@@ -209,6 +210,7 @@ async fn connection(
     // Answers are written in one piece; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     let has_tls = tls.is_some();
+    let host: Arc<str> = stream.peer_addr().map_or_else(|_| String::new(), |peer| format!("/{peer}")).into();
     let wire = match tls {
         None => Wire::plain(stream, limits.write_timeout),
         Some(tls) => match tokio::time::timeout(limits.head_timeout, tls.accept(stream)).await {
@@ -216,10 +218,13 @@ async fn connection(
             _ => return,
         },
     };
+    let upgrade = Arc::new(gremlin::Slot::default());
+    let service_upgrade = Arc::clone(&upgrade);
+    let service_state = Arc::clone(&state);
     let service = service_fn(move |request| {
-        let state = Arc::clone(&state);
+        let (state, upgrade) = (Arc::clone(&service_state), Arc::clone(&service_upgrade));
         // In a box, so that the connection can be moved, and taken apart at its end.
-        Box::pin(async move { Ok::<_, Infallible>(route::answer(&state, has_tls, request).await) })
+        Box::pin(async move { Ok::<_, Infallible>(route::answer(&state, has_tls, &upgrade, request).await) })
     });
     let mut connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
     let ended = tokio::select! {
@@ -235,6 +240,9 @@ async fn connection(
     };
     let parts = connection.into_parts();
     let mut wire = parts.io.into_inner();
+    if let (Ok(()), Some(access)) = (&ended, upgrade.take()) {
+        return gremlin::serve(state, wire, &parts.read_buf, access, host, stopped).await;
+    }
     match ended {
         Ok(()) => {}
         // One that says nothing at all is a connection that is not used any more: it ends without a word.

@@ -29,6 +29,7 @@ pub(crate) struct State {
     pub(crate) swift: Swift,
     places: Arc<Semaphore>,
     heavy_places: Arc<Semaphore>,
+    sessions: Arc<Semaphore>,
     tokens: Arc<Mutex<HashMap<u64, CancelToken>>>,
     numbers: AtomicU64,
     /// Memory is about to be given back to the system.
@@ -46,6 +47,7 @@ impl State {
             swift: Swift::default(),
             places: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_places: Arc::new(Semaphore::new(options.limits.heavy_requests)),
+            sessions: Arc::new(Semaphore::new(options.limits.sessions)),
             tokens: Arc::default(),
             numbers: AtomicU64::new(0),
             releases: AtomicBool::new(false),
@@ -84,6 +86,12 @@ impl State {
         running.place = None;
         running.heavy = Some(self.acquire(&self.heavy_places).await?);
         Ok(())
+    }
+
+    /// A place for a session of Gremlin; `None`: there are as many as there may be.
+    pub(crate) fn session_place(&self) -> Option<(OwnedSemaphorePermit, Gauge)> {
+        let place = Arc::clone(&self.sessions).try_acquire_owned().ok()?;
+        Some((place, Gauge::new(&self.metrics, |metrics| &metrics.sessions)))
     }
 
     /// Waits until no heavy request runs.

@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,6 +16,7 @@ use tokio_rustls::server::TlsStream;
 pub(crate) struct Wire {
     stream: Stream,
     write_timeout: Duration,
+    received_bytes: Arc<AtomicU64>,
     /// Runs while a write waits.
     stuck: Option<Pin<Box<Sleep>>>,
 }
@@ -25,11 +28,20 @@ enum Stream {
 
 impl Wire {
     pub(crate) fn plain(stream: TcpStream, write_timeout: Duration) -> Self {
-        Self { stream: Stream::Plain(stream), write_timeout, stuck: None }
+        Self::new(Stream::Plain(stream), write_timeout)
     }
 
     pub(crate) fn tls(stream: TlsStream<TcpStream>, write_timeout: Duration) -> Self {
-        Self { stream: Stream::Tls(Box::new(stream)), write_timeout, stuck: None }
+        Self::new(Stream::Tls(Box::new(stream)), write_timeout)
+    }
+
+    fn new(stream: Stream, write_timeout: Duration) -> Self {
+        Self { stream, write_timeout, received_bytes: Arc::default(), stuck: None }
+    }
+
+    /// Counts what comes, also when the connection has gone elsewhere.
+    pub(crate) fn received_bytes(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.received_bytes)
     }
 
     /// The outcome of an attempt to write, or the end of patience.
@@ -59,10 +71,14 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        let before = buffer.filled().len();
+        let attempt = match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
+        };
+        // Relaxed: it is looked at now and then, and carries no other data.
+        self.received_bytes.fetch_add((buffer.filled().len() - before) as u64, Ordering::Relaxed);
+        attempt
     }
 }
 

@@ -6,6 +6,7 @@
 //!   reader; a [`Dialect`](graphson::Dialect) says how it is written.
 //! * [`Request`], [`Response`]: what goes over the wire, in any [`Format`]; [`Format`] knows the MIME types, and a binary
 //!   WebSocket frame is taken apart by [`Format::split_frame`].
+//! * [`ResultsWriter`]: a response whose results come one by one.
 //! * [`graph_file`]: the adjacency form of GraphSON, a vertex at a time.
 //! * [`stored`]: values and ids as the graph of statements has them.
 //!
@@ -50,6 +51,7 @@ mod message;
 mod mime;
 mod number;
 mod parts;
+mod results;
 pub mod stored;
 
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
@@ -59,3 +61,4 @@ pub use limits::{
 };
 pub use message::{BadRequest, Data, Request, Response, Status, Traverser};
 pub use mime::Format;
+pub use results::ResultsWriter;

@@ -203,6 +203,12 @@ impl GremlinScript {
     }
 }
 
+impl From<Vec<Statement>> for GremlinScript {
+    fn from(statements: Vec<Statement>) -> Self {
+        Self::new(statements)
+    }
+}
+
 /// All results of a traversal.
 impl From<Bytecode> for GremlinScript {
     fn from(bytecode: Bytecode) -> Self {

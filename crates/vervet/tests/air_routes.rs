@@ -202,7 +202,8 @@ fn routes_come_in_the_order_of_their_length() {
 /// The rows of an answer of SPARQL: lexical forms with blanks between them, in order.
 fn rows(db: &Database, query: &str) -> Vec<String> {
     let prefixes = "PREFIX : <urn:vervet:key:> PREFIX l: <urn:vervet:label:> PREFIX v: <urn:vervet:vertex:> ";
-    let solutions = db.select(&format!("{prefixes}{query}")).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let solutions =
+        db.select(&format!("{prefixes}{query}")).unwrap_or_else(|error| panic!("{query}: {error}"));
     let text = |term: &Term| match term {
         Term::Literal(literal) => literal.value().to_owned(),
         term => term.to_string(),

@@ -15,8 +15,8 @@ const GROUP_MEMBERS_MAX: u32 = 64;
 const WORDS_MAX: u32 = 40;
 
 const WORDS: [&str; 24] = [
-    "about", "and", "as", "before", "first", "from", "great", "history", "in", "known", "later", "life", "many", "music",
-    "of", "one", "part", "people", "same", "season", "than", "the", "world", "year",
+    "about", "and", "as", "before", "first", "from", "great", "history", "in", "known", "later", "life",
+    "many", "music", "of", "one", "part", "people", "same", "season", "than", "the", "world", "year",
 ];
 const SHORT: [&str; 8] = ["yes", "no", "ok", "thanks", "great", "good", "maybe", "I see"];
 
@@ -203,10 +203,15 @@ impl Forums<'_, '_> {
 
     /// A tree of comments below a post: about half of them reply to it, the others to one of them.
     fn replies(&mut self, post: Message, members: &[(u32, i64)], random: &mut Random) -> io::Result<()> {
-        let count = if random.below(100) < 6 { 0 } else { random.between(2..=6) + geometric(random, 6.5, 60) };
+        let count =
+            if random.below(100) < 6 { 0 } else { random.between(2..=6) + geometric(random, 6.5, 60) };
         let mut thread = vec![post];
         for _ in 0..count {
-            let at = if random.below(100) < 42 || thread.len() == 1 { 0 } else { 1 + random.index(thread.len() - 1) };
+            let at = if random.below(100) < 42 || thread.len() == 1 {
+                0
+            } else {
+                1 + random.index(thread.len() - 1)
+            };
             let (author, joined) = *random.pick(members);
             let parent = &thread[at];
             let Some(created) = later(random, parent.created.max(joined), 3 * HOUR) else { continue };

@@ -65,7 +65,9 @@ impl People {
                 World::university(country, &mut random)
             });
             all.push(Person {
-                created: BEGIN + step * i64::from(number) + step * i64::from(random.below(1 << 16)) / (1 << 16),
+                created: BEGIN
+                    + step * i64::from(number)
+                    + step * i64::from(random.below(1 << 16)) / (1 << 16),
                 country,
                 city,
                 university,
@@ -107,7 +109,8 @@ impl People {
         let mut random = random(self.seed, Purpose::Details, u64::from(number));
         // Names are shared in a country, and some of them much.
         let first = world.name(person.country * 37 + u32::try_from(skewed(&mut random, 120, 2)).unwrap_or(0));
-        let last = world.name(person.country * 53 + 700 + u32::try_from(skewed(&mut random, 300, 2)).unwrap_or(0));
+        let last =
+            world.name(person.country * 53 + 700 + u32::try_from(skewed(&mut random, 300, 2)).unwrap_or(0));
         let gender = if random.once_in(2) { "male" } else { "female" };
         // Born from 1980 to 1990.
         let birthday = 315_532_800_000 + DAY * i64::from(random.below(3_653));

@@ -139,8 +139,9 @@ impl World {
 
 /// Two or three syllables.
 fn name(random: &mut Random) -> String {
-    const STARTS: [&str; 20] =
-        ["B", "D", "F", "G", "H", "J", "K", "L", "M", "N", "P", "R", "S", "T", "V", "W", "Z", "Ch", "Sh", "Br"];
+    const STARTS: [&str; 20] = [
+        "B", "D", "F", "G", "H", "J", "K", "L", "M", "N", "P", "R", "S", "T", "V", "W", "Z", "Ch", "Sh", "Br",
+    ];
     const MIDDLES: [&str; 10] = ["a", "e", "i", "o", "u", "ai", "ei", "ou", "ia", "ar"];
     const ENDS: [&str; 12] = ["", "n", "r", "l", "s", "m", "nd", "t", "k", "", "", "v"];
     let mut name = String::new();

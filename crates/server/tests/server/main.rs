@@ -8,12 +8,14 @@
 //! * `users`: passwords, tokens, roles, TLS, origins.
 //! * `ending`: clients that go away, and the end of the server.
 //! * `api`: what the page uses, health and metrics.
+//! * `gremlin`: Gremlin Server.
 //! * `clients`: curl, and Python's SPARQLWrapper and rdflib, where they are there.
 
 mod api;
 mod clients;
 mod common;
 mod ending;
+mod gremlin;
 mod limits;
 mod mutations;
 mod protocol;

@@ -12,7 +12,7 @@ use vervet_server::{Role, Server, ServerOptions, Tls, User, hash_password};
 
 const INSERT: &str = "INSERT DATA { <urn:a> <urn:b> 1 }";
 
-fn basic(name: &str, password: &str) -> String {
+pub(crate) fn basic(name: &str, password: &str) -> String {
     let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{password}"));
     format!("Authorization: Basic {credentials}")
 }
@@ -32,7 +32,7 @@ fn user(name: &str, password: Option<&str>, token: Option<&str>, role: Role) -> 
     toml::from_str(&format!("name = '{name}'\nrole = '{role}'\n{file}")).expect("it is a user")
 }
 
-fn users() -> Vec<User> {
+pub(crate) fn users() -> Vec<User> {
     vec![
         user("reader", Some("let me in"), None, Role::Read),
         user("writer", Some("pässword: with colon"), None, Role::Write),

@@ -3,7 +3,8 @@
 use uuid::Uuid;
 use vervet_gremlin::{Bytecode, Instruction, Map, P, Value};
 use vervet_tinkerpop::{
-    BadRequest, Data, Format, Limits, ReadErrorKind, Request, Response, Status, Traverser, graphson,
+    BadRequest, Data, Format, Limits, ReadErrorKind, Request, Response, ResultsWriter, Status, Traverser,
+    graphson,
 };
 
 const ID: &str = "41d2e28a-20a4-4ab0-b379-d810dede3786";
@@ -178,5 +179,47 @@ fn messages_have_limits() {
         request.write(format, &mut out).unwrap();
         let bad = Request::read(&out, format, limits).unwrap_err();
         assert_eq!(bad.error.kind(), ReadErrorKind::TooLarge, "{format:?}");
+    }
+}
+
+/// What comes one by one is read as what was written at once.
+#[test]
+fn results_one_by_one_are_a_response() {
+    let attributes = map([("host", Value::text("/127.0.0.1:1"))]);
+    let values = [Value::text("a"), Value::Int(1), Value::list(vec![])];
+    let traversers: Vec<Traverser> =
+        values.iter().map(|value| Traverser { bulk: 3, value: value.clone() }).collect();
+    for format in Format::ALL {
+        let mut writer = ResultsWriter::new(format, id(), attributes.clone()).unwrap();
+        for (length, code) in [(3, 206), (1, 206), (0, 204), (2, 200)] {
+            let values = &values[..length];
+            let expected = Response {
+                id: Some(id()),
+                status: Status { code, message: String::new(), attributes: attributes.clone() },
+                data: Data::Value(Value::list(values.to_vec())),
+                meta: Map::default(),
+            };
+            values.iter().for_each(|value| writer.add(value).unwrap());
+            assert_eq!(writer.count(), length);
+            assert!(writer.add(&Value::Vertex(vervet_gremlin::Vertex::default())).is_err());
+            let size = writer.size_bytes();
+            let message = writer.take(code);
+            assert!(message.len() >= size);
+            assert_eq!(Response::read(&message, format, Limits::default()).unwrap(), expected, "{format:?}");
+            if format.dialect().is_none() {
+                let mut whole = Vec::new();
+                expected.write(format, &mut whole).unwrap();
+                assert_eq!(message, whole);
+            }
+        }
+        if format
+            .dialect()
+            .is_none_or(|dialect| [graphson::Dialect::V3, graphson::Dialect::V2].contains(&dialect))
+        {
+            traversers.iter().for_each(|traverser| writer.add_traverser(traverser).unwrap());
+            let message = writer.take(200);
+            let read = Response::read(&message, format, Limits::default()).unwrap();
+            assert_eq!(read.data, Data::Traversers(traversers.clone()), "{format:?}");
+        }
     }
 }

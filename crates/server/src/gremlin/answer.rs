@@ -1,0 +1,391 @@
+//! Answers: what went wrong as a status of the protocol, and results on their way to the socket.
+
+use crate::metrics::{Finish, Kind};
+use crate::reply::Failure;
+use crate::state::State;
+use hyper::StatusCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::{Bytes, Message, Utf8Bytes};
+use uuid::Uuid;
+use vervet::gremlin::{Map, Value};
+use vervet_gremlin::semantics::{NoDetails, string};
+use vervet_model::{Error, ErrorKind};
+use vervet_tinkerpop::{Format, Response, ResultsWriter, Status, Traverser, WriteError};
+
+pub(super) const SUCCESS: i32 = 200;
+pub(super) const NO_CONTENT: i32 = 204;
+pub(super) const PARTIAL_CONTENT: i32 = 206;
+pub(super) const UNAUTHORIZED: i32 = 401;
+pub(super) const FORBIDDEN: i32 = 403;
+pub(super) const AUTHENTICATE: i32 = 407;
+pub(super) const UNREADABLE: i32 = 497;
+pub(super) const MALFORMED: i32 = 498;
+pub(super) const BAD_ARGUMENTS: i32 = 499;
+const SERVER_ERROR: i32 = 500;
+const FAIL_STEP: i32 = 595;
+const TEMPORARY: i32 = 596;
+const EVALUATION: i32 = 597;
+const TIMEOUT: i32 = 598;
+const UNWRITABLE: i32 = 599;
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    pub(super) code: i32,
+    pub(super) failure: Box<Failure>,
+    /// What `fail()` says, if it was that.
+    failed: Option<String>,
+}
+
+impl Trouble {
+    pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code, failure: Box::new(Failure::bad(message)), failed: None }
+    }
+
+    /// A mistake in the arguments of a request.
+    pub(super) fn argument(message: impl Into<String>) -> Self {
+        Self::new(BAD_ARGUMENTS, message)
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.failure = Box::new(self.failure.hint(hint));
+        self
+    }
+
+    /// An error of a script in which `fail()` may say one of these.
+    pub(super) fn of_script(error: Error, fails: &[String]) -> Self {
+        let message = error.message().to_owned();
+        let mut trouble = Self::from(error);
+        if trouble.code == EVALUATION && fails.contains(&message) {
+            trouble.code = FAIL_STEP;
+            trouble.failed = Some(message);
+        }
+        trouble
+    }
+
+    /// Whether the client may do it once it has said who it is.
+    pub(super) fn is_challenge(&self) -> bool {
+        self.code == AUTHENTICATE
+    }
+
+    fn status(&self, mut attributes: Map) -> Status {
+        let message = self.failure.text();
+        let kind = Value::text(format!("vervet.{}", self.failure.kind()));
+        attributes.insert(Value::text("exceptions"), Value::list(vec![kind]));
+        attributes.insert(Value::text("stackTrace"), Value::text(&message));
+        if let Some(failed) = &self.failed {
+            attributes.insert(Value::text("failStepMessage"), Value::text(failed));
+        }
+        Status { code: self.code, message, attributes }
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::Query | ErrorKind::Unsupported => EVALUATION,
+            ErrorKind::Deadline => TIMEOUT,
+            ErrorKind::Conflict | ErrorKind::Cancelled | ErrorKind::Unavailable => TEMPORARY,
+            _ => SERVER_ERROR,
+        };
+        Self { code, failure: Box::new(error.into()), failed: None }
+    }
+}
+
+impl From<WriteError> for Trouble {
+    fn from(error: WriteError) -> Self {
+        let failure = Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+        Self { code: UNWRITABLE, failure: Box::new(failure), failed: None }
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        let code = match failure.status {
+            StatusCode::UNAUTHORIZED => AUTHENTICATE,
+            StatusCode::FORBIDDEN => FORBIDDEN,
+            StatusCode::SERVICE_UNAVAILABLE => TEMPORARY,
+            status if status.is_client_error() => BAD_ARGUMENTS,
+            _ => SERVER_ERROR,
+        };
+        Self { code, failure: Box::new(failure), failed: None }
+    }
+}
+
+/// The answer to one request of a WebSocket. Dropped before its end, it says that this was a defect.
+#[derive(Debug)]
+pub(super) struct Reply {
+    state: Arc<State>,
+    out: mpsc::Sender<Message>,
+    /// The address of the client, as the protocol tells it.
+    host: Arc<str>,
+    format: Format,
+    /// As the request was.
+    is_text: bool,
+    id: Option<Uuid>,
+    begin: Instant,
+    ended: bool,
+}
+
+impl Reply {
+    pub(super) fn new(
+        state: &Arc<State>,
+        out: mpsc::Sender<Message>,
+        host: &Arc<str>,
+        is_text: bool,
+    ) -> Self {
+        let (state, host) = (Arc::clone(state), Arc::clone(host));
+        // For those of whom not even the format is known.
+        let format = if is_text { Format::Json } else { Format::GraphSon3 };
+        Self { state, out, host, format, is_text, id: None, begin: Instant::now(), ended: false }
+    }
+
+    /// What is known of the request.
+    pub(super) fn to(&mut self, format: Format, id: Option<Uuid>) {
+        self.format = format;
+        self.id = id;
+    }
+
+    pub(super) fn id(&self) -> Option<Uuid> {
+        self.id
+    }
+
+    fn attributes(&self) -> Map {
+        [(Value::text("host"), Value::text(&self.host))].into_iter().collect()
+    }
+
+    /// Bytes as a message like that of the request.
+    fn message(&self, bytes: Vec<u8>) -> Message {
+        let bytes = Bytes::from(bytes);
+        match Utf8Bytes::try_from(bytes.clone()) {
+            Ok(text) if self.is_text => Message::Text(text),
+            _ => Message::Binary(bytes),
+        }
+    }
+
+    fn status(&self, status: Status) -> Message {
+        let response = Response { id: self.id, status, ..Response::default() };
+        let mut bytes = Vec::new();
+        // Texts alone: no format refuses them.
+        let _ = response.write(self.format, &mut bytes);
+        self.message(bytes)
+    }
+
+    fn end(&mut self, code: i32) {
+        self.ended = true;
+        let code = u16::try_from(code).unwrap_or(0);
+        drop(Finish::new(&self.state.metrics, Kind::Gremlin, code, self.begin));
+    }
+
+    /// Says that there is nothing to say.
+    pub(super) async fn done(mut self) {
+        self.end(NO_CONTENT);
+        let status = Status { code: NO_CONTENT, attributes: self.attributes(), ..Status::default() };
+        // A client that is gone needs to know nothing; as below.
+        let _ = self.out.send(self.status(status)).await;
+    }
+
+    /// Says that the request was not done.
+    pub(super) async fn fail(mut self, trouble: Trouble) {
+        self.end(trouble.code);
+        let _ = self.out.send(self.status(trouble.status(self.attributes()))).await;
+    }
+
+    /// [`Reply::fail`], on a thread that may wait.
+    pub(super) fn fail_here(mut self, trouble: &Trouble) {
+        self.end(trouble.code);
+        let _ = self.send(self.status(trouble.status(self.attributes())));
+    }
+
+    /// Asks the client to say who it is. The request is not answered yet.
+    pub(super) fn challenge(&self) -> impl Future<Output = ()> + Send + use<> {
+        let status = Status { code: AUTHENTICATE, attributes: self.attributes(), ..Status::default() };
+        let (out, message) = (self.out.clone(), self.status(status));
+        async move { drop(out.send(message).await) }
+    }
+
+    /// Another request has its answer.
+    pub(super) fn forget(mut self) {
+        self.ended = true;
+    }
+
+    /// Sends a message from a thread that may wait. `false`: the client is gone, or takes nothing.
+    fn send(&self, message: Message) -> bool {
+        let message = match self.out.try_send(message) {
+            Ok(()) => return true,
+            Err(mpsc::error::TrySendError::Full(message)) => message,
+            Err(mpsc::error::TrySendError::Closed(_)) => return false,
+        };
+        let patience = self.state.options.limits.write_timeout;
+        let sent = Handle::current()
+            .block_on(async { tokio::time::timeout(patience, self.out.send(message)).await });
+        matches!(sent, Ok(Ok(())))
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.ended {
+            let trouble = Trouble::from(Error::internal("a request ended without an answer"));
+            self.end(trouble.code);
+            let _ = self.out.try_send(self.status(trouble.status(self.attributes())));
+        }
+    }
+}
+
+/// How results are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Telling {
+    /// Results in a message, at most.
+    pub(super) batch: usize,
+    /// A message goes when it has so many bytes, however few results it has.
+    pub(super) message_bytes: usize,
+    /// As traversers: the answer to bytecode.
+    pub(super) as_traversers: bool,
+    /// A result that is a collection is told as its items.
+    pub(super) unrolls: bool,
+    /// When to stop repeating a result that comes very often.
+    pub(super) deadline: Option<Instant>,
+}
+
+/// Where messages with results go.
+pub(super) trait Outlet {
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// Nobody wants it any more; another one than the last is too much.
+    fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()>;
+}
+
+impl Outlet for Reply {
+    fn take(&mut self, bytes: Vec<u8>, _is_last: bool) -> vervet::Result<()> {
+        self.state.metrics.sent(bytes.len());
+        if self.send(self.message(bytes)) {
+            return Ok(());
+        }
+        self.state.metrics.broken.fetch_add(1, Ordering::Relaxed);
+        Err(Error::new(ErrorKind::Cancelled, "the client is gone"))
+    }
+}
+
+/// Results on their way.
+pub(super) struct Results<'o> {
+    outlet: &'o mut dyn Outlet,
+    telling: Telling,
+    writer: ResultsWriter,
+    texts: bool,
+    rows: u64,
+    /// What to tell instead of the error that ended the traversal.
+    unwritable: Option<WriteError>,
+}
+
+impl<'o> Results<'o> {
+    /// # Errors
+    /// None that happens: attributes are texts.
+    pub(super) fn new(
+        outlet: &'o mut dyn Outlet,
+        format: Format,
+        id: Uuid,
+        attributes: Map,
+        telling: Telling,
+    ) -> Result<Self, Trouble> {
+        let writer = ResultsWriter::new(format, id, attributes)?;
+        let texts = format == Format::GraphBinary1Strings;
+        Ok(Self { outlet, telling, writer, texts, rows: 0, unwritable: None })
+    }
+
+    /// Takes a result that comes `count` times.
+    ///
+    /// # Errors
+    /// The client is gone; it cannot be written; the deadline.
+    pub(super) fn add(&mut self, value: Value, count: u64) -> vervet::Result<()> {
+        if self.telling.unrolls {
+            match value {
+                Value::List(items) => return items.iter().try_for_each(|item| self.one(item, 1)),
+                Value::Set(items) => return items.iter().try_for_each(|item| self.one(item, 1)),
+                Value::Map(map) => {
+                    return map.iter().try_for_each(|(key, value)| {
+                        let entry: Map = [(key.clone(), value.clone())].into_iter().collect();
+                        self.one(&Value::map(entry), 1)
+                    });
+                }
+                value => return self.one(&value, count),
+            }
+        }
+        self.one(&value, count)
+    }
+
+    fn one(&mut self, value: &Value, count: u64) -> vervet::Result<()> {
+        let text;
+        let value = if self.texts {
+            let written = string::to_text(value, &NoDetails);
+            text = Value::from(written.map_err(|error| Error::new(ErrorKind::Query, error.to_string()))?);
+            &text
+        } else {
+            value
+        };
+        self.rows += count;
+        if self.telling.as_traversers {
+            let bulk = i64::try_from(count).unwrap_or(i64::MAX);
+            return self.put(|writer| writer.add_traverser(&Traverser { bulk, value: value.clone() }));
+        }
+        for _ in 0..count {
+            self.put(|writer| writer.add(value))?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, put: impl FnOnce(&mut ResultsWriter) -> Result<(), WriteError>) -> vervet::Result<()> {
+        let telling = &self.telling;
+        if self.writer.count() >= telling.batch || self.writer.size_bytes() >= telling.message_bytes {
+            let message = self.writer.take(PARTIAL_CONTENT);
+            self.outlet.take(message, false)?;
+            if self.telling.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return Err(Error::new(ErrorKind::Deadline, "the results took too long to tell"));
+            }
+        }
+        put(&mut self.writer).map_err(|error| {
+            let message = error.to_string();
+            self.unwritable = Some(error);
+            Error::new(ErrorKind::Internal, message)
+        })
+    }
+
+    /// What went wrong, when the traversal ended with `error`.
+    pub(super) fn trouble(&mut self, error: Error, fails: &[String]) -> Trouble {
+        match self.unwritable.take() {
+            Some(error) => error.into(),
+            None => Trouble::of_script(error, fails),
+        }
+    }
+
+    /// Sends the last message; its status.
+    pub(super) fn finish(mut self, state: &State) -> i32 {
+        state.metrics.rows_out.fetch_add(self.rows, Ordering::Relaxed);
+        let code = if self.rows == 0 { NO_CONTENT } else { SUCCESS };
+        let message = self.writer.take(code);
+        // A client that is gone needs to know nothing.
+        let _ = self.outlet.take(message, true);
+        code
+    }
+}
+
+impl Reply {
+    /// Where the results of this request go.
+    ///
+    /// # Errors
+    /// As [`Results::new`].
+    pub(super) fn results(&mut self, telling: Telling) -> Result<Results<'_>, Trouble> {
+        let (format, id, attributes) = (self.format, self.id.unwrap_or_default(), self.attributes());
+        Results::new(self, format, id, attributes, telling)
+    }
+
+    /// The last message with results has gone.
+    pub(super) fn told(mut self, code: i32) {
+        self.end(code);
+    }
+}

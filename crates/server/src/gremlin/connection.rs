@@ -1,0 +1,270 @@
+//! What a connection has going on: who its client is, what runs for it, its sessions.
+//!
+//! # Shape
+//! A request becomes a [`Job`] and goes to a task of its own, or to the session that it names. Those of a client that has to
+//! say first who it is are held until it has.
+
+use super::access::Access;
+use super::answer::{MALFORMED, Reply, Trouble, UNAUTHORIZED};
+use super::request::Asked;
+use super::run::{self, Ran};
+use super::session;
+use crate::options::Role;
+use crate::state::State;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::task::JoinSet;
+use vervet::gremlin::{Extended, Map, Value};
+use vervet_tinkerpop::Request;
+
+/// Names of sessions have to be remembered.
+const SESSION_NAME_BYTES_MAX: usize = 256;
+
+/// See the header of this file.
+pub(super) struct Connection {
+    pub(super) state: Arc<State>,
+    login: Mutex<Login>,
+    sessions: Mutex<HashMap<Arc<str>, UnboundedSender<Job>>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+struct Login {
+    access: Access,
+    /// What waits until the client has said who it is, as it has been asked to.
+    held: Vec<Job>,
+}
+
+/// A request on its way.
+pub(super) struct Job {
+    pub(super) work: Work,
+    /// The session that it is for.
+    pub(super) session: Option<Arc<str>>,
+    /// Whether the transaction of the session ends with it.
+    pub(super) manages: bool,
+    pub(super) reply: Reply,
+    /// Its share of what a connection may have going on.
+    pub(super) _share: OwnedSemaphorePermit,
+}
+
+/// What is to be done.
+pub(super) enum Work {
+    Run(Asked),
+    Close,
+}
+
+impl Connection {
+    pub(super) fn new(state: Arc<State>, access: Access) -> Arc<Self> {
+        let login = Mutex::new(Login { access, held: Vec::new() });
+        Arc::new(Self { state, login, sessions: Mutex::default(), tasks: Mutex::default() })
+    }
+
+    /// What its client may do.
+    pub(super) fn access(&self) -> Access {
+        lock(&self.login).access.clone()
+    }
+
+    /// Does what a request asks for, or has it done.
+    pub(super) async fn take(self: &Arc<Self>, request: Request, reply: Reply, share: OwnedSemaphorePermit) {
+        let Request { op, processor, mut args, .. } = request;
+        if op == "authentication" {
+            let connection = Arc::clone(self);
+            self.spawn(async move { connection.authenticate(&args, reply, share).await });
+            return;
+        }
+        let session = match &*processor {
+            "session" => match args.swap_remove(&Value::text("session")) {
+                Some(Value::String(name)) if name.len() <= SESSION_NAME_BYTES_MAX => Some(name),
+                Some(Value::Uuid(name)) => Some(name.to_string().into()),
+                Some(_) => {
+                    let message = format!("session is a text of at most {SESSION_NAME_BYTES_MAX} bytes");
+                    return reply.fail(Trouble::argument(message)).await;
+                }
+                None => return reply.fail(Trouble::argument("the request has no argument session")).await,
+            },
+            _ => None,
+        };
+        let manages = matches!(args.get(&Value::text("manageTransaction")), Some(Value::Boolean(true)));
+        let work = match (&*processor, &*op) {
+            ("" | "session", "eval") => Asked::text(args).map(Work::Run),
+            ("traversal" | "session", "bytecode") => Asked::bytecode(args).map(Work::Run),
+            ("session", "close") => Ok(Work::Close),
+            _ => {
+                let message = format!("the processor {processor:?} has no operation {op:?}");
+                Err(Trouble::new(MALFORMED, message).hint(
+                    "eval; bytecode of the processor traversal; eval, bytecode, close of session; authentication",
+                ))
+            }
+        };
+        match work {
+            Ok(work) => self.dispatch(Job { work, session, manages, reply, _share: share }).await,
+            Err(trouble) => reply.fail(trouble).await,
+        }
+    }
+
+    /// Sends a job where it is done; holds it if its client may do nothing yet.
+    ///
+    /// In a box, as a session may dispatch what it does not do itself.
+    pub(super) fn dispatch(self: &Arc<Self>, job: Job) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            match (self.access().allow(Role::Read), job.session.clone()) {
+                (Err(trouble), _) if trouble.is_challenge() => self.hold(job).await,
+                (Err(trouble), _) => job.reply.fail(trouble).await,
+                (Ok(()), Some(name)) => self.queue(name, job).await,
+                (Ok(()), None) => self.spawn(Arc::clone(self).alone(job)),
+            }
+        })
+    }
+
+    /// Runs a job that is a transaction of its own.
+    async fn alone(self: Arc<Self>, job: Job) {
+        let running = match self.state.place().await {
+            Ok(running) => running,
+            Err(failure) => return job.reply.fail(failure.into()).await,
+        };
+        let mut guard = running.guard();
+        let connection = Arc::clone(&self);
+        let run = tokio::task::spawn_blocking(move || {
+            let Job { work, session, manages, reply, _share } = job;
+            let Work::Run(asked) = work else { return None };
+            match run::alone(&connection.state, &asked, &connection.access(), &running.token, reply) {
+                Ran::Answered => None,
+                Ran::Challenge(reply) => {
+                    Some(Job { work: Work::Run(asked), session, manages, reply, _share })
+                }
+            }
+        });
+        // After a panic its reply has said so.
+        let challenge = run.await.ok().flatten();
+        guard.disarm();
+        if let Some(job) = challenge {
+            self.hold(job).await;
+        }
+    }
+
+    /// Puts a job into the queue of its session, which begins with its first.
+    async fn queue(self: &Arc<Self>, name: Arc<str>, job: Job) {
+        if matches!(job.work, Work::Close) && !lock(&self.sessions).contains_key(&name) {
+            return job.reply.done().await;
+        }
+        let mut sessions = lock(&self.sessions);
+        let refused = match sessions.get(&name) {
+            Some(queue) => match queue.send(job) {
+                Ok(()) => return,
+                Err(refused) => refused.0,
+            },
+            None => job,
+        };
+        sessions.retain(|_, queue| !queue.is_closed());
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let _ = sender.send(refused);
+        sessions.insert(name, sender);
+        drop(sessions);
+        self.spawn(session::run(Arc::clone(self), receiver));
+    }
+
+    /// Keeps a job until its client has said who it is, and asks it to.
+    pub(super) async fn hold(self: &Arc<Self>, job: Job) {
+        let challenge = {
+            let mut login = lock(&self.login);
+            if login.access.is_named() {
+                // It just has.
+                Err(job)
+            } else {
+                let challenge = login.held.is_empty().then(|| job.reply.challenge());
+                login.held.push(job);
+                Ok(challenge)
+            }
+        };
+        match challenge {
+            Ok(Some(challenge)) => challenge.await,
+            Ok(None) => {}
+            Err(job) => self.dispatch(job).await,
+        }
+    }
+
+    async fn authenticate(self: Arc<Self>, args: &Map, reply: Reply, _share: OwnedSemaphorePermit) {
+        let role = match credentials(args) {
+            Ok((name, password)) => Ok(self.state.users.password(&name, &password).await),
+            Err(trouble) => Err(trouble),
+        };
+        let held = {
+            let mut login = lock(&self.login);
+            if let Ok(Some(role)) = role {
+                login.access.name(role);
+            }
+            std::mem::take(&mut login.held)
+        };
+        // Credentials come under the id of the request that was held, and it is that one's answer that is waited for.
+        let answered = held.iter().any(|job| job.reply.id() == reply.id());
+        let refusal = match role {
+            Ok(Some(_)) => None,
+            Ok(None) => Some("the name or the password is wrong".to_owned()),
+            Err(message) => Some(message),
+        };
+        for job in held {
+            match &refusal {
+                None => self.dispatch(job).await,
+                Some(message) => job.reply.fail(Trouble::new(UNAUTHORIZED, message)).await,
+            }
+        }
+        match refusal {
+            _ if answered => reply.forget(),
+            None => reply.done().await,
+            Some(message) => reply.fail(Trouble::new(UNAUTHORIZED, message)).await,
+        }
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = lock(&self.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// Gives up what waits for a client that is told nothing more.
+    pub(super) fn let_go(&self) {
+        let held = std::mem::take(&mut lock(&self.login).held);
+        held.into_iter().for_each(|job| job.reply.forget());
+    }
+
+    /// Ends all that runs, and the sessions.
+    pub(super) fn end(&self) {
+        self.let_go();
+        lock(&self.sessions).clear();
+        lock(&self.tasks).abort_all();
+    }
+}
+
+/// Name and password in the arguments of an authentication: SASL PLAIN (RFC 4616), as base64 or as bytes.
+fn credentials(args: &Map) -> Result<(String, String), String> {
+    match args.get(&Value::text("saslMechanism")) {
+        None | Some(Value::Null) => {}
+        Some(mechanism) if mechanism.as_text().is_some_and(|name| name.eq_ignore_ascii_case("PLAIN")) => {}
+        Some(mechanism) => return Err(format!("the SASL mechanism here is PLAIN, not {mechanism}")),
+    }
+    let bytes = match args.get(&Value::text("sasl")) {
+        Some(Value::String(text)) => STANDARD.decode(text.as_bytes()).ok(),
+        Some(Value::Extended(extended)) => match extended.as_ref() {
+            Extended::Bytes(bytes) => Some(bytes.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let parts: Option<Vec<&str>> = text.as_deref().map(|text| text.split('\0').collect());
+    match parts.as_deref() {
+        // The first part is in whose name to act: nobody else's.
+        Some([other, name, password]) if other.is_empty() || other == name => {
+            Ok(((*name).to_owned(), (*password).to_owned()))
+        }
+        _ => Err("sasl is not name and password as RFC 4616 has them, in base64".to_owned()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

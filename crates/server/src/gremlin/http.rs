@@ -1,0 +1,230 @@
+//! The HTTP form: one request, one answer, no session.
+//!
+//! What is asked stands in the address (`GET /gremlin?gremlin=…`), in JSON (`POST`), or in a message as a WebSocket would
+//! carry it, which some drivers send. The answer is one response message, in the format that `Accept` prefers. Errors are
+//! those of HTTP.
+
+use super::access::Access;
+use super::answer::{Outlet, Results, Trouble};
+use super::request::Asked;
+use super::run::{explain, ready, tell};
+use super::upgrade;
+use crate::accept::quality;
+use crate::auth::random;
+use crate::encoding::Encoding;
+use crate::options::Role;
+use crate::protocol::not_allowed;
+use crate::query::{self, Told, blocking};
+use crate::reply::{Failure, Outcome};
+use crate::request::{Parameters, read_body};
+use crate::route::Context;
+use crate::state::{Running, State};
+use crate::stream::Sink;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, HeaderMap};
+use std::io::Write;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+use vervet::gremlin::{Map, Value};
+use vervet_model::{Error, ErrorKind};
+use vervet_tinkerpop::{Format, Limits, Request, graphson};
+
+/// Parameters of the address that are arguments of `eval`.
+const PARAMETERS: [&str; 5] =
+    ["gremlin", "language", "evaluationTimeout", "batchSize", "materializeProperties"];
+/// What names of bindings in the address begin with.
+const BINDING: &str = "bindings.";
+
+/// Answers a request to `/gremlin`, or agrees to a WebSocket.
+pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+    let (state, parts) = (context.state, context.parts);
+    if upgrade::is_asked(&parts.headers) {
+        return upgrade::answer(context).await;
+    }
+    let is_post = match parts.method.as_str() {
+        "GET" | "HEAD" => false,
+        "POST" => true,
+        _ => return Err(not_allowed("GET, HEAD, POST, OPTIONS")),
+    };
+    let access = Access::of(context).await?;
+    // Nobody who may do nothing makes us read a body.
+    access.allow(Role::Read).map_err(|trouble| *trouble.failure)?;
+    let format = format(&parts.headers)?;
+    let limits = &state.options.limits;
+    let (asked, id) = if is_post {
+        let body = read_body(&parts.headers, body, limits.text_bytes, limits, &state.metrics).await?;
+        of_body(&body, Limits { bytes: limits.text_bytes, ..Limits::default() })?
+    } else {
+        (of_address(&Parameters::of_query(parts))?, None)
+    };
+    let id = match id {
+        Some(id) => id,
+        None => {
+            let mut bytes = [0; 16];
+            random(&mut bytes)?;
+            uuid::Builder::from_random_bytes(bytes).into_uuid()
+        }
+    };
+    let encoding = Encoding::choose(&parts.headers);
+    let running = state.place().await?;
+    let guard = running.guard();
+    let work_state = Arc::clone(state);
+    let told = blocking(move |sender| {
+        let work = Work { asked, access, id, format, encoding, is_post };
+        work.run(&work_state, &running, sender);
+        drop(running);
+    })
+    .await?;
+    query::reply(told, guard)
+}
+
+/// What a thread is to do.
+struct Work {
+    asked: Asked,
+    access: Access,
+    id: Uuid,
+    format: Format,
+    encoding: Encoding,
+    is_post: bool,
+}
+
+impl Work {
+    fn run(&self, state: &State, running: &Running, sender: oneshot::Sender<Told>) {
+        let bytes = match self.message(state, running) {
+            Ok(bytes) => bytes,
+            Err(trouble) => return drop(sender.send(Told::Failed(*explain(trouble, state).failure))),
+        };
+        let mime = self.format.mime();
+        let tell = move |start| Told::Start(start, mime);
+        let mut sink = Sink::new(sender, tell, self.encoding, state.options.limits.write_timeout);
+        if sink.write_all(&bytes).and_then(|()| sink.finish().map(drop)).is_err() {
+            state.metrics.broken.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// The whole answer: it says at its begin how it ends.
+    fn message(&self, state: &State, running: &Running) -> Result<Vec<u8>, Trouble> {
+        let mut ready = ready(state, &self.asked, &self.access, &running.token)?;
+        if ready.script.mutates() && !self.is_post {
+            let failure = not_allowed("POST").hint("a traversal that writes is sent by POST");
+            return Err(failure.into());
+        }
+        let most = state.options.limits.memory_bytes;
+        ready.telling.batch = usize::MAX;
+        ready.telling.message_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut whole = Whole { bytes: Vec::new(), most };
+        let mut results = Results::new(&mut whole, self.format, self.id, Map::default(), ready.telling)?;
+        tell(&mut results, &ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))?;
+        results.finish(state);
+        Ok(whole.bytes)
+    }
+}
+
+/// The one message of an answer.
+struct Whole {
+    bytes: Vec<u8>,
+    most: u64,
+}
+
+impl Outlet for Whole {
+    fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
+        if !is_last {
+            let message = format!("the answer is longer than {} bytes", self.most);
+            return Err(Error::new(ErrorKind::MemoryLimit, message));
+        }
+        self.bytes = message;
+        Ok(())
+    }
+}
+
+/// The format that a client likes best; of those it likes as much, the first that it names.
+///
+/// # Errors
+/// 406 with all of them.
+fn format(headers: &HeaderMap) -> Outcome<Format> {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let (mut best, mut named) = (None, false);
+    for entry in values.flat_map(|value| value.split(',')).map(str::trim).filter(|entry| !entry.is_empty()) {
+        named = true;
+        let quality = quality(entry, entry.split(';').next().unwrap_or_default().trim());
+        let format = match entry.split(';').next().map(str::trim) {
+            Some("*/*" | "application/*") => Some(Format::Json),
+            _ => Format::from_mime(entry),
+        };
+        if let Some(format) = format
+            && quality > best.map_or(0, |(quality, _)| quality)
+        {
+            best = Some((quality, format));
+        }
+    }
+    match best {
+        Some((_, format)) => Ok(format),
+        None if !named => Ok(Format::Json),
+        None => {
+            let types: Vec<&str> = Format::ALL.into_iter().map(Format::mime).collect();
+            Err(Failure::new(
+                StatusCode::NOT_ACCEPTABLE,
+                "none of the formats in Accept fits a result of Gremlin",
+            )
+            .hint(format!("it can be had as {}", types.join(", "))))
+        }
+    }
+}
+
+/// What the parameters of an address ask for.
+fn of_address(parameters: &Parameters) -> Outcome<Asked> {
+    let mut args = Map::default();
+    for name in PARAMETERS {
+        if let Some(value) = parameters.one(name)? {
+            let value = match name {
+                "evaluationTimeout" | "batchSize" => json(value),
+                _ => Value::text(value),
+            };
+            args.insert(Value::text(name), value);
+        }
+    }
+    let bindings: Map =
+        parameters.with_prefix(BINDING).map(|(name, value)| (Value::text(name), json(value))).collect();
+    args.insert(Value::text("bindings"), bindings.into());
+    Asked::text(args).map_err(|trouble| *trouble.failure)
+}
+
+/// A value in an address: JSON, and what is none is a text.
+fn json(text: &str) -> Value {
+    graphson::read(text.as_bytes(), Limits::default()).unwrap_or_else(|_| Value::text(text))
+}
+
+/// What a body asks for, and under which id if it says one.
+///
+/// # Errors
+/// 400: it is neither JSON nor a message.
+fn of_body(body: &[u8], limits: Limits) -> Outcome<(Asked, Option<Uuid>)> {
+    let bad = |error: &dyn std::fmt::Display| {
+        Failure::bad(format!("the body is no request: {error}"))
+            .hint("send JSON such as {\"gremlin\": \"g.V().count()\", \"bindings\": {}}")
+    };
+    let request = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => {
+            let value = graphson::read(body, limits).map_err(|error| bad(&error))?;
+            let Value::Map(args) = value else { return Err(bad(&"it is no object")) };
+            if !args.contains_key(&Value::text("op")) {
+                let asked = Asked::text(args.as_ref().clone()).map_err(|trouble| *trouble.failure)?;
+                return Ok((asked, None));
+            }
+            Request::read(body, Format::GraphSon3, limits)
+        }
+        _ => Request::read_frame(body, limits).map(|(_, request)| request),
+    };
+    let Request { id, op, args, processor } = request.map_err(|error| bad(&error))?;
+    let asked = match (&*processor, &*op) {
+        ("", "eval") => Asked::text(args),
+        ("traversal", "bytecode") => Asked::bytecode(args),
+        _ => {
+            let message = format!("over HTTP the processor {processor:?} has no operation {op:?}");
+            return Err(Failure::bad(message).hint("sessions and credentials need a WebSocket"));
+        }
+    };
+    Ok((asked.map_err(|trouble| *trouble.failure)?, Some(id)))
+}

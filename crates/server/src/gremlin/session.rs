@@ -1,0 +1,273 @@
+//! Sessions: requests of a connection that share a transaction.
+//!
+//! # Shape
+//! A task with a queue, so that requests run in their order. It has a blocking thread, and a place among those that work on
+//! the database, while there is something to do; a run of requests takes one turn on that thread.
+//!
+//! ```text
+//!            first request              commit, rollback
+//!   closed ────────────────────> open ────────────────────> closed
+//!                                  │ idle for too long
+//!                                  v       rollback; commit, which fails
+//!                                 lost ────────────────────> closed
+//! ```
+//! # Invariants
+//! A transaction that was lost is not silently replaced by another: what was to be in one would be in two halves.
+
+use super::answer::{Reply, Results, Trouble};
+use super::connection::{Connection, Job, Work};
+use super::request::Ready;
+use super::run::{explain, ready, tell};
+use crate::state::State;
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedReceiver;
+use vervet::gremlin::text::{self, Statement};
+use vervet::gremlin::{Each, GremlinScript};
+use vervet::{CancelToken, Transaction};
+use vervet_model::{Error, ErrorKind};
+
+/// Requests that one turn on a thread takes; then others may have it.
+const TURN_MAX: usize = 256;
+
+/// See the header of this file.
+enum Stage {
+    Closed,
+    Open(Box<Transaction>),
+    Lost,
+}
+
+/// What ends a turn.
+enum Turned {
+    /// There is nothing more to do.
+    Idle,
+    /// This one is not for the thread.
+    Next(Job),
+    /// Its client has to say who it is.
+    Challenge(Job),
+}
+
+/// Runs the requests of a session until it is closed, or has nothing to keep.
+pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceiver<Job>) {
+    let state = Arc::clone(&connection.state);
+    let mut open = Stage::Closed;
+    let mut place = None;
+    let mut next: Option<Job> = None;
+    loop {
+        let job = match next.take() {
+            Some(job) => job,
+            None => match tokio::time::timeout(state.options.limits.session_timeout, queue.recv()).await {
+                // The connection is over.
+                Ok(None) => return,
+                Ok(Some(job)) => job,
+                Err(_) => match open {
+                    Stage::Closed => break,
+                    Stage::Open(_) => {
+                        open = Stage::Lost;
+                        place = None;
+                        continue;
+                    }
+                    Stage::Lost => continue,
+                },
+            },
+        };
+        let Work::Run(_) = &job.work else {
+            job.reply.done().await;
+            break;
+        };
+        if place.is_none() {
+            match state.session_place() {
+                Some(taken) => place = Some(taken),
+                None => {
+                    job.reply.fail(too_many(&state)).await;
+                    match open {
+                        Stage::Closed => break,
+                        _ => continue,
+                    }
+                }
+            }
+        }
+        let running = match state.place().await {
+            Ok(running) => running,
+            Err(failure) => {
+                job.reply.fail(failure.into()).await;
+                continue;
+            }
+        };
+        let mut guard = running.guard();
+        let on_thread = Arc::clone(&connection);
+        let turn = tokio::task::spawn_blocking(move || {
+            let (mut queue, mut open) = (queue, open);
+            let turned = turn(&on_thread, &mut open, job, &mut queue, &running.token);
+            (queue, open, turned)
+        });
+        let Ok((queue_after, open_after, turned)) = turn.await else {
+            // A panic, of which its request has been told; the transaction is gone with it.
+            return;
+        };
+        guard.disarm();
+        (queue, open) = (queue_after, open_after);
+        match turned {
+            Turned::Idle => {}
+            Turned::Next(job) => next = Some(job),
+            Turned::Challenge(job) => connection.hold(job).await,
+        }
+    }
+    // What has come meanwhile is for a new session of that name.
+    queue.close();
+    drop((open, place));
+    while let Some(job) = queue.recv().await {
+        connection.dispatch(job).await;
+    }
+}
+
+fn too_many(state: &State) -> Trouble {
+    let most = state.options.limits.sessions;
+    Error::new(ErrorKind::Unavailable, format!("there are {most} sessions already"))
+        .with_hint("close sessions that are not needed, or try again later")
+        .into()
+}
+
+fn turn(
+    connection: &Connection,
+    open: &mut Stage,
+    first: Job,
+    queue: &mut UnboundedReceiver<Job>,
+    token: &CancelToken,
+) -> Turned {
+    let mut job = first;
+    for _ in 0..TURN_MAX {
+        if let Some(job) = one(connection, open, job, token) {
+            return Turned::Challenge(job);
+        }
+        match queue.try_recv() {
+            Err(_) => return Turned::Idle,
+            Ok(next) if matches!(next.work, Work::Run(_)) => job = next,
+            Ok(next) => return Turned::Next(next),
+        }
+    }
+    Turned::Next(job)
+}
+
+/// Runs one request; gives it back if its client has to say first who it is.
+fn one(connection: &Connection, open: &mut Stage, mut job: Job, token: &CancelToken) -> Option<Job> {
+    let state = &connection.state;
+    let Work::Run(asked) = &job.work else { return Some(job) };
+    let ready = match ready(state, asked, &connection.access(), token) {
+        Ok(ready) => ready,
+        Err(trouble) if trouble.is_challenge() => return Some(job),
+        Err(trouble) => {
+            job.reply.fail_here(&trouble);
+            return None;
+        }
+    };
+    match managed(state, open, &ready, job.manages, &mut job.reply) {
+        Ok(code) => job.reply.told(code),
+        Err(trouble) => job.reply.fail_here(&explain(trouble, state)),
+    }
+    None
+}
+
+/// Runs a request, and ends the transaction behind it if that was asked for; the status of its last message.
+fn managed(
+    state: &State,
+    open: &mut Stage,
+    ready: &Ready,
+    manages: bool,
+    reply: &mut Reply,
+) -> Result<i32, Trouble> {
+    let mut results = reply.results(ready.telling)?;
+    let done = statements(state, open, ready, &mut results);
+    if manages {
+        match &done {
+            Ok(()) => act(state, open, text::Transaction::Commit)?,
+            Err(_) => act(state, open, text::Transaction::Rollback)?,
+        }
+    }
+    done?;
+    Ok(results.finish(state))
+}
+
+/// Runs statements one after the other; those between two about the transaction at once.
+fn statements(
+    state: &State,
+    open: &mut Stage,
+    ready: &Ready,
+    results: &mut Results<'_>,
+) -> Result<(), Trouble> {
+    let of_transaction = |statement: &Statement| matches!(statement, Statement::Transaction { .. });
+    let mut rest = ready.script.statements();
+    loop {
+        let end = rest.iter().position(of_transaction).unwrap_or(rest.len());
+        let (these, after) = rest.split_at(end);
+        if after.is_empty() {
+            // Nearly always this is all of it.
+            let part: GremlinScript;
+            let script = if these.len() == ready.script.statements().len() {
+                &ready.script
+            } else {
+                part = these.to_vec().into();
+                &part
+            };
+            return match these {
+                [] => Ok(()),
+                _ => tell(results, ready, |each| traverse(state, open, script, ready, each)),
+            };
+        }
+        if !these.is_empty() {
+            let script = these.to_vec().into();
+            traverse(state, open, &script, ready, &mut |_, _| Ok(()))
+                .map_err(|error| Trouble::of_script(error, &ready.fails))?;
+        }
+        if let [Statement::Transaction { action, .. }, after @ ..] = after {
+            act(state, open, *action)?;
+            rest = after;
+        }
+    }
+}
+
+fn traverse(
+    state: &State,
+    open: &mut Stage,
+    script: &GremlinScript,
+    ready: &Ready,
+    each: &mut Each<'_>,
+) -> vervet::Result<()> {
+    if state.options.read_only {
+        return state.database.gremlin_each(script, &ready.options, each);
+    }
+    if matches!(open, Stage::Closed) {
+        *open = Stage::Open(Box::new(state.database.begin()?));
+    }
+    match open {
+        Stage::Open(transaction) => transaction.gremlin_each(script, &ready.options, each),
+        _ => Err(lost(state)),
+    }
+}
+
+/// Does what `g.tx()` is told.
+fn act(state: &State, open: &mut Stage, action: text::Transaction) -> vervet::Result<()> {
+    match (action, std::mem::replace(open, Stage::Closed)) {
+        (text::Transaction::Rollback, Stage::Open(transaction)) => {
+            transaction.roll_back();
+            Ok(())
+        }
+        (text::Transaction::Commit, Stage::Open(transaction)) => transaction.commit().map(drop),
+        (text::Transaction::Commit, Stage::Lost) => Err(lost(state)),
+        (text::Transaction::Commit, Stage::Closed) | (text::Transaction::Rollback, _) => Ok(()),
+        (text::Transaction::Begin, Stage::Closed) if !state.options.read_only => {
+            *open = Stage::Open(Box::new(state.database.begin()?));
+            Ok(())
+        }
+        (text::Transaction::Begin, before) => {
+            *open = before;
+            if matches!(open, Stage::Lost) { Err(lost(state)) } else { Ok(()) }
+        }
+    }
+}
+
+fn lost(state: &State) -> Error {
+    let seconds = state.options.limits.session_timeout.as_secs_f64();
+    let message = format!("the session did nothing for {seconds} s, so its transaction was rolled back");
+    Error::new(ErrorKind::Unavailable, message)
+        .with_hint("roll back, and run the transaction again from its start")
+}

@@ -1,0 +1,72 @@
+//! The request that makes a connection a WebSocket (RFC 6455, §4.2).
+
+use super::access::Access;
+use crate::protocol::not_allowed;
+use crate::reply::{Failure, Outcome, empty, set};
+use crate::route::Context;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use hyper::{HeaderMap, Method, StatusCode, Version};
+use sha1::{Digest, Sha1};
+use std::sync::{Mutex, PoisonError};
+
+/// What every server has to know (§1.3).
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// Where a connection finds that it has become a WebSocket, and what its client may do.
+#[derive(Debug, Default)]
+pub(crate) struct Slot(Mutex<Option<Access>>);
+
+impl Slot {
+    fn fill(&self, access: Access) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(access);
+    }
+
+    /// What has been put into it.
+    pub(crate) fn take(&self) -> Option<Access> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Whether a request wants a WebSocket.
+pub(super) fn is_asked(headers: &HeaderMap) -> bool {
+    has(headers, &UPGRADE, "websocket")
+}
+
+/// Agrees to a WebSocket, if the request is as it has to be.
+pub(super) async fn answer(context: &Context<'_>) -> Outcome {
+    let parts = context.parts;
+    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    if parts.method != Method::GET {
+        return Err(not_allowed("GET, POST, OPTIONS"));
+    }
+    if parts.version != Version::HTTP_11 || !has(&parts.headers, &CONNECTION, "upgrade") {
+        return Err(Failure::bad("a WebSocket takes HTTP/1.1 and Connection: Upgrade"));
+    }
+    if header(&SEC_WEBSOCKET_VERSION) != Some("13") {
+        let message = "the version of WebSockets here is 13";
+        return Err(Failure::new(StatusCode::UPGRADE_REQUIRED, message).header(SEC_WEBSOCKET_VERSION, "13"));
+    }
+    let key = header(&SEC_WEBSOCKET_KEY).unwrap_or_default();
+    if STANDARD.decode(key).ok().is_none_or(|bytes| bytes.len() != 16) {
+        return Err(Failure::bad("Sec-WebSocket-Key is not the base64 of 16 bytes"));
+    }
+    let access = Access::of(context).await?;
+    let mut digest = Sha1::new();
+    digest.update(key.as_bytes());
+    digest.update(GUID);
+    let mut reply = empty(StatusCode::SWITCHING_PROTOCOLS);
+    set(&mut reply, SEC_WEBSOCKET_ACCEPT, &STANDARD.encode(digest.finalize()));
+    set(&mut reply, UPGRADE, "websocket");
+    set(&mut reply, CONNECTION, "Upgrade");
+    context.upgrade.fill(access);
+    Ok(reply)
+}
+
+/// Whether a header has this word in its list.
+fn has(headers: &HeaderMap, name: &hyper::header::HeaderName, word: &str) -> bool {
+    headers.get_all(name).iter().any(|value| {
+        value.to_str().is_ok_and(|list| list.split(',').any(|item| item.trim().eq_ignore_ascii_case(word)))
+    })
+}

@@ -1,0 +1,152 @@
+//! Who may do what.
+
+use super::client::{Client, args, modern};
+use crate::common::Running;
+use crate::users::{basic, users};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use uuid::Uuid;
+use vervet::gremlin::{Extended, Map, Value};
+use vervet_server::Role;
+use vervet_tinkerpop::Format;
+
+const WRITE: &str = "g.addV('new')";
+
+fn sasl(name: &str, password: &str) -> Map {
+    let text = STANDARD.encode(format!("\0{name}\0{password}"));
+    args([("sasl", text.into()), ("saslMechanism", "PLAIN".into())])
+}
+
+/// Asks, and says who it is when it is asked to, under the id of the request.
+fn ask_as(client: &mut Client, text: &str, credentials: Map) -> super::client::Answer {
+    let id = client.send("eval", "", args([("gremlin", text.into())]));
+    let challenge = client.answer(id);
+    assert_eq!(challenge.code(), 407);
+    client.send_as(id, "authentication", "", credentials);
+    client.answer(id)
+}
+
+#[test]
+fn a_client_says_who_it_is_when_it_is_asked() {
+    let server = Running::start(&modern(), |options| options.users = users());
+    for format in [None, Some(Format::GraphBinary1), Some(Format::GraphSon3)] {
+        let mut client = Client::new(&server, format);
+        ask_as(&mut client, "g.V(1).values('age')", sasl("reader", "wrong")).refused(401, "password");
+        let answer = ask_as(&mut client, "g.V(1).values('age')", sasl("reader", "let me in"));
+        assert_eq!(answer.values(), [Value::from(29)]);
+        // From now on it is known.
+        assert_eq!(client.eval("g.V(2).values('age')").values(), [Value::from(27)]);
+        client.eval(WRITE).refused(403, "the role read");
+        client.in_session("s", WRITE).refused(403, "the role read");
+    }
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    assert_eq!(ask_as(&mut client, WRITE, sasl("writer", "pässword: with colon")).values().len(), 1);
+    assert_eq!(client.in_session("s", WRITE).values().len(), 1);
+    // Bytes instead of base64, as GraphBinary can have them.
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    let bytes = Value::Extended(Extended::Bytes(b"\0root\0root".to_vec()).into());
+    assert_eq!(ask_as(&mut client, "g.V().count()", args([("sasl", bytes)])).code(), 200);
+}
+
+#[test]
+fn all_that_waits_is_answered() {
+    let server = Running::start(&modern(), |options| options.users = users());
+    for (password, code) in [("let me in", 200), ("wrong", 401)] {
+        let mut client = Client::new(&server, Format::GraphSon3);
+        let ids: Vec<Uuid> =
+            (0..5).map(|_| client.send("eval", "", args([("gremlin", "g.V(1)".into())]))).collect();
+        assert_eq!(client.answer(ids[0]).code(), 407);
+        client.send_as(ids[0], "authentication", "", sasl("reader", password));
+        for id in ids {
+            assert_eq!(client.answer(id).code(), code);
+        }
+    }
+}
+
+#[test]
+fn wrong_credentials_are_refused() {
+    let server = Running::start(&modern(), |options| options.users = users());
+    let mut client = Client::new(&server, Format::GraphSon3);
+    for (credentials, words) in [
+        (sasl("nobody", "let me in"), "wrong"),
+        (sasl("reader:let", "me in"), "wrong"),
+        (sasl("robot", "s3cret"), "wrong"),
+        (args([("sasl", "!!".into())]), "RFC 4616"),
+        (args([("sasl", STANDARD.encode("root\0reader\0let me in").into())]), "RFC 4616"),
+        (args([("sasl", 1.into())]), "RFC 4616"),
+        (Map::default(), "RFC 4616"),
+        (args([("sasl", "".into()), ("saslMechanism", "GSSAPI".into())]), "PLAIN"),
+    ] {
+        ask_as(&mut client, "g.V()", credentials).refused(401, words);
+    }
+    // Without having been asked.
+    assert_eq!(client.ask("authentication", "", sasl("root", "root")).code(), 204);
+    client.eval(WRITE).values();
+}
+
+#[test]
+fn basic_authentication_of_the_upgrade_is_enough() {
+    let server = Running::start(&modern(), |options| options.users = users());
+    let header = |name, password| {
+        let header = basic(name, password);
+        header.split_once(": ").expect("a header").1.to_owned()
+    };
+    let right = header("reader", "let me in");
+    let mut client =
+        Client::with_headers(&server, Format::GraphSon3, &[("authorization", &right)]).expect("a reader");
+    assert_eq!(client.eval("g.V().count()").code(), 200);
+    client.eval(WRITE).refused(403, "the role read");
+    let wrong = header("reader", "wrong");
+    let refused = Client::with_headers(&server, Format::GraphSon3, &[("authorization", &wrong)]).err();
+    assert_eq!(refused.expect("it is refused").0, 401);
+}
+
+#[test]
+fn those_without_a_name_are_asked_when_it_takes_one() {
+    let server = Running::start(&modern(), |options| {
+        options.users = users();
+        options.anonymous = Some(Role::Read);
+    });
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    assert_eq!(client.eval("g.V().count()").code(), 200);
+    ask_as(&mut client, WRITE, sasl("reader", "let me in")).refused(403, "the role read");
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    assert_eq!(ask_as(&mut client, WRITE, sasl("root", "root")).code(), 200);
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    let session = args([("gremlin", WRITE.into()), ("session", "s".into())]);
+    let id = client.send("eval", "session", session);
+    assert_eq!(client.answer(id).code(), 407);
+    client.send_as(id, "authentication", "session", sasl("root", "root"));
+    assert_eq!(client.answer(id).code(), 200);
+    assert_eq!(client.transaction("s", "commit").code(), 204);
+    assert_eq!(client.eval("g.V().hasLabel('new').count()").values(), [Value::from(2_i64)]);
+}
+
+#[test]
+fn a_server_that_is_read_only_refuses_writes() {
+    let server = Running::start(&modern(), |options| options.read_only = true);
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    client.eval(WRITE).refused(403, "--read-only");
+    client.bytecode("g.V(1).property('a', 1)").refused(403, "read-only");
+    client.in_session("s", WRITE).refused(403, "read-only");
+    client.in_session("s", "g.V().drop()").refused(403, "read-only");
+    assert_eq!(client.in_session("s", "g.V().count()").values(), [Value::from(6_i64)]);
+    assert_eq!(client.transaction("s", "commit").code(), 204);
+}
+
+/// A page of another site can open a WebSocket to any address that its visitor reaches.
+#[test]
+fn pages_of_other_sites_may_not_write() {
+    let server = Running::start(&modern(), |_| ());
+    let mut client =
+        Client::with_headers(&server, None, &[("origin", "https://evil.example")]).expect("it may read");
+    assert_eq!(client.eval("g.V().count()").code(), 200);
+    client.eval(WRITE).refused(403, "evil.example");
+    client.in_session("s", WRITE).refused(403, "evil.example");
+    let own = format!("http://{}", server.address);
+    let mut client = Client::with_headers(&server, None, &[("origin", &own)]).expect("its own page");
+    client.eval(WRITE).values();
+    let closed = Running::start(&modern(), |options| options.cors.clear());
+    let refused = Client::with_headers(&closed, None, &[("origin", "https://evil.example")]).err();
+    assert_eq!(refused.expect("it may not even read").0, 403);
+}
