@@ -7,9 +7,13 @@
 //! * `read`: neighbours, edges, properties, scans.
 //! * `between`: the edges from one vertex to another.
 //! * `detail`: elements as clients see them.
+//! * `export`: all of it, vertex by vertex.
+//! * `computed`: properties that algorithms have given to vertices, for the rest of a traversal.
 
 pub(crate) mod between;
+pub(crate) mod computed;
 pub(crate) mod detail;
+pub(crate) mod export;
 pub(crate) mod ids;
 pub(crate) mod literal;
 pub(crate) mod names;

@@ -29,9 +29,10 @@ mod traverser;
 
 pub use compile::{DEPTH_MAX, STEPS_MAX};
 pub use graph::detail::Materialize;
+pub use graph::export::each_vertex;
 pub use graph::ids::vertex_name;
 pub use graph::literal::literal;
-pub use host::{Host, Owner, ReadOnly, RowSink};
+pub use host::{FileForm, Host, Owner, ReadOnly, RowSink};
 pub use run::{Run, Traversal};
 pub use size::{NESTING_MAX, VALUES_MAX};
 pub use steps::write::mutates;
