@@ -25,7 +25,7 @@ pub(crate) const COMMANDS: [(&str, &str); 12] = [
     (".quit", "leave (also Ctrl-D)"),
 ];
 
-const KEYWORDS: [&str; 92] = [
+const KEYWORDS: [&str; 97] = [
     "ABS",
     "ADD",
     "ASC",

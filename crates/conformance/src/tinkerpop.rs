@@ -1,8 +1,9 @@
 //! Apache TinkerPop's feature files: what every step of Gremlin gives on its toy graphs.
 //!
 //! # Shape
-//! A scenario passes if it passes in every [`Configuration`] that was asked for. It is left out if the reference filter for
-//! transactional graphs leaves it out, or if it says itself that it cannot be run.
+//! A scenario passes if it passes in every [`Configuration`] that was asked for. It is left out if it needs properties that are
+//! null, as the reference filter does, or if it says itself that it cannot be run. Those that need a graph computer elsewhere run
+//! like all others.
 //!
 //! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario. `compare`: results.
 
@@ -29,10 +30,7 @@ const MEMORY_BYTES_MAX: u64 = 1 << 28;
 const DATA_PREFIX: &str = "\"data/";
 
 /// Tags of scenarios that the reference filter leaves out, and why.
-const LEFT_OUT: [(&str, &str); 2] = [
-    ("@GraphComputerOnly", "needs a graph computer"),
-    ("@AllowNullPropertyValues", "needs properties that are null"),
-];
+const LEFT_OUT: [(&str, &str); 1] = [("@AllowNullPropertyValues", "needs properties that are null")];
 
 /// Where the data of a scenario is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,6 +12,7 @@
 //! of edges is any property that the load declares; writes are not here.
 #![forbid(unsafe_code)]
 
+pub mod algorithm;
 mod reach;
 
 use oxrdf::{BlankNodeRef, Literal, NamedNodeRef, Term, TermRef};

@@ -31,4 +31,4 @@ pub use value::element::{
 };
 pub use value::extended::{Duration, Extended};
 pub use value::metrics::{Metric, Metrics};
-pub use value::{Bulk, Map, Set, Value};
+pub use value::{Bulk, Hashing, Map, Set, Value};

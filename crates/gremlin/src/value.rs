@@ -20,18 +20,19 @@ use crate::{
 use bigdecimal::BigDecimal;
 use indexmap::{IndexMap, IndexSet};
 use num_bigint::BigInt;
-use rustc_hash::FxBuildHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+/// How values are hashed in tables: fast, and with a secret of this process, since clients choose the values.
+pub type Hashing = foldhash::quality::RandomState;
 /// A map in the order of insertion.
-pub type Map = IndexMap<Value, Value, FxBuildHasher>;
+pub type Map = IndexMap<Value, Value, Hashing>;
 /// A set in the order of insertion.
-pub type Set = IndexSet<Value, FxBuildHasher>;
+pub type Set = IndexSet<Value, Hashing>;
 /// A bag: values with how often they are in it, in the order of their first insertion.
-pub type Bulk = IndexMap<Value, u64, FxBuildHasher>;
+pub type Bulk = IndexMap<Value, u64, Hashing>;
 
 /// A value. See the header of this file.
 #[derive(Clone, Debug, Default)]
@@ -328,7 +329,9 @@ fn normal(number: &BigDecimal) -> (String, i128) {
 /// A hash of items that does not depend on their order.
 pub(crate) fn commutative<T: Hash>(items: impl Iterator<Item = T>) -> u64 {
     use std::hash::BuildHasher;
-    items.fold(0, |sum: u64, item| sum.wrapping_add(FxBuildHasher.hash_one(item)))
+    // Equal sets must have equal hashes, in whatever tables they stand.
+    static ONE: LazyLock<Hashing> = LazyLock::new(Hashing::default);
+    items.fold(0, |sum: u64, item| sum.wrapping_add(ONE.hash_one(item)))
 }
 
 macro_rules! from {

@@ -2,7 +2,6 @@
 //! the wire.
 
 use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
 use vervet_gremlin::{
     Bytecode, Cardinality, Comparison, Direction, Instruction, Order, P, TextTest, Token, Value,
@@ -199,7 +198,7 @@ pub(crate) fn cardinality_value(cardinality: Cardinality, value: &Value) -> Byte
 
 /// The labels of an object of a path, each once; none if one is no text.
 pub(crate) fn labels<'a>(labels: impl Iterator<Item = &'a Value>) -> Option<Vec<Arc<str>>> {
-    let labels: Option<IndexSet<Arc<str>, FxBuildHasher>> =
+    let labels: Option<IndexSet<Arc<str>, vervet_gremlin::Hashing>> =
         labels.map(|label| label.as_text().map(Arc::from)).collect();
     labels.map(|labels| labels.into_iter().collect())
 }

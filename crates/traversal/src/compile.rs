@@ -13,7 +13,7 @@ use crate::context::Settings;
 use crate::native::translate;
 use crate::step::{Node, Pipeline, Step};
 use crate::steps::write::{self, Write};
-use crate::steps::{self, make};
+use crate::steps::{self, algorithm, make};
 use crate::strategy::Strategies;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub(crate) struct Compiler {
     pub(crate) mutates: bool,
     /// How many `repeat` there are around what is built.
     pub(crate) loops: usize,
+    /// Whether there were other steps than `V`, `E` and algorithms: these count where the traversers are.
+    pub(crate) walked: bool,
     /// Whether steps before what is built read the graph each time that they are asked.
     reading: bool,
     depth: usize,
@@ -64,6 +66,7 @@ impl Compiler {
             strategies,
             mutates: false,
             loops: 0,
+            walked: false,
             reading: false,
             depth: 0,
             steps: 0,
@@ -203,6 +206,7 @@ impl Compiler {
             let first = nodes.len();
             steps::build(step, self, &mut nodes)?;
             self.reading = write::reads_on(step.name(), self.reading);
+            self.walked |= !self.is_nested() && !algorithm::keeps_place(step.name());
             for node in &mut nodes[first..] {
                 node.text = text.clone();
             }
@@ -379,7 +383,7 @@ fn gather_texts(values: &[Value], all: &mut Vec<Arc<str>>) {
 pub(crate) fn path_needs(bytecode: &Bytecode, settings: &mut Settings) {
     for instruction in bytecode.source.iter().chain(&bytecode.steps) {
         match &*instruction.name {
-            "path" | "simplePath" | "cyclicPath" | "tree" | "otherV" | "withPath" | "shortestPath" => {
+            "path" | "simplePath" | "cyclicPath" | "tree" | "otherV" | "withPath" => {
                 settings.paths = true;
             }
             "as" | "match" => settings.labels = true,

@@ -2,6 +2,7 @@
 
 use crate::Host;
 use crate::graph::Names;
+use crate::steps::group::Groups;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vervet_gremlin::{Operator, Value};
@@ -14,6 +15,8 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a mut dyn Host,
     pub(crate) names: Names,
     pub(crate) side_effects: FxHashMap<Arc<str>, SideEffect>,
+    /// What groups under a name are made of: all steps with that name put to the same.
+    pub(crate) groups: FxHashMap<Arc<str>, Groups>,
     pub(crate) control: &'a Control<'a>,
     /// What random choices begin with; each step has its own.
     pub(crate) seed: u64,

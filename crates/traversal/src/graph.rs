@@ -8,8 +8,10 @@
 //! * `between`: the edges from one vertex to another.
 //! * `detail`: elements as clients see them.
 //! * `whole`: all of it, for files.
+//! * `computed`: properties that algorithms have given to vertices, for the rest of a traversal.
 
 pub(crate) mod between;
+pub(crate) mod computed;
 pub(crate) mod detail;
 pub(crate) mod ids;
 pub(crate) mod literal;

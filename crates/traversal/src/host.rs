@@ -52,6 +52,30 @@ pub trait Host {
         false
     }
 
+    /// On how many threads an algorithm may run.
+    fn threads(&self) -> usize {
+        1
+    }
+
+    /// Puts the graph of a file into this one: `io(name).read()`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`]: this host reads no files, or none of this form. Input: a file that may not be read, or is
+    /// not as it should be; an element that is there.
+    fn read_file(&mut self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+        let _ = (name, form, control);
+        Err(no_files())
+    }
+
+    /// Writes the graph to a file: `io(name).write()`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`]: this host writes no files, or none of this form. Input: a file that may not be written. Io.
+    fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+        let _ = (name, form, control);
+        Err(no_files())
+    }
+
     /// Adds a vertex with this label; with an id that nobody has, if it has none.
     ///
     /// # Errors
@@ -130,6 +154,21 @@ pub trait Host {
         let _ = (owner, key);
         Err(read_only())
     }
+}
+
+/// The form of a file of `io()`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileForm {
+    /// GraphSON 3, a vertex on each line.
+    GraphSon,
+    /// GraphML.
+    GraphMl,
+}
+
+fn no_files() -> Error {
+    Error::new(ErrorKind::Unsupported, "io() is turned off").with_hint(
+        "who runs the database can name a folder that it may use, or load and export files with other tools",
+    )
 }
 
 fn read_only() -> Error {

@@ -32,7 +32,7 @@ pub use graph::detail::Materialize;
 pub use graph::ids::vertex_name;
 pub use graph::literal::literal;
 pub use graph::whole::{Parts, each_vertex};
-pub use host::{Host, Owner, ReadOnly, RowSink};
+pub use host::{FileForm, Host, Owner, ReadOnly, RowSink};
 pub use run::{Run, Traversal};
 pub use size::{NESTING_MAX, VALUES_MAX};
 pub use steps::write::mutates;

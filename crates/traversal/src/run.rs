@@ -64,6 +64,8 @@ impl Traversal {
                 }
                 ("withBulk", [Value::Boolean(on)]) => settings.no_bulk = !on,
                 ("withPath", []) => settings.paths = true,
+                // What needs a graph computer elsewhere runs here anyway.
+                ("withComputer", _) => strategies.computer = true,
                 ("withStrategies" | "withoutStrategies", _) => {
                     strategies.take(&instruction.name, arguments, &mut settings)?;
                 }
@@ -74,6 +76,7 @@ impl Traversal {
                 }
             }
         }
+        strategies.check_computer()?;
         let seed = strategies.seed;
         let mut compiler = Compiler::new(settings, strategies);
         let (steps, profiles) = match bytecode.steps.split_last() {
@@ -132,6 +135,7 @@ impl Traversal {
             host,
             names: Names::default(),
             side_effects: self.side_effects,
+            groups: FxHashMap::default(),
             control,
             seed,
             random: None,

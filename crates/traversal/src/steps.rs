@@ -1,11 +1,13 @@
 //! The steps of the language: one file for each family, and what builds them.
 
+pub(crate) mod algorithm;
 pub(crate) mod branch;
 mod call;
 pub(crate) mod collect;
 pub(crate) mod filter;
-mod group;
+pub(crate) mod group;
 pub(crate) mod has;
+mod io;
 pub(crate) mod make;
 pub(crate) mod numbers;
 pub(crate) mod order;
@@ -51,10 +53,6 @@ pub(crate) fn takes_by(name: &str) -> bool {
             | "cyclicPath"
             | "simplePath"
             | "format"
-            | "shortestPath"
-            | "pageRank"
-            | "peerPressure"
-            | "connectedComponent"
             | "concat"
             | "map"
             | "cap"
@@ -96,6 +94,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         "match" => pattern::build(step, compiler)?,
         "call" | "fail" => call::build(step, compiler)?,
         "repeat" => repeat::build(step, compiler)?,
+        "pageRank" | "peerPressure" | "connectedComponent" | "shortestPath" => {
+            algorithm::build(step, compiler)?
+        }
+        "io" => io::build(step, nodes.is_empty(), compiler)?,
         name => return Err(compiler.error(step.instruction, format!("the step {name}() is not supported"))),
     };
     compiler.strategies.check_walk(step)?;

@@ -30,6 +30,10 @@ pub(crate) struct Strategies {
     pub(crate) reserved_keys: Vec<Arc<str>>,
     /// `EdgeLabelVerificationStrategy(throwException: true)`.
     pub(crate) edge_labels: bool,
+    /// `VertexProgramStrategy`, which `withComputer()` stands for: steps run as they do without.
+    pub(crate) computer: bool,
+    /// `VertexProgramRestrictionStrategy`.
+    pub(crate) no_computer: bool,
 }
 
 /// A part of the graph that a traversal sees, and that it writes to: elements say it in a property.
@@ -63,6 +67,15 @@ impl Strategies {
             && self.vertex_properties.is_none()
             && self.partition.is_none()
             && !self.edge_labels
+    }
+
+    /// Whether the source both asks for a graph computer and forbids it.
+    pub(crate) fn check_computer(&self) -> Result<()> {
+        if self.computer && self.no_computer {
+            let message = "The TraversalSource does not allow the use of a GraphComputer";
+            return Err(Error::new(ErrorKind::Query, message));
+        }
+        Ok(())
     }
 
     /// Whether a step that writes may.
@@ -129,11 +142,18 @@ impl Strategies {
                     self.edges = traversal("edges");
                     self.vertex_properties = traversal("vertexProperties");
                 }
-                "VertexProgramStrategy" if with => {
-                    // Programs on all vertices at once do not run here; that is what the restriction says, too.
-                    let message = "The TraversalSource does not allow the use of a GraphComputer";
-                    return Err(Error::new(ErrorKind::Unsupported, message));
+                "VertexProgramStrategy" => {
+                    self.computer = with;
+                    if with
+                        && let Some(filter) =
+                            ["vertices", "edges"].into_iter().find(|name| option(name).is_some())
+                    {
+                        let message = format!("VertexProgramStrategy with {filter} is not supported");
+                        return Err(Error::new(ErrorKind::Unsupported, message)
+                            .with_hint("SubgraphStrategy chooses vertices and edges"));
+                    }
                 }
+                "VertexProgramRestrictionStrategy" => self.no_computer = with,
                 "ConnectiveStrategy" => self.unconnected = !with,
                 "ReadOnlyStrategy" => self.read_only = with,
                 "ProductiveByStrategy" => settings.productive = with,

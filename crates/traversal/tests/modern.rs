@@ -107,6 +107,95 @@ fn values_have_a_size() {
 }
 
 #[test]
+fn algorithms_are_steps() {
+    let graph = modern();
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "g.V().pageRank().order().by('gremlin.pageRankVertexProgram.pageRank', desc).limit(2).values('name')",
+            &["\"lop\"", "\"ripple\""],
+        ),
+        // Where traversers have walked, ranks begin with how many there are.
+        (
+            "g.V().out('created').pageRank().with(PageRank.times, 0).with(PageRank.propertyName, 'r').dedup().values('r')",
+            &["1.0d", "3.0d"],
+        ),
+        // What is computed stands for what is stored, and is seen wherever a traversal goes.
+        (
+            "g.V().hasLabel('person').pageRank().with(PageRank.propertyName, 'age').with(PageRank.times, 0).values('age').sum()",
+            &["4.0d"],
+        ),
+        ("g.V(1).pageRank().with(PageRank.propertyName, 'r').V().has('r').count()", &["6L"]),
+        (
+            "g.V(1).connectedComponent().with(ConnectedComponent.propertyName, 'c').V().has('c', '1').count()",
+            &["6L"],
+        ),
+        (
+            "g.V().connectedComponent().with(ConnectedComponent.edges, bothE('knows')).\
+             with(ConnectedComponent.propertyName, 'c').groupCount().by('c')",
+            &["[\"1\": 3L, \"3\": 1L, \"5\": 1L, \"6\": 1L]"],
+        ),
+        // Edges that a traversal chooses, and those that a strategy leaves.
+        (
+            "g.V().connectedComponent().with(ConnectedComponent.edges, bothE().has('weight', gt(0.4))).\
+             with(ConnectedComponent.propertyName, 'c').groupCount().by('c')",
+            &["[\"1\": 4L, \"3\": 1L, \"6\": 1L]"],
+        ),
+        (
+            "g.withStrategies(SubgraphStrategy(vertices: hasLabel('person'))).V().connectedComponent().\
+             with(ConnectedComponent.propertyName, 'c').groupCount().by('c')",
+            &["[\"1\": 3L, \"6\": 1L]"],
+        ),
+        (
+            "g.V().peerPressure().with(PeerPressure.propertyName, 'c').groupCount().by('c')",
+            &["[1L: 5L, 6L: 1L]"],
+        ),
+        (
+            "g.V(1).shortestPath().with(ShortestPath.target, has('name', 'ripple')).unfold().values('name')",
+            &["\"josh\"", "\"marko\"", "\"ripple\""],
+        ),
+        (
+            "g.V(1).shortestPath().with(ShortestPath.target, has('name', 'josh')).with(ShortestPath.distance, 'weight').\
+             unfold().values('name')",
+            &["\"josh\"", "\"lop\"", "\"marko\""],
+        ),
+        (
+            "g.V(1).shortestPath().with(ShortestPath.target, has('name', 'josh')).\
+             with(ShortestPath.distance, values('weight').math('_ * 10')).with(ShortestPath.includeEdges).unfold().count()",
+            &["5L"],
+        ),
+        (
+            "g.V(1).shortestPath().with(ShortestPath.edges, OUT).with(ShortestPath.maxDistance, 1).count()",
+            &["4L"],
+        ),
+        ("g.withComputer().V().count()", &["6L"]),
+    ];
+    for (text, expected) in cases {
+        let found = results(&graph, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(found, *expected, "{text}");
+    }
+    for (text, message) in [
+        ("g.V().map(pageRank())", "pageRank() cannot stand inside"),
+        ("g.V().pageRank(2.0)", "alpha"),
+        ("g.V().pageRank().with(PageRank.times, 'x')", "PageRank.times requires an Integer"),
+        ("g.V().pageRank().with(PageRank.edges, 'x')", "PageRank.edges requires a Traversal"),
+        ("g.V().pageRank().with(PageRank.edges, out())", "must be edges"),
+        ("g.V().peerPressure().with('x', 1)", "no option x"),
+        ("g.V().shortestPath().with(ShortestPath.distance, values('weight').math('0 - _'))", "distance -"),
+        ("g.E().shortestPath()", "begins at vertices"),
+        ("g.withStrategies(VertexProgramStrategy, VertexProgramRestrictionStrategy).V()", "GraphComputer"),
+        ("g.io('a.json').read()", "io() is turned off"),
+        ("g.io('a.kryo').read()", "Gryo is not supported"),
+        ("g.io('a.json')", "IO mode was not set"),
+        ("g.V().map(io('a.json'))", "io"),
+    ] {
+        let Ok(statements) = parse(text, &ParseOptions::default()) else { continue };
+        assert!(!statements.is_empty());
+        let error = results(&graph, text).err().unwrap_or_else(|| panic!("{text}: no error"));
+        assert!(error.message().contains(message), "{text}: {error}");
+    }
+}
+
+#[test]
 fn traversals_give_what_they_should() {
     let graph = modern();
     let cases: &[(&str, &[&str])] = &[

@@ -1,7 +1,7 @@
 //! The whole graph as a document: statements here, as a property graph in `graphson` and `graphml`.
 
-mod graphml;
-mod graphson;
+pub(crate) mod graphml;
+pub(crate) mod graphson;
 
 use crate::Database;
 use std::io::Write;
@@ -45,9 +45,9 @@ impl Database {
             return Err(Error::new(ErrorKind::Input, message).with_hint("export as N-Quads (nq)"));
         }
         match format {
-            Format::GraphSon => return graphson::write(store, Dialect::V3, out),
-            Format::GraphSon2 => return graphson::write(store, Dialect::V2, out),
-            Format::GraphMl => return graphml::write(store, out),
+            Format::GraphSon => return graphson::write(store, Dialect::V3, &|| Ok(()), out),
+            Format::GraphSon2 => return graphson::write(store, Dialect::V2, &|| Ok(()), out),
+            Format::GraphMl => return graphml::write(store, &|| Ok(()), out),
             _ => {}
         }
         let mut text = Text { held: Vec::with_capacity(HELD_BYTES), ends: Vec::new() };

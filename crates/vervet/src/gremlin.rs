@@ -41,6 +41,7 @@
 //! A step that writes takes all that the steps before it find before it changes anything, so `g.V().addV()` ends. A step
 //! behind it sees its changes.
 
+mod files;
 mod host;
 mod run;
 mod solve;
@@ -58,6 +59,7 @@ use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFA
 use crate::{Database, Transaction};
 use solve::SnapshotHost;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Instant;
 use text::Statement;
 use vervet_env::Environment;
@@ -79,6 +81,8 @@ pub struct GremlinOptions {
     pub sources: Vec<String>,
     /// How much of the elements among the results is told.
     pub materialize: Materialize,
+    /// The folder that `io()` may read files of, and write files to; `None`: it is off. Names in a text are relative to it.
+    pub files: Option<PathBuf>,
     /// Whether kernels run what of a traversal is a query, in the order that the planner chooses. Without, every step
     /// runs as it stands; the results are the same, but for the order of those that have none.
     pub kernels: bool,
@@ -93,6 +97,7 @@ impl Default for GremlinOptions {
             bindings: HashMap::new(),
             sources: vec!["g".to_owned()],
             materialize: Materialize::default(),
+            files: None,
             kernels: true,
         }
     }
@@ -283,7 +288,7 @@ impl Database {
         if !script.mutates {
             let snapshot = self.snapshot();
             let control = Control::new(limits);
-            let mut host = SnapshotHost { database: self, snapshot };
+            let mut host = SnapshotHost { database: self, snapshot, files: options.files.as_deref() };
             return run::all(&script.statements, &mut host, &control, options, each);
         }
         let results = self.transact(|transaction| {

@@ -47,6 +47,7 @@
 //! owns: see [`QueryOptions::threads`].
 #![forbid(unsafe_code)]
 
+pub mod algorithms;
 mod answer;
 mod construct;
 mod database;

@@ -7,7 +7,6 @@ use crate::{Limits, ReadError, Traverser, iso, number, parts};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use num_bigint::BigInt;
-use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
 use uuid::Uuid;
 use vervet_gremlin::{
@@ -475,7 +474,7 @@ impl<'a> Reader<'a> {
     /// A graph's elements are not quite those that stand alone: edges do not know the labels of their ends.
     fn subgraph(&mut self) -> Result<Subgraph> {
         let mut subgraph = Subgraph::default();
-        let mut labels: IndexMap<Value, Arc<str>, FxBuildHasher> = IndexMap::default();
+        let mut labels: IndexMap<Value, Arc<str>, vervet_gremlin::Hashing> = IndexMap::default();
         for _ in 0..self.count("vertices")? {
             let (id, label): (Value, Arc<str>) = (self.value()?, self.string()?.into());
             let count = self.count("properties")?;

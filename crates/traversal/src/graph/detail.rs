@@ -27,7 +27,7 @@ pub(crate) fn detailed(context: &mut Context<'_>, value: Value, how: Materialize
     if !has_elements(&value) {
         return Ok(value);
     }
-    context.read(|snapshot, names| Detail { snapshot, names, how }.value(&value))
+    context.read(|snapshot, names| Details { snapshot, names, how }.value(&value))
 }
 
 /// Whether there may be an element somewhere in it.
@@ -50,13 +50,14 @@ fn has_elements(value: &Value) -> bool {
     }
 }
 
-struct Detail<'a> {
-    snapshot: &'a dyn Snapshot,
-    names: &'a mut Names,
-    how: Materialize,
+/// Who looks details up.
+pub(super) struct Details<'a> {
+    pub(super) snapshot: &'a dyn Snapshot,
+    pub(super) names: &'a mut Names,
+    pub(super) how: Materialize,
 }
 
-impl Detail<'_> {
+impl Details<'_> {
     fn value(&mut self, value: &Value) -> Result<Value> {
         Ok(match value {
             Value::List(values) => Value::list(self.values(values.iter())?),
@@ -143,7 +144,7 @@ impl Detail<'_> {
         Ok(Vertex { key: vertex.key, detail: Some(Arc::new(detail)) })
     }
 
-    fn vertex_property(&mut self, property: &VertexProperty) -> Result<VertexProperty> {
+    pub(super) fn vertex_property(&mut self, property: &VertexProperty) -> Result<VertexProperty> {
         let mut properties = Vec::new();
         if self.how == Materialize::All {
             statement_values(self.snapshot, self.names, property.key.edge, &[], &mut |key, value| {

@@ -9,8 +9,9 @@
 //! | edge with an external id | like that of a vertex |
 //! | edge with an identity | its name `urn:vervet:edge:N` |
 //! | plain statement | `subject predicate object` in N-Triples |
-//! | property of a vertex | the name of its identity, or `vertex key value` |
+//! | property of a vertex | the name of its identity, or `vertex key value`; of a computed one `vertex computed N` |
 
+use super::computed::is_computed;
 use super::names::Names;
 use oxrdf::{BlankNodeRef, Literal, NamedNodeRef, Term};
 use std::str::FromStr;
@@ -136,6 +137,10 @@ pub(crate) fn property_id(snapshot: &dyn Snapshot, property: PropertyKey) -> Res
         return Ok(Value::text(format!("{EDGE_NAMESPACE}{}", Id::from_bits(property.edge).payload())));
     }
     let id = |bits| Id::from_bits(bits);
+    if is_computed(property) {
+        let vertex = term(snapshot, id(property.vertex))?;
+        return Ok(Value::text(format!("{vertex} computed {}", id(property.key).payload())));
+    }
     let [s, p, o] = [property.vertex, property.key, property.value].map(|bits| term(snapshot, id(bits)));
     Ok(Value::text(format!("{} {} {}", s?, p?, o?)))
 }

@@ -1,9 +1,10 @@
-//! Ids of labels and keys, and their names, as far as a traversal has asked for them.
+//! Ids of labels and keys, and their names, as far as a traversal has asked for them; and the properties that it has computed.
 //!
 //! # Invariants
 //! An id keeps its name, and a name its id. That a name has no id, and which predicates there are, holds only until the
 //! graph changes.
 
+use super::computed::Computed;
 use oxrdf::NamedNodeRef;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -33,6 +34,7 @@ pub(crate) struct Names {
     names: FxHashMap<(Id, bool), Arc<str>>,
     ids: FxHashMap<(bool, Arc<str>), Id>,
     predicates: Option<Rc<Predicates>>,
+    pub(crate) computed: Computed,
 }
 
 impl Names {

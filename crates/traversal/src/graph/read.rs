@@ -241,8 +241,15 @@ pub(crate) fn vertex_values(
     keys: &Wanted,
     add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
 ) -> Result<()> {
+    let computed = names.computed.of(vertex, keys);
     for predicate in value_predicates(snapshot, names, keys)? {
         let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
+        if !computed.is_empty() {
+            let label = names.key_name(snapshot, predicate)?;
+            if computed.iter().any(|(_, computed, _)| *computed == label) {
+                continue;
+            }
+        }
         let mut found = Vec::new();
         entries(segment, Id::from_bits(vertex), &mut |entry| found.push(entry))?;
         // The same statement in several graphs is one value.
@@ -266,6 +273,9 @@ pub(crate) fn vertex_values(
             };
             add(key, label.clone(), value);
         }
+    }
+    for (key, label, value) in computed {
+        add(key, label, value);
     }
     Ok(())
 }

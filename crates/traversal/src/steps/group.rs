@@ -9,13 +9,16 @@ use std::sync::Arc;
 use vervet_gremlin::{Map, Value};
 use vervet_model::Result;
 
-/// See the header of this file.
+/// A traversal for each group, with what has been put to it.
+pub(crate) type Groups = indexmap::IndexMap<Value, Pipeline, vervet_gremlin::Hashing>;
+
+/// See the header of this file. Groups under a name are those of all steps with that name.
 #[derive(Clone)]
 pub(crate) struct Grouped {
     key: By,
     members: Pipeline,
     name: Option<Arc<str>>,
-    groups: indexmap::IndexMap<Value, Pipeline, rustc_hash::FxBuildHasher>,
+    groups: Groups,
     /// Traversers that go on behind the side effect.
     ready: VecDeque<Traverser>,
     done: bool,
@@ -23,40 +26,37 @@ pub(crate) struct Grouped {
 
 impl Grouped {
     pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>) -> Self {
-        Self {
-            key,
-            members,
-            name,
-            groups: indexmap::IndexMap::default(),
-            ready: VecDeque::new(),
-            done: false,
-        }
+        Self { key, members, name, groups: Groups::default(), ready: VecDeque::new(), done: false }
     }
 
     fn add(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<()> {
         let Some(key) = self.key.apply(traverser, context)? else { return Ok(()) };
         context.hold(1)?;
+        let groups = match &self.name {
+            Some(name) => context.groups.entry(name.clone()).or_default(),
+            None => &mut self.groups,
+        };
         let members = &self.members;
-        self.groups.entry(key).or_insert_with(|| members.clone()).start(traverser.clone());
+        groups.entry(key).or_insert_with(|| members.clone()).start(traverser.clone());
         Ok(())
     }
+}
 
-    fn result(&mut self, context: &mut Context<'_>) -> Result<Value> {
-        let mut all = Map::default();
-        for (key, members) in &self.groups {
-            // A copy, since more may come by the time it is asked again.
-            match members.clone().next(context)? {
-                Some(result) => {
-                    all.insert(key.clone(), result.value);
-                }
-                None if context.settings.productive => {
-                    all.insert(key.clone(), Value::Null);
-                }
-                None => {}
+fn result(groups: &Groups, context: &mut Context<'_>) -> Result<Value> {
+    let mut all = Map::default();
+    for (key, members) in groups {
+        // A copy, since more may come by the time it is asked again.
+        match members.clone().next(context)? {
+            Some(result) => {
+                all.insert(key.clone(), result.value);
             }
+            None if context.settings.productive => {
+                all.insert(key.clone(), Value::Null);
+            }
+            None => {}
         }
-        Ok(Value::map(all))
     }
+    Ok(Value::map(all))
 }
 
 impl Step for Grouped {
@@ -71,8 +71,10 @@ impl Step for Grouped {
         }
         if let Some(name) = self.name.clone() {
             if any {
-                let value = self.result(context)?;
-                context.side_effects.insert(name, SideEffect { value, operator: None });
+                let groups = context.groups.remove(&name).unwrap_or_default();
+                let value = result(&groups, context);
+                context.groups.insert(name.clone(), groups);
+                context.side_effects.insert(name, SideEffect { value: value?, operator: None });
             }
             return Ok(self.ready.pop_front());
         }
@@ -80,8 +82,7 @@ impl Step for Grouped {
             return Ok(None);
         }
         self.done = true;
-        let value = self.result(context)?;
-        self.groups.clear();
+        let value = result(&std::mem::take(&mut self.groups), context)?;
         let mut traverser = Traverser::new(value);
         traverser.sack = context.settings.sack.clone().map(Box::new);
         Ok(Some(traverser))
@@ -89,9 +90,7 @@ impl Step for Grouped {
 
     fn reset(&mut self) {
         // A side effect stays what it is.
-        if self.name.is_none() {
-            self.groups.clear();
-        }
+        self.groups.clear();
         self.ready.clear();
         self.done = false;
     }

@@ -179,6 +179,7 @@ impl Elements {
         for condition in conditions.iter() {
             if let Condition::Property(key, P::Compare(Comparison::Eq, value)) = condition
                 && literal::is_indexed(value)
+                && !context.names.computed.has(key)
             {
                 context.read(|snapshot, names| {
                     ready.clear();

@@ -169,7 +169,7 @@ impl Step for Local {
 #[derive(Clone, Default)]
 pub(crate) struct Line {
     queue: VecDeque<Traverser>,
-    places: rustc_hash::FxHashMap<Value, u64>,
+    places: std::collections::HashMap<Value, u64, vervet_gremlin::Hashing>,
     gone: u64,
 }
 

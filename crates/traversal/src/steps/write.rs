@@ -45,7 +45,10 @@ pub fn mutates(bytecode: &Bytecode) -> bool {
 
 /// Whether a step, or a traversal in it, may change the graph.
 pub(crate) fn writes(instruction: &Instruction) -> bool {
-    is_write(&instruction.name) || instruction.arguments.iter().any(value_writes)
+    // `read` belongs to `io`.
+    is_write(&instruction.name)
+        || &*instruction.name == "read"
+        || instruction.arguments.iter().any(value_writes)
 }
 
 /// Whether a step of this name changes the graph by itself.

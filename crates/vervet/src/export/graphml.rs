@@ -28,9 +28,13 @@ const HEAD: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 /// The ids of keys by what they are of (0: vertices, 1: edges), their names and their types.
 type Keys = BTreeMap<(usize, String, &'static str), String>;
 
-/// Writes all vertices, then all edges; how many there are.
-pub(super) fn write(snapshot: &dyn Snapshot, out: &mut dyn Write) -> Result<u64> {
-    let keys = keys(snapshot)?;
+/// Writes all vertices, then all edges; how many there are. `check` is asked before each vertex.
+pub(crate) fn write(
+    snapshot: &dyn Snapshot,
+    check: &dyn Fn() -> Result<()>,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    let keys = keys(snapshot, check)?;
     let mut text = HEAD.to_owned();
     for ((of, name, kind), id) in &keys {
         text.push_str("  <key id=\"");
@@ -44,11 +48,13 @@ pub(super) fn write(snapshot: &dyn Snapshot, out: &mut dyn Write) -> Result<u64>
     let nodes = Parts { properties: true, outgoing: false, incoming: false };
     let edges = Parts { properties: false, outgoing: true, incoming: false };
     each_vertex(snapshot, nodes, &mut |vertex| {
+        check()?;
         count += 1;
         write_node(&vertex, &keys, &mut text)?;
         hand_on(&mut text, HELD_BYTES, out)
     })?;
     each_vertex(snapshot, edges, &mut |vertex| {
+        check()?;
         count += vertex.outgoing.len() as u64;
         write_edges(&vertex, &keys, &mut text)?;
         hand_on(&mut text, HELD_BYTES, out)
@@ -60,10 +66,11 @@ pub(super) fn write(snapshot: &dyn Snapshot, out: &mut dyn Write) -> Result<u64>
 }
 
 /// All keys. An id is the name of the key where that is unique, as it is in files of TinkerPop.
-fn keys(snapshot: &dyn Snapshot) -> Result<Keys> {
+fn keys(snapshot: &dyn Snapshot, check: &dyn Fn() -> Result<()>) -> Result<Keys> {
     let mut found: BTreeSet<(usize, String, &'static str)> = BTreeSet::new();
     let parts = Parts { incoming: false, ..Parts::ALL };
     each_vertex(snapshot, parts, &mut |vertex| {
+        check()?;
         let id = vertex_name(&vertex.id)?;
         let values = vertex.properties.iter().map(|property| (&property.label, &property.value));
         let mut add = |of: usize, key: &str, value: &Value| -> Result<()> {

@@ -4,44 +4,60 @@
 //! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and that is as
 //! little as its answer needs: two traversals that add edges to one vertex do not conflict.
 
+use super::files;
 use super::solve::solve;
 use crate::edit::Named;
 use crate::{Transaction, Vertex};
 use oxrdf::Literal;
+use std::path::Path;
 use vervet_algebra::Query;
 use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
-use vervet_traversal::{Host, Owner, RowSink, vertex_name};
+use vervet_traversal::{FileForm, Host, Owner, RowSink, vertex_name};
 use vervet_txn::Isolation;
 
 /// What several labels of a vertex have between them in Gremlin.
 const LABELS_BETWEEN: &str = "::";
 
 /// See the header of this file.
-pub(super) struct TransactionHost<'t>(pub(super) &'t mut Transaction);
+pub(super) struct TransactionHost<'t> {
+    pub(super) transaction: &'t mut Transaction,
+    /// The folder of `io()`.
+    pub(super) files: Option<&'t Path>,
+}
 
 impl Host for TransactionHost<'_> {
     fn read(&self, read: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
-        let view = self.0.inner.view()?;
+        let view = self.transaction.inner.view()?;
         read(view.as_snapshot())
     }
 
     fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
-        let view = self.0.inner.view()?;
+        let view = self.transaction.inner.view()?;
         // Counts from statistics would not be remembered as read.
         let known_counts = matches!(view, vervet_txn::View::Plain(_));
-        solve(&self.0.database, view.as_snapshot(), known_counts, query, control, sink)?;
+        solve(&self.transaction.database, view.as_snapshot(), known_counts, query, control, sink)?;
         Ok(true)
     }
 
     fn changes(&self) -> u64 {
-        self.0.inner.change_count() as u64
+        self.transaction.inner.change_count() as u64
     }
 
     fn remembers_reads(&self) -> bool {
-        self.0.inner.isolation() == Isolation::Serializable
+        self.transaction.inner.isolation() == Isolation::Serializable
+    }
+
+    fn read_file(&mut self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+        let path = files::to_read(self.files, name)?;
+        files::read(self, &path, form, control)
+    }
+
+    fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+        let path = files::to_write(self.files, name)?;
+        self.read(&mut |snapshot| files::write(snapshot, &path, form, control))
     }
 
     fn add_vertex(&mut self, id: Option<&Value>, label: &str) -> Result<u64> {
@@ -50,10 +66,10 @@ impl Host for TransactionHost<'_> {
             labels = vec![label];
         }
         let vertex = match id {
-            None => self.0.add_vertex(&labels)?,
+            None => self.transaction.add_vertex(&labels)?,
             Some(id) => {
                 let name = vertex_name(id)?;
-                let added = self.0.add_vertex_unless_there(&name, &labels)?;
+                let added = self.transaction.add_vertex_unless_there(&name, &labels)?;
                 added.ok_or_else(|| there_already("Vertex", &name))?
             }
         };
@@ -63,10 +79,10 @@ impl Host for TransactionHost<'_> {
     fn add_edge(&mut self, source: u64, label: &str, target: u64, id: Option<&Value>) -> Result<EdgeKey> {
         let (from, to) = (vertex(source)?, vertex(target)?);
         let edge = match id {
-            None => self.0.add_edge(from, label, to)?,
+            None => self.transaction.add_edge(from, label, to)?,
             Some(id) => {
                 let name = vertex_name(id)?;
-                let added = self.0.add_edge_named(from, label, to, &name)?;
+                let added = self.transaction.add_edge_named(from, label, to, &name)?;
                 added.ok_or_else(|| there_already("Edge", &name))?
             }
         };
@@ -83,9 +99,9 @@ impl Host for TransactionHost<'_> {
     ) -> Result<PropertyKey> {
         let vertex = vertex(vertex_id)?;
         let put = match cardinality {
-            Cardinality::Single => self.0.set_bare_value(vertex, key, value)?,
-            Cardinality::Set => self.0.add_value_once(vertex, key, value)?,
-            Cardinality::List => self.0.add_value_apart(vertex, key, value)?,
+            Cardinality::Single => self.transaction.set_bare_value(vertex, key, value)?,
+            Cardinality::Set => self.transaction.add_value_once(vertex, key, value)?,
+            Cardinality::List => self.transaction.add_value_apart(vertex, key, value)?,
         };
         Ok(PropertyKey {
             vertex: vertex_id,
@@ -96,7 +112,7 @@ impl Host for TransactionHost<'_> {
     }
 
     fn put_property(&mut self, owner: Owner, key: &str, value: &Literal) -> Result<Owner> {
-        let edge = self.0.set_value_about(named(owner), key, value)?.bits();
+        let edge = self.transaction.set_value_about(named(owner), key, value)?.bits();
         Ok(match owner {
             Owner::Edge(owner) => Owner::Edge(EdgeKey { edge, ..owner }),
             Owner::VertexProperty(owner) => Owner::VertexProperty(PropertyKey { edge, ..owner }),
@@ -104,19 +120,19 @@ impl Host for TransactionHost<'_> {
     }
 
     fn remove_vertex(&mut self, vertex_id: u64) -> Result<()> {
-        self.0.remove_vertex_if_there(vertex(vertex_id)?).map(|_| ())
+        self.transaction.remove_vertex_if_there(vertex(vertex_id)?).map(|_| ())
     }
 
     fn remove_edge(&mut self, edge: EdgeKey) -> Result<()> {
-        self.0.remove_named(named(Owner::Edge(edge))).map(|_| ())
+        self.transaction.remove_named(named(Owner::Edge(edge))).map(|_| ())
     }
 
     fn remove_vertex_property(&mut self, property: PropertyKey) -> Result<()> {
-        self.0.remove_named(named(Owner::VertexProperty(property))).map(|_| ())
+        self.transaction.remove_named(named(Owner::VertexProperty(property))).map(|_| ())
     }
 
     fn remove_property(&mut self, owner: Owner, key: &str) -> Result<()> {
-        self.0.remove_value_about(named(owner), key).map(|_| ())
+        self.transaction.remove_value_about(named(owner), key).map(|_| ())
     }
 }
 

@@ -23,7 +23,8 @@ pub(super) fn all_in(
     options: &GremlinOptions,
     each: &mut Each<'_>,
 ) -> Result<()> {
-    all(statements, &mut TransactionHost(transaction), control, options, each)
+    let mut host = TransactionHost { transaction, files: options.files.as_deref() };
+    all(statements, &mut host, control, options, each)
 }
 
 /// Runs statements one after the other; `each` gets the results of the last.

@@ -1,13 +1,16 @@
 //! Queries that stand for the beginning of a traversal: planned and run as those of SPARQL are.
 
+use super::files;
+use crate::algorithms::threads;
 use crate::execute::{Parts, run};
 use crate::reading::plan_options;
 use crate::{Database, GraphSnapshot, QueryOptions};
+use std::path::Path;
 use vervet_algebra::Query;
 use vervet_kernel::{Control, Flow};
 use vervet_model::Result;
 use vervet_snapshot::Snapshot;
-use vervet_traversal::{Host, RowSink};
+use vervet_traversal::{FileForm, Host, RowSink};
 
 /// Plans and runs a query; on several threads if it is heavy.
 pub(super) fn solve(
@@ -37,6 +40,8 @@ pub(super) fn solve(
 pub(super) struct SnapshotHost<'d> {
     pub(super) database: &'d Database,
     pub(super) snapshot: GraphSnapshot,
+    /// The folder of `io()`.
+    pub(super) files: Option<&'d Path>,
 }
 
 impl Host for SnapshotHost<'_> {
@@ -47,5 +52,14 @@ impl Host for SnapshotHost<'_> {
     fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
         solve(self.database, self.snapshot.as_snapshot(), true, query, control, sink)?;
         Ok(true)
+    }
+
+    fn threads(&self) -> usize {
+        threads(None)
+    }
+
+    fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+        let path = files::to_write(self.files, name)?;
+        files::write(self.snapshot.as_snapshot(), &path, form, control)
     }
 }

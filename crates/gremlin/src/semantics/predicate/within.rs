@@ -1,8 +1,9 @@
 //! Whether a value is one of many.
 
+use crate::Hashing;
 use crate::Value;
 use crate::semantics::compare;
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// So many values are looked through faster than looked up.
@@ -20,9 +21,9 @@ pub(super) struct Members {
 
 #[derive(Debug, Default)]
 struct Index {
-    texts: FxHashSet<Arc<str>>,
-    integers: FxHashSet<i64>,
-    vertices: FxHashSet<u64>,
+    texts: HashSet<Arc<str>, Hashing>,
+    integers: HashSet<i64, Hashing>,
+    vertices: HashSet<u64, Hashing>,
     /// What is none of these.
     others: Vec<Value>,
 }

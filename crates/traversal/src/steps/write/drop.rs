@@ -1,7 +1,8 @@
-//! `drop`: elements and properties go, with all that belongs to them.
+//! `drop`: elements and properties go, with all that belongs to them. What an algorithm has computed is not in the graph.
 
 use super::{find_edge, find_vertex, illegal};
 use crate::by::vervet_gremlin_text;
+use crate::graph::computed::is_computed;
 use crate::host::Owner;
 use crate::step::Step;
 use crate::steps::make;
@@ -22,7 +23,7 @@ pub(super) fn build() -> Box<dyn Step> {
                 }
             }
             Value::VertexProperty(property) => {
-                if property.key.vertex != 0 {
+                if property.key.vertex != 0 && !is_computed(property.key) {
                     context.host.remove_vertex_property(property.key)?;
                 }
             }

@@ -1,0 +1,364 @@
+//! Shortest paths from one vertex to others, all of those that are equally short.
+//!
+//! # Shape
+//! A search in the order of distances (by levels where each arc is 1, else with a heap) notes for each vertex the arcs by which
+//! the shortest ways arrive; paths are read off backwards, each by itself. Vertices get numbers when they are reached, and their
+//! arcs are kept for the next search.
+//! # Cost
+//! A search takes `O(arcs)`, or `O(arcs log(vertices))` with distances; 44 bytes a vertex that is reached, 48 an arc of it and 16 for
+//! each arc of a shortest way. There may be exponentially many paths: they are given one at a time and not kept.
+//! # Source
+//! E. W. Dijkstra, "A note on two problems in connexion with graphs", 1959. What a path is (no vertex twice, paths of parallel
+//! edges apart only if edges are asked for) as TinkerPop's `ShortestPathVertexProgram` has it; that one also takes negative
+//! distances, by trying all paths.
+
+use super::{Effort, Way, Ways};
+use crate::Edge;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// Vertices whose arcs are asked for at a time.
+const BATCH: usize = 1024;
+const NOBODY: u32 = u32::MAX;
+
+/// Which paths are looked for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PathOptions {
+    /// Arcs have distances of their own; else each is 1.
+    pub weighted: bool,
+    /// The longest distance of a path.
+    pub distance_max: f64,
+    /// Whether paths over parallel edges are different paths.
+    pub edges: bool,
+}
+
+impl Default for PathOptions {
+    fn default() -> Self {
+        Self { weighted: false, distance_max: f64::INFINITY, edges: false }
+    }
+}
+
+/// A path, while it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundPath<'p> {
+    /// The vertices, first and last included.
+    pub vertices: &'p [Id],
+    /// The edges between them, one less; without ids if [`PathOptions::edges`] is off.
+    pub edges: &'p [Edge],
+    /// How long it is.
+    pub distance: f64,
+}
+
+/// What searches know and keep.
+#[derive(Debug)]
+pub struct ShortestPaths<'c, W> {
+    ways: W,
+    options: PathOptions,
+    effort: Effort<'c>,
+    numbers: FxHashMap<Id, u32>,
+    vertices: Vec<Vertex>,
+    arcs: Vec<Arc>,
+    /// Arcs by which a shortest way arrives, as lists that begin at vertices.
+    arrivals: Vec<Arrival>,
+    /// The search that runs, and where it starts.
+    search: u32,
+    start: u32,
+    counted: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Vertex {
+    id: Id,
+    /// Its arcs: from, up to; nothing if they were not asked for.
+    arcs: Option<(u32, u32)>,
+    /// The search that has reached it last, with what that has found out.
+    search: u32,
+    distance: f64,
+    arrival: u32,
+    on_path: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Arc {
+    to: u32,
+    edge: Edge,
+    distance: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    from: u32,
+    arc: u32,
+    /// The next one of the same vertex.
+    next: u32,
+}
+
+impl<'c, W: Ways> ShortestPaths<'c, W> {
+    /// Nothing is known yet.
+    pub fn new(ways: W, options: PathOptions, effort: Effort<'c>) -> Self {
+        Self {
+            ways,
+            options,
+            effort,
+            numbers: FxHashMap::default(),
+            vertices: Vec::new(),
+            arcs: Vec::new(),
+            arrivals: Vec::new(),
+            search: 0,
+            start: NOBODY,
+            counted: 0,
+        }
+    }
+
+    /// Who knows the arcs.
+    pub fn ways_mut(&mut self) -> &mut W {
+        &mut self.ways
+    }
+
+    /// Calls `visit` with each shortest path from `source` to a vertex that `is_target` accepts, that to itself included, which has
+    /// no arcs. Vertices come in the order of their distances, paths of one vertex in an order that is the same each time.
+    ///
+    /// # Errors
+    /// Limits; a distance that is negative or no number; those of `is_target`, `visit` and of whoever knows the arcs.
+    pub fn from(
+        &mut self,
+        source: Id,
+        is_target: &mut dyn FnMut(&mut W, Id) -> Result<bool>,
+        visit: &mut dyn FnMut(&mut W, FoundPath<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.search = self.search.wrapping_add(1);
+        self.arrivals.clear();
+        self.start = self.number(source)?;
+        self.reach(self.start, 0.0);
+        let reached = if self.options.weighted { self.by_distance()? } else { self.by_levels()? };
+        for vertex in reached {
+            let id = self.vertices[vertex as usize].id;
+            if is_target(&mut self.ways, id)? {
+                self.paths_to(vertex, visit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a vertex, new if need be.
+    fn number(&mut self, id: Id) -> Result<u32> {
+        if let Some(number) = self.numbers.get(&id) {
+            return Ok(*number);
+        }
+        let number = u32::try_from(self.vertices.len()).ok().filter(|number| *number != NOBODY);
+        let number = number.ok_or_else(too_much)?;
+        self.vertices.push(Vertex {
+            id,
+            arcs: None,
+            search: 0,
+            distance: 0.0,
+            arrival: NOBODY,
+            on_path: false,
+        });
+        self.numbers.insert(id, number);
+        Ok(number)
+    }
+
+    /// Notes that this search has reached a vertex, at a distance that was not known before.
+    fn reach(&mut self, vertex: u32, distance: f64) {
+        let search = self.search;
+        let vertex = &mut self.vertices[vertex as usize];
+        (vertex.search, vertex.distance, vertex.arrival) = (search, distance, NOBODY);
+    }
+
+    /// Sees to it that the arcs of these vertices are known.
+    fn know(&mut self, vertices: &[u32]) -> Result<()> {
+        let unknown: Vec<u32> = vertices
+            .iter()
+            .copied()
+            .filter(|number| self.vertices[*number as usize].arcs.is_none())
+            .collect();
+        for numbers in unknown.chunks(BATCH) {
+            self.effort.control.check()?;
+            let ids: Vec<Id> = numbers.iter().map(|number| self.vertices[*number as usize].id).collect();
+            let mut found: Vec<(usize, Way)> = Vec::new();
+            self.ways.ways(&ids, &mut |row, way| found.push((row, way)))?;
+            // Arcs of one vertex stand together, in the order in which they came.
+            found.sort_by_key(|(row, _)| *row);
+            let mut found = found.into_iter().peekable();
+            for (row, number) in numbers.iter().enumerate() {
+                let first = self.arc_count()?;
+                while let Some((_, way)) = found.next_if(|(of, _)| *of == row) {
+                    if way.distance.is_nan() || way.distance < 0.0 {
+                        let message =
+                            format!("an edge has the distance {}, which no path can have", way.distance);
+                        return Err(
+                            Error::new(ErrorKind::Query, message).with_hint("distances are 0 or more")
+                        );
+                    }
+                    let to = self.number(way.to)?;
+                    self.arcs.push(Arc { to, edge: way.edge, distance: way.distance });
+                }
+                let end = self.arc_count()?;
+                self.vertices[*number as usize].arcs = Some((first, end));
+            }
+            self.count()?;
+        }
+        Ok(())
+    }
+
+    fn arc_count(&self) -> Result<u32> {
+        u32::try_from(self.arcs.len()).map_err(|_| too_much())
+    }
+
+    /// Counts what is kept.
+    fn count(&mut self) -> Result<()> {
+        let of_vertex = size_of::<Vertex>() + 2 * size_of::<(Id, u32)>();
+        let bytes = self.vertices.capacity() * of_vertex
+            + self.arcs.capacity() * size_of::<Arc>()
+            + self.arrivals.capacity() * size_of::<Arrival>();
+        self.effort.control.recount(&mut self.counted, bytes as u64)
+    }
+
+    /// Follows the arcs of a vertex; `further` gets those that a shorter way has reached.
+    fn follow(&mut self, from: u32, further: &mut dyn FnMut(u32, f64)) -> Result<()> {
+        let Vertex { arcs, distance, .. } = self.vertices[from as usize];
+        let (first, end) = arcs.unwrap_or_default();
+        self.effort.control.work((end - first) as usize + 1)?;
+        for place in first..end {
+            let arc = self.arcs[place as usize];
+            let length = distance + if self.options.weighted { arc.distance } else { 1.0 };
+            if arc.to == from || arc.to == self.start || length > self.options.distance_max {
+                continue;
+            }
+            let to = self.vertices[arc.to as usize];
+            if to.search != self.search || length < to.distance {
+                self.reach(arc.to, length);
+                further(arc.to, length);
+            } else if length > to.distance {
+                continue;
+            } else if let (false, Some(last)) = (self.options.edges, self.arrivals.get(to.arrival as usize))
+                && last.from == from
+            {
+                // A parallel edge, where those make no difference.
+                continue;
+            }
+            let number = u32::try_from(self.arrivals.len()).ok().filter(|number| *number != NOBODY);
+            let next = self.vertices[arc.to as usize].arrival;
+            self.arrivals.push(Arrival { from, arc: place, next });
+            self.vertices[arc.to as usize].arrival = number.ok_or_else(too_much)?;
+        }
+        Ok(())
+    }
+
+    /// All vertices that are reached, by the number of arcs.
+    fn by_levels(&mut self) -> Result<Vec<u32>> {
+        let mut reached = vec![self.start];
+        let mut level = 0;
+        while level < reached.len() {
+            let end = reached.len();
+            let now = reached[level..end].to_vec();
+            self.know(&now)?;
+            for vertex in now {
+                self.follow(vertex, &mut |next, _| reached.push(next))?;
+            }
+            self.count()?;
+            level = end;
+        }
+        Ok(reached)
+    }
+
+    /// All vertices that are reached, by their distances.
+    fn by_distance(&mut self) -> Result<Vec<u32>> {
+        let mut reached = Vec::new();
+        let mut waiting = BinaryHeap::from([Reverse((Distance(0.0), self.start))]);
+        while let Some(Reverse((Distance(distance), vertex))) = waiting.pop() {
+            // A vertex waits once for each time that a shorter way was found to it.
+            if distance > self.vertices[vertex as usize].distance {
+                continue;
+            }
+            reached.push(vertex);
+            self.know(&[vertex])?;
+            self.follow(vertex, &mut |next, length| waiting.push(Reverse((Distance(length), next))))?;
+            if reached.len().is_multiple_of(BATCH) {
+                self.count()?;
+            }
+        }
+        Ok(reached)
+    }
+
+    /// Shows all paths to a vertex, backwards arc by arc.
+    fn paths_to(
+        &mut self,
+        target: u32,
+        visit: &mut dyn FnMut(&mut W, FoundPath<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let distance = self.vertices[target as usize].distance;
+        // The way back: a vertex, and the next arrival of it that is to be tried.
+        let mut back: Vec<(u32, u32)> = vec![(target, self.vertices[target as usize].arrival)];
+        let mut edges: Vec<Edge> = Vec::new();
+        self.vertices[target as usize].on_path = true;
+        let done = loop {
+            if let Err(error) = self.effort.control.work(16) {
+                break Err(error);
+            }
+            let Some(&(vertex, next)) = back.last() else { break Ok(()) };
+            if vertex == self.start {
+                let vertices: Vec<Id> =
+                    back.iter().rev().map(|(vertex, _)| self.vertices[*vertex as usize].id).collect();
+                let forward: Vec<Edge> = edges.iter().rev().copied().collect();
+                let path = FoundPath { vertices: &vertices, edges: &forward, distance };
+                if let Err(error) = visit(&mut self.ways, path) {
+                    break Err(error);
+                }
+            }
+            match self.arrivals.get(next as usize).copied() {
+                Some(arrival) => {
+                    if let Some((_, next)) = back.last_mut() {
+                        *next = arrival.next;
+                    }
+                    let before = &mut self.vertices[arrival.from as usize];
+                    if !before.on_path {
+                        before.on_path = true;
+                        back.push((arrival.from, before.arrival));
+                        edges.push(self.arcs[arrival.arc as usize].edge);
+                    }
+                }
+                None => {
+                    self.vertices[vertex as usize].on_path = false;
+                    back.pop();
+                    edges.pop();
+                }
+            }
+        };
+        for (vertex, _) in back {
+            self.vertices[vertex as usize].on_path = false;
+        }
+        done
+    }
+}
+
+impl<W> Drop for ShortestPaths<'_, W> {
+    fn drop(&mut self) {
+        self.effort.control.shrink(self.counted);
+    }
+}
+
+fn too_much() -> Error {
+    Error::new(ErrorKind::Unsupported, "a search cannot reach 2^32 vertices or arcs")
+}
+
+/// A distance, which is a number.
+#[derive(Clone, Copy, PartialEq)]
+struct Distance(f64);
+
+impl Eq for Distance {}
+
+impl PartialOrd for Distance {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Distance {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}

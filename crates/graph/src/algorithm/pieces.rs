@@ -1,0 +1,91 @@
+//! Work on ranges of numbers, by several threads.
+//!
+//! # Cost
+//! A thread that is started takes some 20 µs, so short ranges stay on the thread that asks.
+
+use super::Effort;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use vervet_model::{Error, Result};
+
+/// Calls `work` with pieces of `0..length` that have `size` numbers each but for the last; what it gives, in their order.
+///
+/// # Errors
+/// The first one of `work` in the order of the pieces, of those that have run; limits, which are checked before each piece.
+pub(super) fn in_pieces<R: Send>(
+    effort: &Effort<'_>,
+    length: usize,
+    size: usize,
+    work: impl Fn(Range<usize>) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let count = length.div_ceil(size.max(1));
+    let piece = |number: usize| {
+        effort.control.check()?;
+        work(number * size..length.min((number + 1) * size))
+    };
+    let helpers = effort.threads.min(count).saturating_sub(1);
+    if helpers == 0 {
+        return (0..count).map(piece).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::with_capacity(count));
+    let take = || {
+        let mut own = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= count {
+                break;
+            }
+            let result = piece(number);
+            if result.is_err() {
+                // Nobody needs the pieces behind it.
+                next.store(count, Relaxed);
+            }
+            own.push((number, result));
+        }
+        done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&mut own);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            // Fewer helpers make it slower, not wrong.
+            let _ = std::thread::Builder::new().name("vervet-algorithm".to_owned()).spawn_scoped(scope, take);
+        }
+        take();
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_unstable_by_key(|(number, _)| *number);
+    let mut all = Vec::with_capacity(count);
+    for (_, result) in done {
+        all.push(result?);
+    }
+    if all.len() < count {
+        return Err(Error::internal("a thread of an algorithm did not come to its end"));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vervet_kernel::{Control, Limits};
+    use vervet_model::ErrorKind;
+
+    #[test]
+    fn pieces_come_in_order_whatever_the_threads() {
+        let control = Control::new(Limits::default());
+        for threads in [0, 1, 2, 5] {
+            let effort = Effort { control: &control, threads };
+            for length in [0, 1, 9, 10, 11, 1000] {
+                let pieces = in_pieces(&effort, length, 10, Ok).expect("nothing fails");
+                let all: Vec<usize> = pieces.into_iter().flatten().collect();
+                assert_eq!(all, (0..length).collect::<Vec<_>>());
+            }
+            let failed = in_pieces(&effort, 1000, 10, |piece| match piece.start {
+                500 => Err(Error::new(ErrorKind::Input, "expected by this test")),
+                _ => Ok(()),
+            });
+            assert_eq!(failed.expect_err("one piece fails").kind(), ErrorKind::Input);
+        }
+    }
+}

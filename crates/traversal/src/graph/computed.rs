@@ -1,0 +1,50 @@
+//! Properties that algorithms have given to vertices: seen by the rest of a traversal, and never stored.
+//!
+//! A computed property stands for whatever the graph has under its key.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use vervet_gremlin::{PropertyKey, Value};
+use vervet_model::{Id, Tag};
+
+/// See the header of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Computed {
+    /// Keys with their values by vertex.
+    keys: Vec<(Arc<str>, FxHashMap<u64, Value>)>,
+}
+
+impl Computed {
+    /// Gives vertices a property; what was computed under its key before is forgotten.
+    pub(crate) fn put(&mut self, key: &Arc<str>, values: FxHashMap<u64, Value>) {
+        match self.keys.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => *old = values,
+            None => self.keys.push((key.clone(), values)),
+        }
+    }
+
+    /// Whether anything was computed under this key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.keys.iter().any(|(known, _)| **known == *key)
+    }
+
+    /// What a vertex has under these keys; of none: all.
+    pub(crate) fn of(&self, vertex: u64, wanted: &[Arc<str>]) -> Vec<(PropertyKey, Arc<str>, Value)> {
+        let mut found = Vec::new();
+        for (number, (key, values)) in (0..).zip(&self.keys) {
+            if let Some(value) = values.get(&vertex)
+                && (wanted.is_empty() || wanted.contains(key))
+            {
+                let id =
+                    PropertyKey { vertex, key: Id::new(Tag::Computed, number).bits(), value: 0, edge: 0 };
+                found.push((id, key.clone(), value.clone()));
+            }
+        }
+        found
+    }
+}
+
+/// Whether a property was computed, and is not in the graph.
+pub(crate) fn is_computed(property: PropertyKey) -> bool {
+    Id::from_bits(property.key).tag() == Tag::Computed
+}

@@ -1,0 +1,218 @@
+//! `pageRank`, `peerPressure`, `connectedComponent`, `shortestPath`: algorithms on the whole graph.
+//!
+//! # Shape
+//! * this file: options, and the first three, which give each vertex a property that the rest of the traversal sees.
+//! * `edges`: the edges that an algorithm follows; those of certain labels are read from segments in bulk, any others are what a
+//!   traversal gives for one vertex after the other.
+//! * `paths`: `shortestPath`, which makes paths of its traversers.
+//! # Source
+//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. There a traversal with these steps needs
+//! `withComputer()`; here that changes nothing.
+
+mod edges;
+mod paths;
+
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::ids::vertex_id;
+use crate::semantic::text_of;
+use crate::step::Step;
+use crate::steps::make;
+use crate::traverser::Traverser;
+use edges::Arcs;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use vervet_graph::algorithm::{
+    Effort, Follow, Network, PageRank, PeerPressure, components, name_order, page_rank, peer_pressure,
+};
+use vervet_gremlin::{Token, Value};
+use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// What a computed value of a vertex counts as, in bytes.
+const COMPUTED_BYTES: u64 = 64;
+
+/// Whether behind this step traversers are where the source has put them, so that nobody has counted them yet.
+pub(crate) fn keeps_place(name: &str) -> bool {
+    matches!(name, "V" | "E" | "as" | "pageRank" | "peerPressure" | "connectedComponent")
+}
+
+pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    if compiler.is_nested() {
+        let message = format!("{}() cannot stand inside of another step", step.name());
+        return Err(compiler.error(step.instruction, message).with_hint("put it behind the first steps"));
+    }
+    match step.name() {
+        "pageRank" => rank(step, compiler),
+        "peerPressure" => pressure(step, compiler),
+        "connectedComponent" => component(step, compiler),
+        _ => paths::build(step, compiler),
+    }
+}
+
+/// What `with(…)` says for a step: names of options, and their values.
+struct Options<'b> {
+    class: &'static str,
+    all: Vec<(&'b str, Option<&'b Value>)>,
+}
+
+impl<'b> Options<'b> {
+    fn of(step: &Modulated<'b>, class: &'static str, known: &[&str], compiler: &Compiler) -> Result<Self> {
+        let mut all = Vec::with_capacity(step.withs.len());
+        for with in &step.withs {
+            let (name, value) = match with.arguments.as_slice() {
+                [Value::String(name)] => (name, None),
+                [Value::String(name), value] => (name, Some(value)),
+                _ => return Err(compiler.error(with, "with() does not take these arguments")),
+            };
+            let short = name.rsplit('.').next().unwrap_or_default();
+            if !known.contains(&short) {
+                let message = format!("{}() has no option {name}", step.name());
+                return Err(compiler.error(with, message).with_hint(format!("it has {}", known.join(", "))));
+            }
+            all.push((short, value));
+        }
+        Ok(Self { class, all })
+    }
+
+    /// The value of an option; of several the last.
+    fn get(&self, name: &str) -> Option<Option<&'b Value>> {
+        self.all.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    fn wrong<T>(&self, name: &str, wanted: &str) -> Result<T> {
+        let message = format!("{}.{name} requires {wanted} as its argument", self.class);
+        Err(Error::new(ErrorKind::Query, message))
+    }
+
+    fn property(&self, default: &str) -> Result<Arc<str>> {
+        match self.get("propertyName") {
+            None => Ok(default.into()),
+            Some(Some(Value::String(name))) => Ok(name.clone()),
+            Some(_) => self.wrong("propertyName", "a String"),
+        }
+    }
+
+    fn times(&self, default: u32) -> Result<u32> {
+        match self.get("times") {
+            None => Ok(default),
+            Some(value) => {
+                match value.and_then(Value::as_integer).and_then(|times| u32::try_from(times).ok()) {
+                    Some(times) => Ok(times),
+                    None => self.wrong("times", "an Integer that is not negative"),
+                }
+            }
+        }
+    }
+
+    fn arcs(&self, default: Follow, compiler: &mut Compiler) -> Result<Arcs> {
+        match self.get("edges") {
+            None => Arcs::new(default, Vec::new(), compiler),
+            Some(Some(Value::Traversal(traversal))) => Arcs::of_traversal(traversal, compiler),
+            Some(Some(Value::Token(Token::Direction(direction)))) if self.class == "ShortestPath" => {
+                Arcs::new(edges::follow(*direction), Vec::new(), compiler)
+            }
+            Some(_) if self.class == "ShortestPath" => self.wrong("edges", "a Traversal or a Direction"),
+            Some(_) => self.wrong("edges", "a Traversal"),
+        }
+    }
+}
+
+fn effort<'c>(context: &Context<'c>) -> Effort<'c> {
+    Effort { control: context.control, threads: context.host.threads() }
+}
+
+/// How many traversers are at each vertex.
+fn counts(all: &[Traverser], network: &Network) -> Vec<f64> {
+    let mut counts = vec![0.0; network.len()];
+    for traverser in all {
+        if let Value::Vertex(vertex) = &traverser.value
+            && let Some(place) = network.place(Id::from_bits(vertex.key))
+        {
+            counts[place] += traverser.bulk as f64;
+        }
+    }
+    counts
+}
+
+/// Gives each vertex a value under a key.
+fn put(
+    key: &Arc<str>,
+    network: &Network,
+    values: impl Iterator<Item = Value>,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    context.control.grow(COMPUTED_BYTES * network.len() as u64)?;
+    let values: FxHashMap<u64, Value> =
+        network.vertices().iter().map(|vertex| vertex.bits()).zip(values).collect();
+    context.names.computed.put(key, values);
+    Ok(())
+}
+
+fn rank(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let options = Options::of(step, "PageRank", &["times", "edges", "propertyName"], compiler)?;
+    let key = options.property("gremlin.pageRankVertexProgram.pageRank")?;
+    let mut how = PageRank::default();
+    how.times = options.times(how.times)?;
+    if let Some(alpha) = step.arguments().first() {
+        how.alpha = crate::semantic::to_f64(alpha)
+            .ok_or_else(|| compiler.error(step.instruction, "the alpha of pageRank() must be a number"))?;
+    }
+    let mut arcs = options.arcs(Follow::Out, compiler)?;
+    let counted = compiler.walked;
+    Ok(make::barrier(move |all, context| {
+        let network = arcs.network(context)?;
+        let first = counted.then(|| counts(&all, &network));
+        let ranks = page_rank(&network, &how, first.as_deref(), &effort(context))?;
+        put(&key, &network, ranks.into_iter().map(Value::Double), context)?;
+        Ok(all)
+    }))
+}
+
+fn pressure(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let options = Options::of(step, "PeerPressure", &["times", "edges", "propertyName"], compiler)?;
+    let key = options.property("gremlin.peerPressureVertexProgram.cluster")?;
+    let mut how = PeerPressure::default();
+    how.times = options.times(how.times)?;
+    let mut arcs = options.arcs(Follow::Out, compiler)?;
+    let counted = compiler.walked;
+    Ok(make::barrier(move |all, context| {
+        let network = arcs.network(context)?;
+        let strengths = counted.then(|| counts(&all, &network));
+        let (ids, order) = named(&network, context)?;
+        let clusters = peer_pressure(&network, &how, strengths.as_deref(), &order, &effort(context))?;
+        put(&key, &network, clusters.into_iter().map(|vertex| ids[vertex as usize].clone()), context)?;
+        Ok(all)
+    }))
+}
+
+fn component(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let options = Options::of(step, "ConnectedComponent", &["edges", "propertyName"], compiler)?;
+    let key = options.property("gremlin.connectedComponentVertexProgram.component")?;
+    let mut arcs = options.arcs(Follow::Both, compiler)?;
+    Ok(make::barrier(move |all, context| {
+        let network = arcs.network(context)?;
+        let (ids, order) = named(&network, context)?;
+        let found = components(&network, &order, &effort(context))?;
+        let name = |vertex: u32| Value::text(text_of(&ids[vertex as usize]));
+        put(&key, &network, found.into_iter().map(name), context)?;
+        Ok(all)
+    }))
+}
+
+/// The ids of all vertices, and their order as texts.
+fn named(network: &Network, context: &mut Context<'_>) -> Result<(Vec<Value>, Vec<u32>)> {
+    let effort = effort(context);
+    effort.control.grow(COMPUTED_BYTES * network.len() as u64)?;
+    let mut ids = Vec::with_capacity(network.len());
+    let order = context.read(|snapshot, _| {
+        ids.clear();
+        let name = &mut |vertex| {
+            let id = vertex_id(snapshot, vertex)?;
+            let text = text_of(&id);
+            ids.push(id);
+            Ok(text)
+        };
+        name_order(network.vertices(), name, &effort)
+    })?;
+    Ok((ids, order))
+}

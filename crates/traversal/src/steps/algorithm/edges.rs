@@ -1,0 +1,153 @@
+//! The edges that an algorithm follows.
+
+use super::effort;
+use crate::compile::Compiler;
+use crate::context::Context;
+use crate::graph::read::vertex_value;
+use crate::step::Pipeline;
+use crate::steps::start::start_value;
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_graph::algorithm::{Follow, Network};
+use vervet_gremlin::{Bytecode, Direction, EdgeKey, Instruction, Token, Value};
+use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// See the header of this file.
+#[derive(Clone)]
+pub(super) enum Arcs {
+    /// Those with one of these labels (none: any label).
+    Labels(Follow, Vec<Arc<str>>),
+    /// What a traversal gives for a vertex, with one that gives all vertices.
+    Traversal { edges: Pipeline, vertices: Pipeline },
+}
+
+pub(super) fn follow(direction: Direction) -> Follow {
+    match direction {
+        Direction::Out => Follow::Out,
+        Direction::In => Follow::In,
+        Direction::Both => Follow::Both,
+    }
+}
+
+impl Arcs {
+    /// Edges with these labels, as far as strategies let them be seen.
+    pub(super) fn new(follow: Follow, labels: Vec<Arc<str>>, compiler: &mut Compiler) -> Result<Self> {
+        if compiler.strategies.is_plain() {
+            return Ok(Self::Labels(follow, labels));
+        }
+        let name = match follow {
+            Follow::Out => "outE",
+            Follow::In => "inE",
+            Follow::Both => "bothE",
+        };
+        let labels = labels.into_iter().map(Value::String).collect();
+        Self::walked(&Bytecode { source: Vec::new(), steps: vec![Instruction::new(name, labels)] }, compiler)
+    }
+
+    /// The edges that a traversal gives for a vertex.
+    pub(super) fn of_traversal(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Self> {
+        if let ([], [one]) = (traversal.source.as_slice(), traversal.steps.as_slice())
+            && let Some((follow, labels)) = named(one)
+        {
+            return Self::new(follow, labels, compiler);
+        }
+        Self::walked(traversal, compiler)
+    }
+
+    fn walked(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Self> {
+        let all = Bytecode { source: Vec::new(), steps: vec![Instruction::new("V", Vec::new())] };
+        Ok(Self::Traversal { edges: compiler.nested(traversal)?, vertices: compiler.nested(&all)? })
+    }
+
+    /// All vertices, and arcs along these edges.
+    pub(super) fn network(&mut self, context: &mut Context<'_>) -> Result<Network> {
+        let effort = effort(context);
+        let (edges, vertices) = match self {
+            Self::Labels(follow, labels) => {
+                return context.read(|snapshot, _| Network::read(snapshot, labels, *follow, &effort));
+            }
+            Self::Traversal { edges, vertices } => (edges, vertices),
+        };
+        let mut all: Vec<Id> = Vec::new();
+        vertices.reset();
+        vertices.start(Traverser::new(start_value()));
+        while let Some(next) = vertices.next(context)? {
+            if let Value::Vertex(vertex) = next.value {
+                context.hold(1)?;
+                all.push(Id::from_bits(vertex.key));
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        let mut arcs = Vec::new();
+        for (number, vertex) in (0_u32..).zip(&all) {
+            for edge in of_vertex(edges, vertex.bits(), context)? {
+                let other = Id::from_bits(other_end(edge, vertex.bits()));
+                // An end that is not among the vertices is hidden by a strategy.
+                if let Some(target) =
+                    all.binary_search(&other).ok().and_then(|place| u32::try_from(place).ok())
+                {
+                    effort.control.grow(8)?;
+                    arcs.push([number, target]);
+                }
+            }
+        }
+        let network = Network::new(all, &arcs, &effort)?;
+        effort.control.shrink(8 * arcs.len() as u64);
+        Ok(network)
+    }
+}
+
+/// `outE("knows")` and its like.
+fn named(step: &Instruction) -> Option<(Follow, Vec<Arc<str>>)> {
+    let (follow, labels) = match (&*step.name, step.arguments.as_slice()) {
+        ("outE", labels) => (Follow::Out, labels),
+        ("inE", labels) => (Follow::In, labels),
+        ("bothE", labels) => (Follow::Both, labels),
+        ("toE", [Value::Token(Token::Direction(direction)), labels @ ..]) => (follow(*direction), labels),
+        _ => return None,
+    };
+    let labels: Option<Vec<Arc<str>>> = labels
+        .iter()
+        .map(|label| match label {
+            Value::String(label) => Some(label.clone()),
+            _ => None,
+        })
+        .collect();
+    Some((follow, labels?))
+}
+
+/// The vertex at the other end.
+pub(super) fn other_end(edge: EdgeKey, vertex: u64) -> u64 {
+    if edge.target == vertex { edge.source } else { edge.target }
+}
+
+/// A traverser that begins at a value, for a traversal inside of an option.
+pub(super) fn beginning(value: Value, context: &Context<'_>) -> Traverser {
+    let mut traverser = Traverser::new(value);
+    if context.settings.paths || context.settings.labels {
+        traverser.extend_path(&Vec::new().into());
+    }
+    traverser
+}
+
+/// The edges that a traversal gives for a vertex.
+pub(super) fn of_vertex(
+    edges: &mut Pipeline,
+    vertex: u64,
+    context: &mut Context<'_>,
+) -> Result<Vec<EdgeKey>> {
+    let start = beginning(vertex_value(vertex), context);
+    let mut found = Vec::new();
+    for value in edges.all(&start, context)? {
+        match value {
+            Value::Edge(edge) => found.push(edge.key),
+            other => {
+                let message =
+                    format!("the edges of an algorithm must be edges, and this is a {}", other.type_name());
+                return Err(Error::new(ErrorKind::Query, message).with_hint("such as __.outE(\"knows\")"));
+            }
+        }
+    }
+    Ok(found)
+}

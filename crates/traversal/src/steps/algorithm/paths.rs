@@ -1,0 +1,228 @@
+//! `shortestPath`: all shortest paths from where the traversers are.
+
+use super::edges::{Arcs, beginning, of_vertex, other_end};
+use super::{Options, effort};
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::read::{edge_value, values, vertex_value};
+use crate::semantic::to_f64;
+use crate::step::{Input, Pipeline, Step};
+use crate::traverser::Traverser;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vervet_graph::algorithm::{Follow, PathOptions, SegmentWays, ShortestPaths, Way, Ways};
+use vervet_graph::{Edge, Vertex};
+use vervet_gremlin::{EdgeKey, Path, Value};
+use vervet_model::{Error, ErrorKind, Id, Result};
+
+pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let known = ["target", "edges", "distance", "maxDistance", "includeEdges"];
+    let options = Options::of(step, "ShortestPath", &known, compiler)?;
+    let target = match options.get("target") {
+        None => None,
+        Some(Some(Value::Traversal(traversal))) => Some(compiler.nested(traversal)?),
+        Some(_) => return options.wrong("target", "a Traversal"),
+    };
+    let distance = match options.get("distance") {
+        None => Distance::Arcs,
+        Some(Some(Value::String(key))) => Distance::Key(key.clone()),
+        Some(Some(Value::Traversal(traversal))) => Distance::Traversal(compiler.nested(traversal)?),
+        Some(_) => return options.wrong("distance", "a Traversal or a property name"),
+    };
+    let distance_max = match options.get("maxDistance") {
+        None => f64::INFINITY,
+        Some(value) => match value.and_then(to_f64).filter(|number| !number.is_nan()) {
+            Some(number) => number,
+            None => return options.wrong("maxDistance", "a Number"),
+        },
+    };
+    let edges = match options.get("includeEdges") {
+        None => false,
+        Some(None) => true,
+        Some(Some(Value::Boolean(on))) => *on,
+        Some(_) => return options.wrong("includeEdges", "a Boolean"),
+    };
+    let arcs = options.arcs(Follow::Both, compiler)?;
+    let weighted = !matches!(distance, Distance::Arcs);
+    let options = PathOptions { weighted, distance_max, edges };
+    Ok(Box::new(Paths { arcs, distance, target, options, ready: VecDeque::new() }))
+}
+
+/// How long an edge is.
+#[derive(Clone)]
+enum Distance {
+    /// 1.
+    Arcs,
+    /// The value of this key; 0 without.
+    Key(Arc<str>),
+    /// The first value that a traversal gives; 0 without.
+    Traversal(Pipeline),
+}
+
+#[derive(Clone)]
+struct Paths {
+    arcs: Arcs,
+    distance: Distance,
+    target: Option<Pipeline>,
+    options: PathOptions,
+    ready: VecDeque<Traverser>,
+}
+
+impl Paths {
+    /// Finds the paths of all traversers.
+    fn find(&mut self, from: Vec<Traverser>, context: &mut Context<'_>) -> Result<()> {
+        let Self { arcs, distance, target, options, ready } = self;
+        let effort = effort(context);
+        let include = options.edges;
+        let steps = Steps { context, arcs, distance, edges: include };
+        let mut search = ShortestPaths::new(steps, *options, effort);
+        let mut known: FxHashMap<Id, bool> = FxHashMap::default();
+        for traverser in from {
+            let Value::Vertex(source) = &traverser.value else {
+                let message = format!(
+                    "shortestPath() begins at vertices, and this is a {}",
+                    traverser.value.type_name()
+                );
+                return Err(Error::new(ErrorKind::Query, message));
+            };
+            let mut is_target = |steps: &mut Steps<'_, '_>, vertex: Id| -> Result<bool> {
+                let Some(target) = target else { return Ok(true) };
+                if let Some(known) = known.get(&vertex) {
+                    return Ok(*known);
+                }
+                let start = beginning(vertex_value(vertex.bits()), steps.context);
+                let passes = target.test(&start, steps.context)?;
+                known.insert(vertex, passes);
+                Ok(passes)
+            };
+            search.from(Id::from_bits(source.key), &mut is_target, &mut |steps, found| {
+                steps.context.hold(found.vertices.len())?;
+                let mut objects = Vec::with_capacity(found.vertices.len() + found.edges.len());
+                for (i, vertex) in found.vertices.iter().enumerate() {
+                    if let Some(edge) = i.checked_sub(1).and_then(|i| found.edges.get(i)).filter(|_| include)
+                    {
+                        objects.push(edge_value(key_of(edge)));
+                    }
+                    objects.push(vertex_value(vertex.bits()));
+                }
+                let labels = vec![Vec::new(); objects.len()];
+                ready.push_back(traverser.at(Value::Path(Arc::new(Path { objects, labels }))));
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Step for Paths {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        if self.ready.is_empty() {
+            let mut all = Vec::new();
+            while let Some(traverser) = input.next(context)? {
+                context.hold(1)?;
+                all.push(traverser);
+            }
+            self.find(all, context)?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn reset(&mut self) {
+        self.ready.clear();
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+fn key_of(edge: &Edge) -> EdgeKey {
+    EdgeKey {
+        edge: edge.id().map_or(0, Id::bits),
+        source: edge.source.id().bits(),
+        label: edge.label_id().bits(),
+        target: edge.target.id().bits(),
+    }
+}
+
+/// The arcs of vertices, from segments where that is possible.
+struct Steps<'s, 'c> {
+    context: &'s mut Context<'c>,
+    arcs: &'s mut Arcs,
+    distance: &'s mut Distance,
+    edges: bool,
+}
+
+impl Steps<'_, '_> {
+    fn length(&mut self, edge: EdgeKey) -> Result<f64> {
+        let found = match self.distance {
+            Distance::Arcs => return Ok(1.0),
+            Distance::Key(key) => {
+                let (element, keys) = (edge_value(edge), [key.clone()]);
+                self.context.read(|snapshot, names| {
+                    let mut first = None;
+                    values(snapshot, names, &element, &keys, &mut |value| {
+                        first.get_or_insert(value);
+                    })?;
+                    Ok(first)
+                })?
+            }
+            Distance::Traversal(traversal) => {
+                let start = beginning(edge_value(edge), self.context);
+                traversal.first(&start, self.context)?
+            }
+        };
+        let Some(value) = found else { return Ok(0.0) };
+        to_f64(&value).ok_or_else(|| {
+            let message =
+                format!("the distance of an edge must be a number, and this is a {}", value.type_name());
+            Error::new(ErrorKind::Query, message)
+        })
+    }
+}
+
+impl Ways for Steps<'_, '_> {
+    fn ways(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, Way)) -> Result<()> {
+        let key = match self.distance {
+            Distance::Arcs => Some(None),
+            Distance::Key(key) => Some(Some(key.clone())),
+            Distance::Traversal(_) => None,
+        };
+        if let (Arcs::Labels(follow, labels), Some(key)) = (&*self.arcs, key) {
+            let edges = self.edges;
+            return self.context.read(|snapshot, _| {
+                SegmentWays::new(snapshot, labels, *follow, key.as_deref(), edges)?.ways(vertices, add)
+            });
+        }
+        for (row, vertex) in vertices.iter().enumerate() {
+            let found = match self.arcs {
+                Arcs::Traversal { edges, .. } => of_vertex(edges, vertex.bits(), self.context)?,
+                Arcs::Labels(follow, labels) => {
+                    let ends = match follow {
+                        Follow::Out => vervet_gremlin::Direction::Out,
+                        Follow::In => vervet_gremlin::Direction::In,
+                        Follow::Both => vervet_gremlin::Direction::Both,
+                    };
+                    self.context.read(|snapshot, names| {
+                        let mut found = Vec::new();
+                        let add = &mut |edge| found.push(edge);
+                        crate::graph::read::edges(snapshot, names, vertex.bits(), ends, labels, add)?;
+                        Ok(found)
+                    })?
+                }
+            };
+            for edge in found {
+                let distance = self.length(edge)?;
+                let to = Id::from_bits(other_end(edge, vertex.bits()));
+                let ends = [edge.source, edge.target].map(|end| Vertex::from_id(Id::from_bits(end)));
+                if let [Some(source), Some(target)] = ends {
+                    let id = Id::from_bits(edge.edge);
+                    let edge = Edge::from_ids(source, Id::from_bits(edge.label), target, id);
+                    add(row, Way { to, edge, distance });
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! `io(file)` with `read()` or `write()`: the whole graph from a file, or to one.
+//!
+//! What files there are, and whether any may be used at all, is for the host to say.
+
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::host::FileForm;
+use crate::step::{Input, Step};
+use crate::traverser::Traverser;
+use std::sync::Arc;
+use vervet_gremlin::Value;
+use vervet_model::{Error, ErrorKind, Result};
+
+pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+    let [Value::String(file)] = step.arguments() else {
+        return Err(compiler.error(step.instruction, "io() needs the name of a file"));
+    };
+    if file.is_empty() {
+        return Err(compiler.error(step.instruction, "file cannot be null or empty"));
+    }
+    if !first || compiler.is_nested() {
+        return Err(compiler.error(step.instruction, "io() can only begin a traversal"));
+    }
+    let (mut reads, mut form) = (None, [None, None]);
+    for with in &step.withs {
+        match (&*with.name, with.arguments.as_slice()) {
+            ("read", _) => reads = Some(true),
+            ("write", _) => reads = Some(false),
+            (_, [Value::String(option), Value::String(value)]) if option.ends_with("io.reader") => {
+                form[0] = Some(form_of(value)?);
+            }
+            (_, [Value::String(option), Value::String(value)]) if option.ends_with("io.writer") => {
+                form[1] = Some(form_of(value)?);
+            }
+            (_, [Value::String(option), ..]) => {
+                let message = format!("io() with the option {option} is not supported");
+                return Err(Error::new(ErrorKind::Unsupported, message)
+                    .with_hint("there are IO.reader and IO.writer, with a name of a form"));
+            }
+            _ => return Err(compiler.error(with, "with() does not take these arguments")),
+        }
+    }
+    let Some(reads) = reads else {
+        return Err(compiler.error(step.instruction, "IO mode was not set to read() or write()"));
+    };
+    let form = match form[usize::from(!reads)] {
+        Some(form) => form,
+        None => form_of_name(file)?,
+    };
+    if reads {
+        if compiler.strategies.read_only {
+            let message = "The provided traversal has a mutating step and thus is not read only: io().read()";
+            return Err(Error::new(ErrorKind::Query, message));
+        }
+        compiler.mutates = true;
+    }
+    Ok(Box::new(Io { file: file.clone(), form, reads, done: false }))
+}
+
+fn form_of(name: &str) -> Result<FileForm> {
+    match name {
+        "graphson" => Ok(FileForm::GraphSon),
+        "graphml" => Ok(FileForm::GraphMl),
+        "gryo" => Err(gryo()),
+        other => {
+            Err(Error::new(ErrorKind::Unsupported, format!("the form {other} of a file is not supported"))
+                .with_hint("there are IO.graphson and IO.graphml"))
+        }
+    }
+}
+
+fn form_of_name(file: &str) -> Result<FileForm> {
+    let ends = |ending: &str| file.ends_with(ending);
+    if ends(".json") {
+        Ok(FileForm::GraphSon)
+    } else if ends(".xml") || ends(".graphml") {
+        Ok(FileForm::GraphMl)
+    } else if ends(".kryo") {
+        Err(gryo())
+    } else {
+        let message = "Could not detect the file format - specify the writer explicitly or rename file with a standard extension";
+        Err(Error::new(ErrorKind::Query, message).with_hint("such as .json or .xml"))
+    }
+}
+
+fn gryo() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "Gryo is not supported: it is a form of Java's serialisation library Kryo alone",
+    )
+    .with_hint("write the graph as GraphSON or GraphML where it comes from")
+}
+
+#[derive(Clone)]
+struct Io {
+    file: Arc<str>,
+    form: FileForm,
+    reads: bool,
+    done: bool,
+}
+
+impl Step for Io {
+    /// Gives nothing.
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        while input.next(context)?.is_some() {}
+        if !std::mem::replace(&mut self.done, true) {
+            let control = context.control;
+            if self.reads {
+                context.host.read_file(&self.file, self.form, control)?;
+            } else {
+                context.host.write_file(&self.file, self.form, control)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn reset(&mut self) {
+        self.done = false;
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,223 @@
+//! Algorithms on the whole graph: rank of vertices, components, clusters, shortest paths.
+//!
+//! Those of Gremlin (`pageRank()`, `connectedComponent()`, `peerPressure()`, `shortestPath()`) are the same; here they are calls with
+//! vertices as results.
+//!
+//! ```
+//! use vervet::algorithms::{AlgorithmOptions, PageRank};
+//! use vervet::Database;
+//!
+//! # fn main() -> vervet::Result<()> {
+//! let db = Database::in_memory();
+//! db.gremlin(
+//!     r#"g.addV("page").property(T.id, "a").as("a").addV("page").property(T.id, "b").as("b").
+//!          addV("page").property(T.id, "c").as("c").
+//!          addE("links").from("a").to("c").addE("links").from("b").to("c").addE("links").from("c").to("a")"#,
+//! )?;
+//! let snapshot = db.snapshot();
+//! let options = AlgorithmOptions { labels: vec!["links".to_owned()], ..AlgorithmOptions::default() };
+//! let ranks = snapshot.page_rank(&PageRank::default(), &options)?;
+//! let (best, rank) = ranks.iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).expect("there are three pages");
+//! assert_eq!(snapshot.graph().external_id(*best)?, "c");
+//! assert!((0.4..0.5).contains(rank));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Cost
+//! The edges are read once, on several threads: 20 bytes a vertex and 4 an edge (8 where they are followed both ways), twice that
+//! while they are read. What each algorithm adds stands at it.
+
+pub use vervet_graph::algorithm::{Follow, FoundPath, PageRank, PeerPressure};
+
+use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT, THREADS_MAX};
+use crate::{GraphSnapshot, Vertex};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+use vervet_graph::algorithm::{
+    Effort, Network, PathOptions, SegmentWays, ShortestPaths, components, name_order, page_rank,
+    peer_pressure,
+};
+use vervet_kernel::{Control, Limits};
+use vervet_model::{Error, Id, Result};
+
+/// What an algorithm runs on, and what it may take.
+#[derive(Clone, Debug)]
+pub struct AlgorithmOptions {
+    /// When to give up; `None`: never.
+    pub timeout: Option<Duration>,
+    /// The most bytes that it may hold; `None`: no cap.
+    pub memory_limit_bytes: Option<u64>,
+    /// Lets another thread end it.
+    pub cancel: Option<CancelToken>,
+    /// The most threads, this one included; `None`: as many as the process may use at once. Results do not depend on it.
+    pub threads: Option<usize>,
+    /// Labels of the edges that are followed; none: all.
+    pub labels: Vec<String>,
+    /// In which direction edges are followed; `None`: from source to target for ranks and clusters, both ways for components and
+    /// paths.
+    pub follow: Option<Follow>,
+}
+
+impl Default for AlgorithmOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Some(QUERY_TIMEOUT_DEFAULT),
+            memory_limit_bytes: Some(QUERY_MEMORY_DEFAULT_BYTES),
+            cancel: None,
+            threads: None,
+            labels: Vec::new(),
+            follow: None,
+        }
+    }
+}
+
+impl AlgorithmOptions {
+    fn control(&self) -> Control<'static> {
+        Control::new(Limits {
+            cancelled: self.cancel.as_ref().map(CancelToken::flag),
+            deadline: self.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
+            memory_bytes: self.memory_limit_bytes,
+        })
+    }
+}
+
+/// How many threads an algorithm uses.
+pub(crate) fn threads(wanted: Option<usize>) -> usize {
+    let threads =
+        wanted.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    threads.clamp(1, THREADS_MAX)
+}
+
+/// Which shortest paths are looked for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathSearch {
+    /// The key of edges that says how long they are; an edge without it has no length. `None`: each is 1.
+    pub distance: Option<String>,
+    /// The longest distance of a path.
+    pub distance_max: f64,
+    /// Whether paths over parallel edges are different paths, and paths know the ids of their edges.
+    pub edges: bool,
+}
+
+impl Default for PathSearch {
+    fn default() -> Self {
+        Self { distance: None, distance_max: f64::INFINITY, edges: false }
+    }
+}
+
+impl GraphSnapshot {
+    /// The rank of every vertex, by number. All together are 1.
+    ///
+    /// # Cost
+    /// `O((vertices + edges) * times)` on several threads; 16 bytes a vertex.
+    ///
+    /// # Errors
+    /// Input: an `alpha` outside of 0 to 1. Limits; damaged data.
+    pub fn page_rank(&self, how: &PageRank, options: &AlgorithmOptions) -> Result<Vec<(Vertex, f64)>> {
+        self.on_network(options, Follow::Out, &mut |network, effort| page_rank(network, how, None, effort))
+    }
+
+    /// The component of every vertex, by number, named by the vertex in it whose external id is the least as text (by units of
+    /// UTF-16, as TinkerPop compares). If edges are followed in one direction only: the least vertex from which they lead there.
+    ///
+    /// # Cost
+    /// `O(vertices log(vertices) + edges)`: all external ids are read and sorted. 32 bytes a vertex and 4 an edge, and the ids while
+    /// they are sorted.
+    ///
+    /// # Errors
+    /// Limits; damaged data.
+    pub fn connected_components(&self, options: &AlgorithmOptions) -> Result<Vec<(Vertex, Vertex)>> {
+        let found = self.on_network(options, Follow::Both, &mut |network, effort| {
+            let found = components(network, &self.order(network, effort)?, effort)?;
+            Ok(vertices(network, &found))
+        })?;
+        found.into_iter().map(|(vertex, name)| Ok((vertex, handle(name)?))).collect()
+    }
+
+    /// The cluster of every vertex, by number, named by one of the vertices.
+    ///
+    /// # Cost
+    /// `O((vertices + edges log(edges of one vertex)) * times)` on several threads, and as
+    /// [`GraphSnapshot::connected_components`] for the ids.
+    ///
+    /// # Errors
+    /// Limits; damaged data.
+    pub fn peer_pressure(
+        &self,
+        how: &PeerPressure,
+        options: &AlgorithmOptions,
+    ) -> Result<Vec<(Vertex, Vertex)>> {
+        let found = self.on_network(options, Follow::Out, &mut |network, effort| {
+            let found = peer_pressure(network, how, None, &self.order(network, effort)?, effort)?;
+            Ok(vertices(network, &found))
+        })?;
+        found.into_iter().map(|(vertex, name)| Ok((vertex, handle(name)?))).collect()
+    }
+
+    /// Calls `each` with every shortest path from one of `sources` to one of `targets` (`None`: to any vertex), equally short
+    /// ones too; from a vertex to itself leads a path without edges. An error of `each` ends it, and is returned.
+    ///
+    /// # Cost
+    /// `O(edges)` for a source, with distances `O(edges log(vertices))`, of what can be reached; edges are read when they are first
+    /// reached: 44 bytes a vertex, 48 an edge. On this thread. There may be exponentially many paths.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`](crate::ErrorKind::Query): a distance that is negative or no number. Limits; damaged data; those of
+    /// `each`.
+    pub fn shortest_paths(
+        &self,
+        sources: &[Vertex],
+        targets: Option<&[Vertex]>,
+        how: &PathSearch,
+        options: &AlgorithmOptions,
+        each: &mut dyn FnMut(FoundPath<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let control = options.control();
+        let effort = Effort { control: &control, threads: 1 };
+        let follow = options.follow.unwrap_or(Follow::Both);
+        let targets: Option<HashSet<Id>> = targets.map(|all| all.iter().map(|vertex| vertex.id()).collect());
+        let (distance, snapshot) = (how.distance.as_deref(), self.as_snapshot());
+        let ways = SegmentWays::new(snapshot, &options.labels, follow, distance, how.edges)?;
+        let options =
+            PathOptions { weighted: distance.is_some(), distance_max: how.distance_max, edges: how.edges };
+        let mut search = ShortestPaths::new(ways, options, effort);
+        for source in sources {
+            let mut is_target = |_: &mut SegmentWays<'_>, vertex: Id| {
+                Ok(targets.as_ref().is_none_or(|targets| targets.contains(&vertex)))
+            };
+            search.from(source.id(), &mut is_target, &mut |_, path| each(path))?;
+        }
+        Ok(())
+    }
+
+    /// Runs an algorithm on the edges that options choose.
+    fn on_network<T>(
+        &self,
+        options: &AlgorithmOptions,
+        follow: Follow,
+        run: &mut dyn FnMut(&Network, &Effort<'_>) -> Result<Vec<T>>,
+    ) -> Result<Vec<(Vertex, T)>> {
+        let control = options.control();
+        let effort = Effort { control: &control, threads: threads(options.threads) };
+        let follow = options.follow.unwrap_or(follow);
+        let network = Network::read(self.as_snapshot(), &options.labels, follow, &effort)?;
+        let found = run(&network, &effort)?;
+        network.vertices().iter().zip(found).map(|(vertex, found)| Ok((handle(*vertex)?, found))).collect()
+    }
+
+    /// The order of all vertices by their external ids.
+    fn order(&self, network: &Network, effort: &Effort<'_>) -> Result<Vec<u32>> {
+        let graph = self.graph();
+        name_order(network.vertices(), &mut |vertex| graph.external_id(handle(vertex)?), effort)
+    }
+}
+
+/// The vertices at these places.
+fn vertices(network: &Network, places: &[u32]) -> Vec<Id> {
+    places.iter().map(|place| network.vertices()[*place as usize]).collect()
+}
+
+fn handle(id: Id) -> Result<Vertex> {
+    Vertex::from_id(id).ok_or_else(|| Error::internal("a network has what is no vertex"))
+}
