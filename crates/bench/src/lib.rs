@@ -11,8 +11,9 @@
 //! | [`all`] | all that is kept with the project |
 //! | [`processes`] | loads and starts in processes of their own |
 //! | [`transactions`] | what changes cost |
+//! | [`snb`] | the social network in Gremlin and SPARQL, and TinkerGraph on the same |
 //! | [`targets`] | what was asked for |
-//! | [`report`], [`table`], [`data`] | what goes out and what comes in |
+//! | [`report`], [`sections`], [`table`], [`data`] | what goes out and what comes in |
 //!
 //! A comparison always checks values before it measures times.
 #![forbid(unsafe_code)]
@@ -31,7 +32,9 @@ pub mod patterns;
 pub mod peer;
 pub mod processes;
 pub mod report;
+pub mod sections;
 pub mod self_check;
+pub mod snb;
 pub mod table;
 pub mod targets;
 pub mod transactions;

@@ -17,6 +17,7 @@ use vervet_bench::measure::Budget;
 use vervet_bench::patterns::{self, EdgeList};
 use vervet_bench::peer::Oxigraph;
 use vervet_bench::report::Report;
+use vervet_bench::snb::{self, Network, PeerOptions, SnbOptions};
 use vervet_bench::transactions::{self, TransactionOptions};
 use vervet_bench::{all, features, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
@@ -92,6 +93,39 @@ enum Command {
         /// Statements of one large transaction
         #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
         bulk: u64,
+        /// Write the report here too, as JSON
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Write the report here too, as Markdown
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// The social network in Gremlin and in SPARQL
+    Snb {
+        /// An archive (.tar.zst) of CSV files
+        #[arg(long, value_name = "FILE")]
+        data: PathBuf,
+        /// Names persons, messages and dates to ask for; the file NAME-params.json beside the data if it is there
+        #[arg(long, value_name = "FILE")]
+        parameters: Option<PathBuf>,
+        /// Only these operations, as IS1,IC3
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        only: Vec<String>,
+        /// Number of parameters of each operation
+        #[arg(long, default_value_t = 30, value_name = "NUMBER")]
+        count: usize,
+        /// Time for each operation in each language
+        #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+        seconds: f64,
+        /// Whom to compare with
+        #[arg(long, value_name = "PEER")]
+        against: Option<GraphPeer>,
+        /// How the peer is started
+        #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/tinkergraph/run.sh"))]
+        peer_script: PathBuf,
+        /// An operation that takes the peer longer is given up
+        #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+        limit: f64,
         /// Write the report here too, as JSON
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -245,6 +279,12 @@ enum Peer {
     Oxigraph,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum GraphPeer {
+    /// TinkerGraph, in a process of Java
+    Tinkergraph,
+}
+
 impl ContestArguments {
     fn contest(&self) -> Result<Contest> {
         let limit = self.limit.map(seconds).transpose()?;
@@ -304,6 +344,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             for report in transactions::self_check()? {
                 println!("{report}");
             }
+            println!("{}", snb::self_check()?);
             Ok(true)
         }
         Command::Lubm {
@@ -366,6 +407,34 @@ fn run(arguments: &Arguments) -> Result<bool> {
             output.iter().try_for_each(|file| report.write_markdown(file))?;
             Ok(true)
         }
+        Command::Snb {
+            data,
+            parameters,
+            only,
+            count,
+            seconds: time,
+            against,
+            peer_script,
+            limit,
+            json,
+            output,
+        } => {
+            let limit = seconds(*limit)?;
+            let options = SnbOptions {
+                only: only.clone(),
+                parameters: parameters.clone().or_else(|| snb_parameters(data)),
+                count: (*count).max(1),
+                time: seconds(*time)?,
+                peer: against
+                    .map(|GraphPeer::Tinkergraph| PeerOptions { script: peer_script.clone(), limit }),
+                program: Some(program()?),
+            };
+            let report = snb::run(&Network::open(data)?, &options)?;
+            println!("{report}");
+            json.iter().try_for_each(|file| report.write_json(file))?;
+            output.iter().try_for_each(|file| report.write_markdown(file))?;
+            Ok(true)
+        }
         Command::All { data_dir, output_dir, only, edges, against, seconds: time, limit } => {
             let options = AllOptions {
                 data: data_dir.clone(),
@@ -419,6 +488,13 @@ fn features_of(
     }
     let made = PlainFile::write(|out| write_edges(&all::made(edges).edges, out))?;
     features::run(&format!("power law, {edges} edges"), made.path(), options, contest)
+}
+
+/// The file of parameters that is beside an archive, if there is one.
+fn snb_parameters(data: &Path) -> Option<PathBuf> {
+    let name = data.file_name()?.to_str()?.strip_suffix(".tar.zst")?;
+    let file = data.with_file_name(format!("{name}-params.json"));
+    file.is_file().then_some(file)
 }
 
 /// This program, to start processes of it.

@@ -141,6 +141,14 @@ pub fn available_bytes() -> u64 {
     number.unwrap_or_default() * 1024
 }
 
+/// The smallest value that at least `share` of all are not above; 0 of none.
+#[must_use]
+pub fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(rank(sorted.len(), share)).copied().unwrap_or(0.0)
+}
+
 /// The geometric mean; `None` of nothing.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
@@ -159,13 +167,18 @@ fn clock(id: ClockId) -> Duration {
 /// The smallest value that at least `share` of all are not above.
 fn quantile_ms(times: &mut [Duration], share: f64) -> f64 {
     times.sort_unstable();
+    times.get(rank(times.len(), share)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+}
+
+/// The place of a quantile among so many sorted values.
+fn rank(count: usize, share: f64) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of a length is below the length"
     )]
-    let rank = (times.len() as f64 * share).ceil() as usize;
-    times.get(rank.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    let rank = (count as f64 * share).ceil() as usize;
+    rank.saturating_sub(1)
 }
 
 #[cfg(test)]

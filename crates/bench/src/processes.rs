@@ -11,6 +11,7 @@ use crate::measure::process_cpu;
 use crate::ours::Vervet;
 use crate::peer::Oxigraph;
 use crate::report::{ColdFigures, LoadFigures, ProcessLoad, SizeFigures};
+use crate::snb::SnbOptions;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,15 @@ pub enum Task {
         directory: PathBuf,
         /// The query.
         text: String,
+    },
+    /// Open a stored network and run its queries.
+    Network {
+        /// Where it is.
+        directory: PathBuf,
+        /// What its parameters are taken from, if not from itself.
+        parameters: Option<PathBuf>,
+        /// Number of parameters.
+        count: usize,
     },
 }
 
@@ -153,21 +163,34 @@ impl Plan<'_> {
 
     /// Starts this program for a task and reads its answer.
     fn start<T: DeserializeOwned>(&self, task: &Task) -> Result<T> {
-        let task = serde_json::to_string(task)
-            .map_err(|error| Error::internal(format!("a task has no JSON form: {error}")))?;
-        let output = Command::new(self.program)
-            .args([COMMAND, &task])
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|error| Error::io(format_args!("start {}", self.program.display()), &error))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            return Err(Error::new(ErrorKind::Io, format!("a process for {task} ended: {}", output.status)));
-        }
-        serde_json::from_str(text.lines().last().unwrap_or_default())
-            .map_err(|error| Error::internal(format!("a process for {task} answered {text:?}: {error}")))
+        start(self.program, task)
     }
+}
+
+/// Resident memory, in bytes, of a process that has opened a stored network and run its queries.
+///
+/// # Errors
+/// The process fails.
+pub fn resident(program: &Path, directory: &Path, options: &SnbOptions) -> Result<u64> {
+    let (parameters, count) = (options.parameters.clone(), options.count);
+    start(program, &Task::Network { directory: directory.to_owned(), parameters, count })
+}
+
+fn start<T: DeserializeOwned>(program: &Path, task: &Task) -> Result<T> {
+    let task = serde_json::to_string(task)
+        .map_err(|error| Error::internal(format!("a task has no JSON form: {error}")))?;
+    let output = Command::new(program)
+        .args([COMMAND, &task])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Error::io(format_args!("start {}", program.display()), &error))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(Error::new(ErrorKind::Io, format!("a process for {task} ended: {}", output.status)));
+    }
+    serde_json::from_str(text.lines().last().unwrap_or_default())
+        .map_err(|error| Error::internal(format!("a process for {task} answered {text:?}: {error}")))
 }
 
 /// Does a task and gives its answer as JSON: what the hidden command does.
@@ -190,6 +213,10 @@ pub fn perform(task: &str) -> Result<String> {
                 None => Box::new(Vervet::new(threads.unwrap_or(2))),
             };
             json(serde_json::to_string(&load(engine.as_mut(), &file)?))
+        }
+        Task::Network { directory, parameters, count } => {
+            let bytes = crate::snb::resident(&directory, parameters.as_deref(), count)?;
+            json(serde_json::to_string(&bytes))
         }
         Task::Open { directory, text } => {
             let engine = Vervet::on(Database::open(directory)?, 1);

@@ -8,6 +8,7 @@ mod compare;
 pub mod history;
 pub mod known;
 mod layered;
+pub mod ldbc;
 pub mod lubm;
 mod manifest;
 pub mod random;
@@ -51,6 +52,13 @@ pub fn w3c_suites() -> Option<PathBuf> {
 pub fn tinkerpop_suite() -> Option<PathBuf> {
     let place = test_data()?.join("conformance/tinkerpop");
     place.is_dir().then_some(place)
+}
+
+/// [`test_data`], if it has the social network.
+#[must_use]
+pub fn social_network() -> Option<PathBuf> {
+    let place = test_data()?;
+    place.join("data/ldbc-snb").is_dir().then_some(place)
 }
 
 /// Runs one case; a panic in it is its failure and not the end of the suite.

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use vervet::Database;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Report, acid, history, known, lubm, random, random_update, rdf, sparql, test_data, tinkerpop,
-    tinkerpop_suite, w3c_suites,
+    Report, acid, history, known, ldbc, lubm, random, random_update, rdf, social_network, sparql, test_data,
+    tinkerpop, tinkerpop_suite, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -15,7 +15,8 @@ type Case = fn(u64) -> Result<Verdict, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
                      random-update [CASES [FIRST-SEED]] | \
-                     tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] | acid [--full] [SEED] | \
+                     tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] | \
+                     ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]";
 
 fn main() -> ExitCode {
@@ -88,6 +89,10 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             }
             tinkerpop::run(&root, &options, &mut report)?;
         }
+        Some((suite, rest)) if suite == "ldbc" => {
+            let root = social_network().ok_or("the social network is not there: set VERVET_TEST_DATA")?;
+            ldbc::run(&root, &ldbc_options(rest)?, &mut report)?;
+        }
         Some((suite, rest)) if suite == "acid" => {
             let (form, rest) = match rest.split_first() {
                 Some((first, rest)) if first == "--full" => (acid::Form::FULL, rest),
@@ -116,4 +121,31 @@ fn run(arguments: &[String]) -> Result<Report, String> {
         _ => return Err(USAGE.to_owned()),
     }
     Ok(report)
+}
+
+fn ldbc_options(arguments: &[String]) -> Result<ldbc::Options, String> {
+    let mut options = ldbc::Options::default();
+    let mut rest = arguments.iter().map(String::as_str);
+    while let Some(option) = rest.next() {
+        match option {
+            "--verbose" => options.each = Some(|name, outcome| println!("{name}: {outcome:?}")),
+            "--only" => options.only = Some(rest.next().ok_or(USAGE)?.to_owned()),
+            "--data" => {
+                options.sets = match rest.next() {
+                    Some("tiny") => vec![ldbc::Set::Tiny],
+                    Some("sf0.1") => vec![ldbc::Set::Tenth],
+                    _ => return Err(USAGE.to_owned()),
+                };
+            }
+            "--language" => {
+                options.languages = match rest.next() {
+                    Some("gremlin") => vec![ldbc::Language::Gremlin],
+                    Some("sparql") => vec![ldbc::Language::Sparql],
+                    _ => return Err(USAGE.to_owned()),
+                };
+            }
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    Ok(options)
 }

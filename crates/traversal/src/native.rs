@@ -4,10 +4,11 @@
 //! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct and a count above
 //! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
 //! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
-//! of walks, `repeat` with a number of rounds, `dedup`, `limit`, `count`, `as` and `select` of one label.
+//! of walks, `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
+//! vertices, `limit`, `count`, `as` and `select` of one label.
 //! # Invariants
 //! Only what means the same in both languages is taken. What depends on the graph (a key with several values for one vertex, a
-//! name that is both a key and an edge label, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
+//! name that is both a key and an edge label, values that the two languages order otherwise, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
 //! not fit, the steps run as steps.
 //! # Cost
 //! Rows are gathered before the steps behind see the first: 8 bytes for each column that they need.
@@ -19,21 +20,23 @@ use crate::context::Settings;
 use crate::graph::Names;
 use crate::graph::ids::vertex_name;
 use crate::graph::literal::literal;
-use crate::graph::names::{has_values, leads_to_vertices};
-use crate::steps::has::predicate;
+use crate::graph::names::{has_integers_only, has_values, leads_to_vertices};
+use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
 use vervet_algebra::{
-    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, GraphSlot, Node, Pattern, Query, Slot,
-    Variable,
+    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, GraphSlot, Node, OrderKey, Pattern,
+    Query, Slot, Variable,
 };
-use vervet_gremlin::{Bytecode, Comparison, Instruction, P, T, Token, Value};
+use vervet_gremlin::{Bytecode, Comparison, Instruction, Order, P, T, Token, Value};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Direction, Result};
 use vervet_snapshot::Snapshot;
 
 /// Rounds of a loop that are written out.
 const ROUNDS_MAX: i64 = 8;
+/// Rounds of a loop that gives out what it finds: each is a query inside the next.
+const EMITTED_ROUNDS_MAX: i64 = 4;
 /// Patterns of one query.
 const PATTERNS_MAX: usize = 24;
 
@@ -50,6 +53,8 @@ pub(crate) struct Native {
     /// Keys of which a vertex has at most one value.
     single_keys: Vec<Arc<str>>,
     value_keys: Vec<Arc<str>>,
+    /// Keys whose values are integers, which both languages order alike.
+    integer_keys: Vec<Arc<str>>,
 }
 
 impl Native {
@@ -81,6 +86,13 @@ impl Native {
                 }
             }
         }
+        for key in &self.integer_keys {
+            if let Some(id) = names.key(snapshot, key)?
+                && !has_integers_only(snapshot, id)?
+            {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 }
@@ -104,9 +116,13 @@ enum Place {
 struct Builder {
     variables: usize,
     patterns: Vec<Pattern>,
+    /// Walks along edges in both directions.
+    unions: Vec<Node>,
     filters: Vec<Expression>,
     /// Vertices to start from.
     start: Option<(Variable, Vec<Term>)>,
+    /// What the patterns are joined to: distinct vertices.
+    base: Option<Node>,
     /// What is complete: no more patterns can be joined to it.
     closed: Option<Node>,
     place: Place,
@@ -114,9 +130,18 @@ struct Builder {
     edge_keys: Vec<Arc<str>>,
     single_keys: Vec<Arc<str>>,
     value_keys: Vec<Arc<str>>,
+    integer_keys: Vec<Arc<str>>,
+    /// Variables that hold the one value of a key, by vertex and key.
+    known: Vec<(Variable, Arc<str>, Variable)>,
     walks: usize,
+    /// It is worth it whatever the number of walks.
+    worth: bool,
     is_count: bool,
     keep_paths: bool,
+    /// Traversers carry a sack.
+    has_sack: bool,
+    /// What a `by` finds nothing for is null.
+    productive: bool,
 }
 
 /// Translates as many steps as possible; with how many those are. `None`: it is not worth it.
@@ -127,21 +152,28 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
     let mut builder = Builder {
         variables: 0,
         patterns: Vec::new(),
+        unions: Vec::new(),
         filters: Vec::new(),
         start: None,
+        base: None,
         closed: None,
         place: Place::Start,
         path: Vec::new(),
         edge_keys: Vec::new(),
         single_keys: Vec::new(),
         value_keys: Vec::new(),
+        integer_keys: Vec::new(),
+        known: Vec::new(),
         walks: 0,
+        worth: false,
         is_count: false,
         keep_paths: settings.paths,
+        has_sack: settings.sack.is_some(),
+        productive: settings.productive,
     };
     let mut best: Option<(Builder, usize)> = None;
     for (i, step) in steps.iter().enumerate() {
-        if builder.step(step).is_none() || builder.patterns.len() > PATTERNS_MAX {
+        if builder.step(step).is_none() || builder.patterns.len() + builder.unions.len() > PATTERNS_MAX {
             break;
         }
         if matches!(builder.place, Place::Vertex(_) | Place::Value(_)) {
@@ -153,7 +185,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
     }
     let (builder, taken) = best?;
     // Few steps from given vertices are faster as steps: there is nothing to plan.
-    let worth = if builder.start.is_some() { builder.walks >= 2 } else { builder.walks >= 1 };
+    let worth = builder.worth || builder.walks >= if builder.start.is_some() { 2 } else { 1 };
     (worth && taken > 1).then(|| builder.finish()).flatten().map(|native| (native, taken))
 }
 
@@ -181,6 +213,9 @@ impl Builder {
 
     /// Takes one step; `None`: it cannot be taken, and nothing behind it.
     fn step(&mut self, step: &Modulated<'_>) -> Option<()> {
+        if step.name() == "order" && self.closed.is_none() {
+            return self.order(step);
+        }
         if !step.bys.is_empty()
             || !step.withs.is_empty()
             || !step.options.is_empty()
@@ -201,7 +236,7 @@ impl Builder {
         let after = self.current();
         match (step.name(), after) {
             // An object of the path, whatever it is called.
-            ("V" | "out" | "in" | "inV" | "outV" | "values" | "select", Some(variable)) => {
+            ("V" | "out" | "in" | "both" | "inV" | "outV" | "values" | "select", Some(variable)) => {
                 self.path.push((variable, step.labels.clone()));
             }
             (_, Some(variable)) if before == after => {
@@ -226,6 +261,15 @@ impl Builder {
 
     fn repeat(&mut self, step: &Modulated<'_>) -> Option<()> {
         let modulators: Vec<_> = step.before.iter().chain(&step.behind).collect();
+        if let [first, second] = modulators.as_slice()
+            && step.before.is_empty()
+        {
+            return match (&*first.name, &*second.name) {
+                ("emit", "times") => self.emitted(step, first, second),
+                ("times", "emit") => self.emitted(step, second, first),
+                _ => None,
+            };
+        }
         let [times] = modulators.as_slice() else { return None };
         let ("times", [Value::Traversal(body)]) = (&*times.name, step.arguments()) else { return None };
         let rounds = times.arguments.first()?.as_integer()?;
@@ -237,17 +281,128 @@ impl Builder {
                 // Tests and walks; what counts or gathers would be over all rounds.
                 if !matches!(
                     &*instruction.name,
-                    "out" | "in" | "has" | "hasLabel" | "where" | "not" | "identity"
+                    "out" | "in" | "both" | "has" | "hasLabel" | "where" | "not" | "identity"
                 ) {
                     return None;
                 }
                 self.instruction(instruction)?;
-                if matches!(&*instruction.name, "out" | "in") {
+                if matches!(&*instruction.name, "out" | "in" | "both") {
                     self.path.push((self.current()?, Vec::new()));
                 }
             }
         }
         Some(())
+    }
+
+    /// `repeat(both("knows").dedup()).emit().times(3)`: each vertex that a walk of at most so many edges leads to, once.
+    fn emitted(&mut self, step: &Modulated<'_>, emit: &Instruction, times: &Instruction) -> Option<()> {
+        let ([], [rounds], [Value::Traversal(body)]) =
+            (emit.arguments.as_slice(), times.arguments.as_slice(), step.arguments())
+        else {
+            return None;
+        };
+        let [walk, dedup] = body.steps.as_slice() else { return None };
+        let ("both" | "out" | "in", [Value::String(label)]) = (&*walk.name, walk.arguments.as_slice()) else {
+            return None;
+        };
+        let rounds = rounds.as_integer()?;
+        if &*dedup.name != "dedup"
+            || !dedup.arguments.is_empty()
+            || !(1..=EMITTED_ROUNDS_MAX).contains(&rounds)
+            || !step.labels.is_empty()
+            || !self.forgets()
+        {
+            return None;
+        }
+        let Place::Vertex(mut from) = self.place else { return None };
+        self.edge_keys.push(label.clone());
+        let mut before = self.node();
+        let to = self.fresh()?;
+        let mut found = Vec::new();
+        for round in 1..=rounds {
+            let walks = self.walk(&walk.name, label, from, to);
+            found.push(distinct(Node::Join(vec![before.clone(), walks]), to));
+            if round < rounds {
+                let next = self.fresh()?;
+                let walks = self.walk(&walk.name, label, from, next);
+                before = distinct(Node::Join(vec![before, walks]), next);
+                from = next;
+            }
+        }
+        self.rebase(distinct(Node::Union(found), to), to);
+        self.walks += 2;
+        Some(())
+    }
+
+    /// Whether nothing needs what the traversers have been at before.
+    fn forgets(&self) -> bool {
+        !self.keep_paths && !self.has_sack && self.path.iter().all(|(_, labels)| labels.is_empty())
+    }
+
+    /// What follows is joined to these vertices.
+    fn rebase(&mut self, base: Node, current: Variable) {
+        self.base = Some(base);
+        self.start = None;
+        self.unions.clear();
+        self.patterns.clear();
+        self.filters.clear();
+        self.known.clear();
+        self.place = Place::Vertex(current);
+        self.path = vec![(current, Vec::new())];
+        self.worth = true;
+    }
+
+    /// Edges with a label from a vertex to another: as many solutions as there are.
+    fn walk(&self, step: &str, label: &str, from: Variable, to: Variable) -> Node {
+        let pattern = |source, target| {
+            Node::Patterns(vec![self.pattern(
+                source,
+                iri(KEY_NAMESPACE, label),
+                Slot::Variable(target),
+                true,
+            )])
+        };
+        match step {
+            "out" => pattern(from, to),
+            "in" => pattern(to, from),
+            _ => Node::Union(vec![pattern(from, to), pattern(to, from)]),
+        }
+    }
+
+    /// `order` by keys of the vertices that the traversers are at.
+    fn order(&mut self, step: &Modulated<'_>) -> Option<()> {
+        let Place::Vertex(vertex) = self.place else { return None };
+        if !step.arguments().is_empty() || step.bys.is_empty() || self.productive || !step.labels.is_empty() {
+            return None;
+        }
+        let mut keys = Vec::new();
+        for by in &step.bys {
+            let (key, descending) = match by.arguments.as_slice() {
+                [Value::String(key)] => (key, false),
+                [Value::String(key), Value::Token(Token::Order(Order::Asc))] => (key, false),
+                [Value::String(key), Value::Token(Token::Order(Order::Desc))] => (key, true),
+                _ => return None,
+            };
+            let value = self.single(vertex, key)?;
+            self.integer_keys.push(key.clone());
+            keys.push(OrderKey { expression: Expression::Variable(value), descending });
+        }
+        self.closed = Some(Node::OrderBy { input: Box::new(self.node()), keys });
+        self.worth = true;
+        Some(())
+    }
+
+    /// The variable of the one value of a key.
+    fn single(&mut self, subject: Variable, key: &Arc<str>) -> Option<Variable> {
+        let known = self.known.iter().find(|(vertex, known, _)| *vertex == subject && known == key);
+        if let Some((.., value)) = known {
+            return Some(*value);
+        }
+        let value = self.fresh()?;
+        self.single_keys.push(key.clone());
+        self.patterns.push(self.pattern(subject, iri(KEY_NAMESPACE, key), Slot::Variable(value), false));
+        self.known.push((subject, key.clone(), value));
+        Some(value)
     }
 
     fn instruction(&mut self, step: &Instruction) -> Option<()> {
@@ -279,6 +434,32 @@ impl Builder {
                 self.patterns.push(pattern);
                 self.walks += 1;
                 self.place = Place::Vertex(to);
+                Some(())
+            }
+            ("both", [Value::String(label)]) => {
+                let Place::Vertex(from) = self.place else { return None };
+                let to = self.fresh()?;
+                self.edge_keys.push(label.clone());
+                self.unions.push(self.walk("both", label, from, to));
+                self.walks += 1;
+                self.place = Place::Vertex(to);
+                Some(())
+            }
+            ("hasId", [Value::P(test)]) => {
+                let Place::Vertex(vertex) = self.place else { return None };
+                let P::Compare(comparison @ (Comparison::Eq | Comparison::Neq), Value::String(id)) = &**test
+                else {
+                    return None;
+                };
+                if !is_of_one_vertex(id) {
+                    return None;
+                }
+                let id = Expression::Constant(iri(VERTEX_NAMESPACE, id).into());
+                let same = Expression::SameTerm(Box::new(Expression::Variable(vertex)), Box::new(id));
+                self.filters.push(match comparison {
+                    Comparison::Eq => same,
+                    _ => Expression::Not(Box::new(same)),
+                });
                 Some(())
             }
             ("outE" | "inE", [Value::String(label)]) if !self.keep_paths => {
@@ -365,9 +546,15 @@ impl Builder {
                 if self.keep_paths || self.path.iter().any(|(_, labels)| !labels.is_empty()) {
                     return None;
                 }
-                let input = Node::Project { input: Box::new(self.node()), variables: vec![current] };
-                self.closed = Some(Node::Distinct(Box::new(input)));
-                self.path = vec![(current, Vec::new())];
+                let found = distinct(self.node(), current);
+                let worth = self.worth;
+                if let (Place::Vertex(_), false) = (&self.place, self.has_sack) {
+                    self.rebase(found, current);
+                    self.worth = worth;
+                } else {
+                    self.closed = Some(found);
+                    self.path = vec![(current, Vec::new())];
+                }
                 Some(())
             }
             ("limit", [count]) => self.slice(0, Some(count.as_integer()?)),
@@ -426,11 +613,8 @@ impl Builder {
             self.patterns.push(self.pattern(subject, predicate, object, false));
             return Some(());
         }
-        let value = self.fresh()?;
-        let condition = condition(&test, value)?;
-        self.single_keys.push(key.clone());
-        self.patterns.push(self.pattern(subject, predicate, Slot::Variable(value), false));
-        self.filters.push(condition);
+        let value = self.single(subject, key)?;
+        self.filters.push(condition(&test, value)?);
         Some(())
     }
 
@@ -439,22 +623,35 @@ impl Builder {
         let Place::Vertex(vertex) = self.place else { return None };
         let mut inner = Self {
             patterns: Vec::new(),
+            unions: Vec::new(),
             filters: Vec::new(),
             start: None,
+            base: None,
             closed: None,
             path: Vec::new(),
+            known: Vec::new(),
             ..self.clone()
         };
         for instruction in &traversal.steps {
             if !matches!(
                 &*instruction.name,
-                "out" | "in" | "outE" | "inE" | "inV" | "outV" | "has" | "hasLabel" | "values"
+                "out"
+                    | "in"
+                    | "both"
+                    | "outE"
+                    | "inE"
+                    | "inV"
+                    | "outV"
+                    | "has"
+                    | "hasLabel"
+                    | "hasId"
+                    | "values"
             ) {
                 return None;
             }
             inner.instruction(instruction)?;
         }
-        if inner.patterns.is_empty() {
+        if inner.patterns.is_empty() && inner.unions.is_empty() {
             return None;
         }
         self.variables = inner.variables;
@@ -471,9 +668,17 @@ impl Builder {
             return closed.clone();
         }
         let mut node = Node::Patterns(self.patterns.clone());
+        let mut parts: Vec<Node> = self.base.iter().cloned().collect();
         if let Some((variable, terms)) = &self.start {
             let rows = terms.iter().map(|term| vec![Some(term.clone())]).collect();
-            node = Node::Join(vec![Node::Values { variables: vec![*variable], rows }, node]);
+            parts.push(Node::Values { variables: vec![*variable], rows });
+        }
+        parts.extend(self.unions.iter().cloned());
+        if !parts.is_empty() {
+            if !self.patterns.is_empty() {
+                parts.push(node);
+            }
+            node = if parts.len() == 1 { parts.remove(0) } else { Node::Join(parts) };
         }
         if let Some(condition) = match self.filters.as_slice() {
             [] => None,
@@ -511,8 +716,14 @@ impl Builder {
             edge_keys: self.edge_keys,
             single_keys: self.single_keys,
             value_keys: self.value_keys,
+            integer_keys: self.integer_keys,
         })
     }
+}
+
+/// The values of a variable, each once.
+fn distinct(input: Node, variable: Variable) -> Node {
+    Node::Distinct(Box::new(Node::Project { input: Box::new(input), variables: vec![variable] }))
 }
 
 /// A predicate as a condition on a variable; `None`: it means something else in the algebra.
@@ -541,6 +752,10 @@ fn condition(test: &P, variable: Variable) -> Option<Expression> {
         }
         P::Between(low, high) => {
             Expression::And(vec![compare(Comparator::GreaterOrEqual, low)?, compare(Comparator::Less, high)?])
+        }
+        P::Within(values) if values.iter().all(|value| matches!(value, Value::String(_))) => {
+            let values = values.iter().map(|value| Some(*constant(value)?));
+            Expression::In(value(), values.collect::<Option<_>>()?)
         }
         P::And(parts) => {
             Expression::And(parts.iter().map(|part| condition(part, variable)).collect::<Option<_>>()?)

@@ -3,7 +3,7 @@
 use super::TransactionOptions;
 use super::clients::{self, Load};
 use super::graphs::{Made, Place};
-use super::report::{Section, TransactionReport};
+use crate::sections::{Section, SectionReport};
 use crate::table::figure;
 use vervet::{Database, Durability, Format, Isolation, TransactionOptions as Begin};
 use vervet_generate::Random;
@@ -12,7 +12,7 @@ use vervet_model::{Error, Result};
 const BALANCE: &str = "urn:vervet:key:balance";
 const FIRST: i64 = 1000;
 
-pub(super) fn run(options: &TransactionOptions, report: &mut TransactionReport) -> Result<()> {
+pub(super) fn run(options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "Bank transfers",
         "Each transaction reads the balances of two random accounts and changes both, if there is enough; no waiting for \

@@ -4,7 +4,7 @@
 use super::TransactionOptions;
 use super::clients::{self, Load};
 use super::graphs::{Data, Made, Place};
-use super::report::{Section, TransactionReport};
+use crate::sections::{Section, SectionReport};
 use crate::table::{count, figure};
 use std::time::Instant;
 use vervet::{Database, Durability, NamedNode};
@@ -25,11 +25,7 @@ fn insert(db: &Database, vertices: &[NamedNode], link: &NamedNode, client: usize
 }
 
 /// Transactions of one edge each, without waiting for the disk.
-pub(super) fn single(
-    data: &Data,
-    options: &TransactionOptions,
-    report: &mut TransactionReport,
-) -> Result<()> {
+pub(super) fn single(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "One edge in each transaction",
         "Serializable; both ends exist, which is looked up by their IRIs. `log, none`: the log is written, and synced by \
@@ -78,7 +74,7 @@ pub(super) fn single(
 pub(super) fn group_commit(
     data: &Data,
     options: &TransactionOptions,
-    report: &mut TransactionReport,
+    report: &mut SectionReport,
 ) -> Result<()> {
     let mut section = Section::new(
         "Group commit",
@@ -111,7 +107,7 @@ pub(super) fn group_commit(
 }
 
 /// Many statements in one transaction, and what reopening then takes.
-pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut TransactionReport) -> Result<()> {
+pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         format!("{} statements in one transaction", count(options.bulk)),
         "Into a directory, at the level `sync`, without a checkpoint: `INSERT DATA` as text, and by the library as \
@@ -174,11 +170,7 @@ pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut Trans
 }
 
 /// Opening after many small transactions.
-fn recovery_of_small(
-    data: &Data,
-    options: &TransactionOptions,
-    report: &mut TransactionReport,
-) -> Result<()> {
+fn recovery_of_small(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "Recovery of small transactions",
         "Transactions of one edge each, without a checkpoint; then the database is opened again. `new terms`: each edge \

@@ -9,7 +9,7 @@
 use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
 use super::graphs::{Data, Place};
-use super::report::{Section, TransactionReport};
+use crate::sections::{Section, SectionReport};
 use crate::table::figure;
 use std::hint::black_box;
 use vervet::{
@@ -34,7 +34,7 @@ struct Drawn {
     edge_values: Vec<(String, Term)>,
 }
 
-pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut TransactionReport) -> Result<()> {
+pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "LBV mixes",
         "Throughput of reads and writes together, and the share of writes that were refused for a conflict and not \
@@ -120,7 +120,7 @@ fn row(
 }
 
 fn targets(
-    report: &mut TransactionReport,
+    report: &mut SectionReport,
     mix: &str,
     isolation: Isolation,
     outcome: &Outcome,

@@ -10,13 +10,12 @@ mod graphs;
 mod inserts;
 mod lbv;
 mod readers;
-mod report;
 mod steady;
 
 pub use clients::{Load, Outcome};
 pub use graphs::{Data, Place};
-pub use report::{Section, TransactionReport};
 
+use crate::sections::SectionReport;
 use std::time::Duration;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -46,12 +45,12 @@ pub struct TransactionOptions {
 ///
 /// # Errors
 /// An unknown part; something fails, or a value is wrong.
-pub fn run(data: &Data, options: &TransactionOptions) -> Result<TransactionReport> {
+pub fn run(data: &Data, options: &TransactionOptions) -> Result<SectionReport> {
     if let Some(part) = options.only.iter().find(|part| !PARTS.contains(&part.as_str())) {
         let message = format!("there is no part {part:?}");
         return Err(Error::new(ErrorKind::Input, message).with_hint(format!("parts: {}", PARTS.join(", "))));
     }
-    let mut report = TransactionReport::new(data.name());
+    let mut report = SectionReport::new(format!("Transactions on {}", data.name()));
     let wants = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
     if wants("inserts") {
         inserts::single(data, options, &mut report)?;
@@ -81,7 +80,7 @@ pub fn run(data: &Data, options: &TransactionOptions) -> Result<TransactionRepor
 ///
 /// # Errors
 /// As [`run`].
-pub fn self_check() -> Result<Vec<TransactionReport>> {
+pub fn self_check() -> Result<Vec<SectionReport>> {
     let options = TransactionOptions {
         only: Vec::new(),
         time: Duration::from_millis(20),

@@ -4,7 +4,7 @@
 use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
 use super::graphs::{Data, Place};
-use super::report::{Section, TransactionReport};
+use crate::sections::{Section, SectionReport};
 use crate::table::figure;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vervet::{Database, Direction, Durability, NamedNode, Vertex};
@@ -46,7 +46,7 @@ impl Beside {
 /// How often each is measured, in turns: the best counts, so that a slow moment of the machine does not.
 const ROUNDS: usize = 5;
 
-pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut TransactionReport) -> Result<()> {
+pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let made = data.database(Place::Directory(Durability::None), |_| {})?;
     let db = &made.db;
     let vertices = data.vertices(db)?;

@@ -7,8 +7,8 @@
 
 use super::TransactionOptions;
 use super::graphs::{Data, Made, Place};
-use super::report::{Section, TransactionReport};
 use crate::measure::resident_bytes;
+use crate::sections::{Section, SectionReport};
 use crate::table::{count, figure};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ struct Progress {
     longest_commit_ns: AtomicU64,
 }
 
-pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut TransactionReport) -> Result<()> {
+pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let made = data.database(Place::Directory(Durability::None), |_| {})?;
     let vertices = data.vertices(&made.db)?;
     let progress = Progress::default();

@@ -141,6 +141,21 @@ pub(crate) fn has_values(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool>
     has_objects(snapshot, predicate, Id::literal(0), Id::END)
 }
 
+/// Whether all objects of a predicate are integers of one of the three types that ids hold.
+pub(crate) fn has_integers_only(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    let between = |first: Tag, last: Tag| (Id::new(first, 0), Id::new(last, Id::PAYLOAD_MAX));
+    for (first, last) in [
+        between(Tag::Vertex, Tag::ShortString),
+        between(Tag::Decimal, Tag::Date),
+        between(Tag::Computed, Tag::Computed),
+    ] {
+        if has_objects(snapshot, predicate, first, last)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// In the direction from objects, keys are objects in the order of their tags.
 fn has_objects(snapshot: &dyn Snapshot, predicate: Id, first: Id, last: Id) -> Result<bool> {
     let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };

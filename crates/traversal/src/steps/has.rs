@@ -6,6 +6,7 @@ use super::make;
 use super::start::{Elements, label_names};
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
+use crate::graph::ids::find_vertex;
 use crate::graph::read::{values, vertex_has_label, vertex_value};
 use crate::semantic::passes;
 use crate::step::{Node, Pipeline, Step};
@@ -13,7 +14,7 @@ use crate::steps::property::token_value;
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Comparison, P, T, Token, Value};
-use vervet_model::Result;
+use vervet_model::{Id, Result};
 
 /// What an element must be like.
 #[derive(Clone)]
@@ -30,6 +31,13 @@ pub(crate) enum Condition {
     Label(Vec<Arc<str>>),
     /// Its id as text is one of these.
     IdText(P),
+    /// Its id as text is this one, which only one vertex can have.
+    Id {
+        id: Value,
+        /// The key of that vertex, once it has been found.
+        known: Option<u64>,
+        test: P,
+    },
     /// Both ends of an edge pass.
     Ends(Box<Condition>),
     /// Something comes of it in a traversal.
@@ -76,10 +84,17 @@ impl Condition {
                 Some(value) => passes(test, &value),
                 None => Ok(false),
             },
-            Self::IdText(test) => match token_value(element, T::Id, context)? {
-                Some(id) => passes(test, &Value::text(crate::semantic::text_of(&id))),
-                None => Ok(false),
+            Self::Id { id, known, test } => match element {
+                Value::Vertex(vertex) if vertex.key != 0 => {
+                    if known.is_none() {
+                        // It may be added later; once it is there, its key stays.
+                        *known = context.read(|snapshot, _| find_vertex(snapshot, id))?.map(Id::bits);
+                    }
+                    Ok(*known == Some(vertex.key))
+                }
+                element => has_id_text(element, test, context),
             },
+            Self::IdText(test) => has_id_text(element, test, context),
             Self::Ends(test) => {
                 let Value::Edge(edge) = element else { return Ok(false) };
                 for end in [edge.key.source, edge.key.target] {
@@ -99,6 +114,14 @@ impl Condition {
                 Ok(false)
             }
         }
+    }
+}
+
+/// Whether the id of an element as text passes.
+fn has_id_text(element: &Value, test: &P, context: &mut Context<'_>) -> Result<bool> {
+    match token_value(element, T::Id, context)? {
+        Some(id) => passes(test, &Value::text(crate::semantic::text_of(&id))),
+        None => Ok(false),
     }
 }
 
@@ -188,6 +211,10 @@ fn conditions(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Condi
         }],
         ("hasLabel", [_, ..]) => vec![Condition::Label(step.texts())],
         ("hasId", [Value::P(test)]) => vec![id_test(test.as_ref().clone())],
+        ("hasId", [Value::String(text)]) if is_of_one_vertex(text) => {
+            let id = Value::String(text.clone());
+            vec![Condition::Id { id: id.clone(), known: None, test: P::Within(vec![id]) }]
+        }
         ("hasId", [_, ..]) => vec![id_test(P::Within(flat(arguments)))],
         ("hasKey", [Value::P(test)]) => vec![Condition::Token(T::Key, test.as_ref().clone())],
         ("hasKey", [_, ..]) => vec![Condition::Token(T::Key, P::Within(flat(arguments)))],
@@ -215,6 +242,12 @@ fn id_test(test: P) -> Condition {
         P::Without(values) => P::Without(values.iter().map(text).collect()),
         other => other,
     })
+}
+
+/// Whether only the vertex that is looked up by this text can have it as its id: others may have ids that are no texts but
+/// numbers, UUIDs or blank nodes.
+pub(crate) fn is_of_one_vertex(id: &str) -> bool {
+    id.contains(':') && !id.starts_with("_:")
 }
 
 /// Values, those of lists among them.

@@ -1,4 +1,4 @@
-//! What was found: tables for people, JSON for keeping.
+//! What was found: tables with headings and targets, for people; JSON for keeping.
 
 use crate::report::{machine, today};
 use crate::table::Table;
@@ -31,9 +31,9 @@ impl Section {
     }
 }
 
-/// All parts on one set of data.
+/// All sections on one set of data.
 #[derive(Serialize, Debug)]
-pub struct TransactionReport {
+pub struct SectionReport {
     title: String,
     command: String,
     date: String,
@@ -43,11 +43,11 @@ pub struct TransactionReport {
     targets: Vec<Target>,
 }
 
-impl TransactionReport {
-    pub(super) fn new(data: &str) -> Self {
+impl SectionReport {
+    pub(crate) fn new(title: String) -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         Self {
-            title: format!("Transactions on {data}"),
+            title,
             command: format!("vervet-bench {}", arguments.join(" ")),
             date: today(),
             machine: machine(),
@@ -57,12 +57,18 @@ impl TransactionReport {
         }
     }
 
-    pub(super) fn push(&mut self, section: Section) {
+    /// What was asked for.
+    #[must_use]
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    pub(crate) fn push(&mut self, section: Section) {
         eprintln!("{section}");
         self.sections.push(section);
     }
 
-    pub(super) fn target(&mut self, what: impl Into<String>, reached: f64, target: f64, at_most: bool) {
+    pub(crate) fn target(&mut self, what: impl Into<String>, reached: f64, target: f64, at_most: bool) {
         self.targets.push(Target { what: what.into(), target, at_most, reached, is_bound: false });
     }
 
@@ -98,7 +104,7 @@ impl fmt::Display for Section {
     }
 }
 
-impl fmt::Display for TransactionReport {
+impl fmt::Display for SectionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let build = if self.optimized { "release" } else { "debug" };
         writeln!(f, "## {}\n", self.title)?;

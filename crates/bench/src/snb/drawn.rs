@@ -1,0 +1,140 @@
+//! What parameters are drawn from: persons, messages, names and dates that are in the data.
+
+use super::input;
+use super::network::milliseconds;
+use serde_json::Value as Json;
+use std::path::Path;
+use vervet::Database;
+use vervet_generate::Random;
+use vervet_model::{Error, Result};
+
+/// See the header of this file. No list is empty.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    /// Number of parameters of each operation.
+    pub(super) count: usize,
+    /// Persons with a friend.
+    pub(super) persons: Vec<i64>,
+    /// Messages; posts and comments in turns.
+    pub(super) messages: Vec<i64>,
+    /// Frequent first names.
+    pub(super) names: Vec<String>,
+    /// The countries of most messages.
+    pub(super) countries: Vec<String>,
+    /// Countries in which persons work.
+    pub(super) work_countries: Vec<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) tag_classes: Vec<String>,
+    /// A date before which most messages are.
+    pub(super) until: i64,
+    /// A longer and a shorter time; begin and number of days.
+    pub(super) long: (i64, i64),
+    pub(super) short: (i64, i64),
+}
+
+const PREFIXES: &str = "PREFIX : <urn:vervet:key:> PREFIX l: <urn:vervet:label:> ";
+const DAY_MS: i64 = 86_400_000;
+
+impl Drawn {
+    /// Draws `count` of each from a network; persons, messages, names and dates that the file names are taken instead.
+    ///
+    /// # Errors
+    /// The network has none of something; the file cannot be read.
+    pub(super) fn new(database: &Database, file: Option<&Path>, count: usize) -> Result<Self> {
+        let mut random = Random::new(5);
+        let mut numbers = |pattern: &str, count: usize| -> Result<Vec<i64>> {
+            let text = format!("{PREFIXES} SELECT ?id {{ {pattern} }} ORDER BY ?id");
+            let mut all = Vec::new();
+            for row in database.select(&text)?.rows() {
+                all.extend(row.integer("id")?);
+            }
+            random.shuffle(&mut all);
+            all.truncate(count);
+            if all.is_empty() { Err(input(format!("the network has nothing of {pattern}"))) } else { Ok(all) }
+        };
+        let persons = numbers("?x a l:Person ; :id ?id FILTER EXISTS { ?x :knows|^:knows ?friend }", count)?;
+        let posts = numbers("?x a l:Post ; :id ?id", count.div_ceil(2))?;
+        let comments = numbers("?x a l:Comment ; :id ?id", count.div_ceil(2))?;
+        let frequent = |pattern: &str, count: usize| -> Result<Vec<String>> {
+            let text = format!(
+                "{PREFIXES} SELECT ?n {{ {pattern} }} GROUP BY ?n ORDER BY DESC(COUNT(*)) ?n LIMIT {count}"
+            );
+            let mut all = Vec::new();
+            for row in database.select(&text)?.rows() {
+                all.extend(row.text("n")?);
+            }
+            if all.is_empty() { Err(input(format!("the network has nothing of {pattern}"))) } else { Ok(all) }
+        };
+        let times = database.select(&format!(
+            "{PREFIXES} SELECT (MIN(?t) AS ?first) (MAX(?t) AS ?last) {{ ?x a l:Post ; :creationDate ?t }}"
+        ))?;
+        let row = times.rows().next().ok_or_else(|| input("the network has no posts"))?;
+        let (first, last) = (row.integer("first")?.unwrap_or(0), row.integer("last")?.unwrap_or(0));
+        let share = |tenths: i64| first + (last - first) / 10 * tenths;
+        let days = |from: i64, to: i64| (from, ((to - from) / DAY_MS).max(1));
+        let mut drawn = Self {
+            count,
+            persons,
+            messages: posts.iter().zip(&comments).flat_map(|(post, comment)| [*post, *comment]).collect(),
+            names: frequent("?x a l:Person ; :firstName ?n", 5)?,
+            countries: frequent("?x :hasCreator ?creator ; :isLocatedIn/:name ?n", 2)?,
+            work_countries: frequent("?x :workAt/:isLocatedIn/:name ?n", 5)?,
+            tags: frequent("?x a l:Post ; :hasTag/:name ?n", 5)?,
+            tag_classes: frequent("?x a l:Post ; :hasTag/:hasType/:name ?n", 5)?,
+            until: share(8),
+            long: days(share(4), share(6)),
+            short: days(share(6), share(7)),
+        };
+        if let Some(file) = file {
+            drawn.take(file)?;
+        }
+        Ok(drawn)
+    }
+
+    /// Takes what a file names.
+    fn take(&mut self, file: &Path) -> Result<()> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Error::io(format_args!("read {}", file.display()), &error))?;
+        let wrong = |what: &str| input(format!("{}: {what}", file.display()));
+        let json: Json = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
+        let texts = |name: &str| -> Vec<String> {
+            let all = json[name].as_array().into_iter().flatten();
+            all.filter_map(Json::as_str).map(str::to_owned).collect()
+        };
+        // A kind stands before the number: `pers933`, `comm962072733427`.
+        let numbers = |name: &str| -> Vec<i64> {
+            let number = |text: &String| text.trim_start_matches(char::is_alphabetic).parse().ok();
+            texts(name).iter().filter_map(number).collect()
+        };
+        let date = |name: &str| json[name].as_str().and_then(milliseconds);
+        for (list, found) in
+            [(&mut self.persons, numbers("persons")), (&mut self.messages, numbers("messages"))]
+        {
+            if !found.is_empty() {
+                *list = found;
+                list.truncate(self.count);
+            }
+        }
+        let names = texts("names");
+        if !names.is_empty() {
+            self.names = names;
+        }
+        if let (Some(first), Some(second)) = (json["c1"].as_str(), json["c2"].as_str()) {
+            self.countries = vec![first.to_owned(), second.to_owned()];
+        }
+        let days = |from: i64, to: i64| (from, (to - from) / DAY_MS);
+        if let (Some(from), Some(to)) = (date("s3"), date("e3")) {
+            self.long = days(from, to);
+        }
+        if let (Some(from), Some(to)) = (date("s4"), date("e4")) {
+            self.short = days(from, to);
+        }
+        self.until = date("ic2").unwrap_or(self.until);
+        Ok(())
+    }
+
+    /// One of a list that is not empty.
+    pub(super) fn of<T>(list: &[T], index: usize) -> &T {
+        &list[index % list.len()]
+    }
+}

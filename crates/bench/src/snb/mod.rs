@@ -1,0 +1,171 @@
+//! `vervet-bench snb`: the social network, in Gremlin and in SPARQL, and TinkerGraph on the same files and texts.
+//!
+//! # Shape
+//! * `network`: the files, of an archive or made. `drawn`: what parameters are drawn from. `workload`: what is run.
+//!   `run`: rows and times. `peer`: a process with TinkerGraph. `figures`: tables and targets.
+//! * Each operation runs with each of its parameters once, in both languages, and the rows are counted; those of both
+//!   languages must be as many, those of the peer the same. Then come rounds over all parameters, as many as the time allows.
+//! * Times are those of the CPU, all threads together, from the text to values: parsing, planning, running.
+
+mod drawn;
+mod figures;
+mod network;
+mod peer;
+mod run;
+mod workload;
+
+pub use network::Network;
+pub use peer::PeerOptions;
+
+use crate::measure::{process_cpu, resident_bytes};
+use crate::sections::SectionReport;
+use drawn::Drawn;
+use figures::Stored;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use vervet::{Database, DatabaseOptions};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// What to measure, on what, for how long.
+#[derive(Clone, Debug)]
+pub struct SnbOptions {
+    /// Only operations with these names; all if empty.
+    pub only: Vec<String>,
+    /// A file that names persons, messages and dates to ask for; drawn from the data without it.
+    pub parameters: Option<PathBuf>,
+    /// Number of parameters of each operation.
+    pub count: usize,
+    /// Time for each operation in each language.
+    pub time: Duration,
+    /// Compare with this process.
+    pub peer: Option<PeerOptions>,
+    /// This program, to measure memory in a process of its own; not measured without it.
+    pub program: Option<PathBuf>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// An unknown operation; something fails; the rows of two languages are not as many, or those of the peer are others.
+pub fn run(network: &Network, options: &SnbOptions) -> Result<SectionReport> {
+    let failed = |error: std::io::Error| Error::io("make a temporary folder", &error);
+    let folder = tempfile::Builder::new().prefix("vervet-bench-").tempdir().map_err(failed)?;
+    let directory = folder.path().join("db");
+    let mut stored = store(network, &directory)?;
+    let database = Database::open(&directory)?;
+    let drawn = Drawn::new(&database, options.parameters.as_deref(), options.count)?;
+    let operations = workload::operations(&drawn, &options.only)?;
+    if let Some(program) = &options.program {
+        stored.resident_bytes = Some(crate::processes::resident(program, &directory, options)?);
+    }
+    let mut peer = match &options.peer {
+        Some(peer) => Some(peer::Peer::start(peer, network, folder.path())?),
+        None => None,
+    };
+    let mut outcomes = Vec::with_capacity(operations.len());
+    for operation in &operations {
+        let mut outcome = run::run(&database, operation, options.time)?;
+        if let Some(peer) = &mut peer {
+            outcome.peer = peer.run(operation, options.time)?;
+            outcome.check_peer(operation)?;
+        }
+        eprintln!("{}", figures::line(operation, &outcome));
+        outcomes.push(outcome);
+    }
+    let peer = match peer {
+        Some(peer) => Some(peer.end()?),
+        None => None,
+    };
+    Ok(figures::report(network, &stored, &operations, &outcomes, peer.as_ref()))
+}
+
+/// Loads into a directory, and into memory; the directory is closed.
+fn store(network: &Network, directory: &Path) -> Result<Stored> {
+    let rows = network.rows();
+    let timed = |database: &Database| -> Result<(f64, f64)> {
+        let (cpu, wall) = (process_cpu(), Instant::now());
+        network.load(database)?;
+        Ok((process_cpu().saturating_sub(cpu).as_secs_f64(), wall.elapsed().as_secs_f64()))
+    };
+    let in_memory = Database::in_memory_with(DatabaseOptions::default());
+    let memory = timed(&in_memory)?;
+    drop(in_memory);
+    let on_disk = Database::open_or_create(directory)?;
+    let disk = timed(&on_disk)?;
+    drop(on_disk);
+    let failed = |error: std::io::Error| Error::io(format_args!("list {}", directory.display()), &error);
+    let mut disk_bytes = 0;
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        disk_bytes += entry.and_then(|entry| entry.metadata()).map_err(failed)?.len();
+    }
+    Ok(Stored { rows, memory, disk, disk_bytes, resident_bytes: None })
+}
+
+/// Opens a stored network, runs each operation of Gremlin once with each parameter, and gives the resident memory after
+/// that: what a process of its own does.
+///
+/// # Errors
+/// As [`run`].
+pub fn resident(directory: &Path, parameters: Option<&Path>, count: usize) -> Result<u64> {
+    let database = Database::open(directory)?;
+    let drawn = Drawn::new(&database, parameters, count)?;
+    for operation in workload::operations(&drawn, &[])? {
+        if operation.is_network_query() {
+            run::once(&database, &operation)?;
+        }
+    }
+    resident_bytes()
+}
+
+/// Runs everything in small on a made network, without the peer.
+///
+/// # Errors
+/// As [`run`].
+pub fn self_check() -> Result<SectionReport> {
+    let options = SnbOptions {
+        only: Vec::new(),
+        parameters: None,
+        count: 4,
+        time: Duration::ZERO,
+        peer: None,
+        program: None,
+    };
+    run(&Network::made(60), &options)
+}
+
+/// A folder that goes with the value.
+fn temporary() -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("vervet-bench-").tempdir();
+    made.map_err(|error| Error::io("make a temporary folder", &error))
+}
+
+fn input(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Input, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_agree_on_a_made_network() {
+        let report = self_check().unwrap().to_string();
+        for part in ["IS1", "IC14", "3 hops", "Grasper Q8", "G-Tran IC4", "bytes on disk"] {
+            assert!(report.contains(part), "{part} is missing in:\n{report}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_operation_is_told() {
+        let options = SnbOptions {
+            only: vec!["IS9".to_owned()],
+            parameters: None,
+            count: 1,
+            time: Duration::ZERO,
+            peer: None,
+            program: None,
+        };
+        assert!(run(&Network::made(10), &options).is_err());
+    }
+}
