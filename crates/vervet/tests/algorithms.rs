@@ -73,7 +73,7 @@ fn calls_and_steps_agree() -> Result<()> {
         assert_eq!(steps[name].to_string(), format!("{cluster}L"), "{name}");
     }
 
-    let vertex = |name: &str| Ok(snapshot.graph().vertex(name)?.expect("it was added"));
+    let vertex = |name: &str| -> Result<Vertex> { Ok(snapshot.graph().vertex(name)?.expect("it was added")) };
     let far = PathSearch { distance: Some("far".to_owned()), ..PathSearch::default() };
     let out = AlgorithmOptions { follow: Some(Follow::Out), ..options };
     let mut found = Vec::new();
