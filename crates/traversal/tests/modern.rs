@@ -147,7 +147,7 @@ fn algorithms_are_steps() {
         ),
         (
             "g.V().peerPressure().with(PeerPressure.propertyName, 'c').groupCount().by('c')",
-            &["[1L: 5L, 6L: 1L]"],
+            &["[(1L): 5L, (6L): 1L]"],
         ),
         (
             "g.V(1).shortestPath().with(ShortestPath.target, has('name', 'ripple')).unfold().values('name')",
