@@ -2,7 +2,8 @@
 //!
 //! # Shape
 //! Traversers that have been through the body once more wait in line; all of one round go through the body together, so equal
-//! ones are one traverser with their bulks, and a walk of many steps costs as many traversers as there are places.
+//! ones are one traverser with their bulks, and a walk of many steps costs as many traversers as there are places. Of those that
+//! come in, more and more begin together: few if a `limit` is behind, and soon all that can meet.
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019 (frontier of a loop); TinkerPop's bulking.
 
@@ -71,6 +72,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         emit_first,
         line: Line::default(),
         ready: VecDeque::new(),
+        window: 1,
     }))
 }
 
@@ -108,7 +110,11 @@ struct Repeat {
     line: Line,
     /// Traversers that have left.
     ready: VecDeque<Traverser>,
+    /// How many traversers begin together, if they may become one.
+    window: usize,
 }
+
+const WINDOW_MAX: usize = 4096;
 
 impl Repeat {
     fn enter(&self, traverser: &mut Traverser) {
@@ -198,9 +204,21 @@ impl Step for Repeat {
                 }
                 continue;
             }
-            let Some(mut traverser) = input.next(context)? else { return Ok(None) };
-            self.enter(&mut traverser);
-            self.begin(traverser, context)?;
+            for taken in 0..self.window {
+                let Some(mut traverser) = input.next(context)? else {
+                    if taken == 0 {
+                        return Ok(None);
+                    }
+                    break;
+                };
+                let alone = traverser.path.is_some() || traverser.sack.is_some();
+                self.enter(&mut traverser);
+                self.begin(traverser, context)?;
+                if alone {
+                    break;
+                }
+            }
+            self.window = (self.window * 4).min(WINDOW_MAX);
         }
     }
 
@@ -208,6 +226,7 @@ impl Step for Repeat {
         self.body.reset();
         self.ready.clear();
         self.line.clear();
+        self.window = 1;
     }
 
     fn moves(&self) -> bool {

@@ -25,6 +25,7 @@ mod put;
 use crate::by::vervet_gremlin_text;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
+use crate::graph::computed::is_computed;
 use crate::graph::ids;
 use crate::graph::literal::literal;
 use crate::graph::read::{is_vertex, properties};
@@ -243,7 +244,9 @@ fn put_on_vertex(
             properties(snapshot, names, &vertex, &keys, &mut |value| found.push(value))
         })?;
         for value in found {
-            if let Value::VertexProperty(property) = value {
+            if let Value::VertexProperty(property) = value
+                && !is_computed(property.key)
+            {
                 context.host.remove_vertex_property(property.key)?;
             }
         }
