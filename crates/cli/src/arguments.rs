@@ -411,7 +411,7 @@ pub(crate) enum GenerateKind {
     },
     /// A social network in the form and with the shape of LDBC's, as CSV files for load --names-from-files
     SnbLike {
-        /// Number of persons; each has about 90 kB of files
+        /// Number of persons; each has about 30 kB of files
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
         persons: u32,
         /// The same seed makes the same data

@@ -18,8 +18,7 @@
 //! The same number of persons and seed give the same bytes, everywhere: but for the mean of degrees, which is rounded,
 //! nothing rests on functions of floats other than sums and products.
 //! # Cost
-//! About 150 bytes of memory a person and 4 for each friend; all else is streamed. Some 30 µs of work and 90 kB of files a
-//! person.
+//! About 150 bytes of memory a person and 4 for each friend; all else is streamed. Some 30 kB of files a person.
 //! # Source
 //! Erling et al., "The LDBC Social Network Benchmark: Interactive Workload", SIGMOD 2015, §2 for what is correlated with
 //! what. Different: nothing of Datagen's dictionaries or code is here, and all figures are fitted to totals and percentiles.
