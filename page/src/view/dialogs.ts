@@ -37,6 +37,7 @@ export function showKeys(): void {
     ['Mod-/', 'make a line a comment'],
     ['Mod-S', 'save the query in this browser'],
     ['Alt-1 … Alt-4', 'table, picture, text, plan'],
+    ['Alt-L', 'the other language'],
     ['Alt-E', 'go to the editor'],
     ['↑ ↓ ← →, Enter', 'in the table: move, open a resource'],
     ['+ − 0, arrows', 'in the picture: zoom, all in sight, move'],

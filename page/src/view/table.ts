@@ -5,7 +5,7 @@
 import { h, icon } from '../dom';
 import type { Namespaces } from '../namespaces';
 import type { Table } from '../results/result';
-import { compare, isNumber, plain, type Term } from '../results/term';
+import { compare, iriOf, isNumber, plain, type Term } from '../results/term';
 import { count } from '../quantities';
 import { shownLength, termElement } from './term';
 
@@ -172,9 +172,12 @@ export class TableView {
       event.preventDefault();
       this.#moveTo(...move);
       this.#reveal();
-    } else if (event.key === 'Enter' && term?.kind === 'iri') {
+    } else if (event.key === 'Enter') {
+      // What the cell shows first that can be opened.
+      const iri = term && (iriOf(term) ?? this.#drawn.get(row)?.querySelector<HTMLElement>(`#cell-${row}-${column} [data-iri]`)?.dataset['iri']);
+      if (!iri) return;
       event.preventDefault();
-      onOpen(term.value);
+      onOpen(iri);
     }
   }
 
