@@ -18,6 +18,7 @@ import { SPARQL } from './sparql/language';
 import { around, facts } from './sparql/questions';
 import { askForCredentials, askForName, showKeys } from './view/dialogs';
 import { Inspector } from './view/inspector';
+import { timeLimit } from './view/limit';
 import { PictureView, type Fact } from './view/picture';
 import { ResultView, amount, saveFile, type ViewName } from './view/result';
 import { Side } from './view/side';
@@ -46,6 +47,7 @@ class App {
   readonly #failure = h('div', { class: 'failure', role: 'alert', hidden: true });
   readonly #run = button({ class: 'primary run', onClick: () => (this.#running === null ? void this.#runQuery() : this.#cancel()) });
   readonly #switch: Switch;
+  readonly #limit = timeLimit(memory.seconds(), memory.setSeconds);
   readonly #info = h('p', { class: 'info' });
   readonly #theme = button({ label: 'Theme', onClick: () => this.#nextTheme() });
   #running: AbortController | null = null;
@@ -65,6 +67,7 @@ class App {
       names: this.#names,
       onQuery: (text, id) => this.#take(text, id),
       onName: (iri) => void this.#insertName(iri),
+      onSay: (text) => this.#say(text),
     });
     this.#picture = new PictureView({
       load: (iri) => this.#around(iri, AROUND),
@@ -140,6 +143,7 @@ class App {
       button({ icon: 'save', text: 'Save', label: `Save in this browser (${keys('Mod-S')})`, onClick: () => void this.#save() }),
       button({ icon: 'link', text: 'Link', label: 'Copy a link to this query', onClick: () => void this.#share() }),
       this.#switch.element,
+      this.#limit.element,
       this.#status,
     );
   }
@@ -178,7 +182,7 @@ class App {
     if (this.#readOnly && writes) return this.#say('this server is read-only: it takes no updates');
     await this.#do(async (signal) => {
       const start = performance.now();
-      const found = await this.#server.run(language.call(text, null), {
+      const found = await this.#server.run(language.call(text, this.#limit.seconds()), {
         signal,
         onProgress: ({ rows, bytes: size }) => this.#say(`${counted(rows, 'row')} · ${bytes(size)} so far`, true),
       });
@@ -367,6 +371,7 @@ class App {
       return;
     }
     this.#readOnly = info.read_only ?? false;
+    if (info.timeout_seconds !== undefined) this.#limit.allow(info.timeout_seconds);
     const facts = [
       info.statements === undefined ? null : counted(info.statements, 'statement'),
       info.vertices === undefined ? null : counted(info.vertices, 'vertex'),

@@ -79,6 +79,10 @@ export const memory = {
   draft: (language: LanguageId): string => load(draftOf(language), '', isString),
   setDraft: (language: LanguageId, text: string): void => store(draftOf(language), text.slice(0, TEXT_MAX)),
 
+  /** How long a query may take, in seconds; null for as long as the server allows. */
+  seconds: (): number | null => load('seconds', null, (value): value is number => typeof value === 'number' && value > 0),
+  setSeconds: (seconds: number | null): void => store('seconds', seconds),
+
   theme: (): Theme => load('theme', 'auto', (value): value is Theme => value === 'light' || value === 'dark' || value === 'auto'),
   setTheme: (theme: Theme): void => store('theme', theme),
 

@@ -94,7 +94,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
     case '/update':
       return send('text/plain', '');
     case '/api/info':
-      return send('application/json', JSON.stringify({ version: '0.1.0', statements: 302978, vertices: 54398, bytes: 2_200_000, read_only: false }));
+      return send('application/json', JSON.stringify({ version: '0.1.0', statements: 302978, vertices: 54398, bytes: 2_200_000, read_only: false, timeout_seconds: 60 }));
     case '/api/names':
       return send('application/json', JSON.stringify({ names: names(url.searchParams) }));
     case '/api/plan':

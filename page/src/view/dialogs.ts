@@ -40,6 +40,7 @@ export function showKeys(): void {
     ['Alt-L', 'the other language'],
     ['Alt-E', 'go to the editor'],
     ['↑ ↓ ← →, Enter', 'in the table: move, open a resource'],
+    ['Alt-←, Alt-→', 'on the title of a column: its width'],
     ['+ − 0, arrows', 'in the picture: zoom, all in sight, move'],
   ];
   const list = h('table', { class: 'keys' }, ...rows.map(([key, does]) => h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, keys(key))), h('td', {}, does))));

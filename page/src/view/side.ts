@@ -5,6 +5,8 @@ import { languageOf, memory, type Past } from '../memory';
 import type { Name } from '../server';
 import type { NameKind, Names } from '../names';
 import { count } from '../quantities';
+import { readQueries, writeQueries } from '../saved-file';
+import { saveFile } from './result';
 import { iriParts } from './term';
 import { tabs } from './tabs';
 
@@ -15,6 +17,7 @@ interface SideOptions {
   readonly names: Names;
   readonly onQuery: (text: string, language: LanguageId) => void;
   readonly onName: (iri: string) => void;
+  readonly onSay: (text: string) => void;
 }
 
 /** Names of a kind that the list shows. */
@@ -61,7 +64,17 @@ export class Side {
         about !== '' && h('span', { class: 'about' }, about),
       );
     this.#queries.replaceChildren(
-      h('h2', {}, 'Saved'),
+      h(
+        'h2',
+        {},
+        'Saved',
+        h(
+          'span',
+          { class: 'both' },
+          button({ text: 'Import', label: 'Import saved queries from a file', onClick: () => this.#import() }),
+          saved.length > 0 && button({ text: 'Export', label: 'Export saved queries to a file', onClick: () => saveFile(new Blob([writeQueries(saved)], { type: 'application/json' }), 'queries.json') }),
+        ),
+      ),
       saved.length === 0 ? h('p', { class: 'faint' }, 'Save a query to find it here.') : '',
       ...saved.map((one) => ({ ...one, id: languageOf(one) })).map(({ name, text, id }) =>
         h(
@@ -82,6 +95,23 @@ export class Side {
       past.length === 0 ? h('p', { class: 'faint' }, 'Nothing yet.') : '',
       ...past.map((one) => take(firstLine(one.text), pastNote(one), one.text, languageOf(one))),
     );
+  }
+
+  /** Adds the queries of a file; those of the same name are replaced. */
+  #import(): void {
+    const input = h('input', { type: 'file', accept: 'application/json,.json' });
+    input.addEventListener('change', () => {
+      void input.files?.[0]
+        ?.text()
+        .then((text) => {
+          const queries = readQueries(text);
+          for (const query of queries) memory.save(query);
+          this.refreshQueries();
+          this.#options.onSay(`${queries.length} saved queries imported`);
+        })
+        .catch((error: unknown) => this.#options.onSay(error instanceof Error ? error.message : String(error)));
+    });
+    input.click();
   }
 
   /** Asks for the names again, and shows them. Later calls win. */
