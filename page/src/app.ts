@@ -1,33 +1,41 @@
 // The page: puts the parts together and passes what happens in one to the others.
 //
 // One request of the editor runs at a time; a new one cancels the old one. Requests of panels (names, labels,
-// what is around a vertex) run beside it and never change the status line.
+// what is around a vertex) run beside it and never change the status line; they are in SPARQL, whichever language the editor
+// has, since both see the same graph.
 import { button, h, icon, keys } from './dom';
 import { createEditor, type Editor } from './editor';
 import { placeIn } from './failure';
-import type { Language } from './language';
-import { memory, shareAddress, sharedQuery, type Theme } from './memory';
+import type { Language, LanguageId } from './language';
+import { languageOf, memory, shareAddress, sharedQuery, type Theme } from './memory';
 import { Names } from './names';
-import type { Namespaces } from './namespaces';
+import { Namespaces } from './namespaces';
 import { bytes, count, counted, duration } from './quantities';
+import type { Result } from './results/result';
 import { plain, type Triple } from './results/term';
 import { BrokenOffError, Server, ServerError, UnreachableError, type Info } from './server';
+import { SPARQL } from './sparql/language';
+import { around, facts } from './sparql/questions';
 import { askForCredentials, askForName, showKeys } from './view/dialogs';
 import { Inspector } from './view/inspector';
+import { timeLimit } from './view/limit';
 import { PictureView, type Fact } from './view/picture';
 import { ResultView, amount, saveFile, type ViewName } from './view/result';
 import { Side } from './view/side';
+import { choiceOf, type Switch } from './view/switch';
 
 /** Statements that a click on a vertex of a picture asks for, in each direction. */
 const AROUND = 24;
 const VIEWS: readonly ViewName[] = ['table', 'picture', 'text', 'plan'];
 
-export function start(root: HTMLElement, language: Language): void {
-  new App(root, language);
+/** The first of the languages is that of a page that remembers none. */
+export function start(root: HTMLElement, languages: readonly Language[]): void {
+  new App(root, languages);
 }
 
 class App {
-  readonly #language: Language;
+  readonly #languages: readonly Language[];
+  #language: Language;
   readonly #server = new Server();
   readonly #names = new Names(this.#server);
   readonly #editor: Editor;
@@ -38,19 +46,33 @@ class App {
   readonly #status = h('p', { class: 'status', role: 'status' });
   readonly #failure = h('div', { class: 'failure', role: 'alert', hidden: true });
   readonly #run = button({ class: 'primary run', onClick: () => (this.#running === null ? void this.#runQuery() : this.#cancel()) });
+  readonly #switch: Switch;
+  readonly #limit = timeLimit(memory.seconds(), memory.setSeconds);
   readonly #info = h('p', { class: 'info' });
   readonly #theme = button({ label: 'Theme', onClick: () => this.#nextTheme() });
   #running: AbortController | null = null;
   #readOnly = false;
+  /** The query that a click on a vertex has put into the editor. */
+  #offered = '';
 
-  constructor(root: HTMLElement, language: Language) {
-    this.#language = language;
+  constructor(root: HTMLElement, languages: readonly Language[]) {
+    const shared = sharedQuery(location.hash);
+    this.#languages = languages;
+    this.#language = this.#find(shared?.language ?? memory.language());
+    this.#switch = choiceOf('Language', `Language (${keys('Alt-L')})`, languages.map(({ id, name }) => ({ id, title: name })), (id) => this.#use(id));
     this.#server.askForCredentials = askForCredentials;
-    this.#side = new Side({ language, names: this.#names, onQuery: (text) => this.#take(text), onName: (iri) => void this.#insertName(iri) });
+    this.#side = new Side({
+      language: () => this.#language,
+      languages,
+      names: this.#names,
+      onQuery: (text, id) => this.#take(text, id),
+      onName: (iri) => void this.#insertName(iri),
+      onSay: (text) => this.#say(text),
+    });
     this.#picture = new PictureView({
       load: (iri) => this.#around(iri, AROUND),
       facts: (iris) => this.#facts(iris),
-      onOpen: (iri) => void this.#inspector.open(iri, true),
+      onOpen: (iri) => this.#open(iri, true),
       onProblem: (message) => this.#say(message),
     });
     this.#inspector = new Inspector({
@@ -61,10 +83,8 @@ class App {
       onToggle: (open) => root.classList.toggle('inspecting', open),
     });
     this.#result = new ResultView({
-      language,
       picture: this.#picture,
-      welcome: this.#welcome(),
-      onOpen: (iri) => void this.#inspector.open(iri),
+      onOpen: (iri) => this.#open(iri),
       onPlan: (run) => void this.#plan(run),
       onDownload: (accept, extension) => void this.#download(accept, extension),
     });
@@ -81,8 +101,10 @@ class App {
         h('main', {}, write, divider, h('div', { class: 'read' }, this.#result.element, this.#inspector.element)),
       ),
     );
-    const text = sharedQuery(location.hash) ?? memory.draft();
-    this.#editor = createEditor({ parent, language, names: this.#names, text, onChange: () => this.#changed() });
+    const text = shared?.text ?? memory.draft(this.#language.id);
+    this.#editor = createEditor({ parent, language: this.#language, names: this.#names, text, onChange: () => this.#changed() });
+    this.#switch.show(this.#language.id);
+    this.#result.welcome(this.#welcome());
     draggable(divider, parent);
     this.#setTheme(memory.theme());
     this.#toggleSide(memory.sideOpen() ?? innerWidth >= 1200, false);
@@ -90,8 +112,8 @@ class App {
     document.addEventListener('keydown', (event) => this.#key(event), true);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#picture.restyle());
     addEventListener('hashchange', () => {
-      const text = sharedQuery(location.hash);
-      if (text !== null) this.#take(text);
+      const shared = sharedQuery(location.hash);
+      if (shared !== null) this.#take(shared.text, shared.language);
     });
     if (innerWidth >= 700) this.#editor.view.focus();
     void this.#readInfo();
@@ -120,6 +142,8 @@ class App {
       button({ icon: 'plan', text: 'Plan', label: `Show the plan (${keys('Mod-Shift-Enter')})`, onClick: () => void this.#plan(false) }),
       button({ icon: 'save', text: 'Save', label: `Save in this browser (${keys('Mod-S')})`, onClick: () => void this.#save() }),
       button({ icon: 'link', text: 'Link', label: 'Copy a link to this query', onClick: () => void this.#share() }),
+      this.#switch.element,
+      this.#limit.element,
       this.#status,
     );
   }
@@ -132,7 +156,7 @@ class App {
           type: 'button',
           class: 'example',
           onclick: () => {
-            this.#take(text);
+            this.#take(text, this.#language.id);
             void this.#runQuery();
           },
         },
@@ -152,23 +176,28 @@ class App {
   // Running.
 
   async #runQuery(): Promise<void> {
-    const text = this.#editor.text();
+    const [text, language] = [this.#editor.text(), this.#language];
     if (text.trim() === '') return this.#say('there is no query to run');
-    if (this.#readOnly && this.#language.request(text) === 'update') return this.#say('this server is read-only: it takes no updates');
+    const writes = language.writes(text);
+    if (this.#readOnly && writes) return this.#say('this server is read-only: it takes no updates');
     await this.#do(async (signal) => {
       const start = performance.now();
-      const result = await this.#server.run(this.#language, text, {
+      const found = await this.#server.run(language.call(text, this.#limit.seconds()), {
         signal,
         onProgress: ({ rows, bytes: size }) => this.#say(`${counted(rows, 'row')} · ${bytes(size)} so far`, true),
       });
+      // A traversal may write and say nothing.
+      const silent = writes && found.content.kind === 'values' && found.content.table.rows.length === 0;
+      const result: Result = silent ? { ...found, content: { kind: 'update', message: '' } } : found;
       const namespaces = await this.#namespaces(text);
       const note = `${amount(result)} in ${duration((performance.now() - start) * 1e6)}`;
-      this.#result.show({ result, text, namespaces });
-      const more = result.complete ? '' : ' · there is more: the files have all of it';
+      this.#result.show({ result, language, text, namespaces });
+      const whole = result.content.kind === 'values' ? 'the file as GraphSON has' : 'the files have';
+      const more = result.complete ? '' : ` · there is more: ${whole} all of it`;
       this.#say(`${note} · ${bytes(result.bytes)}${more}`);
-      this.#remember(text, note);
+      this.#remember(text, language, note);
       const wasAway = this.#info.classList.contains('bad');
-      if (result.content.kind === 'update' || wasAway) {
+      if (writes || wasAway) {
         this.#names.forget();
         void this.#readInfo();
         void this.#side.refreshNames();
@@ -179,27 +208,32 @@ class App {
   async #plan(run: boolean): Promise<void> {
     const text = this.#editor.text();
     if (text.trim() === '') return this.#say('there is no query to plan');
-    if (this.#language.request(text) === 'update') return this.#say('an update has no plan to show');
+    const call = this.#language.plan(text, run);
+    if (typeof call === 'string') {
+      this.#result.planFailed(call);
+      return this.#say('no plan');
+    }
     await this.#do(async (signal) => {
       const start = performance.now();
-      const plan = await this.#server.plan(this.#language, text, run, signal);
+      const plan = await this.#server.plan(call, signal);
       this.#result.showPlan(plan, await this.#namespaces(text));
       this.#say(`${run ? 'profiled' : 'planned'} in ${duration((performance.now() - start) * 1e6)}`);
     });
   }
 
   async #download(accept: string, extension: string): Promise<void> {
-    const text = this.#result.result?.text;
-    if (text === undefined) return;
+    const shown = this.#result.result;
+    if (shown === null) return;
+    const call = shown.language.file(shown.text, accept);
     await this.#do(async (signal) => {
-      saveFile(await this.#server.download(this.#language, text, accept, signal), `result.${extension}`);
+      saveFile(await this.#server.download(call, signal), `result.${extension}`);
       this.#say('saved');
     });
   }
 
   /** Runs `work` as the page's one request. Shows what goes wrong with it. */
   async #do(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const text = this.#editor.text();
+    const [text, language] = [this.#editor.text(), this.#language];
     this.#running?.abort();
     const controller = new AbortController();
     const start = performance.now();
@@ -213,7 +247,7 @@ class App {
     } catch (error) {
       if (this.#running !== controller) return;
       if (controller.signal.aborted) this.#say(`cancelled after ${duration((performance.now() - start) * 1e6)}`);
-      else this.#fail(error, text);
+      else this.#fail(error, text, language);
     } finally {
       clearInterval(tick);
       if (this.#running === controller) this.#setRunning(null);
@@ -237,14 +271,18 @@ class App {
   }
 
   /** `text`: what was in the editor when it started. A place in it is marked if it is still there. */
-  #fail(error: unknown, text: string): void {
+  #fail(error: unknown, text: string, language: Language): void {
+    if (error instanceof ServerError && error.status === 404) {
+      this.#say('failed');
+      return this.#showFailure(`this server does not speak ${language.name}\nhint: a newer version of it may`);
+    }
     if (error instanceof ServerError) {
       this.#say(error.status === 401 ? 'not signed in' : 'failed');
       this.#showFailure(error.failure.text);
-      const place = this.#editor.text() === text ? placeIn(text, error.failure) : null;
+      const place = this.#language === language && this.#editor.text() === text ? placeIn(text, error.failure) : null;
       this.#editor.mark(place);
       if (place !== null) this.#editor.view.focus();
-      this.#remember(text, 'failed');
+      this.#remember(text, language, 'failed');
       return;
     }
     this.#say('failed');
@@ -279,12 +317,12 @@ class App {
   }
 
   async #around(iri: string, limit: number): Promise<readonly Triple[]> {
-    const { content } = await this.#server.run(this.#language, this.#language.around(iri, limit), { signal: AbortSignal.timeout(20_000) });
+    const { content } = await this.#server.run(SPARQL.call(around(iri, limit), null), { signal: AbortSignal.timeout(20_000) });
     return content.kind === 'graph' ? content.triples : [];
   }
 
   async #facts(iris: readonly string[]): Promise<readonly Fact[]> {
-    const { content } = await this.#server.run(this.#language, this.#language.facts(iris), { signal: AbortSignal.timeout(10_000) });
+    const { content } = await this.#server.run(SPARQL.call(facts(iris), null), { signal: AbortSignal.timeout(10_000) });
     const rows = content.kind === 'table' ? content.table.rows : [];
     return rows.flatMap(([vertex, label, type]) =>
       vertex ? [{ iri: plain(vertex), label: label ? plain(label) : null, type: type ? plain(type) : null }] : [],
@@ -292,16 +330,28 @@ class App {
   }
 
   async #drawAround(iri: string): Promise<void> {
-    const text = this.#language.around(iri, AROUND);
+    const text = around(iri, AROUND);
     await this.#do(async (signal) => {
-      const result = await this.#server.run(this.#language, text, { signal });
-      this.#result.drawGraph({ result, text, namespaces: await this.#namespaces() });
+      const result = await this.#server.run(SPARQL.call(text, null), { signal });
+      this.#result.drawGraph({ result, language: SPARQL, text, namespaces: await this.#namespaces() });
       this.#say(`${amount(result)} in ${duration(result.milliseconds * 1e6)}`);
     });
   }
 
   async #describe(iri: string): Promise<void> {
-    this.#take(this.#language.describe(iri, await this.#namespaces()));
+    this.#take(this.#language.describe(iri, await this.#namespaces()), this.#language.id);
+  }
+
+  /** `quietly`: without taking the focus. */
+  #open(iri: string, quietly = false): void {
+    void this.#inspector.open(iri, quietly);
+    if (this.#language.id !== 'gremlin') return;
+    // The next step of a walk is one key away, where nothing that was written is lost by it.
+    const text = this.#editor.text();
+    const kept = text.trim() === '' || text === this.#offered || memory.past().some((past) => past.text === text && languageOf(past) === 'gremlin');
+    if (!kept) return;
+    this.#offered = this.#language.describe(iri, new Namespaces());
+    this.#editor.setText(this.#offered);
   }
 
   async #insertName(iri: string): Promise<void> {
@@ -321,6 +371,7 @@ class App {
       return;
     }
     this.#readOnly = info.read_only ?? false;
+    if (info.timeout_seconds !== undefined) this.#limit.allow(info.timeout_seconds);
     const facts = [
       info.statements === undefined ? null : counted(info.statements, 'statement'),
       info.vertices === undefined ? null : counted(info.vertices, 'vertex'),
@@ -333,35 +384,54 @@ class App {
 
   // The editor's text.
 
-  #take(text: string): void {
+  #find(id: LanguageId): Language {
+    const found = this.#languages.find((language) => language.id === id) ?? this.#languages[0];
+    if (found === undefined) throw new Error('the page has no language');
+    return found;
+  }
+
+  #use(id: string): void {
+    const language = this.#languages.find((one) => one.id === id);
+    if (language === undefined || language === this.#language) return;
+    this.#language = language;
+    memory.setLanguage(language.id);
+    this.#editor.setLanguage(language, memory.draft(language.id));
+    this.#switch.show(language.id);
+    this.#showFailure(null);
+    this.#side.refreshQueries();
+    if (this.#result.result === null) this.#result.welcome(this.#welcome());
+  }
+
+  #take(text: string, id: LanguageId): void {
+    this.#use(id);
     this.#editor.setText(text);
     if (innerWidth < 900) this.#toggleSide(false);
     else this.#editor.view.focus();
   }
 
   #changed(): void {
-    memory.setDraft(this.#editor.text());
+    memory.setDraft(this.#language.id, this.#editor.text());
     this.#failure.classList.add('old');
   }
 
-  #remember(text: string, note: string): void {
-    memory.remember({ text, at: Date.now(), note });
+  #remember(text: string, { id: language }: Language, note: string): void {
+    memory.remember({ text, language, at: Date.now(), note });
     this.#side.refreshQueries();
   }
 
   async #save(): Promise<void> {
     const text = this.#editor.text();
     if (text.trim() === '') return this.#say('there is no query to save');
-    const known = memory.saved().find((saved) => saved.text === text)?.name;
+    const known = memory.saved().find((saved) => saved.text === text && languageOf(saved) === this.#language.id)?.name;
     const name = await askForName(known ?? `Query ${count(memory.saved().length + 1)}`);
     if (name === null) return;
-    memory.save({ name, text });
+    memory.save({ name, text, language: this.#language.id });
     this.#side.refreshQueries();
     this.#say(`saved as ${name}`);
   }
 
   async #share(): Promise<void> {
-    const address = shareAddress(location, this.#editor.text());
+    const address = shareAddress(location, this.#editor.text(), this.#language.id);
     history.replaceState(null, '', address);
     try {
       await navigator.clipboard.writeText(address);
@@ -421,6 +491,10 @@ class App {
     } else if (event.altKey && !mod && /^Digit[1-4]$/.test(event.code)) {
       stop();
       this.#result.choose(VIEWS[Number(event.code.slice(-1)) - 1] ?? 'table');
+    } else if (event.altKey && !mod && event.code === 'KeyL') {
+      stop();
+      const at = this.#languages.indexOf(this.#language);
+      this.#use(this.#languages[(at + 1) % this.#languages.length]?.id ?? '');
     } else if (event.altKey && !mod && event.code === 'KeyE') {
       stop();
       this.#editor.view.focus();

@@ -1,4 +1,6 @@
-// The editor: CodeMirror with one language, a mark for the place of an error, and the page's keys.
+// The editor: CodeMirror with a text for each language, a mark for the place of an error, and the page's keys.
+//
+// A language's text, its cursor and what can be undone are kept while another one is shown.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, acceptCompletion } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { bracketMatching, indentOnInput } from '@codemirror/language';
@@ -7,7 +9,7 @@ import {
   Decoration, EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, keymap, lineNumbers,
   placeholder, type DecorationSet,
 } from '@codemirror/view';
-import type { Language, Naming } from './language';
+import type { Language, LanguageId, Naming } from './language';
 import type { Names } from './names';
 
 export interface Editor {
@@ -16,6 +18,8 @@ export interface Editor {
   /** Replaces the text; the old one comes back with undo. */
   setText(text: string): void;
   insert(naming: Naming): void;
+  /** Shows the text of a language; `text` is what it is if it has none yet. */
+  setLanguage(language: Language, text: string): void;
   /** Marks a place until the text changes, and moves the cursor there. */
   mark(place: { from: number; to: number } | null): void;
 }
@@ -28,8 +32,8 @@ interface EditorOptions {
   readonly onChange: () => void;
 }
 
-export function createEditor({ parent, language, names, text, onChange }: EditorOptions): Editor {
-  const extensions: Extension[] = [
+export function createEditor({ parent, language: first, names, text, onChange }: EditorOptions): Editor {
+  const extensions = (language: Language): Extension[] => [
     lineNumbers(),
     highlightActiveLineGutter(),
     highlightSpecialChars(),
@@ -59,12 +63,21 @@ export function createEditor({ parent, language, names, text, onChange }: Editor
       if (update.docChanged) onChange();
     }),
   ];
-  const view = new EditorView({ parent, state: EditorState.create({ doc: text, extensions }) });
+  const fresh = (language: Language, doc: string): EditorState => EditorState.create({ doc, extensions: extensions(language) });
+  const others = new Map<LanguageId, EditorState>();
+  let shown = first;
+  const view = new EditorView({ parent, state: fresh(first, text) });
   return {
     view,
     text: () => view.state.doc.toString(),
     setText(next) {
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next }, selection: { anchor: 0 }, scrollIntoView: true });
+    },
+    setLanguage(next, draft) {
+      if (next.id === shown.id) return;
+      others.set(shown.id, view.state);
+      shown = next;
+      view.setState(others.get(next.id) ?? fresh(next, draft));
     },
     insert({ text: name, line, place }) {
       const { from, to } = view.state.selection.main;

@@ -1,9 +1,10 @@
-// Starts the page, with SPARQL.
+// Starts the page, with its two languages.
 import { start } from './app';
+import { GREMLIN } from './gremlin/language';
 import { SPARQL } from './sparql/language';
 import './style/base.css';
 import './style/editor.css';
 import './style/result.css';
 
 const root = document.getElementById('app');
-if (root !== null) start(root, SPARQL);
+if (root !== null) start(root, [SPARQL, GREMLIN]);

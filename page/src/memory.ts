@@ -2,13 +2,18 @@
 //
 // Storage may be full, forbidden or damaged; then the page forgets instead of failing.
 
+import type { LanguageId } from './language';
+
 export interface Saved {
   readonly name: string;
   readonly text: string;
+  /** SPARQL if it does not say: it was the only one once. */
+  readonly language?: LanguageId;
 }
 
 export interface Past {
   readonly text: string;
+  readonly language?: LanguageId;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly note: string;
@@ -40,6 +45,8 @@ function store(key: string, value: unknown): void {
 const hasText = (value: unknown): value is { text: string } =>
   typeof value === 'object' && value !== null && typeof (value as { text?: unknown }).text === 'string';
 const isString = (value: unknown): value is string => typeof value === 'string';
+const isLanguage = (value: unknown): value is LanguageId => value === 'sparql' || value === 'gremlin';
+const draftOf = (language: LanguageId): string => (language === 'sparql' ? 'draft' : `draft.${language}`);
 
 export const memory = {
   saved: (): Saved[] =>
@@ -60,13 +67,21 @@ export const memory = {
   /** Newest first; the same text once. */
   remember(past: Past): void {
     if (past.text.length > TEXT_MAX) return;
-    store('past', [past, ...memory.past().filter(({ text }) => text !== past.text)].slice(0, PAST_MAX));
+    store('past', [past, ...memory.past().filter((one) => one.text !== past.text || languageOf(one) !== languageOf(past))].slice(0, PAST_MAX));
   },
 
   forgetPast: (): void => store('past', []),
 
-  draft: (): string => load('draft', '', isString),
-  setDraft: (text: string): void => store('draft', text.slice(0, TEXT_MAX)),
+  language: (): LanguageId => load('language', 'sparql', isLanguage),
+  setLanguage: (language: LanguageId): void => store('language', language),
+
+  /** The text in the editor, one for each language. */
+  draft: (language: LanguageId): string => load(draftOf(language), '', isString),
+  setDraft: (language: LanguageId, text: string): void => store(draftOf(language), text.slice(0, TEXT_MAX)),
+
+  /** How long a query may take, in seconds; null for as long as the server allows. */
+  seconds: (): number | null => load('seconds', null, (value): value is number => typeof value === 'number' && value > 0),
+  setSeconds: (seconds: number | null): void => store('seconds', seconds),
 
   theme: (): Theme => load('theme', 'auto', (value): value is Theme => value === 'light' || value === 'dark' || value === 'auto'),
   setTheme: (theme: Theme): void => store('theme', theme),
@@ -75,11 +90,18 @@ export const memory = {
   setSideOpen: (open: boolean): void => store('side', open),
 };
 
-/** The query in an address, if it has one. */
-export function sharedQuery(hash: string): string | null {
-  return new URLSearchParams(hash.replace(/^#/, '')).get('query');
+export function languageOf({ language }: { readonly language?: LanguageId }): LanguageId {
+  return isLanguage(language) ? language : 'sparql';
 }
 
-export function shareAddress(location: Location, text: string): string {
-  return `${location.origin}${location.pathname}#${new URLSearchParams({ query: text })}`;
+/** The query in an address, if it has one. */
+export function sharedQuery(hash: string): { text: string; language: LanguageId } | null {
+  const parameters = new URLSearchParams(hash.replace(/^#/, ''));
+  const [text, language] = [parameters.get('query'), parameters.get('language')];
+  return text === null ? null : { text, language: isLanguage(language) ? language : 'sparql' };
+}
+
+export function shareAddress(location: Location, text: string, language: LanguageId): string {
+  const parameters = { query: text, ...(language === 'sparql' ? {} : { language }) };
+  return `${location.origin}${location.pathname}#${new URLSearchParams(parameters)}`;
 }

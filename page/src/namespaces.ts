@@ -6,6 +6,9 @@
 export const RDF_TYPE = 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type';
 export const XSD = 'http://www.w3.org/2001/XMLSchema#';
 
+/** What names a resource, the best first: in RDF, and in property graphs. */
+export const LABELS: readonly string[] = ['http://www.w3.org/2000/01/rdf-schema#label', 'urn:vervet:key:name'];
+
 export const WELL_KNOWN: readonly (readonly [string, string])[] = [
   ['rdf', 'http://www.w3.org/1999/02/22-rdf-syntax-ns#'],
   ['rdfs', 'http://www.w3.org/2000/01/rdf-schema#'],
@@ -20,6 +23,11 @@ export const WELL_KNOWN: readonly (readonly [string, string])[] = [
   ['prov', 'http://www.w3.org/ns/prov#'],
   ['geo', 'http://www.opengis.net/ont/geosparql#'],
   ['void', 'http://rdfs.org/ns/void#'],
+  // Property graphs.
+  ['vertex', 'urn:vervet:vertex:'],
+  ['edge', 'urn:vervet:edge:'],
+  ['label', 'urn:vervet:label:'],
+  ['key', 'urn:vervet:key:'],
 ];
 
 /** A local name that needs no escapes, in every syntax. */

@@ -3,10 +3,8 @@
 // A query is cancelled by aborting its signal: the server notices that nobody reads and stops.
 // Credentials live in `sessionStorage`, so they end with the tab.
 import { parseFailure, type Failure } from './failure';
-import type { Language } from './language';
-import { JsonReader } from './results/json';
+import type { Call, PlanCall } from './language';
 import { RAW_MAX, type Reader, type Result } from './results/result';
-import { TriplesReader } from './results/triples';
 
 export class ServerError extends Error {
   constructor(
@@ -30,6 +28,8 @@ export interface Info {
   bytes?: number;
   read_only?: boolean;
   durability?: string;
+  /** How long a query may take at most. */
+  timeout_seconds?: number;
 }
 
 export interface Name {
@@ -91,36 +91,26 @@ export class Server {
     return (await this.#names(kind, contains, limit)) as Name[];
   }
 
-  async plan(language: Language, text: string, run: boolean, signal: AbortSignal): Promise<Plan> {
-    const response = await this.#fetch(`api/plan?run=${run}`, { ...post(text, language.queryType), signal });
-    const plan = (await response.json()) as Partial<Plan>;
-    return { text: plan.text ?? '', steps: plan.steps ?? [] };
+  async plan(call: PlanCall, signal: AbortSignal): Promise<Plan> {
+    const response = await this.#fetch(call.path, { ...post(call), signal });
+    return call.read(await response.text());
   }
 
-  async run(language: Language, text: string, options: RunOptions): Promise<Result> {
+  async run(call: Call, options: RunOptions): Promise<Result> {
     const start = performance.now();
-    const request = language.request(text);
-    if (request === 'update') {
-      const response = await this.#fetch('update', { ...post(text, language.updateType), signal: options.signal });
-      const message = (await response.text()).trim();
-      const milliseconds = performance.now() - start;
-      return { content: { kind: 'update', message }, complete: true, raw: message, bytes: message.length, milliseconds };
-    }
-    const graph = request === 'graph';
-    const accept = graph ? 'application/n-triples' : 'application/sparql-results+json';
     const stop = new AbortController();
     const signal = AbortSignal.any([options.signal, stop.signal]);
-    const response = await this.#fetch('query', { ...post(text, language.queryType, accept), signal });
-    const reader = graph ? new TriplesReader(options.rowsMax) : new JsonReader(options.rowsMax);
+    const response = await this.#fetch(call.path, { ...post(call), signal });
+    const reader = call.reader(options.rowsMax);
     const { raw, bytes } = await read(response, reader, options);
     stop.abort();
     const { content, complete } = reader.finish();
     return { content, complete, raw, bytes, milliseconds: performance.now() - start };
   }
 
-  /** The answer as a file of the type `accept`, whole. */
-  async download(language: Language, text: string, accept: string, signal: AbortSignal): Promise<Blob> {
-    return (await this.#fetch('query', { ...post(text, language.queryType, accept), signal })).blob();
+  /** The answer as it comes, whole. */
+  async download(call: Call, signal: AbortSignal): Promise<Blob> {
+    return (await this.#fetch(call.path, { ...post(call), signal })).blob();
   }
 
   async #names(kind: string, contains: string, limit: number): Promise<(Name | Prefix)[]> {
@@ -160,7 +150,7 @@ export class Server {
   }
 }
 
-function post(body: string, type: string, accept?: string): RequestInit {
+function post({ body, type, accept }: Pick<Call, 'body' | 'type' | 'accept'>): RequestInit {
   return { method: 'POST', body, headers: { 'content-type': type, ...(accept === undefined ? {} : { accept }) } };
 }
 

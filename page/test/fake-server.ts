@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 import type { AddressInfo } from 'node:net';
+import { GRAPHSON, answerGremlin } from './fake-gremlin';
 
 const AIR = 'http://example.org/air/';
 const ONT = `${AIR}ont#`;
@@ -53,15 +54,17 @@ interface FakeOptions {
   readonly page: string;
   /** An `Authorization` header that every request must have. */
   readonly authorization?: string;
+  /** Whether it speaks Gremlin. */
+  readonly gremlin?: boolean;
 }
 
-export async function startFake({ page, authorization }: FakeOptions): Promise<Fake> {
+export async function startFake({ page, authorization, gremlin = true }: FakeOptions): Promise<Fake> {
   let aborted = 0;
   const server: Server = createServer((request, response) => {
     response.on('close', () => {
       if (!response.writableFinished) aborted += 1;
     });
-    answer(request, response, page, authorization).catch((error: unknown) => response.writeHead(500).end(String(error)));
+    answer(request, response, page, authorization, gremlin).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -71,7 +74,7 @@ export async function startFake({ page, authorization }: FakeOptions): Promise<F
   };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, page: string, authorization: string | undefined): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, page: string, authorization: string | undefined, gremlin: boolean): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const send = (type: string, body: string, status = 200): void => void response.writeHead(status, { 'content-type': type }).end(body);
   const isPage = request.method === 'GET' && !url.pathname.startsWith('/api/');
@@ -83,10 +86,15 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
   switch (url.pathname) {
     case '/query':
       return query(body, send, response);
+    case '/gremlin': {
+      if (!gremlin) return send('text/plain', 'there is nothing at /gremlin', 404);
+      const told = answerGremlin(body);
+      return told === null ? undefined : send(told.status === 200 ? GRAPHSON : 'text/plain', told.body, told.status);
+    }
     case '/update':
       return send('text/plain', '');
     case '/api/info':
-      return send('application/json', JSON.stringify({ version: '0.1.0', statements: 302978, vertices: 54398, bytes: 2_200_000, read_only: false }));
+      return send('application/json', JSON.stringify({ version: '0.1.0', statements: 302978, vertices: 54398, bytes: 2_200_000, read_only: false, timeout_seconds: 60 }));
     case '/api/names':
       return send('application/json', JSON.stringify({ names: names(url.searchParams) }));
     case '/api/plan':
@@ -170,6 +178,12 @@ function undeclared(body: string): string | null {
   return null;
 }
 
+/** Names of a property graph beside those of RDF. */
+const GRAPH_NAMES = [
+  { kind: 'class', iri: 'urn:vervet:label:airport', count: 3504 },
+  { kind: 'predicate', iri: 'urn:vervet:key:runways', count: 3504 },
+];
+
 function names(parameters: URLSearchParams): object[] {
   const contains = (parameters.get('contains') ?? '').toLowerCase();
   const limit = Number(parameters.get('limit') ?? 100);
@@ -181,7 +195,8 @@ function names(parameters: URLSearchParams): object[] {
   return (all[parameters.get('kind') ?? ''] ?? [])
     .filter(([name]) => name.toLowerCase().includes(contains))
     .slice(0, limit)
-    .map(([name, count]) => ({ iri: ONT + name, label: `air:${name}`, count }));
+    .map(([name, count]) => ({ iri: ONT + name, label: `air:${name}`, count }))
+    .concat(GRAPH_NAMES.filter(({ kind, iri }) => kind === parameters.get('kind') && iri.includes(contains)).map(({ iri, count }) => ({ iri, label: '', count })));
 }
 
 function plan(run: boolean): object {

@@ -50,5 +50,8 @@ function jsonTerm(term: Term): unknown {
       const value = { subject: jsonTerm(subject), predicate: jsonTerm(predicate), object: jsonTerm(object) };
       return { type: 'triple', value };
     }
+    default:
+      // Results of SPARQL have none of the others.
+      return { type: 'literal', value: plain(term) };
   }
 }

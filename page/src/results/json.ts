@@ -1,8 +1,8 @@
 // Reads SPARQL results in JSON as they arrive.
 //
-// The text before the first binding is kept until `"bindings": [` ends it. Behind that a scan finds where
-// objects end (depth of brackets, strings skipped), and each piece's complete objects are parsed in one call.
+// The text before the first binding is kept until `"bindings": [` ends it; `ArrayScan` finds the bindings behind it.
 import { XSD } from '../namespaces';
+import { ArrayScan } from './array';
 import { ROWS_MAX, type Content, type Reader } from './result';
 import type { Term } from './term';
 
@@ -20,14 +20,8 @@ export class JsonReader implements Reader {
   #variables: string[] = [];
   #places = new Map<string, number>();
   #rows: (Term | null)[][] = [];
-  #inRows = false;
+  #scan: ArrayScan | null = null;
   #complete = true;
-  /** Text since the end of the last complete object, and where the scan is in it. */
-  #text = '';
-  #at = 0;
-  #depth = 0;
-  #inString = false;
-  #ended = false;
 
   constructor(rowsMax: number = ROWS_MAX) {
     this.#rowsMax = rowsMax;
@@ -38,26 +32,21 @@ export class JsonReader implements Reader {
   }
 
   push(text: string): boolean {
-    if (this.#ended) return true;
-    if (this.#inRows) {
-      this.#text += text;
-    } else {
-      this.#head += text;
-      const start = /"bindings"\s*:\s*\[/.exec(this.#head);
-      if (start === null) return true;
-      this.#inRows = true;
-      this.#text = this.#head.slice(start.index + start[0].length);
-      this.#head = this.#head.slice(0, start.index);
-      const variables = /"vars"\s*:\s*(\[[^\]]*\])/.exec(this.#head)?.[1] ?? '[]';
-      for (const variable of JSON.parse(variables) as string[]) this.#column(variable);
-    }
-    this.#scan();
-    return this.#complete;
+    if (this.#scan !== null) return this.#take(text, this.#scan);
+    this.#head += text;
+    const start = /"bindings"\s*:\s*\[/.exec(this.#head);
+    if (start === null) return true;
+    const rest = this.#head.slice(start.index + start[0].length);
+    this.#head = this.#head.slice(0, start.index);
+    const variables = /"vars"\s*:\s*(\[[^\]]*\])/.exec(this.#head)?.[1] ?? '[]';
+    for (const variable of JSON.parse(variables) as string[]) this.#column(variable);
+    this.#scan = new ArrayScan();
+    return this.#take(rest, this.#scan);
   }
 
   finish(): { content: Content; complete: boolean } {
-    if (this.#inRows) {
-      if (this.#complete && !this.#ended) throw new Error('the answer ends in the middle');
+    if (this.#scan !== null) {
+      if (this.#complete && !this.#scan.ended) throw new Error('the answer ends in the middle');
       const width = this.#variables.length;
       for (const row of this.#rows) while (row.length < width) row.push(null);
       return {
@@ -70,32 +59,9 @@ export class JsonReader implements Reader {
     return { content: { kind: 'boolean', value: whole.boolean }, complete: true };
   }
 
-  #scan(): void {
-    const text = this.#text;
-    let end = 0;
-    for (let i = this.#at; i < text.length; i += 1) {
-      const code = text.charCodeAt(i);
-      if (this.#inString) {
-        if (code === 92) i += 1;
-        else if (code === 34) this.#inString = false;
-      } else if (code === 34) this.#inString = true;
-      else if (code === 123) this.#depth += 1;
-      else if (code === 125) {
-        this.#depth -= 1;
-        if (this.#depth === 0) end = i + 1;
-      } else if (code === 93 && this.#depth === 0) {
-        this.#ended = true;
-        break;
-      }
-      // After an escape that the piece's end cuts in two this is past the end: the next piece is read from there.
-      this.#at = i + 1;
-    }
-    if (end > 0) {
-      const objects = text.slice(0, end).replace(/^[\s,]+/, '');
-      for (const binding of JSON.parse(`[${objects}]`) as Record<string, JsonTerm>[]) this.#row(binding);
-      this.#text = text.slice(end);
-      this.#at -= end;
-    }
+  #take(text: string, scan: ArrayScan): boolean {
+    for (const binding of scan.push(text) as Record<string, JsonTerm>[]) this.#row(binding);
+    return this.#complete;
   }
 
   #row(binding: Record<string, JsonTerm>): void {

@@ -8,6 +8,8 @@ export interface Table {
 
 export type Content =
   | { readonly kind: 'table'; readonly table: Table }
+  /** What a traversal found: cells may be elements, paths and collections. */
+  | { readonly kind: 'values'; readonly table: Table }
   | { readonly kind: 'graph'; readonly triples: readonly Triple[] }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'update'; readonly message: string };

@@ -1,11 +1,42 @@
-// Terms of RDF, and how they are written.
+// Values of results, and how they are written: terms of RDF, and what Gremlin has besides (elements, collections).
 import { XSD, type Namespaces } from '../namespaces';
 
 export type Term =
   | { readonly kind: 'iri'; readonly value: string }
   | { readonly kind: 'blank'; readonly value: string }
   | { readonly kind: 'literal'; readonly value: string; readonly datatype?: string; readonly language?: string }
-  | { readonly kind: 'triple'; readonly subject: Term; readonly predicate: Term; readonly object: Term };
+  | { readonly kind: 'triple'; readonly subject: Term; readonly predicate: Term; readonly object: Term }
+  | VertexTerm
+  | EdgeTerm
+  | { readonly kind: 'list'; readonly form: 'list' | 'set' | 'path'; readonly items: readonly (Term | null)[] }
+  | { readonly kind: 'map'; readonly entries: readonly (readonly [Term | null, Term | null])[] };
+
+/** A vertex of a property graph. */
+export interface VertexTerm {
+  readonly kind: 'vertex';
+  /** Its id as a person reads it. */
+  readonly id: string;
+  /** Its name in RDF; null for a blank node. */
+  readonly iri: string | null;
+  readonly label: string;
+  readonly properties: readonly Property[];
+}
+
+export interface EdgeTerm {
+  readonly kind: 'edge';
+  readonly id: string;
+  /** Null if its id is not its name in RDF. */
+  readonly iri: string | null;
+  readonly label: string;
+  readonly source: VertexTerm;
+  readonly target: VertexTerm;
+  readonly properties: readonly Property[];
+}
+
+export interface Property {
+  readonly key: string;
+  readonly value: Term | null;
+}
 
 export interface Triple {
   readonly subject: Term;
@@ -13,7 +44,7 @@ export interface Triple {
   readonly object: Term;
 }
 
-/** As in N-Triples; `namespaces` shortens IRIs as Turtle does. */
+/** As in N-Triples, elements and collections as Gremlin prints them; `namespaces` shortens IRIs as Turtle does. */
 export function write(term: Term, namespaces?: Namespaces): string {
   const iri = (value: string): string => namespaces?.shorten(value) ?? `<${value}>`;
   switch (term.kind) {
@@ -28,7 +59,21 @@ export function write(term: Term, namespaces?: Namespaces): string {
     }
     case 'triple':
       return `<<( ${write(term.subject, namespaces)} ${write(term.predicate, namespaces)} ${write(term.object, namespaces)} )>>`;
+    case 'vertex':
+      return `v[${term.id}]`;
+    case 'edge':
+      return `e[${term.id}][${term.source.id}-${term.label}->${term.target.id}]`;
+    case 'list': {
+      const items = term.items.map(inside).join(', ');
+      return term.form === 'set' ? `{${items}}` : term.form === 'path' ? `path[${items}]` : `[${items}]`;
+    }
+    case 'map':
+      return `[${term.entries.map(([key, value]) => `${inside(key)}: ${inside(value)}`).join(', ')}]`;
   }
+}
+
+function inside(term: Term | null): string {
+  return term === null ? 'null' : plain(term);
 }
 
 /** A term as a person reads it: literals without their marks. */
@@ -38,7 +83,25 @@ export function plain(term: Term): string {
 
 /** Equal for equal terms only. */
 export function keyOf(term: Term): string {
-  return term.kind === 'iri' ? term.value : write(term);
+  return iriOf(term) ?? write(term);
+}
+
+/** The resource that a term is, if it is one that has a name. */
+export function iriOf(term: Term): string | null {
+  if (term.kind === 'iri') return term.value;
+  return term.kind === 'vertex' || term.kind === 'edge' ? term.iri : null;
+}
+
+/** Keys whose value names a vertex, the best first. */
+const CALLED = ['name', 'label', 'title', 'code'];
+
+/** What a person calls a vertex; null if no property says. */
+export function nameOf({ properties }: VertexTerm): string | null {
+  for (const name of CALLED) {
+    const value = properties.find(({ key }) => key === name)?.value;
+    if (value) return plain(value);
+  }
+  return null;
 }
 
 const NUMBERS: ReadonlySet<string> = new Set(
@@ -50,19 +113,23 @@ export function isNumber(term: Term | null): boolean {
   return term?.kind === 'literal' && term.datatype !== undefined && NUMBERS.has(term.datatype);
 }
 
-/** Order of a sorted column: unbound, blank, IRIs, numbers by value, other literals by text. */
+/** Order of a sorted column: unbound, blank, IRIs, elements by id, numbers by value, other literals by text, all else. */
 export function compare(a: Term | null, b: Term | null): number {
   const [x, y] = [rank(a), rank(b)];
   if (x !== y || a === null || b === null) return x - y;
-  if (x === 3) return Number(plain(a)) - Number(plain(b));
+  if (x === 4) return Number(plain(a)) - Number(plain(b));
+  if ('id' in a && 'id' in b && WHOLE.test(a.id) && WHOLE.test(b.id)) return Number(a.id) - Number(b.id);
   const [s, t] = [plain(a), plain(b)];
   return s < t ? -1 : s > t ? 1 : 0;
 }
 
+const WHOLE = /^-?\d+$/;
+
 function rank(term: Term | null): number {
   if (term === null) return 0;
-  if (term.kind === 'literal') return isNumber(term) ? 3 : 4;
-  return term.kind === 'blank' ? 1 : term.kind === 'iri' ? 2 : 5;
+  if (term.kind === 'literal') return isNumber(term) ? 4 : 5;
+  if (term.kind === 'vertex' || term.kind === 'edge') return 3;
+  return term.kind === 'blank' ? 1 : term.kind === 'iri' ? 2 : 6;
 }
 
 function escape(character: string): string {

@@ -2,9 +2,12 @@
 //
 // Everything here is linear in the text and never fails; on a text that is wrong the answers are guesses.
 import { RDF_TYPE, unescapeIri } from '../namespaces';
-import type { Edge, Request } from '../language';
+import type { Edge } from '../language';
 import { tokens, type Token } from './tokens';
 import { STARTS } from './words';
+
+/** What a text asks for, which decides where it goes and what comes back. */
+export type Request = 'table' | 'boolean' | 'graph' | 'update';
 
 /** What may stand at a place. `class`: an object after `a`. */
 export type Role = 'start' | 'prefix' | 'subject' | 'predicate' | 'object' | 'class' | 'expression';

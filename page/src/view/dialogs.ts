@@ -37,8 +37,10 @@ export function showKeys(): void {
     ['Mod-/', 'make a line a comment'],
     ['Mod-S', 'save the query in this browser'],
     ['Alt-1 … Alt-4', 'table, picture, text, plan'],
+    ['Alt-L', 'the other language'],
     ['Alt-E', 'go to the editor'],
     ['↑ ↓ ← →, Enter', 'in the table: move, open a resource'],
+    ['Alt-←, Alt-→', 'on the title of a column: its width'],
     ['+ − 0, arrows', 'in the picture: zoom, all in sight, move'],
   ];
   const list = h('table', { class: 'keys' }, ...rows.map(([key, does]) => h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, keys(key))), h('td', {}, does))));

@@ -1,13 +1,12 @@
 // A panel about one resource: its types, what is said of it, what refers to it. Links in it lead on, and back.
 import { button, h } from '../dom';
-import { RDF_TYPE, localName, type Namespaces } from '../namespaces';
+import { LABELS, RDF_TYPE, localName, type Namespaces } from '../namespaces';
 import { keyOf, plain, type Term, type Triple } from '../results/term';
 import { count } from '../quantities';
 import { iriParts, termElement } from './term';
 
 /** Values of a predicate that are shown at first. */
 const VALUES_SHOWN = 12;
-const LABEL = 'http://www.w3.org/2000/01/rdf-schema#label';
 
 interface InspectorOptions {
   /** Statements about `iri`, at most `limit` in each direction. */
@@ -75,7 +74,8 @@ export class Inspector {
 
   #show(iri: string, content: HTMLElement, known: { triples: readonly Triple[]; namespaces: Namespaces } | null): void {
     const hadFocus = this.element.contains(document.activeElement);
-    const label = known?.triples.find(({ subject, predicate }) => isIri(subject, iri) && isIri(predicate, LABEL))?.object;
+    const labels = known?.triples.filter(({ subject, predicate }) => isIri(subject, iri) && predicate.kind === 'iri' && LABELS.includes(predicate.value));
+    const label = LABELS.flatMap((name) => labels?.find(({ predicate }) => isIri(predicate, name)) ?? [])[0]?.object;
     const types = (known?.triples ?? [])
       .filter(({ subject, predicate, object }) => isIri(subject, iri) && isIri(predicate, RDF_TYPE) && object.kind === 'iri')
       .map(({ object }) => (known === null ? null : h('li', {}, termElement(object, known.namespaces))));

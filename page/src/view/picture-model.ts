@@ -3,13 +3,12 @@
 // Literals are not vertices: they are told by the panel about a resource. Types are colours, not edges, unless
 // that would leave a picture without any edge. At most `VERTICES_MAX` vertices; what comes later is counted.
 import type { Edge as VariableEdge } from '../language';
-import { RDF_TYPE, localName, type Namespaces } from '../namespaces';
+import { LABELS, RDF_TYPE, localName, type Namespaces } from '../namespaces';
 import type { Table } from '../results/result';
 import { isNumber, keyOf, plain, type Term, type Triple } from '../results/term';
 
 export const VERTICES_MAX = 300;
 const EDGES_MAX = 2000;
-const LABEL = 'http://www.w3.org/2000/01/rdf-schema#label';
 
 export interface Vertex {
   readonly id: string;
@@ -69,7 +68,7 @@ export class PictureModel {
       if (!typesAsEdges && isTyping(triple) && object.kind === 'iri') {
         this.type(keyOf(subject), object.value);
       }
-      if (triple.predicate.kind === 'iri' && triple.predicate.value === LABEL) this.name(keyOf(subject), plain(object));
+      if (triple.predicate.kind === 'iri' && LABELS.includes(triple.predicate.value)) this.name(keyOf(subject), plain(object));
     }
   }
 
@@ -94,7 +93,7 @@ export class PictureModel {
       const resources = row.flatMap((term, i) => (term && isVertex(term) ? [{ term, i }] : []));
       const [first, ...others] = resources.filter(({ i }) => known.length === 0 || !connected.has(i));
       const hub = known.length === 0 ? first : (resources.find(({ i }) => connected.has(i)) ?? first);
-      if (hub !== undefined) this.#vertex(hub.term);
+      if (hub !== undefined) this.vertex(hub.term);
       for (const { term, i } of known.length === 0 ? others : [...(first ? [first] : []), ...others]) {
         if (hub !== undefined && hub.i !== i) this.connect(hub.term, variables[i] ?? '', term);
       }
@@ -119,8 +118,8 @@ export class PictureModel {
   }
 
   connect(source: Term, label: string, target: Term): void {
-    const from = this.#vertex(source);
-    const to = this.#vertex(target);
+    const from = this.vertex(source);
+    const to = this.vertex(target);
     if (from === null || to === null) return;
     const back = this.edges.get(`${to.id}\n${label}\n${from.id}`);
     if (back !== undefined && from !== to) {
@@ -145,7 +144,8 @@ export class PictureModel {
     return [...counts].map(([type, count]) => ({ type, count })).sort((a, b) => b.count - a.count);
   }
 
-  #vertex(term: Term): Vertex | null {
+  /** The vertex of a term, drawn from now on; null if there is no place for it. */
+  vertex(term: Term): Vertex | null {
     const id = keyOf(term);
     const known = this.vertices.get(id);
     if (known !== undefined) return known;

@@ -156,7 +156,7 @@ export class PictureView {
       label: vertex.label.length > LABEL_MAX ? `${vertex.label.slice(0, LABEL_MAX - 1)}…` : vertex.label,
       colour: vertex.type === null ? 0 : (colours.get(vertex.type) ?? 0),
       size: size(vertex.id),
-      blank: vertex.iri === null,
+      blank: vertex.id.startsWith('_:'),
     });
     const boxes = [...model.vertices.values()].map(({ id, label }) => {
       const text = Math.min(label.length, LABEL_MAX) * CHARACTER;
@@ -235,7 +235,7 @@ export class PictureView {
     if (model === null || vertex === undefined) return;
     this.#choose(id);
     if (vertex.iri === null) {
-      this.#options.onProblem('a blank node has no name to ask for');
+      this.#options.onProblem(id.startsWith('_:') ? 'a blank node has no name to ask for' : 'a value has nothing around it');
       return;
     }
     this.#options.onOpen(vertex.iri);

@@ -15,7 +15,8 @@ export function planElement(plan: Plan, shorten: (text: string) => string): HTML
   // The time of a step includes that of the steps inside it.
   const total = steps.filter(({ parent }) => parent === null).reduce((sum, { nanoseconds }) => sum + (nanoseconds ?? 0), 0);
   const most = Math.max(1, ...steps.map(({ nanoseconds }) => nanoseconds ?? 0));
-  const head = ['Step', 'Estimated', ...(ran ? ['Actual', 'Time'] : [])];
+  const estimated = steps.some(({ estimated_rows }) => estimated_rows !== null);
+  const head = ['Step', ...(estimated ? ['Estimated'] : []), ...(ran ? ['Actual', 'Time'] : [])];
   return h(
     'div',
     { class: 'plan' },
@@ -23,8 +24,8 @@ export function planElement(plan: Plan, shorten: (text: string) => string): HTML
       'table',
       {},
       h('thead', {}, h('tr', {}, ...head.map((text, i) => h('th', { scope: 'col', class: i === 0 ? null : 'right' }, text)))),
-      h('tbody', {}, ...inOrder(steps).map(({ step, depth }) => row(step, depth, { ran, total, most, shorten }))),
-      ran && h('tfoot', {}, h('tr', {}, h('td', { colspan: 3 }, 'All steps'), h('td', { class: 'right' }, duration(total)))),
+      h('tbody', {}, ...inOrder(steps).map(({ step, depth }) => row(step, depth, { ran, estimated, total, most, shorten }))),
+      ran && h('tfoot', {}, h('tr', {}, h('td', { colspan: estimated ? 3 : 2 }, 'All steps'), h('td', { class: 'right' }, duration(total)))),
     ),
     plan.text !== '' && h('details', {}, h('summary', {}, 'As text'), h('pre', { class: 'plan-text' }, plan.text)),
   );
@@ -32,12 +33,13 @@ export function planElement(plan: Plan, shorten: (text: string) => string): HTML
 
 interface RowOptions {
   readonly ran: boolean;
+  readonly estimated: boolean;
   readonly total: number;
   readonly most: number;
   readonly shorten: (text: string) => string;
 }
 
-function row(step: Step, depth: number, { ran, total, most, shorten }: RowOptions): HTMLElement {
+function row(step: Step, depth: number, { ran, estimated, total, most, shorten }: RowOptions): HTMLElement {
   const time = step.nanoseconds;
   const threads = (step.threads ?? 1) > 1 ? `${step.threads} threads` : null;
   const ratio = offBy(step);
@@ -51,7 +53,7 @@ function row(step: Step, depth: number, { ran, total, most, shorten }: RowOption
       h('span', { class: 'detail', title: step.detail }, shorten(step.detail)),
       threads && h('span', { class: 'tag' }, threads),
     ),
-    h('td', { class: 'right' }, step.estimated_rows === null ? '' : count(Math.round(step.estimated_rows))),
+    estimated && h('td', { class: 'right' }, step.estimated_rows === null ? '' : count(Math.round(step.estimated_rows))),
     ran &&
       h(
         'td',

@@ -1,11 +1,13 @@
 // The result: four ways to look at it, and files to save it as. Draws a view when it is looked at, not before.
 import { button, h } from '../dom';
+import { GRAPHSON } from '../gremlin/graphson';
 import type { Language } from '../language';
 import type { Namespaces } from '../namespaces';
 import { count, counted } from '../quantities';
 import { csv, json, ntriples, tsv } from '../results/files';
 import { RAW_MAX, tableOf, type Content, type Result, type Table } from '../results/result';
 import type { Plan } from '../server';
+import { addElements } from './picture-elements';
 import { PictureModel } from './picture-model';
 import type { PictureView } from './picture';
 import { planElement } from './plan';
@@ -15,18 +17,16 @@ import { tabs, type Tabs } from './tabs';
 export type ViewName = 'table' | 'picture' | 'text' | 'plan';
 
 interface ResultOptions {
-  readonly language: Language;
   readonly picture: PictureView;
   readonly onOpen: (iri: string) => void;
   /** Somebody wants the plan of what is in the editor; `run`: with its times. */
   readonly onPlan: (run: boolean) => void;
   readonly onDownload: (accept: string, extension: string) => void;
-  /** What is shown while there is no result. */
-  readonly welcome: HTMLElement;
 }
 
 interface Shown {
   readonly result: Result;
+  readonly language: Language;
   readonly text: string;
   readonly namespaces: Namespaces;
 }
@@ -41,7 +41,7 @@ export class ResultView {
   #shown: Shown | null = null;
   #drawn = new Set<ViewName>();
   /** How results of each kind were looked at last. */
-  #preferred: Record<Content['kind'], ViewName> = { table: 'table', graph: 'picture', boolean: 'table', update: 'table' };
+  #preferred: Record<Content['kind'], ViewName> = { table: 'table', values: 'table', graph: 'picture', boolean: 'table', update: 'table' };
 
   constructor(options: ResultOptions) {
     this.#options = options;
@@ -51,20 +51,17 @@ export class ResultView {
     const titles: [ViewName, string][] = [['table', 'Table'], ['picture', 'Picture'], ['text', 'Text'], ['plan', 'Plan']];
     this.#tabs = tabs('Result as', titles.map(([id, title]) => ({ id, title, panel: this.#panels[id] })), (id) => this.#prefer(id as ViewName));
     this.element = h('section', { class: 'result', 'aria-label': 'Result' }, h('div', { class: 'result-bar' }, this.#tabs.list, this.#files), ...this.#tabs.panels);
-    this.welcome();
+    this.#offerPlan();
   }
 
   get result(): Shown | null {
     return this.#shown;
   }
 
-  welcome(): void {
-    this.#shown = null;
-    this.#drawn.clear();
-    this.#files.replaceChildren();
-    this.#panels.table.replaceChildren(this.#options.welcome);
+  /** What is shown while there is no result. */
+  welcome(element: HTMLElement): void {
+    this.#panels.table.replaceChildren(element);
     for (const name of ['picture', 'text'] as const) this.#panels[name].replaceChildren(empty('No result yet', 'Run a query to see it here.'));
-    this.#offerPlan();
   }
 
   show(shown: Shown): void {
@@ -102,7 +99,7 @@ export class ResultView {
 
   #prefer(view: ViewName): void {
     const kind = this.#shown?.result.content.kind;
-    if ((kind === 'table' || kind === 'graph') && view !== 'plan') this.#preferred[kind] = view;
+    if ((kind === 'table' || kind === 'values' || kind === 'graph') && view !== 'plan') this.#preferred[kind] = view;
     this.#draw();
   }
 
@@ -140,7 +137,7 @@ export class ResultView {
       panel.replaceChildren(h('div', { class: 'answer yes' }, 'Done'), content.message === '' ? '' : h('pre', { class: 'plan-text' }, content.message));
       return;
     }
-    const table: Table = content.kind === 'table' ? content.table : tableOf(content.triples);
+    const table: Table = content.kind === 'graph' ? tableOf(content.triples) : content.table;
     if (table.rows.length === 0) {
       panel.replaceChildren(empty('No rows', 'Nothing in the data matches the pattern.'));
       return;
@@ -154,19 +151,20 @@ export class ResultView {
     this.#panels.text.replaceChildren(h('pre', { class: 'raw', tabindex: 0, 'aria-label': 'The answer as it came' }, result.raw || '(empty)'), cut);
   }
 
-  #drawPicture({ result, text, namespaces }: Shown): void {
+  #drawPicture({ result, language, text, namespaces }: Shown): void {
     const panel = this.#panels.picture;
     const { content } = result;
     const model = new PictureModel(namespaces);
     if (content.kind === 'graph') model.addTriples(content.triples);
+    else if (content.kind === 'values') addElements(model, content.table);
     else if (content.kind === 'table') {
       const { table } = content;
       const triples = table.variables.length === 3 ? asTriples(table) : null;
-      if (triples === null) model.addTable(table, this.#options.language.edges(text));
+      if (triples === null) model.addTable(table, language.edges(text));
       else model.addTriples(triples);
     }
     if (model.vertices.size === 0) {
-      panel.replaceChildren(empty('Nothing to draw', 'A picture needs resources: rows with IRIs, or the graph of a CONSTRUCT or DESCRIBE.'));
+      panel.replaceChildren(empty('Nothing to draw', language.drawable));
       return;
     }
     const { picture } = this.#options;
@@ -178,12 +176,13 @@ export class ResultView {
     const shown = this.#shown;
     if (shown === null) return;
     const { content, complete } = shown.result;
-    const file = (title: string, extension: string, accept: string, make: (() => string) | null): HTMLElement =>
+    /** `alone`: the server has no such file, so that of a result that is cut is cut, too. */
+    const file = (title: string, extension: string, accept: string, make: (() => string) | null, alone = false): HTMLElement =>
       button({
         text: title,
         label: `Save as ${title}`,
         onClick: () => {
-          if (make !== null && complete) saveFile(new Blob([make()], { type: accept }), `result.${extension}`);
+          if (make !== null && (complete || alone)) saveFile(new Blob([make()], { type: accept }), `result.${extension}`);
           else this.#options.onDownload(accept, extension);
         },
       });
@@ -194,9 +193,11 @@ export class ResultView {
             file('TSV', 'tsv', 'text/tab-separated-values', () => tsv(content.table)),
             file('JSON', 'json', 'application/sparql-results+json', () => json(content.table)),
           ]
-        : content.kind === 'graph'
-          ? [file('N-Triples', 'nt', 'application/n-triples', () => ntriples(content.triples)), file('Turtle', 'ttl', 'text/turtle', null)]
-          : [];
+        : content.kind === 'values'
+          ? [file('CSV', 'csv', 'text/csv', () => csv(content.table), true), file('GraphSON', 'json', GRAPHSON, null)]
+          : content.kind === 'graph'
+            ? [file('N-Triples', 'nt', 'application/n-triples', () => ntriples(content.triples)), file('Turtle', 'ttl', 'text/turtle', null)]
+            : [];
     this.#files.replaceChildren(...files);
   }
 }
@@ -225,6 +226,7 @@ export function amount({ content, complete }: Result): string {
   const first = complete ? '' : 'first ';
   switch (content.kind) {
     case 'table':
+    case 'values':
       return first + counted(content.table.rows.length, 'row');
     case 'graph':
       return first + counted(content.triples.length, 'statement');

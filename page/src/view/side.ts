@@ -1,18 +1,23 @@
 // The side: queries to take (examples, saved ones, history), and names that occur in the data.
 import { button, h } from '../dom';
-import type { Language } from '../language';
-import { memory, type Past } from '../memory';
+import type { Language, LanguageId } from '../language';
+import { languageOf, memory, type Past } from '../memory';
 import type { Name } from '../server';
 import type { NameKind, Names } from '../names';
 import { count } from '../quantities';
+import { readQueries, writeQueries } from '../saved-file';
+import { saveFile } from './result';
 import { iriParts } from './term';
 import { tabs } from './tabs';
 
 interface SideOptions {
-  readonly language: Language;
+  /** That of the editor. */
+  readonly language: () => Language;
+  readonly languages: readonly Language[];
   readonly names: Names;
-  readonly onQuery: (text: string) => void;
+  readonly onQuery: (text: string, language: LanguageId) => void;
   readonly onName: (iri: string) => void;
+  readonly onSay: (text: string) => void;
 }
 
 /** Names of a kind that the list shows. */
@@ -44,29 +49,43 @@ export class Side {
   }
 
   refreshQueries(): void {
-    const { language, onQuery } = this.#options;
+    const { onQuery, languages } = this.#options;
+    const language = this.#options.language();
     const saved = memory.saved();
     const past = memory.past();
-    const take = (title: string, about: string, text: string): HTMLButtonElement =>
+    // Those of the other language say so.
+    const tag = (id: LanguageId): HTMLElement | null =>
+      id === language.id ? null : h('span', { class: 'tag' }, languages.find((one) => one.id === id)?.name ?? id);
+    const take = (title: string, about: string, text: string, id: LanguageId): HTMLButtonElement =>
       h(
         'button',
-        { type: 'button', class: 'item', title: text.slice(0, 600), onclick: () => onQuery(text) },
-        h('span', { class: 'title' }, title),
+        { type: 'button', class: 'item', title: text.slice(0, 600), onclick: () => onQuery(text, id) },
+        h('span', { class: 'title' }, title, tag(id)),
         about !== '' && h('span', { class: 'about' }, about),
       );
     this.#queries.replaceChildren(
-      h('h2', {}, 'Saved'),
+      h(
+        'h2',
+        {},
+        'Saved',
+        h(
+          'span',
+          { class: 'both' },
+          button({ text: 'Import', label: 'Import saved queries from a file', onClick: () => this.#import() }),
+          saved.length > 0 && button({ text: 'Export', label: 'Export saved queries to a file', onClick: () => saveFile(new Blob([writeQueries(saved)], { type: 'application/json' }), 'queries.json') }),
+        ),
+      ),
       saved.length === 0 ? h('p', { class: 'faint' }, 'Save a query to find it here.') : '',
-      ...saved.map(({ name, text }) =>
+      ...saved.map((one) => ({ ...one, id: languageOf(one) })).map(({ name, text, id }) =>
         h(
           'div',
           { class: 'removable' },
-          take(name, '', text),
+          take(name, '', text, id),
           button({ icon: 'remove', label: `Remove ${name}`, onClick: () => (memory.unsave(name), this.refreshQueries()) }),
         ),
       ),
       h('h2', {}, 'Examples'),
-      ...language.examples.map(({ title, about, text }) => take(title, about, text)),
+      ...language.examples.map(({ title, about, text }) => take(title, about, text, language.id)),
       h(
         'h2',
         {},
@@ -74,8 +93,25 @@ export class Side {
         past.length > 0 ? button({ text: 'Clear', onClick: () => (memory.forgetPast(), this.refreshQueries()) }) : '',
       ),
       past.length === 0 ? h('p', { class: 'faint' }, 'Nothing yet.') : '',
-      ...past.map((one) => take(firstLine(one.text), pastNote(one), one.text)),
+      ...past.map((one) => take(firstLine(one.text), pastNote(one), one.text, languageOf(one))),
     );
+  }
+
+  /** Adds the queries of a file; those of the same name are replaced. */
+  #import(): void {
+    const input = h('input', { type: 'file', accept: 'application/json,.json' });
+    input.addEventListener('change', () => {
+      void input.files?.[0]
+        ?.text()
+        .then((text) => {
+          const queries = readQueries(text);
+          for (const query of queries) memory.save(query);
+          this.refreshQueries();
+          this.#options.onSay(`${queries.length} saved queries imported`);
+        })
+        .catch((error: unknown) => this.#options.onSay(error instanceof Error ? error.message : String(error)));
+    });
+    input.click();
   }
 
   /** Asks for the names again, and shows them. Later calls win. */
@@ -108,7 +144,7 @@ export class Side {
 /** The first line that says something: no prefixes, no comments. */
 function firstLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
-  const body = lines.filter((line) => line !== '' && !/^(?:#|PREFIX\b|BASE\b)/i.test(line));
+  const body = lines.filter((line) => line !== '' && !/^(?:#|\/\/|PREFIX\b|BASE\b)/i.test(line));
   return body.join(' ').slice(0, 120) || text.trim().slice(0, 120);
 }
 

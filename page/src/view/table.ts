@@ -1,11 +1,12 @@
 // A table of any length: only the rows in sight are elements.
 //
 // Rows have one height, so a row's place is its number times `ROW`; a spacer of the whole height makes the
-// scroll bar true. The grid is one stop of the Tab key; arrow keys move a cell cursor, Enter opens a resource.
+// scroll bar true. Columns are as wide as their texts until somebody drags their edge (or presses Alt and an arrow key on
+// their title); a double click gives them back. The grid is one stop of the Tab key; arrow keys move a cell cursor, Enter opens a resource.
 import { h, icon } from '../dom';
 import type { Namespaces } from '../namespaces';
 import type { Table } from '../results/result';
-import { compare, isNumber, plain, type Term } from '../results/term';
+import { compare, iriOf, isNumber, plain, type Term } from '../results/term';
 import { count } from '../quantities';
 import { shownLength, termElement } from './term';
 
@@ -15,6 +16,9 @@ const ROW = 32;
 const MARGIN = 10;
 /** Rows whose texts decide about the widths of columns. */
 const SAMPLE = 200;
+/** The least width of a column, and what a key changes it by, in CSS pixels. */
+const WIDTH_MIN = 48;
+const WIDTH_STEP = 24;
 
 export class TableView {
   readonly element: HTMLElement;
@@ -25,6 +29,10 @@ export class TableView {
   #order: Uint32Array | null = null;
   #sorted: { column: number; down: boolean } | null = null;
   #numeric: boolean[] = [];
+  /** Widths by the texts, that of the numbers of rows first. */
+  #natural: number[] = [];
+  /** Widths as somebody wants them, without the first; null if nobody does. */
+  #wanted: number[] | null = null;
   #drawn = new Map<number, HTMLElement>();
   #cursor = { row: 0, column: 0 };
   #frame = 0;
@@ -63,14 +71,48 @@ export class TableView {
       return Math.min(460, Math.max(90, Math.round(longest * 7.3 + 34)));
     });
     const first = Math.max(44, digits * 8 + 20);
-    this.element.style.setProperty('--columns', [`${first}px`, ...widths.map((width) => `minmax(${width}px, ${width}fr)`)].join(' '));
-    this.element.style.setProperty('--width', `${first + widths.reduce((sum, width) => sum + width, 0)}px`);
+    this.#natural = [first, ...widths];
+    this.#wanted = null;
+    this.#setWidths();
     this.element.setAttribute('aria-rowcount', String(table.rows.length + 1));
     this.element.setAttribute('aria-colcount', String(table.variables.length));
     this.#body.style.height = `${table.rows.length * ROW}px`;
     this.element.scrollTo(0, 0);
     this.#drawHead();
     this.#redraw();
+  }
+
+  #setWidths(): void {
+    const [first = 0, ...natural] = this.#natural;
+    const widths = this.#wanted ?? natural;
+    // The last column takes what is left, so that lines go to the end.
+    const columns = widths.map((width, i) => (this.#wanted === null ? `minmax(${width}px, ${width}fr)` : i + 1 < widths.length ? `${width}px` : `minmax(${width}px, 1fr)`));
+    this.element.style.setProperty('--columns', [`${first}px`, ...columns].join(' '));
+    this.element.style.setProperty('--width', `${first + widths.reduce((sum, width) => sum + width, 0)}px`);
+  }
+
+  #widen(column: number, width: number, from: readonly number[]): void {
+    this.#wanted = from.map((before, i) => (i === column ? Math.max(WIDTH_MIN, Math.round(width)) : before));
+    this.#setWidths();
+  }
+
+  /** Widths as they are on the screen. */
+  #measured(): number[] {
+    return [...this.#head.querySelectorAll('[role=columnheader]')].map((cell) => cell.getBoundingClientRect().width);
+  }
+
+  /** The edge that is dragged. */
+  #handle(column: number): HTMLElement {
+    const handle = h('span', { class: 'handle', 'aria-hidden': 'true', ondblclick: () => ((this.#wanted = null), this.#setWidths()) });
+    handle.addEventListener('pointerdown', (event) => {
+      event.preventDefault();
+      const [start, from] = [event.clientX, this.#measured()];
+      handle.setPointerCapture(event.pointerId);
+      const move = (now: PointerEvent): void => this.#widen(column, (from[column] ?? 0) + now.clientX - start, from);
+      handle.addEventListener('pointermove', move);
+      handle.addEventListener('lostpointercapture', () => handle.removeEventListener('pointermove', move), { once: true });
+    });
+    return handle;
   }
 
   #drawHead(): void {
@@ -81,13 +123,22 @@ export class TableView {
         { role: 'columnheader', 'aria-sort': sorted, class: this.#numeric[column] ? 'cell right' : 'cell' },
         h(
           'button',
-          { type: 'button', class: 'sort', title: `sort by ${name}`, onclick: () => this.#sort(column) },
+          { type: 'button', class: 'sort', title: `sort by ${name}`, onclick: () => this.#sort(column), onkeydown: (event: KeyboardEvent) => this.#headKey(event, column) },
           name,
           sorted !== 'none' && icon(sorted === 'ascending' ? 'up' : 'down'),
         ),
+        this.#handle(column),
       );
     });
     this.#head.replaceChildren(h('div', { class: 'cell number', 'aria-hidden': 'true' }), ...cells);
+  }
+
+  #headKey(event: KeyboardEvent, column: number): void {
+    const step = event.key === 'ArrowRight' ? WIDTH_STEP : event.key === 'ArrowLeft' ? -WIDTH_STEP : 0;
+    if (step === 0 || !event.altKey) return;
+    event.preventDefault();
+    const from = this.#measured();
+    this.#widen(column, (from[column] ?? 0) + step, from);
   }
 
   /** Up, down, as it came. */
@@ -172,9 +223,12 @@ export class TableView {
       event.preventDefault();
       this.#moveTo(...move);
       this.#reveal();
-    } else if (event.key === 'Enter' && term?.kind === 'iri') {
+    } else if (event.key === 'Enter') {
+      // What the cell shows first that can be opened.
+      const iri = term && (iriOf(term) ?? this.#drawn.get(row)?.querySelector<HTMLElement>(`#cell-${row}-${column} [data-iri]`)?.dataset['iri']);
+      if (!iri) return;
       event.preventDefault();
-      onOpen(term.value);
+      onOpen(iri);
     }
   }
 

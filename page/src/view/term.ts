@@ -1,10 +1,12 @@
-// A term as an element. Resources are buttons with `data-iri`; whoever holds them listens for the click.
+// A term as an element. Resources, vertices and edges are buttons with `data-iri`; whoever holds them listens for the click.
 import { h } from '../dom';
 import { XSD, abbreviate, type Namespaces } from '../namespaces';
-import { isNumber, write, type Term } from '../results/term';
+import { isNumber, nameOf, plain, write, type EdgeTerm, type Property, type Term, type VertexTerm } from '../results/term';
 
 /** Characters of a literal that a cell shows. */
 const SHOWN_MAX = 300;
+/** Items of a collection that a cell shows, and properties that a tooltip has. */
+const ITEMS_MAX = 40;
 
 export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
   switch (term.kind) {
@@ -22,10 +24,9 @@ export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
     case 'literal': {
       const text = term.value.length > SHOWN_MAX ? `${term.value.slice(0, SHOWN_MAX)}…` : term.value;
       const tag = term.language ?? datatypeTag(term, namespaces);
-      const full = write(term);
       return h(
         'span',
-        { class: isNumber(term) ? 'literal number' : 'literal', title: full.length > 2000 ? `${full.slice(0, 2000)}…` : full },
+        { class: isNumber(term) ? 'literal number' : 'literal', title: short(write(term)) },
         text,
         tag !== null && h('span', { class: 'tag' }, tag),
       );
@@ -34,7 +35,90 @@ export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
       const text = write(term, namespaces);
       return h('span', { class: 'triple', title: write(term) }, text);
     }
+    case 'vertex':
+      return vertexElement(term);
+    case 'edge':
+      return h(
+        'span',
+        { class: 'edge', title: tooltip(write(term), term.properties) },
+        vertexElement(term.source, true),
+        edgeElement(term, namespaces),
+        vertexElement(term.target, true),
+      );
+    case 'list': {
+      if (term.form === 'path') return pathElement(term.items, namespaces);
+      const items = between(term.items.slice(0, ITEMS_MAX).map((item) => itemElement(item, namespaces)), ', ');
+      const [open, close] = term.form === 'set' ? ['{', '}'] : ['[', ']'];
+      return h('span', { class: 'collection', title: short(write(term)) }, open, ...items, term.items.length > ITEMS_MAX ? ' …' : '', close);
+    }
+    case 'map': {
+      const entries = term.entries
+        .slice(0, ITEMS_MAX)
+        .map(([key, value]) => h('span', {}, h('span', { class: 'head' }, itemElement(key, namespaces), ': '), itemElement(value, namespaces)));
+      return h('span', { class: 'collection', title: short(write(term)) }, ...between(entries, ', '), term.entries.length > ITEMS_MAX ? ' …' : '');
+    }
   }
+}
+
+/** `brief`: as the end of an edge, where its label would be too much. */
+function vertexElement(vertex: VertexTerm, brief = false): HTMLElement {
+  const { iri, id, label } = vertex;
+  const name = brief ? null : nameOf(vertex);
+  const title = tooltip(`v[${id}] ${label}`, vertex.properties);
+  const inner = [shortId(id), ...(name === null ? [] : [' ', h('span', { class: 'called' }, name)]), ...(brief ? [] : [' ', h('span', { class: 'tag' }, shortId(label))])];
+  if (iri === null) return h('span', { class: 'blank', title }, ...inner);
+  return h('button', { type: 'button', class: 'iri vertex', tabindex: -1, title, 'data-iri': iri }, ...inner);
+}
+
+function edgeElement({ iri, label }: EdgeTerm, namespaces: Namespaces): HTMLElement {
+  const text = label.includes('://') ? iriParts(label, namespaces).local : label;
+  const inner = ['─', h('span', { class: 'by' }, text), '→'];
+  return iri === null
+    ? h('span', { class: 'arrow' }, ...inner)
+    : h('button', { type: 'button', class: 'arrow', tabindex: -1, 'data-iri': iri }, ...inner);
+}
+
+/** Places one behind the other, with the labels of the edges between them. */
+function pathElement(items: readonly (Term | null)[], namespaces: Namespaces): HTMLElement {
+  const parts: (HTMLElement | string)[] = [];
+  let at: string | null = null;
+  let byEdge = true;
+  for (const item of items.slice(0, ITEMS_MAX)) {
+    if (item?.kind === 'edge' && at !== null && (item.source.id === at || item.target.id === at)) {
+      const back = item.source.id !== at;
+      parts.push(h('span', { class: 'arrow', title: tooltip(write(item), item.properties) }, back ? '←' : '─', h('span', { class: 'by' }, item.label), back ? '─' : '→'));
+      byEdge = true;
+    } else {
+      if (!byEdge) parts.push(h('span', { class: 'arrow' }, '→'));
+      parts.push(itemElement(item, namespaces));
+      byEdge = false;
+    }
+    at = item?.kind === 'vertex' ? item.id : at;
+  }
+  if (items.length > ITEMS_MAX) parts.push(' …');
+  return h('span', { class: 'edge' }, ...parts);
+}
+
+function itemElement(term: Term | null, namespaces: Namespaces): HTMLElement {
+  return term === null ? h('span', { class: 'faint' }, 'null') : termElement(term, namespaces);
+}
+
+function between(items: readonly HTMLElement[], separator: string): (HTMLElement | string)[] {
+  return items.flatMap((item, i) => (i === 0 ? [item] : [separator, item]));
+}
+
+/** Ids that are IRIs by their last part. */
+function shortId(id: string): string {
+  return id.includes('://') ? abbreviate(id).local || id : id;
+}
+
+function tooltip(head: string, properties: readonly Property[]): string {
+  const lines = properties.slice(0, ITEMS_MAX).map(({ key, value }) => `${key}: ${value === null ? 'null' : plain(value).slice(0, SHOWN_MAX)}`);
+  return [head, ...lines].join('\n');
+}
+
+function short(text: string): string {
+  return text.length > 2000 ? `${text.slice(0, 2000)}…` : text;
 }
 
 /** About the number of characters that `termElement` shows. */
@@ -43,7 +127,8 @@ export function shownLength(term: Term, namespaces: Namespaces): number {
     const { head, local } = iriParts(term.value, namespaces);
     return head.length + local.length;
   }
-  if (term.kind !== 'literal') return write(term, namespaces).length;
+  if (term.kind === 'vertex') return term.id.length + term.label.length + 4;
+  if (term.kind !== 'literal') return Math.min(SHOWN_MAX, write(term, namespaces).length);
   return Math.min(term.value.length, SHOWN_MAX) + (term.language ?? datatypeTag(term, namespaces) ?? '').length;
 }
 

@@ -219,6 +219,60 @@ describe.skipIf(browserPath === null)('the page', () => {
     await page.getByRole('button', { name: 'Codes', exact: true }).waitFor({ state: 'detached' });
   });
 
+  it('takes saved queries to another browser, in a file', async () => {
+    await write(SELECT);
+    await page.keyboard.press('ControlOrMeta+s');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Codes');
+    await page.keyboard.press('Enter');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export saved queries' }).click()]);
+    expect(download.suggestedFilename()).toBe('queries.json');
+    const file = await download.path();
+    await page.getByRole('button', { name: 'Remove Codes' }).click();
+    await page.getByRole('button', { name: 'Codes', exact: true }).waitFor({ state: 'detached' });
+    const give = async (path: string): Promise<void> => {
+      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Import saved queries' }).click()]);
+      await chooser.setFiles(path);
+    };
+    await give(file);
+    await page.getByRole('button', { name: 'Codes', exact: true }).waitFor();
+    await give(fileURLToPath(import.meta.url));
+    await status('it is not JSON');
+  });
+
+  it('makes columns wider by pointer and by keys, and gives them back', async () => {
+    await run(SELECT);
+    await status('8 rows');
+    const column = page.getByRole('columnheader', { name: 'label' });
+    const width = async (): Promise<number> => (await column.boundingBox())?.width ?? 0;
+    const before = await width();
+    const edge = await column.locator('.handle').boundingBox();
+    if (edge === null) expect.fail('no edge to drag');
+    await page.mouse.move(edge.x + 5, edge.y + 5);
+    await page.mouse.down();
+    await page.mouse.move(edge.x + 65, edge.y + 5, { steps: 3 });
+    await page.mouse.up();
+    expect(await width()).toBeCloseTo(before + 60, -1);
+    const cell = await page.getByRole('row').nth(1).getByRole('gridcell').nth(1).boundingBox();
+    expect(cell?.width).toBeCloseTo(await width(), 0);
+    await column.getByRole('button').focus();
+    await page.keyboard.press('Alt+ArrowLeft');
+    expect(await width()).toBeCloseTo(before + 36, -1);
+    await column.locator('.handle').dblclick();
+    expect(await width()).toBeCloseTo(before, 0);
+  });
+
+  it('asks for less time than the server allows', async () => {
+    await page.getByLabel('Time limit').locator('option', { hasText: '≤ 60 s' }).waitFor({ state: 'attached' });
+    await page.getByLabel('Time limit').selectOption('≤ 5 s');
+    const [request] = await Promise.all([page.waitForRequest('**/query**'), run(SELECT)]);
+    expect(new URL(request.url()).searchParams.get('timeout')).toBe('5');
+    await page.reload();
+    await page.getByLabel('Time limit').locator('option', { hasText: '≤ 60 s' }).waitFor({ state: 'attached' });
+    await page.keyboard.press('Alt+l');
+    const [other] = await Promise.all([page.waitForRequest('**/gremlin'), run('g.V()')]);
+    expect(other.postDataJSON()).toEqual({ gremlin: 'g.V()', language: 'gremlin-lang', evaluationTimeout: 5000 });
+  });
+
   it('takes a query from the address', async () => {
     await page.goto(`${fake.address}#query=${encodeURIComponent('ASK { ?shared ?p ?o }')}`);
     await page.reload();

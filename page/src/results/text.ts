@@ -1,0 +1,16 @@
+// Reads an answer that is a message: what an update says.
+import type { Content, Reader } from './result';
+
+export class TextReader implements Reader {
+  readonly count = 0;
+  #text = '';
+
+  push(text: string): boolean {
+    this.#text += text;
+    return true;
+  }
+
+  finish(): { content: Content; complete: boolean } {
+    return { content: { kind: 'update', message: this.#text.trim() }, complete: true };
+  }
+}

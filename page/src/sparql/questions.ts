@@ -1,0 +1,26 @@
+// What panels and pictures ask for themselves, whichever language the editor has.
+import { LABELS } from '../namespaces';
+
+/** A query for a graph of at most `limit` statements from and to `iri`, each. */
+export function around(iri: string, limit: number): string {
+  return `CONSTRUCT { ${quoted(iri)} ?p ?o . ?s ?q ${quoted(iri)} }
+WHERE {
+  { SELECT ?p ?o WHERE { ${quoted(iri)} ?p ?o } LIMIT ${limit} }
+  UNION
+  { SELECT ?s ?q WHERE { ?s ?q ${quoted(iri)} } LIMIT ${limit} }
+}`;
+}
+
+/** A query for a table `?vertex ?label ?type` about `iris`, label and type unbound where there are none. */
+export function facts(iris: readonly string[]): string {
+  return `SELECT ?vertex ?label ?type WHERE {
+  VALUES ?vertex { ${iris.map(quoted).join(' ')} }
+  OPTIONAL { ?vertex ${LABELS.map(quoted).join('|')} ?label }
+  OPTIONAL { ?vertex a ?type }
+}`;
+}
+
+/** An IRI from data, as a query may have it: nothing in it can end it. */
+export function quoted(iri: string): string {
+  return `<${iri.replace(/[\x00-\x20<>"{}|^`\\]/g, encodeURIComponent)}>`;
+}
