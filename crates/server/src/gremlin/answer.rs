@@ -150,10 +150,6 @@ impl Reply {
         self.id = id;
     }
 
-    pub(super) fn id(&self) -> Option<Uuid> {
-        self.id
-    }
-
     fn attributes(&self) -> Map {
         [(Value::text("host"), Value::text(&self.host))].into_iter().collect()
     }

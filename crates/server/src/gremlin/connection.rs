@@ -199,8 +199,9 @@ impl Connection {
             }
             std::mem::take(&mut login.held)
         };
-        // Credentials come under the id of the request that was held, and it is that one's answer that is waited for.
-        let answered = held.iter().any(|job| job.reply.id() == reply.id());
+        // Credentials come under the id of the request that was held, or under one that their driver does not know itself:
+        // it is the answers to what was held that are waited for.
+        let answered = !held.is_empty();
         let refusal = match role {
             Ok(Some(_)) => None,
             Ok(None) => Some("the name or the password is wrong".to_owned()),

@@ -1,9 +1,11 @@
-//! Clients that others have written: curl, Python's SPARQLWrapper and rdflib, and YASGUI in a browser. Where one is not
-//! installed, its test says so and does nothing; `tests/clients/README.md` has the commands that install them.
+//! Clients that others have written: curl, Python's SPARQLWrapper and rdflib, YASGUI in a browser, and TinkerPop's drivers
+//! for Python, JavaScript and Java. Where one is not installed, its test says so and does nothing; `tests/clients/README.md` has the commands that install them.
 
 use crate::common::{Running, people};
-use std::path::Path;
+use crate::users::users;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use vervet::Database;
 
 fn run(command: &mut Command) -> String {
     let output = command.output().expect("it can be started");
@@ -75,4 +77,54 @@ fn yasgui() {
         return;
     }
     assert!(text.ends_with("YASGUI: ok\n"), "{text}");
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
+}
+
+/// Runs a client of Gremlin with the addresses of two servers: one that is empty, one with users.
+fn drive(command: &mut Command, last: &str) {
+    let open = Running::start(&Database::in_memory(), |_| ());
+    let guarded = Running::start(&Database::in_memory(), |options| options.users = users());
+    let text = run(command.arg(open.address.to_string()).arg(guarded.address.to_string()));
+    print!("{text}");
+    assert!(text.ends_with(last), "{text}");
+    // All that a client had open ends with it.
+    open.wait_for("vervet_gremlin_sessions", 0.0);
+    open.wait_for("vervet_requests_running", 0.0);
+}
+
+#[test]
+fn gremlin_python() {
+    let python = std::env::var("VERVET_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let there = Command::new(&python).args(["-c", "import gremlin_python"]).output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: {python} has no gremlinpython (see tests/clients/README.md)");
+        return;
+    }
+    drive(Command::new(python).arg(folder().join("gremlin_client.py")), "gremlinpython: ok\n");
+}
+
+#[test]
+fn gremlin_javascript() {
+    let folder = folder().join("gremlin-javascript");
+    let node = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !node || !folder.join("node_modules/gremlin").exists() {
+        eprintln!("skipped: there is no node, or no gremlin for it (see tests/clients/README.md)");
+        return;
+    }
+    drive(Command::new("node").arg(folder.join("client.mjs")), "gremlin-javascript: ok\n");
+}
+
+#[test]
+fn gremlin_java() {
+    let target = folder().join("gremlin-java/target");
+    let java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
+    if !java || !target.join("classes/Client.class").exists() {
+        eprintln!("skipped: there is no java, or its driver is not installed (see tests/clients/README.md)");
+        return;
+    }
+    let classes = format!("{}:{}/*", target.join("classes").display(), target.join("dependency").display());
+    drive(Command::new("java").args(["-cp", &classes, "Client"]), "gremlin-driver: ok\n");
 }
