@@ -2,7 +2,9 @@
 // The development server sends the server's own paths on to VERVET_URL.
 import { defineConfig } from 'vitest/config';
 
-const server = process.env['VERVET_URL'] ?? 'http://127.0.0.1:7878';
+const target = process.env['VERVET_URL'] ?? 'http://127.0.0.1:7878';
+// The page's own name goes along: the server takes changes from no other site.
+const server = { target, changeOrigin: false };
 
 export default defineConfig({
   // Relative, so that the page also works below a path of a reverse proxy.

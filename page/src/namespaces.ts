@@ -6,8 +6,10 @@
 export const RDF_TYPE = 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type';
 export const XSD = 'http://www.w3.org/2001/XMLSchema#';
 
-/** What names a resource, the best first: in RDF, and in property graphs. */
-export const LABELS: readonly string[] = ['http://www.w3.org/2000/01/rdf-schema#label', 'urn:vervet:key:name'];
+/** Keys whose value names a vertex of a property graph, the best first. */
+export const NAME_KEYS: readonly string[] = ['name', 'label', 'title', 'code'];
+/** Predicates whose object names a resource, the best first: that of RDF, and those of property graphs. */
+export const LABELS: readonly string[] = ['http://www.w3.org/2000/01/rdf-schema#label', ...NAME_KEYS.map((key) => `urn:vervet:key:${key}`)];
 
 export const WELL_KNOWN: readonly (readonly [string, string])[] = [
   ['rdf', 'http://www.w3.org/1999/02/22-rdf-syntax-ns#'],

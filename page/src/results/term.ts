@@ -1,5 +1,5 @@
 // Values of results, and how they are written: terms of RDF, and what Gremlin has besides (elements, collections).
-import { XSD, type Namespaces } from '../namespaces';
+import { LABELS, NAME_KEYS, XSD, type Namespaces } from '../namespaces';
 
 export type Term =
   | { readonly kind: 'iri'; readonly value: string }
@@ -92,12 +92,10 @@ export function iriOf(term: Term): string | null {
   return term.kind === 'vertex' || term.kind === 'edge' ? term.iri : null;
 }
 
-/** Keys whose value names a vertex, the best first. */
-const CALLED = ['name', 'label', 'title', 'code'];
-
 /** What a person calls a vertex; null if no property says. */
 export function nameOf({ properties }: VertexTerm): string | null {
-  for (const name of CALLED) {
+  // Data from RDF have predicates as keys.
+  for (const name of [...LABELS.slice(0, 1), ...NAME_KEYS]) {
     const value = properties.find(({ key }) => key === name)?.value;
     if (value) return plain(value);
   }

@@ -13,9 +13,11 @@ WHERE {
 
 /** A query for a table `?vertex ?label ?type` about `iris`, label and type unbound where there are none. */
 export function facts(iris: readonly string[]): string {
+  const labels = LABELS.map((predicate, i) => `  OPTIONAL { ?vertex ${quoted(predicate)} ?label${i} }`);
   return `SELECT ?vertex ?label ?type WHERE {
   VALUES ?vertex { ${iris.map(quoted).join(' ')} }
-  OPTIONAL { ?vertex ${LABELS.map(quoted).join('|')} ?label }
+${labels.join('\n')}
+  BIND(COALESCE(${LABELS.map((_, i) => `?label${i}`).join(', ')}) AS ?label)
   OPTIONAL { ?vertex a ?type }
 }`;
 }

@@ -68,7 +68,11 @@ export class PictureModel {
       if (!typesAsEdges && isTyping(triple) && object.kind === 'iri') {
         this.type(keyOf(subject), object.value);
       }
-      if (triple.predicate.kind === 'iri' && LABELS.includes(triple.predicate.value)) this.name(keyOf(subject), plain(object));
+    }
+    for (const label of LABELS) {
+      for (const { subject, predicate, object } of triples) {
+        if (predicate.kind === 'iri' && predicate.value === label) this.name(keyOf(subject), plain(object));
+      }
     }
   }
 

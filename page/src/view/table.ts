@@ -8,7 +8,7 @@ import type { Namespaces } from '../namespaces';
 import type { Table } from '../results/result';
 import { compare, iriOf, isNumber, plain, type Term } from '../results/term';
 import { count } from '../quantities';
-import { shownLength, termElement } from './term';
+import { iriParts, shownLength, termElement } from './term';
 
 /** Height of a row in CSS pixels; the style sheet has the same. */
 const ROW = 32;
@@ -67,7 +67,7 @@ export class TableView {
       const longest = sample.reduce((most, row) => {
         const term = row[i];
         return term ? Math.max(most, shownLength(term, namespaces)) : most;
-      }, name.length + 3);
+      }, this.#title(name).length + 3);
       return Math.min(460, Math.max(90, Math.round(longest * 7.3 + 34)));
     });
     const first = Math.max(44, digits * 8 + 20);
@@ -124,13 +124,20 @@ export class TableView {
         h(
           'button',
           { type: 'button', class: 'sort', title: `sort by ${name}`, onclick: () => this.#sort(column), onkeydown: (event: KeyboardEvent) => this.#headKey(event, column) },
-          name,
+          this.#title(name),
           sorted !== 'none' && icon(sorted === 'ascending' ? 'up' : 'down'),
         ),
         this.#handle(column),
       );
     });
     this.#head.replaceChildren(h('div', { class: 'cell number', 'aria-hidden': 'true' }), ...cells);
+  }
+
+  /** Keys of Gremlin may be IRIs. */
+  #title(name: string): string {
+    if (this.#namespaces === null || !/:\/\/|^urn:/.test(name)) return name;
+    const { head, local } = iriParts(name, this.#namespaces);
+    return head + local;
   }
 
   #headKey(event: KeyboardEvent, column: number): void {

@@ -127,7 +127,9 @@ export function shownLength(term: Term, namespaces: Namespaces): number {
     const { head, local } = iriParts(term.value, namespaces);
     return head.length + local.length;
   }
-  if (term.kind === 'vertex') return term.id.length + term.label.length + 4;
+  if (term.kind === 'vertex') return shortId(term.id).length + (nameOf(term)?.length ?? 0) + term.label.length + 4;
+  if (term.kind === 'edge') return term.source.id.length + term.label.length + term.target.id.length + 6;
+  if (term.kind === 'list') return Math.min(SHOWN_MAX, term.items.reduce((sum, item) => sum + (item === null ? 4 : shownLength(item, namespaces)) + 2, 2));
   if (term.kind !== 'literal') return Math.min(SHOWN_MAX, write(term, namespaces).length);
   return Math.min(term.value.length, SHOWN_MAX) + (term.language ?? datatypeTag(term, namespaces) ?? '').length;
 }

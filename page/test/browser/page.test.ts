@@ -297,8 +297,8 @@ describe.skipIf(browserPath === null)('the page', () => {
 
   it('has labels on all controls and fits a phone', async () => {
     const unnamed = await page.evaluate(() =>
-      [...document.querySelectorAll('button, input')]
-        .filter((element) => !(element.textContent?.trim() || element.getAttribute('aria-label') || element.closest('label')))
+      [...document.querySelectorAll('button, input, select')]
+        .filter((element) => !((element.tagName !== 'SELECT' && element.textContent?.trim()) || element.getAttribute('aria-label') || element.closest('label')))
         .map((element) => element.outerHTML),
     );
     expect(unnamed).toEqual([]);

@@ -1,7 +1,8 @@
 // The pictures in docs/page: `npm run screenshots`, into the folder that SCREENSHOTS names.
 //
-// They are taken from the server at VERVET_URL, which should hold the air routes; without it the small server of the
-// tests answers, whose rows do not depend on the query. Each waits for what it is to show, so it is a test, too.
+// They are taken from the server at VERVET_URL, which should hold the air routes as RDF, those of Gremlin from the one at
+// VERVET_GRAPH_URL, with the air routes as a property graph; without them the small server of the tests answers, whose
+// rows do not depend on the query. Each waits for what it is to show, so it is a test, too.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -59,16 +60,32 @@ WHERE {
     r
 }`;
 
+const WALKS = `// Ways from Austin to London with one change
+g.V().has('code', 'AUS')
+  .outE('route').inV()
+  .outE('route').inV().has('code', 'LHR')
+  .path()`;
+const AIRPORTS = `// The airports with the most routes, and the longest of them
+g.V().hasLabel('airport')
+  .project('airport', 'city', 'runways', 'routes', 'longest')
+    .by()
+    .by('city')
+    .by('runways')
+    .by(out('route').count())
+    .by(outE('route').order().by('dist', desc).limit(1))
+  .order().by(select('routes'), desc)
+  .limit(20)`;
+
 describe.skipIf(folder === undefined || browserPath === null)('pictures', () => {
   let browser: Browser;
   let fake: Fake | null = null;
   let address = process.env['VERVET_URL'] ?? '';
+  let graphAddress = process.env['VERVET_GRAPH_URL'] ?? '';
 
   beforeAll(async () => {
-    if (address === '') {
-      fake = await startFake({ page: DIST });
-      address = fake.address;
-    }
+    fake = await startFake({ page: DIST });
+    if (address === '') address = fake.address;
+    if (graphAddress === '') graphAddress = fake.address;
     mkdirSync(folder ?? '', { recursive: true });
     browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox', '--font-render-hinting=none'] });
   });
@@ -77,11 +94,11 @@ describe.skipIf(folder === undefined || browserPath === null)('pictures', () => 
     await fake?.close();
   });
 
-  const open = async (options: BrowserContextOptions): Promise<Page> => {
+  const open = async (options: BrowserContextOptions, at = address): Promise<Page> => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
-    await page.goto(address);
+    await page.goto(at);
     await page.locator('.info', { hasText: 'statements' }).waitFor();
     return page;
   };
@@ -98,6 +115,8 @@ describe.skipIf(folder === undefined || browserPath === null)('pictures', () => 
     await page.locator('.status', { hasText: ' in ' }).waitFor();
   };
   const take = async (page: Page, name: string): Promise<void> => {
+    // While a query runs the old result fades.
+    await page.waitForFunction(() => [...document.querySelectorAll('.result > .panel')].every((panel) => getComputedStyle(panel).opacity === '1'));
     await page.screenshot({ path: join(resolve(folder ?? ''), `${name}.png`), caret: 'initial' });
     await page.context().close();
   };
@@ -143,6 +162,23 @@ describe.skipIf(folder === undefined || browserPath === null)('pictures', () => 
     await page.keyboard.press('ControlOrMeta+Enter');
     await page.locator('.wrong').waitFor();
     await take(page, 'error-light');
+  });
+
+  it('Gremlin: rows, light', async () => {
+    const page = await open({ colorScheme: 'light' }, graphAddress);
+    await page.getByRole('radio', { name: 'Gremlin' }).click();
+    await run(page, AIRPORTS);
+    await page.getByRole('gridcell').first().waitFor();
+    await take(page, 'gremlin-light');
+  });
+
+  it('Gremlin: a picture, dark', async () => {
+    const page = await open({ colorScheme: 'dark' }, graphAddress);
+    await page.getByRole('radio', { name: 'Gremlin' }).click();
+    await run(page, WALKS);
+    await page.getByRole('tab', { name: 'Picture' }).click();
+    await page.locator('.legend li').first().waitFor();
+    await take(page, 'gremlin-picture-dark');
   });
 
   it('a phone', async () => {

@@ -5,7 +5,7 @@ import { ValuesReader, type Shape } from '../../src/gremlin/reader';
 import { Namespaces, XSD } from '../../src/namespaces';
 import { csv } from '../../src/results/files';
 import type { Table } from '../../src/results/result';
-import { compare, plain, write, type Term } from '../../src/results/term';
+import { compare, nameOf, plain, write, type Term, type VertexTerm } from '../../src/results/term';
 import { addElements } from '../../src/view/picture-elements';
 import { PictureModel } from '../../src/view/picture-model';
 import { answerGremlin, edge, list, long, map, response, typed, vertex } from '../fake-gremlin';
@@ -59,6 +59,13 @@ describe('GraphSON 3', () => {
     expect(write(termOf(typed('g:BulkSet', ['x', long(2)])) as Term)).toBe('[x, x]');
     expect(write(termOf(typed('g:Tree', [{ key: 'a', value: typed('g:Tree', []) }])) as Term)).toBe('[a: []]');
     expect(termOf(vertex(typed('g:UUID', '41d2e28a-20a4-4ab0-b379-d810dede3786'), 'x'))).toMatchObject({ iri: 'urn:uuid:41d2e28a-20a4-4ab0-b379-d810dede3786' });
+  });
+
+  it('calls vertices by what names them best', () => {
+    const called = (properties: Readonly<Record<string, unknown>>): string | null => nameOf(termOf(vertex('x', 'y', properties)) as VertexTerm);
+    expect(called({ code: 'AUS', age: 1, name: 'Austin' })).toBe('Austin');
+    expect(called({ code: 'AUS', 'http://www.w3.org/2000/01/rdf-schema#label': 'Austin' })).toBe('Austin');
+    expect(called({ age: 1 })).toBeNull();
   });
 
   it('shows what it does not know', () => {
