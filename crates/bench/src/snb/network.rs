@@ -65,7 +65,7 @@ impl Network {
                 Some(_) => text.split_once('\n').map_or("", |(_, rows)| rows),
                 None => text.as_str(),
             };
-            if !files.last().is_some_and(|(last, _)| *last == name) {
+            if files.last().is_none_or(|(last, _)| *last != name) {
                 let header = header
                     .ok_or_else(|| input(format!("{inside} has no header and continues no other file")))?;
                 files.push((name, header + "\n"));
@@ -307,7 +307,7 @@ fn made(persons: u32) -> Vec<(String, String)> {
             let header = "id:ID(Comment)|creationDate:LONG|locationIP:STRING|browserUsed:STRING|content:STRING|length:INT";
             put("Comment", header, format!("{id}|{rest}|yes {id}|{}", 4 + id % 3));
             let of = random.below(id);
-            let of_kind = if of % 2 == 0 { "Post" } else { "Comment" };
+            let of_kind = if of.is_multiple_of(2) { "Post" } else { "Comment" };
             put(
                 &format!("Comment_replyOf_{of_kind}"),
                 &format!(":START_ID(Comment)|:END_ID({of_kind})"),
