@@ -145,12 +145,35 @@ fn where_test(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>) -> Box<dyn St
             None => traverser.value.clone(),
         };
         let mut place = 0;
+        if by.is_empty()
+            && let Some(is_in) = is_in_collection(&test, &value, traverser, context)
+        {
+            return Ok(is_in);
+        }
         let Some(value) = in_turn(&mut by, &mut place, &value, traverser, context)? else { return Ok(false) };
         let Some(test) = with_values(&test, &mut by, &mut place, traverser, context)? else {
             return Ok(false);
         };
         passes(&test, &value)
     })
+}
+
+/// `within` and `without` of one name, for a vertex: whether it is in the collection of that name, without going through all
+/// that is in there. `None`: it is another test.
+fn is_in_collection(test: &P, value: &Value, traverser: &Traverser, context: &Context<'_>) -> Option<bool> {
+    let (P::Within(names) | P::Without(names)) = test else { return None };
+    let [Value::String(name)] = names.as_slice() else { return None };
+    // A vertex equals what it is equivalent to, and nothing else.
+    if !matches!(value, Value::Vertex(vertex) if vertex.key != 0) {
+        return None;
+    }
+    let is_in = match scoped(traverser, name, Pop::Last, context)? {
+        Value::Bulk(values) => values.contains_key(value),
+        Value::Set(values) => values.contains(value),
+        Value::List(values) => values.contains(value),
+        _ => return None,
+    };
+    Some(is_in == matches!(test, P::Within(_)))
 }
 
 fn no_value(name: &str) -> Error {

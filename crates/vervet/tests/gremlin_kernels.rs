@@ -1,0 +1,141 @@
+//! What of a traversal runs on kernels gives what the same steps give one by one: on a graph with parallel edges, self-loops,
+//! missing values and keys of two types.
+
+use vervet::Database;
+use vervet::gremlin::{GremlinOptions, Value};
+
+/// Vertices `P:0` to `P:39` with friends, some of them twice or themselves; every third has no `age`, and `mixed` is a number
+/// or a text.
+fn graph() -> Database {
+    let database = Database::in_memory();
+    let mut random = 12_345_u64;
+    let mut below = |bound: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % bound
+    };
+    let mut text = String::from("g");
+    for vertex in 0..40 {
+        text += &format!(".addV('person').property(T.id, 'P:{vertex}').property('number', {vertex})");
+        text += &format!(".property('name', '{}')", ["ann", "bob", "eve"][vertex % 3]);
+        if vertex % 3 != 0 {
+            text += &format!(
+                ".property('age', {}).property('mixed', {})",
+                vertex % 7,
+                if vertex % 2 == 0 { "1" } else { "'one'" }
+            );
+        }
+        text += &format!(".as('v{vertex}')");
+    }
+    database.gremlin(&(text + ".iterate()")).expect("vertices are written");
+    for from in 0..40 {
+        for _ in 0..3 {
+            let to = below(40);
+            let edge = format!("g.V('P:{from}').addE('knows').to(__.V('P:{to}')).iterate()");
+            database.gremlin(&edge).expect("an edge is written");
+        }
+    }
+    for text in ["g.V('P:1').addE('knows').to(__.V('P:1'))", "g.V('P:1').addE('knows').to(__.V('P:2'))"] {
+        database.gremlin(text).expect("an edge is written");
+    }
+    database
+}
+
+fn run(database: &Database, text: &str, kernels: bool) -> Vec<Value> {
+    let options = GremlinOptions { kernels, ..GremlinOptions::default() };
+    database.gremlin_with(text, &options).expect("the traversal runs").into_values()
+}
+
+fn explained(database: &Database, text: &str) -> String {
+    match run(database, &format!("{text}.explain()"), true).first() {
+        Some(Value::String(text)) => text.to_string(),
+        other => panic!("explain gave {other:?}"),
+    }
+}
+
+#[test]
+fn kernels_and_steps_agree() {
+    let database = graph();
+    // With what the first line of the plan ends in: how much of it is a query.
+    for (text, taken) in [
+        ("g.V('P:1').both('knows').both('knows').values('number')", "values(\"number\")"),
+        ("g.V().both('knows').count()", "count()"),
+        ("g.V('P:1').both('knows').dedup().out('knows').values('number')", "values(\"number\")"),
+        ("g.V('P:1').repeat(both('knows')).times(3).count()", "count()"),
+        ("g.V('P:1').repeat(both('knows').dedup()).emit().times(3).values('number')", "values(\"number\")"),
+        ("g.V('P:1').repeat(__.in('knows').dedup()).times(2).emit().values('number')", "values(\"number\")"),
+        ("g.V('P:1', 'P:5').repeat(out('knows').dedup()).emit().times(2).in('knows').count()", "count()"),
+        ("g.V('P:1').both('knows').hasId(neq('P:1')).both('knows').values('number')", "values(\"number\")"),
+        (
+            "g.V('P:1').both('knows').has('name', within('ann', 'eve')).both('knows').values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V('P:1').both('knows').not(both('knows').hasId(eq('P:2'))).out('knows').values('number')",
+            "values(\"number\")",
+        ),
+        ("g.V().out('knows').has('age', gt(1)).has('age', lt(5)).values('number')", "values(\"number\")"),
+        // Two orders of texts and numbers; an edge; a sack; a path: not all of it is a query.
+        ("g.V().out('knows').order().by('mixed').values('number')", ""),
+        ("g.V('P:1').both('knows').both('knows').path().by('number')", ""),
+        ("g.withSack(1).V('P:1').repeat(both('knows').dedup()).emit().times(2).sack()", ""),
+        ("g.V('P:1').as('a').repeat(both('knows').dedup()).emit().times(2).select('a').values('number')", ""),
+    ] {
+        let [mut kernels, mut steps] = [true, false].map(|kernels| run(&database, text, kernels));
+        for values in [&mut kernels, &mut steps] {
+            values.sort_by_key(|value| format!("{value:?}"));
+        }
+        assert!(!steps.is_empty(), "{text} finds nothing");
+        assert_eq!(kernels, steps, "{text}");
+        let plan = explained(&database, text);
+        let first = plan.lines().next().unwrap_or_default();
+        assert!(
+            first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
+            "{text}:\n{plan}"
+        );
+    }
+}
+
+#[test]
+fn orders_are_kept() {
+    let database = graph();
+    for text in [
+        "g.V('P:1').both('knows').order().by('number', desc).values('number')",
+        "g.V('P:1').both('knows').both('knows').order().by('age').by('number', desc).limit(7).values('number')",
+        "g.V('P:1').both('knows').both('knows').dedup().order().by('number').skip(2).limit(3).values('number')",
+        "g.V('P:1').both('knows').order().by('number').limit(3).as('a').out('knows').select('a').values('number')",
+    ] {
+        let [kernels, steps] = [true, false].map(|kernels| run(&database, text, kernels));
+        assert!(!steps.is_empty(), "{text} finds nothing");
+        assert_eq!(kernels, steps, "{text}");
+        assert!(explained(&database, text).contains("order()"), "{text}");
+        let plan = explained(&database, text);
+        assert!(
+            plan.lines().next().is_some_and(|line| line.contains("kernels: ") && line.contains("order()")),
+            "{plan}"
+        );
+    }
+}
+
+#[test]
+fn collections_are_looked_up() {
+    let database = graph();
+    for test in ["without", "within"] {
+        let text = format!(
+            "g.V('P:1').aggregate('seen').both('knows').aggregate('seen').both('knows').dedup().where({test}('seen')).values('number')"
+        );
+        let by_list = format!(
+            "g.V('P:1').union(identity(), both('knows')).fold().as('seen').unfold().both('knows').dedup().where({test}('seen')).values('number')"
+        );
+        let sorted = |text: &str| {
+            let mut found = run(&database, text, true);
+            found.sort_by_key(|value| format!("{value:?}"));
+            found
+        };
+        let (first, friends) =
+            (sorted(&text), run(&database, "g.V('P:1').both('knows').hasId('P:1').count()", true));
+        assert!(!first.is_empty(), "{text}");
+        // P:1 is its own friend, so both walks begin at the same vertices.
+        assert_ne!(friends, [Value::Long(0)]);
+        assert_eq!(first, sorted(&by_list), "{text}");
+    }
+}
