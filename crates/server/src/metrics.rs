@@ -48,6 +48,7 @@ pub(crate) struct Metrics {
     pub(crate) running: AtomicI64,
     pub(crate) waiting: AtomicI64,
     pub(crate) connections: AtomicI64,
+    pub(crate) heavy: AtomicI64,
     pub(crate) sessions: AtomicI64,
     pub(crate) refused_connections: AtomicU64,
     pub(crate) rows_out: AtomicU64,
@@ -165,6 +166,7 @@ pub(crate) fn text(state: &State) -> String {
         ("vervet_requests_running", "Requests that work on the database.", &metrics.running),
         ("vervet_requests_waiting", "Requests that wait for their turn.", &metrics.waiting),
         ("vervet_connections", "Open connections.", &metrics.connections),
+        ("vervet_heavy_requests_running", "Heavy requests that run.", &metrics.heavy),
         ("vervet_gremlin_sessions", "Sessions of Gremlin.", &metrics.sessions),
     ];
     for (name, help, value) in gauges {

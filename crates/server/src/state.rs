@@ -84,7 +84,8 @@ impl State {
     /// As [`State::place`].
     pub(crate) async fn heavy_place(&self, running: &mut Running) -> Outcome<()> {
         running.place = None;
-        running.heavy = Some(self.acquire(&self.heavy_places).await?);
+        let place = self.acquire(&self.heavy_places).await?;
+        running.heavy = Some((place, Gauge::new(&self.metrics, |metrics| &metrics.heavy)));
         Ok(())
     }
 
@@ -139,7 +140,7 @@ pub(crate) struct Running {
     number: u64,
     tokens: Arc<Mutex<HashMap<u64, CancelToken>>>,
     place: Option<OwnedSemaphorePermit>,
-    heavy: Option<OwnedSemaphorePermit>,
+    heavy: Option<(OwnedSemaphorePermit, Gauge)>,
     _gauge: Gauge,
 }
 

@@ -169,7 +169,7 @@ fn only_so_many_run_at_a_time() {
     let mut stream = server.connect();
     let headers = ["Content-Type: application/sparql-query"];
     stream.write_all(&request("POST", "/query", &headers, ENDLESS_COUNT.as_bytes())).unwrap();
-    server.wait_for("vervet_requests_running", 1.0);
+    server.wait_for("vervet_heavy_requests_running", 1.0);
     let reply = server.query(ENDLESS_COUNT, &[]).expect(503);
     assert!(reply.header("retry-after").is_some());
     // Light ones do not wait for heavy ones.
