@@ -249,12 +249,18 @@ pub(super) fn not_carried(value: &Value) -> Option<&'static str> {
 
 /// Whether Python takes two of these for one: numbers by their value, truths as 1 and 0.
 fn collide(values: &[&Value]) -> bool {
-    let number = |value: &Value| match value {
-        #[expect(clippy::cast_possible_truncation, reason = "only whole numbers")]
-        Value::Double(number) if number.fract() == 0.0 => Value::Long(*number as i64),
-        Value::Float(number) if number.fract() == 0.0 => Value::Long(number.round() as i64),
-        Value::Boolean(flag) => Value::Long(i64::from(*flag)),
-        other => plain(other, false),
+    let number = |value: &Value| {
+        let fraction = match value {
+            Value::Double(number) => Some(*number),
+            Value::Float(number) => Some(f64::from(*number)),
+            _ => None,
+        };
+        match (value, fraction) {
+            #[expect(clippy::cast_possible_truncation, reason = "only whole numbers")]
+            (_, Some(number)) if number.fract() == 0.0 => Value::Long(number as i64),
+            (Value::Boolean(flag), _) => Value::Long(i64::from(*flag)),
+            (other, _) => plain(other, false),
+        }
     };
     let values: Vec<Value> = values.iter().map(|value| number(value)).collect();
     values.iter().enumerate().any(|(at, value)| values[..at].iter().any(|other| same(value, other)))
