@@ -139,7 +139,7 @@ fn tinkerpop_options(arguments: &[String]) -> Result<tinkerpop::Options, String>
         if configuration == Some(tinkerpop::Configuration::Steps) {
             return Err("a server runs on kernels what it can: --wire goes with base or delta".to_owned());
         }
-        options.configurations = vec![tinkerpop::Configuration::Base];
+        options.configurations = vec![tinkerpop::Configuration::Base, tinkerpop::Configuration::Delta];
         options.driver = Some(tinkerpop::Driver { format, python });
         // What goes no way through the driver is told by name.
         options.each = options.each.or(Some(|name, outcome| {
