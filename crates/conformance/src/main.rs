@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use vervet::Database;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Report, acid, history, known, ldbc, lubm, random, random_update, rdf, social_network, sparql, test_data,
-    tinkerpop, tinkerpop_suite, w3c_suites,
+    Outcome, Report, acid, history, known, ldbc, lubm, random, random_update, rdf, social_network, sparql,
+    test_data, tinkerpop, tinkerpop_suite, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -15,7 +15,8 @@ type Case = fn(u64) -> Result<Verdict, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
                      random-update [CASES [FIRST-SEED]] | \
-                     tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] | \
+                     tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] \
+                     [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]";
 
@@ -70,23 +71,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
         }
         Some((suite, rest)) if suite == "tinkerpop" => {
             let root = tinkerpop_suite().ok_or("TinkerPop's suite is not there: set VERVET_TEST_DATA")?;
-            let mut options = tinkerpop::Options::default();
-            let mut rest = rest.iter().map(String::as_str);
-            while let Some(option) = rest.next() {
-                match (option, &mut rest) {
-                    ("--verbose", _) => options.each = Some(|name, outcome| println!("{name}: {outcome:?}")),
-                    ("--only", rest) => options.only = rest.next().map(str::to_owned),
-                    ("--configuration", rest) => {
-                        options.configurations = match rest.next() {
-                            Some("base") => vec![tinkerpop::Configuration::Base],
-                            Some("delta") => vec![tinkerpop::Configuration::Delta],
-                            Some("steps") => vec![tinkerpop::Configuration::Steps],
-                            _ => return Err(USAGE.to_owned()),
-                        };
-                    }
-                    _ => return Err(USAGE.to_owned()),
-                }
-            }
+            let options = tinkerpop_options(rest)?;
             tinkerpop::run(&root, &options, &mut report)?;
         }
         Some((suite, rest)) if suite == "ldbc" => {
@@ -121,6 +106,52 @@ fn run(arguments: &[String]) -> Result<Report, String> {
         _ => return Err(USAGE.to_owned()),
     }
     Ok(report)
+}
+
+fn tinkerpop_options(arguments: &[String]) -> Result<tinkerpop::Options, String> {
+    let mut options = tinkerpop::Options::default();
+    let (mut format, mut python, mut configuration) = (None, "python3".to_owned(), None);
+    let mut rest = arguments.iter().map(String::as_str);
+    while let Some(option) = rest.next() {
+        match option {
+            "--verbose" => options.each = Some(|name, outcome| println!("{name}: {outcome:?}")),
+            "--only" => options.only = Some(rest.next().ok_or(USAGE)?.to_owned()),
+            "--python" => rest.next().ok_or(USAGE)?.clone_into(&mut python),
+            "--wire" => {
+                format = Some(match rest.next() {
+                    Some("graphson") => tinkerpop::WireFormat::GraphSon,
+                    Some("graphbinary") => tinkerpop::WireFormat::GraphBinary,
+                    _ => return Err(USAGE.to_owned()),
+                });
+            }
+            "--configuration" => {
+                configuration = Some(match rest.next() {
+                    Some("base") => tinkerpop::Configuration::Base,
+                    Some("delta") => tinkerpop::Configuration::Delta,
+                    Some("steps") => tinkerpop::Configuration::Steps,
+                    _ => return Err(USAGE.to_owned()),
+                });
+            }
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    if let Some(format) = format {
+        if configuration == Some(tinkerpop::Configuration::Steps) {
+            return Err("a server runs on kernels what it can: --wire goes with base or delta".to_owned());
+        }
+        options.configurations = vec![tinkerpop::Configuration::Base, tinkerpop::Configuration::Delta];
+        options.driver = Some(tinkerpop::Driver { format, python });
+        // What goes no way through the driver is told by name.
+        options.each = options.each.or(Some(|name, outcome| {
+            if let Outcome::LeftOut(reason) = outcome {
+                println!("left out: {name}: {reason}");
+            }
+        }));
+    }
+    if let Some(configuration) = configuration {
+        options.configurations = vec![configuration];
+    }
+    Ok(options)
 }
 
 fn ldbc_options(arguments: &[String]) -> Result<ldbc::Options, String> {

@@ -5,13 +5,17 @@
 //! null, as the reference filter does, or if it says itself that it cannot be run. Those that need a graph computer elsewhere run
 //! like all others.
 //!
-//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario. `compare`: results.
+//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario. `compare`: results. `wire`: all that
+//!   through a driver.
 
 mod compare;
 mod feature;
 mod graphs;
 mod notation;
 mod scenario;
+mod wire;
+
+pub use wire::{Driver, WireFormat};
 
 use crate::{Outcome, Report};
 use feature::Scenario;
@@ -21,6 +25,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
+use wire::Wire;
 
 /// How long a traversal may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -50,6 +55,8 @@ pub struct Options {
     pub only: Option<String>,
     /// Every scenario runs in each of these.
     pub configurations: Vec<Configuration>,
+    /// Through this driver and a server, which runs kernels as it likes; `None`: in this process.
+    pub driver: Option<Driver>,
     /// Calls this with every scenario and what became of it.
     pub each: Option<fn(&str, &Outcome)>,
 }
@@ -59,6 +66,7 @@ impl Default for Options {
         Self {
             only: None,
             configurations: vec![Configuration::Base, Configuration::Delta, Configuration::Steps],
+            driver: None,
             each: None,
         }
     }
@@ -70,6 +78,7 @@ impl Default for Options {
 /// Files that are not there or not as they should be.
 pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), String> {
     let data = root.join("graphs");
+    let mut wire = options.driver.as_ref().map(Wire::start).transpose()?;
     let mut graphs: Vec<(Configuration, Graphs)> = options
         .configurations
         .iter()
@@ -87,7 +96,7 @@ pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), St
                 if options.only.as_ref().is_some_and(|part| !whole.contains(part)) {
                     continue;
                 }
-                let outcome = outcome(scenario, &mut graphs, &data);
+                let outcome = outcome(scenario, &mut graphs, &data, wire.as_mut());
                 if let Some(each) = options.each {
                     each(&whole, &outcome);
                 }
@@ -99,7 +108,12 @@ pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), St
 }
 
 /// Runs a scenario in all configurations; the first trouble is its outcome.
-fn outcome(scenario: &Scenario, graphs: &mut [(Configuration, Graphs)], data: &Path) -> Outcome {
+fn outcome(
+    scenario: &Scenario,
+    graphs: &mut [(Configuration, Graphs)],
+    data: &Path,
+    mut wire: Option<&mut Wire>,
+) -> Outcome {
     if let Some((_, why)) = LEFT_OUT.iter().find(|(tag, _)| scenario.tags.iter().any(|own| own == tag)) {
         return Outcome::LeftOut((*why).to_owned());
     }
@@ -107,7 +121,8 @@ fn outcome(scenario: &Scenario, graphs: &mut [(Configuration, Graphs)], data: &P
         return Outcome::LeftOut("says itself that the suite cannot test it".to_owned());
     }
     for (configuration, graphs) in graphs {
-        let run = AssertUnwindSafe(|| scenario::run(scenario, *configuration, graphs, data));
+        let run =
+            AssertUnwindSafe(|| scenario::run(scenario, *configuration, graphs, data, wire.as_deref_mut()));
         let done = catch_unwind(run).unwrap_or_else(|panic| {
             let message = panic.downcast_ref::<String>().map(String::as_str);
             let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
@@ -115,6 +130,7 @@ fn outcome(scenario: &Scenario, graphs: &mut [(Configuration, Graphs)], data: &P
         });
         match done {
             Ok(()) => {}
+            Err(Trouble::LeftOut(reason)) => return Outcome::LeftOut(reason),
             Err(Trouble::Unsupported(reason)) => return Outcome::Unsupported(reason),
             Err(Trouble::Wrong(reason)) => return Outcome::Failed(format!("{configuration:?}: {reason}")),
         }

@@ -4,6 +4,7 @@
 //! The feature files are looked for as [`vervet_conformance::test_data`] says; without them nothing runs.
 
 use std::io::Write;
+use std::process::Command;
 use vervet_conformance::{Report, known, tinkerpop, tinkerpop_suite};
 
 /// How many scenarios passed when this number was written (2026-11-22); more is better.
@@ -23,4 +24,29 @@ fn scenarios_have_the_expected_results() {
     assert!(news.is_empty(), "{}", news.join("\n"));
     // A suite that silently lost its tests would pass everything.
     assert!(report.passed() >= LEAST, "only {} scenarios pass, there were {LEAST}", report.passed());
+}
+
+/// Through the driver only a part runs here; `cargo xtask conformance tinkerpop --wire` has them all.
+#[test]
+fn a_part_goes_through_the_driver() {
+    let python = std::env::var("VERVET_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let there = Command::new(&python).args(["-c", "import gremlin_python"]).output();
+    let (Some(root), true) = (tinkerpop_suite(), there.is_ok_and(|output| output.status.success())) else {
+        let message =
+            "SKIPPED: it needs TinkerPop's feature files, and gremlinpython in VERVET_TEST_PYTHON\n";
+        std::io::stderr().write_all(message.as_bytes()).expect("there is a place for errors");
+        return;
+    };
+    for format in [tinkerpop::WireFormat::GraphSon, tinkerpop::WireFormat::GraphBinary] {
+        let mut report = Report::default();
+        let options = tinkerpop::Options {
+            only: Some("map/Merge".to_owned()),
+            configurations: vec![tinkerpop::Configuration::Delta],
+            driver: Some(tinkerpop::Driver { format, python: python.clone() }),
+            ..tinkerpop::Options::default()
+        };
+        tinkerpop::run(&root, &options, &mut report).expect("the driver starts");
+        println!("{report}");
+        assert!(report.failed() == 0 && report.passed() > 100, "{format:?}: {report}");
+    }
 }

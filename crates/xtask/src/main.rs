@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::tidy(),
         ["page"] => page::page(),
         ["conformance", "protocol"] => {
-            // The suite needs a server, which the binary of the other suites is spared.
+            // This suite is one of the server's tests.
             let run =
                 ["test", "--quiet", "-p", "vervet-server", "--test", "server", "w3c", "--", "--nocapture"];
             cargo(&run, &[])

@@ -5,6 +5,8 @@
 //! transaction writes it with traversals. The empty graph is made anew for each scenario.
 
 use super::Configuration;
+use super::wire::Running;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs::File;
@@ -25,6 +27,8 @@ use vervet_traversal::{literal, vertex_name};
 pub(super) struct Graph {
     pub(super) database: Database,
     pub(super) elements: Elements,
+    /// Its server, once one was needed.
+    pub(super) server: OnceCell<Running>,
 }
 
 /// The named graphs, as far as they were asked for.
@@ -69,7 +73,7 @@ impl Graphs {
             }
         }
         let elements = Elements::of(&database).map_err(|error| error.to_string())?;
-        let graph = Rc::new(Graph { database, elements });
+        let graph = Rc::new(Graph { database, elements, server: OnceCell::new() });
         self.named.insert(name.to_owned(), graph.clone());
         Ok(graph)
     }

@@ -4,7 +4,9 @@ use super::compare::{differences, in_order, items, same_tree, show_some};
 use super::feature::{Scenario, Step};
 use super::graphs::{Elements, Graph, Graphs};
 use super::notation::{show, value};
+use super::wire::{Running, Wire, has_float, not_carried, plain};
 use super::{Configuration, DATA_PREFIX, MEMORY_BYTES_MAX, TIMEOUT};
+use std::cell::OnceCell;
 use std::path::Path;
 use std::rc::Rc;
 use vervet::gremlin::text::{ParseOptions, Statement, parse};
@@ -16,6 +18,8 @@ use vervet::{Database, Error, ErrorKind, GremlinOptions};
 pub(super) enum Trouble {
     /// The engine says that it does not do this.
     Unsupported(String),
+    /// It is not for this way of asking.
+    LeftOut(String),
     /// Anything else.
     Wrong(String),
 }
@@ -54,6 +58,9 @@ struct Run<'s> {
     graph: Option<On>,
     options: GremlinOptions,
     side_effects: Vec<Instruction>,
+    /// The driver, if there is one between.
+    wire: Option<&'s mut Wire>,
+    text: String,
     traversal: Option<Result<Bytecode, Error>>,
     results: Option<Result<Results, Error>>,
 }
@@ -61,16 +68,43 @@ struct Run<'s> {
 /// Where it runs.
 enum On {
     Named(Rc<Graph>),
-    Empty(Database),
+    Empty(Database, OnceCell<Running>),
 }
 
 impl On {
     fn database(&self) -> &Database {
         match self {
             Self::Named(graph) => &graph.database,
-            Self::Empty(database) => database,
+            Self::Empty(database, _) => database,
         }
     }
+
+    fn server(&self) -> Result<&Running, String> {
+        let (database, cell) = match self {
+            Self::Named(graph) => (&graph.database, &graph.server),
+            Self::Empty(database, cell) => (database, cell),
+        };
+        if cell.get().is_none() {
+            let _ = cell.set(Running::start(database)?);
+        }
+        cell.get().ok_or_else(|| "there is no server".to_owned())
+    }
+}
+
+/// What a driver or a server does not do with a scenario, by what it asks and expects.
+fn not_over_the_wire(scenario: &Scenario) -> Option<&'static str> {
+    for step in &scenario.steps {
+        if step.text.starts_with("the result should be a tree") {
+            return Some("not carried by the driver: trees");
+        }
+        if step.text.starts_with("the result should be a subgraph") {
+            return Some("not carried by the driver: graphs");
+        }
+        if step.block.as_ref().is_some_and(|text| text.contains("g.io(")) {
+            return Some("the server opens no files for clients");
+        }
+    }
+    None
 }
 
 /// Runs a scenario. `data` is where the files are that it may read.
@@ -82,7 +116,11 @@ pub(super) fn run(
     configuration: Configuration,
     graphs: &mut Graphs,
     data: &Path,
+    wire: Option<&mut Wire>,
 ) -> Result<(), Trouble> {
+    if let (Some(_), Some(why)) = (&wire, not_over_the_wire(scenario)) {
+        return Err(Trouble::LeftOut(why.to_owned()));
+    }
     let options = GremlinOptions {
         timeout: Some(TIMEOUT),
         memory_limit_bytes: Some(MEMORY_BYTES_MAX),
@@ -97,12 +135,18 @@ pub(super) fn run(
         graph: None,
         options,
         side_effects: Vec::new(),
+        wire,
+        text: String::new(),
         traversal: None,
         results: None,
     };
-    for step in &scenario.steps {
-        run.step(step, graphs)?;
+    let done = scenario.steps.iter().try_for_each(|step| run.step(step, graphs));
+    if let (Some(wire), Some(On::Empty(_, server))) = (&mut run.wire, &run.graph)
+        && let Some(server) = server.get()
+    {
+        wire.close(server)?;
     }
+    done?;
     // An error that no step has asked for.
     run.results.map_or(Ok(()), |results| results.map(drop).map_err(Trouble::from))
 }
@@ -113,12 +157,16 @@ impl Run<'_> {
         let block = step.block.as_deref().unwrap_or_default();
         if let Some(name) = text.strip_prefix("the ").and_then(|text| text.strip_suffix(" graph")) {
             self.graph = Some(match name {
-                "empty" => On::Empty(Database::in_memory()),
+                "empty" => On::Empty(Database::in_memory(), OnceCell::new()),
                 name => On::Named(graphs.named(name)?),
             });
         } else if text == "the graph initializer of" {
-            let bytecode = self.parse(block)?;
-            self.database()?.traverse(&bytecode, &self.options)?;
+            if self.wire.is_some() {
+                self.submit(block)??;
+            } else {
+                let bytecode = self.parse(block)?;
+                self.database()?.traverse(&bytecode, &self.options)?;
+            }
             self.settle()?;
         } else if let Some(definition) = text.strip_prefix("using the parameter ") {
             let (name, value) = self.definition(definition)?;
@@ -127,11 +175,19 @@ impl Run<'_> {
             let (name, value) = self.definition(definition)?;
             self.side_effects.push(Instruction::new("withSideEffect", vec![Value::text(name), value]));
         } else if text == "the traversal of" {
+            block.clone_into(&mut self.text);
             let bytecode = self.parse(&self.with_paths(block)).map(|mut bytecode| {
-                bytecode.source.splice(0..0, self.side_effects.drain(..));
+                bytecode.source.splice(0..0, self.side_effects.iter().cloned());
                 bytecode
             });
             self.traversal = Some(bytecode);
+        } else if self.wire.is_some() && (text == "iterated to list" || text == "iterated next") {
+            let results = self.submit_with_side_effects()?;
+            self.results = Some(match results {
+                Ok(values) if text == "iterated next" => first(values.into_iter().next()),
+                results => results.map(Results::All),
+            });
+            self.settle()?;
         } else if text == "iterated to list" || text == "iterated next" {
             let results = match self.traversal.take().ok_or_else(|| "there is no traversal".to_owned())? {
                 Ok(bytecode) => self.iterate(&bytecode, text == "iterated next"),
@@ -157,14 +213,20 @@ impl Run<'_> {
         if let Some(rest) = text.strip_prefix("the graph should return ") {
             let (count, traversal) = rest.split_once(" for count of ").ok_or_else(|| unknown(text))?;
             let wanted: i64 = count.parse().map_err(|_| unknown(text))?;
-            let mut bytecode = self.parse(&unquoted(traversal)?)?;
-            bytecode.steps.push(Instruction::new("count", Vec::new()));
-            let got = self.database()?.traverse(&bytecode, &self.options)?.into_values();
+            let traversal = unquoted(traversal)?;
+            let got = if self.wire.is_some() {
+                self.submit(&format!("{traversal}.count()"))??
+            } else {
+                let mut bytecode = self.parse(&traversal)?;
+                bytecode.steps.push(Instruction::new("count", Vec::new()));
+                self.database()?.traverse(&bytecode, &self.options)?.into_values()
+            };
             return match got.as_slice() {
                 [count] if count.as_integer() == Some(wanted) => Ok(()),
                 other => self.wrong(&format!("{wanted} of {traversal}"), &show_some(other)),
             };
         }
+        let (floats, over_wire) = self.over_wire(step)?;
         let Some(Ok(results)) = &self.results else { return Err(unknown(text).into()) };
         let prints_ids = self.prints_ids();
         let expected = |cells: &[Vec<String>]| -> Result<Vec<Value>, String> {
@@ -174,7 +236,9 @@ impl Run<'_> {
                 .skip(1)
                 .flatten()
                 .map(|cell| value(cell, elements.as_ref().unwrap_or(self.named_elements())));
-            if prints_ids {
+            if over_wire {
+                values.map(|value| value.map(|value| plain(&value, floats))).collect()
+            } else if prints_ids {
                 values.map(|value| value.map(|value| ids_as_here(&value))).collect()
             } else {
                 values.collect()
@@ -184,6 +248,8 @@ impl Run<'_> {
             Results::All(values) => values.clone(),
             Results::First(value) => entries(value),
         };
+        let actual: Vec<Value> =
+            if over_wire { actual.iter().map(|value| plain(value, floats)).collect() } else { actual };
         match text {
             "the result should be unordered" => {
                 let expected = expected(&step.table)?;
@@ -265,7 +331,7 @@ impl Run<'_> {
         let Some(rest) = rest.strip_prefix(" with message ") else {
             return match Trouble::from(error) {
                 Trouble::Wrong(_) => Ok(()),
-                unsupported @ Trouble::Unsupported(_) => Err(unsupported),
+                other => Err(other),
             };
         };
         let (how, wanted) = rest.split_once(" text of ").ok_or_else(|| unknown(rest))?;
@@ -281,7 +347,7 @@ impl Run<'_> {
             Trouble::Wrong(_) => {
                 self.wrong(&format!("an error {how} {wanted:?}"), &format!("the error {:?}", error.message()))
             }
-            unsupported @ Trouble::Unsupported(_) => Err(unsupported),
+            other => Err(other),
         }
     }
 
@@ -305,7 +371,9 @@ impl Run<'_> {
     /// The elements of a graph that changes; `None`: see [`Run::named_elements`].
     fn elements(&self) -> Result<Option<Elements>, String> {
         match &self.graph {
-            Some(On::Empty(database)) => Elements::of(database).map(Some).map_err(|error| error.to_string()),
+            Some(On::Empty(database, _)) => {
+                Elements::of(database).map(Some).map_err(|error| error.to_string())
+            }
             _ => Ok(None),
         }
     }
@@ -320,7 +388,7 @@ impl Run<'_> {
 
     /// In the configuration of a base, what was written becomes part of it.
     fn settle(&self) -> Result<(), Trouble> {
-        if let (Configuration::Base, Some(On::Empty(database))) = (self.configuration, &self.graph) {
+        if let (Configuration::Base, Some(On::Empty(database, _))) = (self.configuration, &self.graph) {
             database.checkpoint()?;
         }
         Ok(())
@@ -353,9 +421,55 @@ impl Run<'_> {
         if !next {
             return Ok(Results::All(results.into_values()));
         }
-        let first = results.values().next().cloned();
-        first.map(Results::First).ok_or_else(|| Error::new(ErrorKind::Query, "there is no next result"))
+        first(results.values().next().cloned())
     }
+
+    /// A text through the driver.
+    fn submit(&mut self, text: &str) -> Result<Result<Vec<Value>, Error>, Trouble> {
+        let graph = self.graph.as_ref().ok_or_else(|| "there is no graph".to_owned())?;
+        let wire = self.wire.as_mut().ok_or_else(|| "there is no driver".to_owned())?;
+        wire.submit(graph.server()?, text, &self.options.bindings)
+    }
+
+    /// The traversal through the driver; side effects are bindings of their own.
+    fn submit_with_side_effects(&mut self) -> Result<Result<Vec<Value>, Error>, Trouble> {
+        let mut text = self.text.trim().to_owned();
+        let side_effects = std::mem::take(&mut self.side_effects);
+        if !side_effects.is_empty() {
+            let rest = text.strip_prefix('g').ok_or_else(|| format!("{text} has no source"))?;
+            let mut source = "g".to_owned();
+            for (number, instruction) in side_effects.into_iter().enumerate() {
+                let [Value::String(name), value] = instruction.arguments.as_slice() else { continue };
+                source += &format!(".withSideEffect(\"{name}\", given{number})");
+                self.options.bindings.insert(format!("given{number}"), value.clone());
+            }
+            text = source + rest;
+        }
+        self.submit(&text)
+    }
+
+    /// Whether fractions are compared as floats, and whether a driver is between.
+    fn over_wire(&self, step: &Step) -> Result<(bool, bool), Trouble> {
+        if self.wire.is_none() {
+            return Ok((false, false));
+        }
+        let elements = self.elements()?;
+        let elements = elements.as_ref().unwrap_or(self.named_elements());
+        let mut floats = false;
+        for cell in step.table.iter().skip(1).flatten() {
+            let value = value(cell, elements)?;
+            if let Some(why) = not_carried(&value) {
+                return Err(Trouble::LeftOut(format!("not carried by the driver: {why}")));
+            }
+            floats |= has_float(&value);
+        }
+        Ok((floats, true))
+    }
+}
+
+/// The result of `next()`.
+fn first(value: Option<Value>) -> Result<Results, Error> {
+    value.map(Results::First).ok_or_else(|| Error::new(ErrorKind::Query, "there is no next result"))
 }
 
 /// A single result as a list: a collection is its items, a map its entries, each a map.
