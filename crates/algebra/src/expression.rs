@@ -241,9 +241,9 @@ pub enum Function {
     IsLiteral,
     IsNumeric,
     Regex,
-    /// Whether a search finds a text: [`vervet_model::vocab::TEXT_MATCHES`].
+    /// Whether a search finds a text: `urn:vervet:text:matches`.
     TextMatches,
-    /// How much of a text a search finds: [`vervet_model::vocab::TEXT_SCORE`].
+    /// How much of a text a search finds: `urn:vervet:text:score`.
     TextScore,
     /// A constructor function, named by its datatype.
     Cast(NamedNode),

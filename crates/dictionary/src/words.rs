@@ -357,7 +357,7 @@ impl Dictionary {
         Ok(Some(candidate_count(&Index::open(self)?, search)?.min(self.literal_count())))
     }
 
-    /// Appends all literals that `search` finds, and perhaps others, ascending: see [`crate::words`].
+    /// Appends all literals that `search` finds, and perhaps others, ascending: see `words.rs`.
     ///
     /// # Errors
     /// Damaged file; there is no index.
