@@ -89,7 +89,8 @@ pub fn name_iri(namespace: &str, name: &str) -> String {
     iri
 }
 
-/// The inverse of [`name_iri`]; `None` if `iri` is not in `namespace`.
+/// The inverse of [`name_iri`]; `None` if `iri` is not in `namespace`, or its name alone would mean another term: it is an IRI
+/// itself ([`is_iri`]), a blank node (`_:x`), or [`name_iri`] would write it otherwise.
 #[must_use]
 pub fn iri_name(namespace: &str, iri: &str) -> Option<String> {
     let encoded = iri.strip_prefix(namespace)?.as_bytes();
@@ -108,7 +109,9 @@ pub fn iri_name(namespace: &str, iri: &str) -> Option<String> {
             }
         }
     }
-    String::from_utf8(bytes).ok()
+    let name = String::from_utf8(bytes).ok()?;
+    let means_itself = !is_iri(&name) && !name.starts_with("_:");
+    (means_itself && (!encoded.contains(&b'%') || name_iri(namespace, &name) == iri)).then_some(name)
 }
 
 #[cfg(test)]
@@ -123,5 +126,12 @@ mod tests {
             assert_eq!(iri_name(KEY_NAMESPACE, &iri).as_deref(), Some(name));
         }
         assert_eq!(iri_name(KEY_NAMESPACE, "http://x/"), None);
+        for name in ["http://x/", "urn:x", "_:x", "%41", "%zz", "%20", "%C3"] {
+            assert_eq!(
+                iri_name(KEY_NAMESPACE, &format!("{KEY_NAMESPACE}{name}")).as_deref(),
+                (name == "%20").then_some(" "),
+                "{name}"
+            );
+        }
     }
 }

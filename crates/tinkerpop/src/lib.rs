@@ -56,8 +56,8 @@ pub mod stored;
 
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
 pub use limits::{
-    BULK_WRITTEN_MAX, DEPTH_MAX, DIGITS_MAX, INTEGER_BYTES_MAX, Limits, MESSAGE_BYTES_MAX, SCALE_MAX,
-    VALUES_MAX,
+    BULK_WRITTEN_BYTES_MAX, BULK_WRITTEN_MAX, DEPTH_MAX, DIGITS_MAX, INTEGER_BYTES_MAX, Limits,
+    MESSAGE_BYTES_MAX, SCALE_MAX, VALUES_MAX,
 };
 pub use message::{BadRequest, Data, Request, Response, Status, Traverser};
 pub use mime::Format;

@@ -7,7 +7,7 @@
 use super::key::key_text;
 use super::{Dialect, read};
 use crate::json::write_string;
-use crate::limits::DEPTH_MAX;
+use crate::limits::{BULK_WRITTEN_BYTES_MAX, DEPTH_MAX};
 use crate::parts::{self, PredicateParts};
 use crate::{Traverser, WriteError, iso, number};
 use base64::Engine;
@@ -297,7 +297,16 @@ impl Writer<'_> {
             return Err(WriteError::too_large(message));
         }
         let each = bulk.iter().flat_map(|(value, count)| (0..*count).map(move |_| value));
-        self.values(each)
+        let start = self.out.len();
+        self.array(each, |writer, value| {
+            writer.value(value)?;
+            if writer.out.len() - start > BULK_WRITTEN_BYTES_MAX {
+                let message =
+                    format!("could not write a bag out to more than {BULK_WRITTEN_BYTES_MAX} bytes");
+                return Err(WriteError::too_large(message));
+            }
+            Ok(())
+        })
     }
 
     fn predicate(&mut self, p: &P) -> Result {
