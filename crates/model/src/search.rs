@@ -16,7 +16,7 @@
 //! # Invariants
 //! The index of a dictionary and the test of a text take words from the same function, so that they agree.
 //! # Cost
-//! Some 20 ns for a word of a text; a test looks at each word once for each part of the search.
+//! A test takes the words of its text, and looks at each once for each part of the search.
 
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;

@@ -111,7 +111,7 @@ pub struct Expansion {
 
 impl Expansion {
     /// An empty expansion for neighbours alone that holds up to `capacity` entries. Its memory comes with them: most light
-    /// queries find a handful, and in a heap that others have used blocks of some kilobytes cost a microsecond each.
+    /// queries find a handful, and in a heap that others have used blocks of some kilobytes may take microseconds.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity, ..Self::default() }
