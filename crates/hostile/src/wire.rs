@@ -28,8 +28,12 @@ pub(crate) fn check(wire: Wire, bytes: &[u8]) {
         // The other dialects lose types, so only that they can be read counts.
         for dialect in [Dialect::V2, Dialect::V3_UNTYPED, Dialect::V2_UNTYPED] {
             let mut out = Vec::new();
-            if graphson::write(&value, dialect, &mut out).is_ok() {
+            // A bag is written out there, and may become more than a reader takes.
+            if graphson::write(&value, dialect, &mut out).is_ok() && out.len() <= limits.bytes {
                 let text = String::from_utf8_lossy(&out).into_owned();
+                if dialect != Dialect::V2 && text.contains("\"@type\"") {
+                    continue; // A map with such a key, which who reads without types takes for what it is.
+                }
                 graphson::read(&out, limits).unwrap_or_else(|error| panic!("{dialect:?}: {error}: {text}"));
             }
         }

@@ -93,6 +93,7 @@ fn grouped_after(step: &Step, first: bool, before: Option<Variable>) -> Option<V
         | Step::Filter(_)
         | Step::Extend { .. }
         | Step::Distinct { .. }
+        | Step::Frontier { .. }
         | Step::Slice { .. } => before,
         _ => None,
     }
@@ -266,13 +267,21 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 cells: Vec::new(),
                 selection: Vec::new(),
             }),
-            None => Box::new(distinct::Distinct {
-                seen: distinct::RowTable::new(variables.clone()),
-                keep,
-                counted_bytes: 0,
-                selection: Vec::new(),
-            }),
+            None => match variables.as_slice() {
+                [variable] => Box::new(distinct::DistinctNodes::new(*variable, keep)),
+                _ => Box::new(distinct::Distinct {
+                    seen: distinct::RowTable::new(variables.clone()),
+                    keep,
+                    counted_bytes: 0,
+                    selection: Vec::new(),
+                }),
+            },
         },
+        Step::Frontier { variable } => Box::new(distinct::Frontier {
+            distinct: distinct::DistinctNodes::new(*variable, keep),
+            rows_in: 0,
+            rows_out: 0,
+        }),
         Step::Order { keys, limit } => Box::new(order::Order {
             keys: keys
                 .iter()

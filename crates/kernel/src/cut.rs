@@ -17,6 +17,7 @@
 //! * Hash joins: the right side runs first, in parallel where it is worth it, and all copies probe one table.
 //! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in one
 //!   morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
+//! * Frontier: each copy has a set of its own, so a row may pass once for each.
 //! * Optional, exists and union: if all steps inside have one, except those that gather (group, order, distinct, slice).
 //! * Group: partial states. Order: sorted runs.
 //! * Slice: part of the tail, which ends all copies when it has enough.
@@ -140,6 +141,7 @@ fn runs_in_copies(step: &Step, outermost: bool) -> bool {
         | Step::Filter(_)
         | Step::Extend { .. }
         | Step::Values { .. }
+        | Step::Frontier { .. }
         | Step::Join { .. } => true,
         Step::Distinct { .. } => outermost,
         Step::Optional { .. } | Step::Exists { .. } | Step::Union { .. } => (step.nested().iter())

@@ -1,8 +1,9 @@
 //! Distinct and the table of distinct rows that grouping shares.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel};
+use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::control::Control;
+use crate::nodes::NodeSet;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -103,6 +104,73 @@ impl<'a> Kernel<'a> for Distinct {
         self.counted_bytes = bytes;
         batch.multiplicity.clear();
         batch.select(&self.selection, &self.keep);
+        next.push(batch)
+    }
+}
+
+/// [`Distinct`] over one column.
+pub(crate) struct DistinctNodes {
+    pub variable: Variable,
+    pub seen: NodeSet,
+    pub keep: Keep,
+    pub counted_bytes: u64,
+    pub selection: Vec<u32>,
+}
+
+impl DistinctNodes {
+    pub(crate) fn new(variable: Variable, keep: Keep) -> Self {
+        Self { variable, seen: NodeSet::default(), keep, counted_bytes: 0, selection: Vec::new() }
+    }
+
+    /// Leaves the rows that are new, and one solution for each.
+    fn thin(&mut self, batch: &mut Batch, run: &Run<'_>) -> Result<()> {
+        let vertices = run.snapshot.vertex_count();
+        self.selection.clear();
+        for row in 0..batch.rows {
+            if self.seen.insert(batch.value(self.variable, row), vertices) {
+                self.selection.push(u32::try_from(row).unwrap_or(u32::MAX));
+            }
+        }
+        run.control.recount(&mut self.counted_bytes, self.seen.size_bytes())?;
+        batch.multiplicity.clear();
+        batch.select(&self.selection, &self.keep);
+        Ok(())
+    }
+}
+
+impl<'a> Kernel<'a> for DistinctNodes {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.thin(batch, next.run())?;
+        next.push(batch)
+    }
+}
+
+/// Rows that [`Frontier`] looks at before it judges.
+const FRONTIER_TRIAL_ROWS: usize = 8 * BATCH_ROWS;
+
+/// Drops rows whose value has come before, where how often does not matter: [`DistinctNodes`] until it turns out that nearly
+/// all rows are new, and from then on nothing. Copies of a pipeline have one each.
+pub(crate) struct Frontier {
+    pub distinct: DistinctNodes,
+    pub rows_in: usize,
+    pub rows_out: usize,
+}
+
+impl<'a> Kernel<'a> for Frontier {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let pays = self.rows_in < FRONTIER_TRIAL_ROWS || self.rows_out < self.rows_in / 8 * 7;
+        if pays {
+            self.rows_in += batch.rows;
+            self.distinct.thin(batch, next.run())?;
+            self.rows_out += batch.rows;
+        } else {
+            if self.distinct.counted_bytes > 0 {
+                self.distinct.seen = NodeSet::default();
+                next.run().control.recount(&mut self.distinct.counted_bytes, 0)?;
+            }
+            batch.multiplicity.clear();
+            batch.drop_all_but(&self.distinct.keep);
+        }
         next.push(batch)
     }
 }

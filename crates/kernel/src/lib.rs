@@ -21,6 +21,7 @@ mod group;
 mod intersect;
 mod join;
 mod matching;
+mod nodes;
 mod once;
 mod optional;
 mod order;

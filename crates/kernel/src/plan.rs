@@ -301,6 +301,12 @@ pub enum Step {
         /// What is compared.
         variables: Vec<Variable>,
     },
+    /// Drops rows with a value that has come before, where how often a row comes does not matter for the result: rows may
+    /// pass all the same.
+    Frontier {
+        /// The only column.
+        variable: Variable,
+    },
     /// Barrier: sorts; with `limit` keeps only the first so many (top-k). Equal rows keep their order.
     Order {
         /// The most significant key first.

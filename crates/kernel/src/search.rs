@@ -5,31 +5,24 @@
 //! they were found, of which the last ones wait to be followed. [`Search::advance`] follows some hundred of them at once.
 //! # Cost
 //! Each node is followed once in each state: one call of a segment for a few hundred nodes and each move, then for each
-//! neighbour one test of a bit. A bit for each vertex and state, once a search has found [`SMALL_MAX`] nodes; below
-//! that a hash set. No closure is ever materialised.
+//! neighbour one test of a bit ([`NodeSet`]). No closure is ever materialised.
 //! # Source
 //! Automata as Glushkov made them (1961), in the planner; regular path queries on compressed graphs: ZipG (SIGMOD 2017)
 //! §4.3, which follows one edge at a time.
 
 use crate::chain::Run;
+use crate::nodes::NodeSet;
 use crate::plan::{Automaton, Move};
-use rustc_hash::FxHashSet;
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
 
 /// Nodes followed at once.
 const CHUNK: usize = 512;
 
-/// Nodes of one state from which on there is a bit for each vertex.
-const SMALL_MAX: usize = 256;
-
 /// A set of nodes that remembers the order in which they came.
 #[derive(Default)]
 pub(crate) struct Reached {
-    /// For vertices, once there are many.
-    bits: Vec<u64>,
-    /// The others, and all while there are few.
-    others: FxHashSet<Id>,
+    set: NodeSet,
     pub(crate) members: Vec<Id>,
     /// How many of them have been followed.
     followed: usize,
@@ -38,64 +31,25 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    fn bit(&self, id: Id) -> Option<(usize, u64)> {
-        if self.bits.is_empty() || id.tag() != Tag::Vertex {
-            return None;
-        }
-        let word = usize::try_from(id.payload() / 64).unwrap_or(usize::MAX);
-        (word < self.bits.len()).then_some((word, 1 << (id.payload() % 64)))
-    }
-
     pub(crate) fn contains(&self, id: Id) -> bool {
-        match self.bit(id) {
-            Some((word, bit)) => self.bits[word] & bit != 0,
-            None => self.others.contains(&id),
-        }
+        self.set.contains(id)
     }
 
     /// Adds a node; `vertices`: how many there are in the graph.
     pub(crate) fn insert(&mut self, id: Id, vertices: u64) {
-        let is_new = match self.bit(id) {
-            Some((word, bit)) => {
-                let before = self.bits[word];
-                self.bits[word] = before | bit;
-                before & bit == 0
-            }
-            None => self.others.insert(id),
-        };
-        if is_new {
+        if self.set.insert(id, vertices) {
             self.members.push(id);
-            if self.members.len() == SMALL_MAX && self.bits.is_empty() {
-                self.bits = vec![0; usize::try_from(vertices / 64 + 1).unwrap_or(0)];
-                for id in std::mem::take(&mut self.others) {
-                    match self.bit(id) {
-                        Some((word, bit)) => self.bits[word] |= bit,
-                        None => _ = self.others.insert(id),
-                    }
-                }
-            }
         }
     }
 
     pub(crate) fn clear(&mut self) {
-        if !self.bits.is_empty() {
-            if self.members.len() > self.bits.len() {
-                self.bits.fill(0);
-            } else {
-                for at in 0..self.members.len() {
-                    if let Some((word, bit)) = self.bit(self.members[at]) {
-                        self.bits[word] &= !bit;
-                    }
-                }
-            }
-        }
-        self.others.clear();
+        self.set.clear(&self.members);
         self.members.clear();
         (self.followed, self.seen) = (0, 0);
     }
 
     fn size_bytes(&self) -> u64 {
-        8 * (self.bits.len() + self.members.capacity() + 2 * self.others.capacity()) as u64
+        self.set.size_bytes() + 8 * self.members.capacity() as u64
     }
 }
 

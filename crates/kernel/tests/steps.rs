@@ -436,6 +436,34 @@ fn distinct_pairs_that_come_in_groups() {
 }
 
 #[test]
+fn a_frontier_lets_each_value_pass_and_what_follows_is_the_same() {
+    for seed in 0..20 {
+        for large in [false, true] {
+            let sample = sample(seed, large);
+            let walk = |frontier: bool| {
+                let mut steps =
+                    vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, Some(C))];
+                if frontier {
+                    steps.insert(1, Step::Frontier { variable: B });
+                    steps.push(Step::Frontier { variable: C });
+                }
+                steps.push(Step::Distinct { variables: vec![C] });
+                sample.run(steps, &[C])
+            };
+            let mut expected: Vec<Vec<u64>> = Vec::new();
+            for &(_, b) in &sample.entries[0] {
+                let found = sample.entries[1].iter().filter(|entry| entry.0 == b);
+                expected.extend(found.map(|&(_, c)| vec![c.bits()]));
+            }
+            expected.sort();
+            expected.dedup();
+            assert_eq!(walk(false), expected, "distinct, seed {seed}");
+            assert_eq!(walk(true), expected, "frontiers, seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn limits_stop_a_query_with_their_reason() {
     let sample = sample(1, true);
     let product = || {

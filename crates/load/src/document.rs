@@ -167,8 +167,11 @@ impl Document {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.parse()));
         let (block, end) = outcome.unwrap_or_else(|_| {
             self.ended = true;
-            let message = format!("the parser library panicked while it read {}", self.name);
-            (Block::default(), Some(Parsed::Failed(Error::internal(message))))
+            let message = format!("the parser library fails at {}: it panicked inside", self.name);
+            let error = Error::new(ErrorKind::Unsupported, message).with_hint(
+                "the document may be valid; write it as N-Quads with another tool, and report it with the document",
+            );
+            (Block::default(), Some(Parsed::Failed(error)))
         });
         if end.is_some() {
             // The statements before the error are dropped: the load as a whole has failed.

@@ -245,6 +245,7 @@ impl Writer<'_> {
                 format!("group      {by}{}", computed.join(", "))
             }
             Step::Distinct { variables } => format!("distinct   {}", self.names(variables)),
+            Step::Frontier { variable } => format!("frontier   {} once", self.name(*variable)),
             Step::Order { keys, limit } => {
                 let keys: Vec<_> = keys.iter().map(|key| self.order_key(key)).collect();
                 let limit = limit.map_or_else(String::new, |limit| format!(" (first {limit})"));

@@ -40,7 +40,7 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
     let mut after = before.clone();
     match step {
         Step::Empty | Step::Check { .. } | Step::Filter(_) => {}
-        Step::Distinct { .. } | Step::Order { .. } | Step::Slice { .. } => {}
+        Step::Distinct { .. } | Step::Frontier { .. } | Step::Order { .. } | Step::Slice { .. } => {}
         Step::Scan { key, neighbour, .. } | Step::Seek { key, neighbour, .. } => {
             after.insert(*key);
             after.extend(*neighbour);
@@ -193,6 +193,7 @@ fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) ->
             variables.retain(|variable| columns.contains(*variable));
             live.extend(variables.iter().copied());
         }
+        Step::Frontier { variable } => live.insert(*variable),
         Step::Order { keys, .. } => {
             for key in &*keys {
                 live.add_all(&expression_variables(&key.expression));

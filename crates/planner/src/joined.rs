@@ -134,7 +134,10 @@ impl Planner<'_> {
                 filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
             match one {
                 Joined::Patterns(patterns) => self.lower_patterns(patterns, flow, &needed, ready)?,
-                Joined::Node(node) => self.join(node, flow, &needed, ready)?,
+                Joined::Node(node) => {
+                    self.join(node, flow, &needed, ready)?;
+                    self.thin(node, flow, &needed);
+                }
             }
         }
         Ok(())

@@ -29,6 +29,7 @@ mod explain;
 mod filter;
 mod finish;
 mod flow;
+mod frontier;
 mod joined;
 mod lower;
 mod options;
@@ -66,6 +67,8 @@ pub struct PlanOptions {
     pub seek: bool,
     /// Answer counts of single patterns from statistics.
     pub known_counts: bool,
+    /// Walk on once from each value where how often it comes does not matter.
+    pub frontiers: bool,
     /// States kept for each number of patterns; `None`: by the number of patterns.
     pub beam: Option<usize>,
     /// Rows from which on exploration is compared with a run of its own and a hash join. Below, comparing
@@ -81,6 +84,7 @@ impl Default for PlanOptions {
             inference: true,
             seek: true,
             known_counts: true,
+            frontiers: true,
             beam: None,
             compare_from_rows: 64.0,
         }
@@ -97,6 +101,7 @@ impl PlanOptions {
             inference: false,
             seek: false,
             known_counts: false,
+            frontiers: false,
             beam: Some(1),
             compare_from_rows: f64::INFINITY,
         }
@@ -123,6 +128,9 @@ pub fn plan(query: &Query, snapshot: &dyn Snapshot, options: &PlanOptions) -> Re
     let cost = flow.cost;
     let mut pipeline = Pipeline { steps: flow.steps };
     finish::finish(&mut pipeline, &parameters, &needed);
+    if options.frontiers {
+        frontier::add_frontiers(&mut pipeline);
+    }
     check_parameters(&pipeline, &parameters, query)?;
     Ok(Plan {
         pipeline,

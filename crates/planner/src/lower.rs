@@ -15,6 +15,7 @@ use crate::atom::Sides;
 use crate::cost;
 use crate::filter::{Conjunct, split};
 use crate::flow::Flow;
+use crate::frontier::ignores_duplicates;
 use crate::parts::{Parts, is_group};
 use crate::scope::{certain, expression_variables, free, is_lateral, possible};
 use crate::set::VariableSet;
@@ -44,6 +45,8 @@ pub(crate) struct Planner<'a> {
     alternatives: usize,
     /// Solutions that an order directly below a slice has to keep.
     limit: Option<usize>,
+    /// How often a row comes does not matter for what is planned.
+    pub(crate) set: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -62,7 +65,16 @@ impl<'a> Planner<'a> {
             sides: Vec::new(),
             alternatives: ALTERNATIVES_MAX,
             limit: None,
+            set: false,
         }
+    }
+
+    /// Plans something whose duplicates `count`, or do not.
+    fn where_duplicates<T>(&mut self, count: bool, plan: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.set, !count && self.options.frontiers);
+        let planned = plan(self);
+        self.set = before;
+        planned
     }
 
     /// The id of a term; one of the plan's own for a term that the graph does not know.
@@ -278,7 +290,8 @@ impl<'a> Planner<'a> {
             Node::Reduced(input) => self.join(input, flow, needed, filters)?,
             Node::Distinct(input) => {
                 let visible = possible(input);
-                self.join(input, flow, &with_filters(&filters).union(&visible), filters)?;
+                let wanted = with_filters(&filters).union(&visible);
+                self.where_duplicates(false, |planner| planner.join(input, flow, &wanted, filters))?;
                 if !self.is_set(input) {
                     flow.cost += flow.rows * cost::GROUP_ROW;
                     let variables = visible.intersection(&flow.possible).iter().collect();
@@ -310,7 +323,8 @@ impl<'a> Planner<'a> {
                 if is_ordered(input) {
                     self.limit = length.map(|length| length.saturating_add(*start));
                 }
-                self.join(input, flow, &with_filters(&filters), Vec::new())?;
+                let wanted = with_filters(&filters);
+                self.where_duplicates(true, |planner| planner.join(input, flow, &wanted, Vec::new()))?;
                 let rows = (flow.rows - *start as f64).max(0.0);
                 let rows = length.map_or(rows, |length| rows.min(length as f64));
                 flow.push(Step::Slice { start: *start, length: *length }, rows);
@@ -531,7 +545,8 @@ impl<'a> Planner<'a> {
                 None => {}
             }
         }
-        self.join(input, flow, &wanted, inside)?;
+        let count = !aggregates.iter().all(|(_, one)| ignores_duplicates(one));
+        self.where_duplicates(count, |planner| planner.join(input, flow, &wanted, inside))?;
         let mut aggregates = aggregates.to_vec();
         if !keys.is_empty() && flow.empty {
             return Ok(());

@@ -208,6 +208,11 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
                 need(rows.columns.contains(*variable), || format!("?{} is not a column", variable.0))?;
             }
         }
+        Step::Frontier { variable } => {
+            need(rows.columns.contains(*variable), || format!("?{} is not a column", variable.0))?;
+            let others = step.keep.iter().any(|kept| kept != variable);
+            need(!others, || "rows that differ in another column may be lost".into())?;
+        }
         Step::Order { keys, .. } => keys.iter().try_for_each(|key| rows.readable(&key.expression))?,
     }
     let keep: VariableSet = step.keep.iter().copied().collect();

@@ -146,6 +146,47 @@ fn distinct_over_all_variables_of_patterns_is_free() {
     assert_eq!(shape(&names.select(&["s", "o"], root), &people()).len(), 1);
 }
 
+/// 40 people, of whom each knows the next ten.
+fn crowd() -> MemorySnapshot {
+    let pairs = (0..40).flat_map(|from| (1..=10).map(move |by| (from, (from + by) % 40)));
+    let text: Vec<String> = pairs.map(|(from, to)| format!("p{from} knows p{to}")).collect();
+    graph(&text.join(" . "))
+}
+
+#[test]
+fn where_duplicates_do_not_count_each_vertex_is_walked_on_from_once() {
+    let of = |wrap: &dyn Fn(&mut Names, Node) -> Node| {
+        let mut names = Names::default();
+        let input = names.node("p0 knows ?a . ?a knows ?b . ?b knows ?c");
+        let root = wrap(&mut names, input);
+        shape(&names.select(&["c"], root), &crowd())
+    };
+    let project = |names: &mut Names, input: Node| {
+        let variables = vec![names.variable("c")];
+        Node::Project { input: Box::new(input), variables }
+    };
+    let walk = ["├─ expand :p0 ─:knows→ ?a", "├─ expand ?a ─:knows→ ?b"];
+    let found = of(&|names, input| Node::Distinct(Box::new(project(names, input))));
+    let end = ["├─ frontier ?b once", "├─ expand ?b ─:knows→ ?c", "└─ distinct ?c"];
+    assert_eq!(found, [&walk[..], &end].concat());
+    // Here they count.
+    assert_eq!(of(&|_, input| input), [&walk[..], &["└─ expand ?b ─:knows→ ?c"]].concat());
+    let sliced = |names: &mut Names, input: Node| {
+        let input = Node::Slice { input: Box::new(input), start: 0, length: Some(5_000) };
+        Node::Distinct(Box::new(project(names, input)))
+    };
+    assert!(of(&sliced).iter().all(|step| !step.contains("frontier")));
+    // A value that differs each time is another one for each row.
+    let random = |names: &mut Names, input: Node| {
+        let variable = names.variable("r");
+        let expression = Expression::Call(Function::Rand, Vec::new());
+        let input = Node::Extend { input: Box::new(input), variable, expression };
+        let variables = vec![names.variable("c"), variable];
+        Node::Distinct(Box::new(Node::Project { input: Box::new(input), variables }))
+    };
+    assert!(of(&random).iter().all(|step| !step.contains("frontier")));
+}
+
 #[test]
 fn a_subquery_with_a_group_is_joined_by_its_keys() {
     let mut names = Names::default();

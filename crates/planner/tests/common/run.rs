@@ -330,6 +330,10 @@ impl<'a> Runner<'a> {
                     out.push((key, 1));
                 }
             }
+            Step::Frontier { variable } => {
+                let mut seen = std::collections::BTreeSet::new();
+                out.extend(rows.into_iter().filter(|(row, _)| seen.insert(row.get(variable).copied())));
+            }
             Step::Distinct { variables } => {
                 let mut seen = std::collections::BTreeSet::new();
                 for (row, _) in rows {

@@ -266,6 +266,11 @@ impl Writer<'_> {
             return self
                 .typed("g:Map", |writer| writer.values(map.iter().flat_map(|(key, value)| [key, value])));
         }
+        if self.dialect.typed && looks_typed(map) {
+            let message =
+                "could not write a map that begins with the key @type: it would be read as a typed value";
+            return Err(WriteError::unsupported(message));
+        }
         self.raw("{");
         for (index, (key, value)) in map.iter().enumerate() {
             match key {
@@ -396,5 +401,18 @@ pub(super) fn checked_bits(bits: u64) -> Result {
         Ok(())
     } else {
         Err(WriteError::too_large(format!("could not write a number of {bits} bits")))
+    }
+}
+
+/// Whether a map that is written as an object would be taken for a typed value.
+fn looks_typed(map: &Map) -> bool {
+    let mut keys = map.iter().map(|(key, _)| match key {
+        Value::String(key) => &**key,
+        _ => "",
+    });
+    match keys.next() {
+        Some("@type") => true,
+        Some("@value") => keys.next() == Some("@type"),
+        _ => false,
     }
 }

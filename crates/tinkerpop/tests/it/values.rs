@@ -448,6 +448,19 @@ fn what_is_over_a_limit_is_not_written() {
 }
 
 #[test]
+fn a_map_that_looks_like_a_typed_value_stays_a_map() {
+    let map = Value::map(Map::from_iter([
+        (Value::from("@type"), Value::from("g:Int32")),
+        (Value::from("@value"), Value::Int(1)),
+    ]));
+    let text = write(&map, Dialect::V3);
+    assert_eq!(graphson::read(text.as_bytes(), Limits::default()).unwrap(), map);
+    let mut out = Vec::new();
+    assert_eq!(graphson::write(&map, Dialect::V2, &mut out).unwrap_err().kind(), WriteErrorKind::Unsupported);
+    assert!(out.is_empty());
+}
+
+#[test]
 fn values_have_a_limit() {
     let limits = Limits { values: 100, ..Limits::default() };
     let many = Value::list(vec![Value::Null; 200]);

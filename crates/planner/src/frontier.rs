@@ -1,0 +1,178 @@
+//! Frontiers: where how often a row comes does not matter, rows that differ in nothing go on once.
+//!
+//! # Shape
+//! A pass over the finished plan, from its end. Below a distinct, and below aggregates that equal rows do not change, duplicates
+//! are of no account; where one column is left there and the rows are walked on from, [`Step::Frontier`] drops them. So
+//! `DISTINCT ?c { … ?a :knows ?b . ?b :knows ?c }` walks on once from each `?b`, and not once for each way that leads there.
+//! # Invariants
+//! Only columns that no later step reads are gone, so that rows with one value in the one that is left have the same future.
+//! What may give another value each time (`RAND`, `BNODE`) ends the region; so do a slice and other aggregates.
+//! # Cost
+//! A test of a bit for each row; the kernel gives up where nearly all rows are new.
+//! # Source
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3, where a traverser's history is dropped; here any column that nobody reads.
+
+use crate::flow::Flow;
+use crate::lower::Planner;
+use crate::scope::is_deterministic;
+use crate::set::VariableSet;
+use vervet_algebra::{Aggregate, AggregateKind, Node, Pattern, Slot, Variable};
+use vervet_kernel::plan::{JoinKind, Pipeline, PlanStep, Step};
+use vervet_model::Direction;
+
+/// Estimated rows from which on a frontier is put in.
+const FRONTIER_ROWS_MIN: f64 = 64.0;
+
+/// What is known of the steps behind.
+#[derive(Clone, Copy)]
+struct Behind {
+    /// How often a row comes does not matter.
+    set: bool,
+    /// Some step makes several rows of one.
+    multiplies: bool,
+}
+
+/// Puts frontiers into a plan whose steps know what they keep.
+pub(crate) fn add_frontiers(pipeline: &mut Pipeline) {
+    add(pipeline, Behind { set: false, multiplies: false });
+}
+
+fn add(pipeline: &mut Pipeline, mut behind: Behind) {
+    for at in (0..pipeline.steps.len()).rev() {
+        let is_last = at + 1 == pipeline.steps.len();
+        let step = &mut pipeline.steps[at];
+        if let ([variable], true) = (step.keep.as_slice(), behind.set && behind.multiplies && !is_last)
+            && step.rows >= FRONTIER_ROWS_MIN
+            && makes_duplicates(&step.step, at)
+        {
+            let frontier = Step::Frontier { variable: *variable };
+            let frontier = PlanStep { step: frontier, keep: step.keep.clone(), rows: step.rows };
+            pipeline.steps.insert(at + 1, frontier);
+        }
+        behind = before(&mut pipeline.steps[at].step, behind);
+    }
+}
+
+/// Whether rows with one column left may be equal behind this step.
+fn makes_duplicates(step: &Step, at: usize) -> bool {
+    match step {
+        Step::Expand { .. } => at > 0,
+        Step::Scan { neighbour, .. } | Step::Seek { neighbour, .. } => neighbour.is_some(),
+        Step::Union { .. }
+        | Step::Join { kind: JoinKind::Inner | JoinKind::Left(_), .. }
+        | Step::Match(_)
+        | Step::Intersect { .. }
+        | Step::Optional { .. } => true,
+        Step::Path(_) => at > 0,
+        _ => false,
+    }
+}
+
+/// What is known before a step; puts frontiers into the pipelines inside it.
+fn before(step: &mut Step, behind: Behind) -> Behind {
+    let set = behind.set && is_stable(step);
+    let inside = Behind { set, ..behind };
+    match step {
+        Step::Union { branches } => branches.iter_mut().for_each(|branch| add(branch, inside)),
+        Step::Join { right, .. } => add(right, inside),
+        // These run anew for each batch of rows, and a row is told from others by its place in that.
+        Step::Optional { inner, .. } | Step::Exists { inner, .. } => {
+            add(inner, Behind { set: false, ..behind })
+        }
+        _ => {}
+    }
+    match step {
+        Step::Distinct { .. } => Behind { set: true, multiplies: false },
+        Step::Group { aggregates, .. } => {
+            Behind { set: aggregates.iter().all(|(_, one)| ignores_duplicates(one)), multiplies: false }
+        }
+        Step::Slice { .. } | Step::Order { limit: Some(_), .. } => Behind { set: false, multiplies: false },
+        Step::Expand { neighbour: None, .. } => inside,
+        Step::Expand { .. }
+        | Step::Scan { .. }
+        | Step::Seek { .. }
+        | Step::Match(_)
+        | Step::Path(_)
+        | Step::Intersect { .. }
+        | Step::Join { .. }
+        | Step::Optional { .. }
+        | Step::Union { .. } => Behind { set, multiplies: true },
+        Step::Empty
+        | Step::Check { .. }
+        | Step::Filter(_)
+        | Step::Extend { .. }
+        | Step::Exists { .. }
+        | Step::Values { .. }
+        | Step::Frontier { .. }
+        | Step::Order { .. } => inside,
+    }
+}
+
+/// Whether equal rows have an equal future, however often the expressions of a step are evaluated.
+fn is_stable(step: &Step) -> bool {
+    let own = match step {
+        Step::Filter(expression)
+        | Step::Extend { expression, .. }
+        | Step::Join { kind: JoinKind::Left(Some(expression)), .. } => is_deterministic(expression),
+        Step::Order { keys, .. } => keys.iter().all(|key| is_deterministic(&key.expression)),
+        Step::Group { aggregates, .. } => {
+            aggregates.iter().all(|(_, one)| one.expression.as_ref().is_none_or(is_deterministic))
+        }
+        _ => true,
+    };
+    own && step.nested().iter().all(|nested| nested.steps.iter().all(|step| is_stable(&step.step)))
+}
+
+/// Whether equal rows may come any number of times.
+pub(crate) fn ignores_duplicates(aggregate: &Aggregate) -> bool {
+    let counts_once = aggregate.distinct || matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
+    counts_once && aggregate.expression.as_ref().is_none_or(is_deterministic)
+}
+
+impl Planner<'_> {
+    /// How many rows a frontier leaves of those that `node` has been joined to, if one column is left. An estimate only:
+    /// whether there is a frontier is decided when the plan is complete.
+    pub(crate) fn thin(&self, node: &Node, flow: &mut Flow, needed: &VariableSet) {
+        let live = flow.possible.clone().intersection(needed);
+        let mut live = live.iter();
+        if let (true, Some(variable), None) = (self.set, live.next(), live.next())
+            && let Some(values) = self.values_in(node, variable)
+        {
+            flow.rows = flow.rows.min(values);
+        }
+    }
+
+    /// How many values of a variable the patterns of all these nodes allow at most; `None`: any number.
+    fn values_of<'q>(&self, nodes: impl Iterator<Item = &'q Node>, variable: Variable) -> Option<f64> {
+        nodes.filter_map(|node| self.values_in(node, variable)).reduce(f64::min)
+    }
+
+    fn values_in(&self, node: &Node, variable: Variable) -> Option<f64> {
+        match node {
+            Node::Patterns(patterns) => {
+                let all = patterns.iter().filter_map(|pattern| self.values_in_pattern(pattern, variable));
+                all.reduce(f64::min)
+            }
+            Node::Join(nodes) => self.values_of(nodes.iter(), variable),
+            Node::Union(nodes) => nodes.iter().map(|node| self.values_in(node, variable)).sum(),
+            Node::Filter { input, .. }
+            | Node::Project { input, .. }
+            | Node::Distinct(input)
+            | Node::Reduced(input) => self.values_in(input, variable),
+            _ => None,
+        }
+    }
+
+    fn values_in_pattern(&self, pattern: &Pattern, variable: Variable) -> Option<f64> {
+        let Slot::Constant(predicate) = &pattern.predicate else { return None };
+        let is = |slot: &Slot| *slot == Slot::Variable(variable);
+        if !is(&pattern.subject) && !is(&pattern.object) {
+            return None;
+        }
+        let predicate = self.snapshot.lookup(predicate.as_ref()).ok()??;
+        let segment = self.snapshot.segment(predicate, Direction::Out).ok()??;
+        let statistics = segment.statistics();
+        let values = if is(&pattern.subject) { statistics.keys } else { statistics.neighbours };
+        Some(values as f64)
+    }
+}
