@@ -155,6 +155,13 @@ impl Planner<'_> {
             }
             Node::Join(nodes) => self.values_of(nodes.iter(), variable),
             Node::Union(nodes) => nodes.iter().map(|node| self.values_in(node, variable)).sum(),
+            Node::Path(pattern) if pattern.object == Slot::Variable(variable) => {
+                if pattern.path.is_nullable() {
+                    return None; // Also what it begins with.
+                }
+                let automaton = self.automaton(&pattern.path).ok()?;
+                Some(self.reach(&automaton, false).ok()?.most)
+            }
             Node::Filter { input, .. }
             | Node::Project { input, .. }
             | Node::Distinct(input)

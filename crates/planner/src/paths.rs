@@ -210,63 +210,116 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Rows after a path, and what finding them costs. From a bound end: as many nodes as [`STEPS_ESTIMATED`] steps with the
-    /// mean degree reach, and not more than there are.
+    /// Rows after a path, and what finding them costs.
     fn path_estimate(&self, automaton: &Automaton, ends: [Operand; 2], flow: &Flow) -> Result<(f64, f64)> {
-        let (mut entries, mut keys, mut ends_count) = (0.0, 0.0_f64, 0.0_f64);
-        for (one, _) in automaton.moves.iter().flatten() {
-            let mut add = |predicate, direction| {
-                let side = |direction| self.snapshot.segment(predicate, direction);
-                if let (Some(segment), Some(other)) = (side(direction)?, side(Direction::reverse(direction))?)
-                {
-                    entries += segment.statistics().entries as f64;
-                    keys += segment.statistics().keys as f64;
-                    ends_count += other.statistics().keys as f64;
-                }
-                Ok::<_, Error>(())
-            };
-            match one {
-                Move::Predicate(predicate, direction) => add(*predicate, *direction)?,
-                Move::Except(these, direction) => {
-                    for (predicate, _) in self.snapshot.predicates() {
-                        if !these.contains(predicate) {
-                            add(*predicate, *direction)?;
-                        }
-                    }
-                }
-            }
-        }
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
             Operand::Variable(variable) => flow.certain.contains(variable),
         };
-        let reach = |from: f64, to: f64| {
-            let degree = entries / from.max(1.0);
-            let walked: f64 = (0..=STEPS_ESTIMATED).map(|steps| degree.powi(steps)).sum();
-            walked.min(to + 1.0)
-        };
-        let work = |nodes: f64| nodes * (cost::EXPAND_ROW + cost::OUTPUT_ROW * entries / keys.max(1.0));
+        let forwards = self.reach(automaton, false)?;
+        let backwards = self.reach(automaton, true)?;
         let all = self.snapshot.vertex_count().max(1) as f64;
         Ok(match ends.map(is_bound) {
             [true, true] => {
-                let nodes = reach(keys, ends_count).min(reach(ends_count, keys));
-                (flow.rows * (nodes / all).clamp(0.1, 0.9), flow.rows * work(nodes.sqrt() * 4.0))
+                let least = if forwards.cost < backwards.cost { forwards } else { backwards };
+                let passed = (least.nodes / all).clamp(0.1, 0.9);
+                // The search from the cheaper end ends where they meet.
+                (flow.rows * passed, flow.rows * (4.0 * least.cost / least.nodes.sqrt().max(4.0)))
             }
-            [true, false] => {
-                let nodes = reach(keys, ends_count);
-                (flow.rows * nodes, flow.rows * (cost::MATCH_ROW + work(nodes)))
-            }
-            [false, true] => {
-                let nodes = reach(ends_count, keys);
-                (flow.rows * nodes, flow.rows * (cost::MATCH_ROW + work(nodes)))
-            }
+            [true, false] => (flow.rows * forwards.nodes, flow.rows * (cost::MATCH_ROW + forwards.cost)),
+            [false, true] => (flow.rows * backwards.nodes, flow.rows * (cost::MATCH_ROW + backwards.cost)),
             [false, false] => {
-                let nodes = reach(keys, ends_count);
-                let starts = if automaton.accepting.first() == Some(&true) { all } else { keys };
-                (flow.rows * starts * nodes, flow.rows * starts * (cost::MATCH_ROW + work(nodes)))
+                let starts = if automaton.accepting.first() == Some(&true) { all } else { forwards.starts };
+                let rows = flow.rows * starts;
+                (rows * forwards.nodes, rows * (cost::MATCH_ROW + forwards.cost))
             }
         })
     }
+
+    /// What a search from one node reaches: as many nodes as [`STEPS_ESTIMATED`] steps with mean degrees lead to, and in each state
+    /// not more than there are at the ends of its moves.
+    pub(crate) fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<Reach> {
+        let states = automaton.moves.len();
+        // From and to which state, entries, keys, and ends.
+        let mut ways: Vec<(usize, usize, f64, f64, f64)> = Vec::new();
+        for (from, moves) in automaton.moves.iter().enumerate() {
+            for (one, to) in moves {
+                let (entries, keys, ends) = self.move_counts(one)?;
+                let to = usize::from(*to);
+                ways.push(match backwards {
+                    false => (from, to, entries, keys, ends),
+                    true => (to, from, entries, ends, keys),
+                });
+            }
+        }
+        let starts = |state: usize| if backwards { automaton.accepting[state] } else { state == 0 };
+        let is_end = |state: usize| if backwards { state == 0 } else { automaton.accepting[state] };
+        let most = |state: usize| {
+            let into = ways.iter().filter(|way| way.1 == state);
+            into.map(|way| way.4).sum::<f64>() + f64::from(u8::from(starts(state)))
+        };
+        let most: Vec<f64> = (0..states).map(most).collect();
+        let mut now: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
+        let (mut reached, mut cost) = (now.clone(), 0.0);
+        for _ in 0..STEPS_ESTIMATED {
+            let mut next = vec![0.0; states];
+            for &(from, to, entries, keys, _) in &ways {
+                let found = now[from] * entries / keys.max(1.0);
+                cost += now[from] * cost::EXPAND_ROW + found * cost::OUTPUT_ROW;
+                next[to] += found;
+            }
+            for state in 0..states {
+                // What has been reached before is not followed again.
+                let new = next[state].min(most[state] - reached[state]).max(0.0);
+                reached[state] += new;
+                now[state] = new;
+            }
+        }
+        // States may share nodes: at most as many as the one with most.
+        let ends = (0..states).filter(|&state| is_end(state));
+        let (nodes, most) =
+            ends.fold((0.0, 0.0_f64), |(nodes, all), state| (nodes + reached[state], all.max(most[state])));
+        let of_start = ways.iter().filter(|way| starts(way.0)).map(|way| way.3).sum();
+        Ok(Reach { nodes: nodes.min(most), most, cost, starts: of_start })
+    }
+
+    /// Entries, keys and ends of the statements of a move.
+    fn move_counts(&self, one: &Move) -> Result<(f64, f64, f64)> {
+        let (mut entries, mut keys, mut ends) = (0.0, 0.0, 0.0);
+        let mut add = |predicate, direction: Direction| {
+            let side = |direction| self.snapshot.segment(predicate, direction);
+            if let (Some(segment), Some(other)) = (side(direction)?, side(direction.reverse())?) {
+                entries += segment.statistics().entries as f64;
+                keys += segment.statistics().keys as f64;
+                ends += other.statistics().keys as f64;
+            }
+            Ok::<_, Error>(())
+        };
+        match one {
+            Move::Predicate(predicate, direction) => add(*predicate, *direction)?,
+            Move::Except(these, direction) => {
+                for (predicate, _) in self.snapshot.predicates() {
+                    if !these.contains(predicate) {
+                        add(*predicate, *direction)?;
+                    }
+                }
+            }
+        }
+        Ok((entries, keys, ends))
+    }
+}
+
+/// An estimate of what a search from one node does.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach {
+    /// Nodes where paths end.
+    nodes: f64,
+    /// The same, from any number of nodes.
+    pub(crate) most: f64,
+    /// In ns.
+    cost: f64,
+    /// Nodes from which the first move leads anywhere.
+    starts: f64,
 }
 
 #[cfg(test)]

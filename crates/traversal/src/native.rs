@@ -25,8 +25,8 @@ use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
 use vervet_algebra::{
-    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, GraphSlot, Node, OrderKey, Pattern,
-    Query, Slot, Variable,
+    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, GraphSlot, Node, OrderKey, Path,
+    PathPattern, Pattern, Query, Slot, Variable,
 };
 use vervet_gremlin::{Bytecode, Comparison, Instruction, Order, P, T, Token, Value};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
@@ -35,8 +35,8 @@ use vervet_snapshot::Snapshot;
 
 /// Rounds of a loop that are written out.
 const ROUNDS_MAX: i64 = 8;
-/// Rounds of a loop that gives out what it finds: each is a query inside the next.
-const EMITTED_ROUNDS_MAX: i64 = 4;
+/// Rounds of a loop that gives out what it finds: each is some states of an automaton.
+const EMITTED_ROUNDS_MAX: i64 = 8;
 /// Patterns of one query.
 const PATTERNS_MAX: usize = 24;
 
@@ -314,22 +314,26 @@ impl Builder {
         {
             return None;
         }
-        let Place::Vertex(mut from) = self.place else { return None };
+        let Place::Vertex(from) = self.place else { return None };
         self.edge_keys.push(label.clone());
-        let mut before = self.node();
         let to = self.fresh()?;
-        let mut found = Vec::new();
-        for round in 1..=rounds {
-            let walks = self.walk(&walk.name, label, from, to);
-            found.push(distinct(Node::Join(vec![before.clone(), walks]), to));
-            if round < rounds {
-                let next = self.fresh()?;
-                let walks = self.walk(&walk.name, label, from, next);
-                before = distinct(Node::Join(vec![before, walks]), next);
-                from = next;
-            }
-        }
-        self.rebase(distinct(Node::Union(found), to), to);
+        let edge = Path::Predicate(iri(KEY_NAMESPACE, label));
+        let walk = match &*walk.name {
+            "out" => edge,
+            "in" => Path::Inverse(Box::new(edge)),
+            _ => Path::Alternative(vec![edge.clone(), Path::Inverse(Box::new(edge))]),
+        };
+        // One walk, and perhaps as many as are left.
+        let path = (1..rounds).fold(walk.clone(), |rest, _| {
+            Path::Sequence(vec![walk.clone(), Path::ZeroOrOne(Box::new(rest))])
+        });
+        let path = Node::Path(PathPattern {
+            subject: Slot::Variable(from),
+            path,
+            object: Slot::Variable(to),
+            graphs: vec![GraphSlot::Any],
+        });
+        self.rebase(distinct(Node::Join(vec![self.node(), path]), to), to);
         self.walks += 2;
         Some(())
     }

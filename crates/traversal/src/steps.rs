@@ -13,6 +13,7 @@ pub(crate) mod numbers;
 pub(crate) mod order;
 pub(crate) mod pattern;
 pub(crate) mod property;
+mod question;
 pub(crate) mod range;
 pub(crate) mod repeat;
 mod scalar;

@@ -2,6 +2,7 @@
 
 use super::has::predicate;
 use super::make;
+use super::question::Question;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::step::{Input, Pipeline, Step};
@@ -81,7 +82,7 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
     let mut cases: Vec<Case> = Vec::new();
     let barrier = step.arguments().iter().skip(1).any(gathers)
         || step.options.iter().any(|option| option.arguments.last().is_some_and(gathers));
-    let mut question = match step.arguments().first() {
+    let asked = match step.arguments().first() {
         Some(Value::Traversal(traversal)) => compiler.nested(traversal)?,
         Some(Value::P(test)) => {
             let test = test.clone();
@@ -100,7 +101,11 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
         Value::Traversal(traversal) => compiler.nested(traversal),
         value => Ok(Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))])),
     };
-    if let [_, yes, rest @ ..] = step.arguments() {
+    if let [question, yes, rest @ ..] = step.arguments() {
+        let mut question = match question {
+            Value::Traversal(traversal) => Question::new(traversal, compiler)?,
+            _ => Question::of_steps(asked),
+        };
         // choose(question, yes, no): anything that comes of the question means yes.
         branches.push(nested(yes, compiler)?);
         match rest {
@@ -136,6 +141,7 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             _ => return Err(compiler.error(option, "option() takes a case and a traversal")),
         }
     }
+    let mut question = asked;
     let pass = branches.len();
     if !several {
         branches.push(Pipeline::default());

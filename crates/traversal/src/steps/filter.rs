@@ -2,6 +2,7 @@
 
 use super::has::predicate;
 use super::make;
+use super::question::Question;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, Random};
@@ -31,8 +32,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("filter" | "where", [Value::Traversal(traversal)]) => {
             let named = step.name() == "where";
-            let mut test =
-                if named { named_ends(traversal, compiler)? } else { compiler.nested(traversal)? };
+            let steps = if named { named_ends(traversal, compiler)? } else { compiler.nested(traversal)? };
+            let mut test = Question::about(traversal, steps, compiler);
             make::filter(move |traverser, context| test.test(traverser, context))
         }
         ("where", [Value::P(test)]) => where_test(None, test, compiler.bys(step)?),
@@ -40,14 +41,14 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             where_test(Some(start.clone()), test, compiler.bys(step)?)
         }
         ("not", [_]) => {
-            let mut tests = compiler.traversals(step.instruction)?;
+            let mut tests = Question::of_all(step, compiler)?;
             make::filter(move |traverser, context| match tests.first_mut() {
                 Some(test) => Ok(!test.test(traverser, context)?),
                 None => Ok(false),
             })
         }
         ("and" | "or", _) => {
-            let mut tests = compiler.traversals(step.instruction)?;
+            let mut tests = Question::of_all(step, compiler)?;
             let all = step.name() == "and";
             make::filter(move |traverser, context| {
                 for test in &mut tests {

@@ -1,0 +1,157 @@
+//! Whether anything comes of a traversal: what `choose`, `where`, `filter`, `not`, `and` and `or` ask of each traverser.
+//!
+//! # Shape
+//! The steps of the traversal, asked for one result. If they are walks along named edges that end at one known vertex
+//! (`both("knows").both("knows").hasId(person)`), the vertices of which the answer is yes are found once, from that vertex
+//! backwards, as soon as more than [`ASKED_FORWARDS`] traversers have asked; what is left for each is one look-up in a set.
+//! # Invariants
+//! A change of the graph makes the set anew. Who remembers what is read (a serializable transaction that may be in conflict with
+//! others) goes forwards only, and so does a set of more than [`VERTICES_MAX`] vertices.
+//! # Source
+//! The planner does the same for queries, as a semi-join; J. Chen et al., "Grasper", SoCC 2019, §4.3, decomposes such walks.
+
+use super::has::is_of_one_vertex;
+use crate::compile::{Compiler, Modulated};
+use crate::context::Context;
+use crate::graph::ids::find_vertex;
+use crate::graph::read::neighbours;
+use crate::step::Pipeline;
+use crate::traverser::Traverser;
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use vervet_gremlin::{Bytecode, Direction, Value};
+use vervet_model::Result;
+
+/// Traversers that are answered by walking from them.
+const ASKED_FORWARDS: u32 = 2;
+/// Vertices of a set.
+const VERTICES_MAX: usize = 1 << 18;
+
+/// See the header of this file.
+#[derive(Clone)]
+pub(crate) struct Question {
+    steps: Pipeline,
+    end: Option<End>,
+    asked: u32,
+}
+
+/// The vertex where the walks end.
+#[derive(Clone)]
+struct End {
+    id: Value,
+    /// From there, the last walk first.
+    walks: Vec<(Direction, Vec<Arc<str>>)>,
+    from: Option<Found>,
+}
+
+/// The vertices from which the walks lead there; `None`: too many. As of so many changes of the graph.
+#[derive(Clone)]
+struct Found {
+    changes: u64,
+    vertices: Option<Rc<FxHashSet<u64>>>,
+}
+
+impl Question {
+    pub(crate) fn new(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Self> {
+        let steps = compiler.nested(traversal)?;
+        Ok(Self::about(traversal, steps, compiler))
+    }
+
+    /// The same of all arguments of a step; what is no traversal is answered with yes.
+    pub(crate) fn of_all(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Self>> {
+        let all = compiler.traversals(step.instruction)?;
+        let of = |(steps, argument): (Pipeline, &Value)| match argument {
+            Value::Traversal(traversal) => Self::about(traversal, steps, compiler),
+            _ => Self::of_steps(steps),
+        };
+        Ok(all.into_iter().zip(step.arguments()).map(of).collect())
+    }
+
+    /// A question about a traversal, of which these are the steps.
+    pub(crate) fn about(traversal: &Bytecode, steps: Pipeline, compiler: &Compiler) -> Self {
+        let end = if compiler.strategies.is_plain() { end_of(traversal) } else { None };
+        Self { end, ..Self::of_steps(steps) }
+    }
+
+    /// A question of these steps.
+    pub(crate) fn of_steps(steps: Pipeline) -> Self {
+        Self { steps, end: None, asked: 0 }
+    }
+
+    /// The answer for a traverser.
+    pub(crate) fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        if let (Some(end), Value::Vertex(vertex)) = (&mut self.end, &traverser.value)
+            && !context.host.remembers_reads()
+        {
+            self.asked = self.asked.saturating_add(1);
+            if self.asked > ASKED_FORWARDS
+                && let Some(vertices) = end.vertices(context)?
+            {
+                return Ok(vertices.contains(&vertex.key));
+            }
+        }
+        self.steps.test(traverser, context)
+    }
+}
+
+impl End {
+    fn vertices(&mut self, context: &mut Context<'_>) -> Result<Option<Rc<FxHashSet<u64>>>> {
+        let changes = context.host.changes();
+        if let Some(found) = &self.from
+            && found.changes == changes
+        {
+            return Ok(found.vertices.clone());
+        }
+        let vertices = self.walk(context)?.map(Rc::new);
+        self.from = Some(Found { changes, vertices: vertices.clone() });
+        Ok(vertices)
+    }
+
+    fn walk(&self, context: &mut Context<'_>) -> Result<Option<FxHashSet<u64>>> {
+        let end = context.read(|snapshot, _| find_vertex(snapshot, &self.id))?;
+        let mut reached: FxHashSet<u64> = end.map(vervet_model::Id::bits).into_iter().collect();
+        for (ends, labels) in &self.walks {
+            let mut next = FxHashSet::default();
+            for &vertex in &reached {
+                let before = next.len();
+                context.read(|snapshot, names| {
+                    neighbours(snapshot, names, vertex, *ends, labels, &mut |key| _ = next.insert(key))
+                })?;
+                context.tick()?;
+                context.control.work(next.len() - before)?;
+                if next.len() > VERTICES_MAX {
+                    return Ok(None);
+                }
+            }
+            reached = next;
+        }
+        context.control.grow(16 * reached.len() as u64)?;
+        Ok(Some(reached))
+    }
+}
+
+/// The end of a traversal that is walks to one vertex.
+fn end_of(traversal: &Bytecode) -> Option<End> {
+    let (last, walks) = traversal.steps.split_last()?;
+    let ("hasId", [id @ Value::String(text)]) = (&*last.name, last.arguments.as_slice()) else { return None };
+    if walks.is_empty() || !is_of_one_vertex(text) {
+        return None;
+    }
+    let reversed = |step: &vervet_gremlin::Instruction| {
+        let ends = match &*step.name {
+            "out" => Direction::In,
+            "in" => Direction::Out,
+            "both" => Direction::Both,
+            _ => return None,
+        };
+        let label = |argument: &Value| match argument {
+            Value::String(label) => Some(label.clone()),
+            _ => None,
+        };
+        let labels: Vec<Arc<str>> = step.arguments.iter().map(label).collect::<Option<_>>()?;
+        Some((ends, labels))
+    };
+    let walks = walks.iter().rev().map(reversed).collect::<Option<_>>()?;
+    Some(End { id: id.clone(), walks, from: None })
+}
