@@ -9,11 +9,11 @@
 use crate::merge::Merger;
 use crate::target::{Statement, Target};
 use crate::value::Type;
-use oxrdf::{BlankNode, NamedNode};
+use oxrdf::NamedNode;
 use rustc_hash::FxHashMap;
 use vervet_model::vocab::{
     EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE,
-    iri_name, is_iri, name_iri,
+    iri_name, is_blank_label, is_iri, name_iri,
 };
 use vervet_model::{Error, Id, LiteralKind, Result};
 
@@ -74,8 +74,10 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         }
         if let Some(label) = id.strip_prefix("_:") {
             let scoped = self.merger.scoped(label);
-            if BlankNode::new(&scoped).is_err() {
-                return Err(Refused::Name(format!("{id} is not a blank node")));
+            if !is_blank_label(&scoped) {
+                return Err(Refused::Name(format!(
+                    "{id} is not a blank node: letters, digits, - and _ are allowed behind _:"
+                )));
             }
             return Ok(self.merger.target.intern_blank(&scoped)?);
         }

@@ -6,7 +6,7 @@ use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term,
 };
 use rustc_hash::FxHashMap;
-use vervet_model::vocab::RDF_REIFIES;
+use vervet_model::vocab::{RDF_REIFIES, is_blank_label};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -15,6 +15,8 @@ const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 #[derive(Default)]
 pub(crate) struct InventedLabels {
     numbers: FxHashMap<u128, u64>,
+    /// Labels that JSON-LD may have and other formats may not.
+    others: FxHashMap<String, u64>,
     label: String,
 }
 
@@ -24,17 +26,19 @@ impl InventedLabels {
     const LEAST: u128 = 1 << 96;
 
     fn label<'a>(&'a mut self, node: BlankNodeRef<'a>) -> &'a str {
-        match node.unique_id() {
-            Some(number) if number >= Self::LEAST => {
-                let next = self.numbers.len() as u64;
-                let number = *self.numbers.entry(number).or_insert(next);
-                self.label.clear();
-                self.label.push('-');
-                self.label.push_str(&number.to_string());
-                &self.label
-            }
-            _ => node.as_str(),
-        }
+        let next = (self.numbers.len() + self.others.len()) as u64;
+        let number = match node.unique_id() {
+            Some(number) if number >= Self::LEAST => *self.numbers.entry(number).or_insert(next),
+            _ if is_blank_label(node.as_str()) => return node.as_str(),
+            _ => match self.others.get(node.as_str()) {
+                Some(number) => *number,
+                None => *self.others.entry(node.as_str().to_owned()).or_insert(next),
+            },
+        };
+        self.label.clear();
+        self.label.push('-');
+        self.label.push_str(&number.to_string());
+        &self.label
     }
 }
 

@@ -286,6 +286,19 @@ fn every_format_gives_the_same_statements() {
 }
 
 #[test]
+fn labels_of_blank_nodes_are_valid_in_every_format() {
+    // JSON-LD takes a colon in a label, N-Triples and Turtle do not.
+    let text = r#"[{"@id": "_:a:b", "http://a/p": [{"@id": "_:c"}, {"@id": "_:a:b"}, {"@id": "_:d:"}]}]"#;
+    let (target, _) = load_text("x.jsonld", text.as_bytes(), &options(1)).unwrap();
+    let lines = target.lines();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let labels: std::collections::BTreeSet<&str> =
+        lines.iter().flat_map(|line| line.split_whitespace()).filter(|word| word.starts_with("_:")).collect();
+    assert_eq!(labels.len(), 3, "{labels:?}");
+    assert!(labels.iter().all(|label| !label[2..].contains(':')), "{labels:?}");
+}
+
+#[test]
 fn errors_of_every_format_name_the_line() {
     for (name, text, start) in [
         ("x.ttl", "@prefix : <http://a/> .\n:s :p :o .\n:s :p ;; x .\n", "x.ttl:3:"),

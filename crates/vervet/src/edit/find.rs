@@ -8,7 +8,7 @@ use oxrdf::{BlankNode, NamedNode, NamedNodeRef, NamedOrBlankNode};
 use std::ops::RangeInclusive;
 use vervet_graph::AnyElement;
 use vervet_model::vocab::{
-    EDGE_NAMESPACE, KEY_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri,
+    EDGE_NAMESPACE, KEY_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, is_blank_label, is_iri, name_iri,
 };
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
@@ -217,7 +217,10 @@ fn no_edge(number: &str) -> Error {
 fn term_of(namespace: &str, name: &str) -> Result<NamedOrBlankNode> {
     let bad = |what: &str| Error::new(ErrorKind::Input, format!("{name} is not {what}"));
     if let Some(label) = name.strip_prefix("_:").filter(|_| namespace == VERTEX_NAMESPACE) {
-        return Ok(BlankNode::new(label).map_err(|_| bad("a blank node"))?.into());
+        if !is_blank_label(label) {
+            return Err(bad("a blank node: letters, digits, - and _ are allowed behind _:"));
+        }
+        return Ok(BlankNode::new_unchecked(label).into());
     }
     if is_iri(name) {
         return Ok(NamedNode::new(name).map_err(|_| bad("an IRI"))?.into());
