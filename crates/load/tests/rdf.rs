@@ -289,7 +289,7 @@ fn every_format_gives_the_same_statements() {
 fn labels_of_blank_nodes_are_valid_in_every_format() {
     // JSON-LD takes a colon in a label, N-Triples and Turtle do not.
     let text = r#"[{"@id": "_:a:b", "http://a/p": [{"@id": "_:c"}, {"@id": "_:a:b"}, {"@id": "_:d:"}]}]"#;
-    let (target, _) = load_text("x.jsonld", text.as_bytes(), &options(1)).unwrap();
+    let (target, ..) = load_text("x.jsonld", text.as_bytes(), &options(1)).unwrap();
     let lines = target.lines();
     assert_eq!(lines.len(), 3, "{lines:?}");
     let labels: std::collections::BTreeSet<&str> =
