@@ -35,6 +35,8 @@ pub(crate) struct Names {
     ids: FxHashMap<(bool, Arc<str>), Id>,
     predicates: Option<Rc<Predicates>>,
     pub(crate) computed: Computed,
+    /// Room for entries of one vertex, empty between two uses.
+    pub(crate) entries: Vec<[Id; 3]>,
 }
 
 impl Names {

@@ -18,6 +18,9 @@ use vervet_snapshot::{Cursor, Expansion, Segment, Snapshot};
 /// Entries that are read at a time.
 const CHUNK: usize = 1024;
 
+/// Entries that are read at first.
+const FEW: usize = 32;
+
 /// Names of edge labels or keys; empty: all.
 pub(crate) type Wanted = [Arc<str>];
 
@@ -123,7 +126,7 @@ pub(crate) fn entries_from(
     visit: &mut dyn FnMut([Id; 3]) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut found = Vec::new();
-    let mut limit = 32;
+    let mut limit = FEW;
     loop {
         found.clear();
         segment.entries(key, from, limit, &mut found)?;
@@ -241,8 +244,40 @@ pub(crate) fn vertex_values(
     keys: &Wanted,
     add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
 ) -> Result<()> {
+    if let [key] = keys {
+        // Most ask for one, and this is asked more often than anything else.
+        let Some(predicate) = names.key(snapshot, key)? else {
+            return computed_values(names, vertex, keys, add);
+        };
+        return values_of(snapshot, names, vertex, keys, &[predicate], add);
+    }
+    let predicates = value_predicates(snapshot, names, keys)?;
+    values_of(snapshot, names, vertex, keys, &predicates, add)
+}
+
+fn computed_values(
+    names: &Names,
+    vertex: u64,
+    keys: &Wanted,
+    add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
+) -> Result<()> {
+    for (key, label, value) in names.computed.of(vertex, keys) {
+        add(key, label, value);
+    }
+    Ok(())
+}
+
+/// As [`vertex_values`], of these predicates.
+fn values_of(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    vertex: u64,
+    keys: &Wanted,
+    predicates: &[Id],
+    add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
+) -> Result<()> {
     let computed = names.computed.of(vertex, keys);
-    for predicate in value_predicates(snapshot, names, keys)? {
+    for &predicate in predicates {
         let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
         if !computed.is_empty() {
             let label = names.key_name(snapshot, predicate)?;
@@ -250,20 +285,28 @@ pub(crate) fn vertex_values(
                 continue;
             }
         }
-        let mut found = Vec::new();
-        entries(segment, Id::from_bits(vertex), &mut |entry| found.push(entry))?;
-        // The same statement in several graphs is one value.
-        found.sort_unstable_by_key(|[object, _, edge]| (*object, *edge));
-        found.dedup_by_key(|[object, _, edge]| (*object, *edge));
-        // Values of list cardinality come in the order in which they were added.
-        if found.iter().all(|[.., edge]| edge.is_bound()) {
-            found.sort_unstable_by_key(|[.., edge]| *edge);
+        let mut found = std::mem::take(&mut names.entries);
+        found.clear();
+        segment.entries(Id::from_bits(vertex), [Id::UNBOUND; 3], FEW, &mut found)?;
+        if found.len() >= FEW {
+            found.clear();
+            entries(segment, Id::from_bits(vertex), &mut |entry| found.push(entry))?;
+        }
+        if found.len() > 1 {
+            // The same statement in several graphs is one value.
+            found.sort_unstable_by_key(|[object, _, edge]| (*object, *edge));
+            found.dedup_by_key(|[object, _, edge]| (*object, *edge));
+            // Values of list cardinality come in the order in which they were added.
+            if found.iter().all(|[.., edge]| edge.is_bound()) {
+                found.sort_unstable_by_key(|[.., edge]| *edge);
+            }
         }
         if found.is_empty() {
+            names.entries = found;
             continue;
         }
         let label = names.key_name(snapshot, predicate)?;
-        for [object, _, edge] in found {
+        for &[object, _, edge] in &found {
             let Some(value) = value(snapshot, object)? else { continue };
             let key = PropertyKey {
                 vertex,
@@ -273,6 +316,7 @@ pub(crate) fn vertex_values(
             };
             add(key, label.clone(), value);
         }
+        names.entries = found;
     }
     for (key, label, value) in computed {
         add(key, label, value);

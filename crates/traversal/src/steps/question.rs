@@ -3,7 +3,10 @@
 //! # Shape
 //! The steps of the traversal, asked for one result. If they are walks along named edges that end at one known vertex
 //! (`both("knows").both("knows").hasId(person)`), the vertices of which the answer is yes are found once, from that vertex
-//! backwards, as soon as more than [`ASKED_FORWARDS`] traversers have asked; what is left for each is one look-up in a set.
+//! backwards; what is left for each traverser is one look-up in a set.
+//! # Cost
+//! The set may have [`VERTICES_MIN`] vertices and [`VERTICES_EACH`] for each traverser that has asked. If that is too few, traversers
+//! are answered by walking from them, and the set is tried again when four times as many have asked.
 //! # Invariants
 //! A change of the graph makes the set anew. Who remembers what is read (a serializable transaction that may be in conflict with
 //! others) goes forwards only, and so does a set of more than [`VERTICES_MAX`] vertices.
@@ -23,9 +26,11 @@ use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Direction, Value};
 use vervet_model::Result;
 
-/// Traversers that are answered by walking from them.
-const ASKED_FORWARDS: u32 = 2;
-/// Vertices of a set.
+/// Vertices of a set, on the way to it too, for the first traverser.
+const VERTICES_MIN: usize = 1 << 10;
+/// For each that has asked since.
+const VERTICES_EACH: usize = 1 << 6;
+/// Vertices of any set.
 const VERTICES_MAX: usize = 1 << 18;
 
 /// See the header of this file.
@@ -33,7 +38,7 @@ const VERTICES_MAX: usize = 1 << 18;
 pub(crate) struct Question {
     steps: Pipeline,
     end: Option<End>,
-    asked: u32,
+    asked: usize,
 }
 
 /// The vertex where the walks end.
@@ -45,10 +50,11 @@ struct End {
     from: Option<Found>,
 }
 
-/// The vertices from which the walks lead there; `None`: too many. As of so many changes of the graph.
+/// The vertices from which the walks lead there; `None`: too many for so many traversers. As of so many changes of the graph.
 #[derive(Clone)]
 struct Found {
     changes: u64,
+    asked: usize,
     vertices: Option<Rc<FxHashSet<u64>>>,
 }
 
@@ -85,9 +91,7 @@ impl Question {
             && !context.host.remembers_reads()
         {
             self.asked = self.asked.saturating_add(1);
-            if self.asked > ASKED_FORWARDS
-                && let Some(vertices) = end.vertices(context)?
-            {
+            if let Some(vertices) = end.vertices(self.asked, context)? {
                 return Ok(vertices.contains(&vertex.key));
             }
         }
@@ -96,19 +100,21 @@ impl Question {
 }
 
 impl End {
-    fn vertices(&mut self, context: &mut Context<'_>) -> Result<Option<Rc<FxHashSet<u64>>>> {
+    fn vertices(&mut self, asked: usize, context: &mut Context<'_>) -> Result<Option<Rc<FxHashSet<u64>>>> {
         let changes = context.host.changes();
         if let Some(found) = &self.from
             && found.changes == changes
+            && (found.vertices.is_some() || asked < 4 * found.asked)
         {
             return Ok(found.vertices.clone());
         }
-        let vertices = self.walk(context)?.map(Rc::new);
-        self.from = Some(Found { changes, vertices: vertices.clone() });
+        let most = (VERTICES_MIN + asked.saturating_mul(VERTICES_EACH)).min(VERTICES_MAX);
+        let vertices = self.walk(most, context)?.map(Rc::new);
+        self.from = Some(Found { changes, asked, vertices: vertices.clone() });
         Ok(vertices)
     }
 
-    fn walk(&self, context: &mut Context<'_>) -> Result<Option<FxHashSet<u64>>> {
+    fn walk(&self, most: usize, context: &mut Context<'_>) -> Result<Option<FxHashSet<u64>>> {
         let end = context.read(|snapshot, _| find_vertex(snapshot, &self.id))?;
         let mut reached: FxHashSet<u64> = end.map(vervet_model::Id::bits).into_iter().collect();
         for (ends, labels) in &self.walks {
@@ -120,7 +126,7 @@ impl End {
                 })?;
                 context.tick()?;
                 context.control.work(next.len() - before)?;
-                if next.len() > VERTICES_MAX {
+                if next.len() > most {
                     return Ok(None);
                 }
             }
