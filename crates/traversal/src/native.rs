@@ -5,7 +5,7 @@
 //! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
 //! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
 //! of walks, `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
-//! vertices, `limit`, `count`, `as` and `select` of one label.
+//! vertices, `limit`, `count`, `groupCount`, `as` and `select` of one label.
 //! # Invariants
 //! Only what means the same in both languages is taken. What depends on the graph (a key with several values for one vertex, a
 //! name that is both a key and an edge label, values that the two languages order otherwise, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
@@ -47,8 +47,7 @@ pub(crate) struct Native {
     /// What a row is: the objects of the path, and where the traverser is.
     pub(crate) path: Vec<(Variable, Vec<Arc<str>>)>,
     pub(crate) current: Variable,
-    /// The value is a count.
-    pub(crate) is_count: bool,
+    pub(crate) shape: Shape,
     edge_keys: Vec<Arc<str>>,
     /// Keys of which a vertex has at most one value.
     single_keys: Vec<Arc<str>>,
@@ -57,7 +56,28 @@ pub(crate) struct Native {
     integer_keys: Vec<Arc<str>>,
 }
 
+/// What the rows become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    /// Traversers.
+    Objects,
+    /// One traverser, whose value is a count.
+    Count,
+    /// One traverser, whose value is a map from this column to counts.
+    Counts(Variable),
+}
+
 impl Native {
+    /// The columns that make a row.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        let key = match self.shape {
+            Shape::Counts(key) => Some(key),
+            Shape::Objects | Shape::Count => None,
+        };
+        let before = self.path.iter().map(|(variable, _)| *variable);
+        before.chain(key).chain([self.current]).map(Variable::index).collect()
+    }
+
     /// Whether the query means what the steps mean on this graph.
     pub(crate) fn fits(&self, snapshot: &dyn Snapshot, names: &mut Names) -> Result<bool> {
         if !snapshot.graphs().is_empty() {
@@ -136,7 +156,7 @@ struct Builder {
     walks: usize,
     /// It is worth it whatever the number of walks.
     worth: bool,
-    is_count: bool,
+    shape: Shape,
     keep_paths: bool,
     /// Traversers carry a sack.
     has_sack: bool,
@@ -166,7 +186,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         known: Vec::new(),
         walks: 0,
         worth: false,
-        is_count: false,
+        shape: Shape::Objects,
         keep_paths: settings.paths,
         has_sack: settings.sack.is_some(),
         productive: settings.productive,
@@ -179,7 +199,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         if matches!(builder.place, Place::Vertex(_) | Place::Value(_)) {
             best = Some((builder.clone(), i + 1));
         }
-        if builder.is_count {
+        if builder.shape != Shape::Objects {
             break;
         }
     }
@@ -213,8 +233,10 @@ impl Builder {
 
     /// Takes one step; `None`: it cannot be taken, and nothing behind it.
     fn step(&mut self, step: &Modulated<'_>) -> Option<()> {
-        if step.name() == "order" && self.closed.is_none() {
-            return self.order(step);
+        match (step.name(), &self.closed) {
+            ("order", None) => return self.order(step),
+            ("groupCount", None) => return self.group_count(step),
+            _ => {}
         }
         if !step.bys.is_empty()
             || !step.withs.is_empty()
@@ -396,6 +418,37 @@ impl Builder {
         Some(())
     }
 
+    /// `groupCount()` of where the traversers are, or of the one value of a key.
+    fn group_count(&mut self, step: &Modulated<'_>) -> Option<()> {
+        let is_plain = step.arguments().is_empty() && step.labels.is_empty();
+        if !is_plain || self.productive || self.keep_paths || self.has_sack {
+            return None;
+        }
+        let key = match step.bys.as_slice() {
+            [] => self.current()?,
+            [by] => match (by.arguments.as_slice(), &self.place) {
+                ([Value::String(key)], &Place::Vertex(vertex)) => self.single(vertex, key)?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let count = self.count_of(vec![key])?;
+        self.shape = Shape::Counts(key);
+        self.path = vec![(count, Vec::new())];
+        self.worth = true;
+        Some(())
+    }
+
+    /// Counts the rows for each combination of `keys`; the number is where the traverser is then.
+    fn count_of(&mut self, keys: Vec<Variable>) -> Option<Variable> {
+        let count = self.fresh()?;
+        let aggregate = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
+        let input = Box::new(self.node());
+        self.closed = Some(Node::Group { input, keys, aggregates: vec![(count, aggregate)] });
+        self.place = Place::Value(count);
+        Some(count)
+    }
+
     /// The variable of the one value of a key.
     fn single(&mut self, subject: Variable, key: &Arc<str>) -> Option<Variable> {
         let known = self.known.iter().find(|(vertex, known, _)| *vertex == subject && known == key);
@@ -568,14 +621,9 @@ impl Builder {
                 self.slice(from, if to == -1 { None } else { Some(to.checked_sub(from)?) })
             }
             ("count", []) => {
-                let count = self.fresh()?;
-                let aggregate = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
-                let input = Box::new(self.node());
-                self.closed =
-                    Some(Node::Group { input, keys: Vec::new(), aggregates: vec![(count, aggregate)] });
-                self.place = Place::Value(count);
+                let count = self.count_of(Vec::new())?;
                 self.path = vec![(count, Vec::new())];
-                self.is_count = true;
+                self.shape = Shape::Count;
                 Some(())
             }
             _ => None,
@@ -697,6 +745,9 @@ impl Builder {
     fn finish(self) -> Option<Native> {
         let current = self.current()?;
         let mut wanted = vec![current];
+        if let Shape::Counts(key) = self.shape {
+            wanted.push(key);
+        }
         for (variable, labels) in &self.path {
             if (self.keep_paths || !labels.is_empty()) && !wanted.contains(variable) {
                 wanted.push(*variable);
@@ -716,7 +767,7 @@ impl Builder {
             query,
             path,
             current,
-            is_count: self.is_count,
+            shape: self.shape,
             edge_keys: self.edge_keys,
             single_keys: self.single_keys,
             value_keys: self.value_keys,

@@ -74,6 +74,11 @@ fn kernels_and_steps_agree() {
             "values(\"number\")",
         ),
         ("g.V().out('knows').has('age', gt(1)).has('age', lt(5)).values('number')", "values(\"number\")"),
+        ("g.V('P:1').both('knows').both('knows').groupCount().by('number')", "groupCount()"),
+        ("g.V('P:1').both('knows').both('knows').groupCount().by('age').unfold()", ""),
+        ("g.V().out('knows').values('mixed').groupCount()", "groupCount()"),
+        ("g.V().hasLabel('nothing').out('knows').groupCount().by('number')", "groupCount()"),
+        ("g.V().out('knows').has('age', gt(1)).groupCount().by('name').order(local)", ""),
         // Two orders of texts and numbers; an edge; a sack; a path: not all of it is a query.
         ("g.V().out('knows').order().by('mixed').values('number')", ""),
         ("g.V('P:1').both('knows').both('knows').path().by('number')", ""),

@@ -3,12 +3,12 @@
 use crate::context::Context;
 use crate::graph::literal;
 use crate::graph::read::vertex_value;
-use crate::native::Native;
+use crate::native::{Native, Shape};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use vervet_gremlin::Value;
+use vervet_gremlin::{Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
 /// See the header of this file. Where the query does not fit the graph, or the host solves none, the same steps run as steps.
@@ -23,7 +23,11 @@ pub(crate) struct Solve {
 #[derive(Clone)]
 enum State {
     New,
-    Rows { rows: VecDeque<Row> },
+    Rows {
+        rows: VecDeque<Row>,
+    },
+    /// The only value, until it is given out.
+    Map(Option<Value>),
     Steps,
 }
 
@@ -44,13 +48,7 @@ impl Solve {
         let fits = context.read(|snapshot, names| native.fits(snapshot, names))?;
         if fits {
             let mut rows = VecDeque::new();
-            let columns: Vec<usize> = native
-                .path
-                .iter()
-                .map(|(variable, _)| *variable)
-                .chain([native.current])
-                .map(vervet_algebra::Variable::index)
-                .collect();
+            let columns = native.columns();
             let control = context.control;
             let solved = context.host.solve(&native.query, control, &mut |found, count, times| {
                 control.grow(count as u64 * (24 + 8 * columns.len() as u64))?;
@@ -66,7 +64,10 @@ impl Solve {
             if solved {
                 // The traverser that the source gives is used up.
                 while input.next(context)?.is_some() {}
-                self.state = State::Rows { rows };
+                self.state = match native.shape {
+                    Shape::Counts(_) => State::Map(Some(counts(rows, context)?)),
+                    Shape::Objects | Shape::Count => State::Rows { rows },
+                };
                 return Ok(());
             }
         }
@@ -79,23 +80,14 @@ impl Solve {
 
     fn traverser(&self, row: &Row, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         let mut values = Vec::with_capacity(row.ids.len());
-        let is_count = self.native.is_count;
+        let is_count = self.native.shape == Shape::Count;
         for id in &row.ids {
-            let value = match id.tag() {
-                Tag::Vertex => vertex_value(id.bits()),
-                Tag::Unbound | Tag::Edge | Tag::Computed => {
-                    return Err(Error::internal(
-                        "a query of a traversal gave what is no vertex and no value",
-                    ));
-                }
-                _ => match context.read(|snapshot, _| literal::value(snapshot, *id))? {
-                    // Counts of SPARQL are integers.
-                    Some(value) if is_count => Value::Long(value.as_integer().unwrap_or(0)),
-                    Some(value) => value,
-                    None => return Ok(None),
-                },
-            };
-            values.push(value);
+            match value_of(*id, context)? {
+                // Counts of SPARQL are integers.
+                Some(value) if is_count => values.push(Value::Long(value.as_integer().unwrap_or(0))),
+                Some(value) => values.push(value),
+                None => return Ok(None),
+            }
         }
         let Some(current) = values.pop() else { return Ok(None) };
         let mut traverser = Traverser::new(Value::Null);
@@ -111,6 +103,31 @@ impl Solve {
     }
 }
 
+/// What an id of a row stands for.
+fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value>> {
+    match id.tag() {
+        Tag::Vertex => Ok(Some(vertex_value(id.bits()))),
+        Tag::Unbound | Tag::Edge | Tag::Computed => {
+            Err(Error::internal("a query of a traversal gave what is no vertex and no value"))
+        }
+        _ => context.read(|snapshot, _| literal::value(snapshot, id)),
+    }
+}
+
+/// Rows of a key and a number as a map. Terms that are one value here (texts in two languages) are one key.
+fn counts(rows: VecDeque<Row>, context: &mut Context<'_>) -> Result<Value> {
+    let mut map = Map::default();
+    for row in rows {
+        let [key, count] = *row.ids else { continue };
+        let Some(key) = value_of(key, context)? else { continue };
+        let count = value_of(count, context)?.and_then(|count| count.as_integer()).unwrap_or(0);
+        if let Value::Long(total) = map.entry(key).or_insert(Value::Long(0)) {
+            *total = total.saturating_add(count);
+        }
+    }
+    Ok(Value::map(map))
+}
+
 impl Step for Solve {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if let State::New = self.state {
@@ -119,6 +136,10 @@ impl Step for Solve {
         loop {
             match &mut self.state {
                 State::New => return Ok(None),
+                State::Map(map) => {
+                    let Some(value) = map.take() else { return Ok(None) };
+                    return Ok(Some(Traverser::new(value)));
+                }
                 State::Steps => return self.otherwise.next(context),
                 State::Rows { rows } => {
                     let Some(row) = rows.pop_front() else { return Ok(None) };
