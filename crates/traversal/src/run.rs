@@ -6,12 +6,14 @@ use crate::context::{Context, Settings, SideEffect};
 use crate::graph::Names;
 use crate::graph::detail::{Materialize, detailed};
 use crate::step::Pipeline;
+use crate::steps::solve::Solve;
 use crate::steps::start::start_value;
 use crate::strategy::Strategies;
 use crate::traverser::Traverser;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use vervet_algebra::Query;
 use vervet_gremlin::{Bytecode, Metric, Metrics, Operator, Token, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
@@ -118,6 +120,13 @@ impl Traversal {
             text.push_str(&format!("{i:>3}  {}{labels}\n", node.text));
         }
         text
+    }
+
+    /// The query that its first line stands for, if kernels run that; where it does not mean the same on a graph, its steps run
+    /// one by one.
+    pub fn query(&mut self) -> Option<&Query> {
+        let first = self.pipeline.nodes.first_mut()?;
+        first.step.as_any().downcast_mut::<Solve>().map(|solve| solve.query())
     }
 
     /// Begins to run.

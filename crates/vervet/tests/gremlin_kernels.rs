@@ -101,6 +101,18 @@ fn kernels_and_steps_agree() {
 }
 
 #[test]
+fn explain_shows_the_plan_below_what_kernels_run() {
+    let plan = explained(&graph(), "g.V('P:1').out('knows').out('knows').dedup().values('number').fold()");
+    let lines: Vec<&str> = plan.lines().collect();
+    assert!(lines[0].contains("kernels: V(\"P:1\")"), "{plan}");
+    assert!(
+        lines.iter().filter(|line| line.contains("expand") && line.contains("key:knows")).count() == 2,
+        "{plan}"
+    );
+    assert!(lines.last().is_some_and(|line| line.trim() == "1  fold()"), "{plan}");
+}
+
+#[test]
 fn questions_about_walks_to_one_vertex_are_answered_from_its_end() {
     let database = graph();
     // The same question in a form that is walked from each vertex: a test of the end by its number.

@@ -8,6 +8,7 @@ use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use vervet_algebra::Query;
 use vervet_gremlin::{Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
@@ -41,6 +42,10 @@ struct Row {
 impl Solve {
     pub(crate) fn new(native: Native, otherwise: Pipeline) -> Self {
         Self { native: Rc::new(native), otherwise, state: State::New }
+    }
+
+    pub(crate) fn query(&self) -> &Query {
+        &self.native.query
     }
 
     fn begin(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<()> {

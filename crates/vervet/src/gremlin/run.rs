@@ -57,13 +57,28 @@ fn one(
             each(Value::text(bytecode.to_string()), 1)
         }
         Statement::Traversal { bytecode, terminal: Some(Terminal::Explain), .. } => {
-            each(Value::text(Traversal::new_with(bytecode, options.kernels)?.explain()), 1)
+            each(Value::text(explained(Traversal::new_with(bytecode, options.kernels)?, host)?), 1)
         }
         Statement::Traversal { bytecode, terminal, .. } => {
             let run = Traversal::new_with(bytecode, options.kernels)?.run(host, control);
             results(run, *terminal, control, options, each)
         }
     }
+}
+
+/// The steps of a traversal, and below the first the plan of the query that kernels run for it.
+fn explained(mut traversal: Traversal, host: &dyn Host) -> Result<String> {
+    let steps = traversal.explain();
+    let (Some(query), Some((first, rest))) = (traversal.query(), steps.split_once('\n')) else {
+        return Ok(steps);
+    };
+    let mut plan = String::new();
+    host.read(&mut |snapshot| {
+        plan = super::solve::plan_text(query, snapshot)?;
+        Ok(())
+    })?;
+    let plan: String = plan.lines().map(|line| format!("     {line}\n")).collect();
+    Ok(format!("{first}\n{plan}{rest}"))
 }
 
 fn results(

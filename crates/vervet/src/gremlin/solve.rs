@@ -36,6 +36,12 @@ pub(super) fn solve(
     Ok(())
 }
 
+/// The plan of such a query, for people.
+pub(super) fn plan_text(query: &Query, snapshot: &dyn Snapshot) -> Result<String> {
+    let plan = vervet_planner::plan(query, snapshot, &plan_options(true, true))?;
+    Ok(vervet_planner::explain(&plan, snapshot, &crate::prepared::prefixes()))
+}
+
 /// A version that all may see, as the graph that a traversal walks.
 pub(super) struct SnapshotHost<'d> {
     pub(super) database: &'d Database,
