@@ -421,6 +421,13 @@ impl Builder {
     /// `groupCount()` of where the traversers are, or of the one value of a key.
     fn group_count(&mut self, step: &Modulated<'_>) -> Option<()> {
         let is_plain = step.arguments().is_empty() && step.labels.is_empty();
+        // A value of a key alone may be that of an edge.
+        let has_label = |pattern: &Pattern| {
+            pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())
+        };
+        if self.walks == 0 && self.base.is_none() && !self.patterns.iter().any(has_label) {
+            return None;
+        }
         if !is_plain || self.productive || self.keep_paths || self.has_sack {
             return None;
         }

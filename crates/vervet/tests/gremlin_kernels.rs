@@ -77,6 +77,9 @@ fn kernels_and_steps_agree() {
         ("g.V('P:1').both('knows').both('knows').groupCount().by('number')", "groupCount()"),
         ("g.V('P:1').both('knows').both('knows').groupCount().by('age').unfold()", ""),
         ("g.V().out('knows').values('mixed').groupCount()", "groupCount()"),
+        ("g.V().hasLabel('person').groupCount().by('name')", "groupCount()"),
+        ("g.V().groupCount().select(values).unfold().dedup()", ""),
+        ("g.V().groupCount().by('name')", ""),
         ("g.V().hasLabel('nothing').out('knows').groupCount().by('number')", "groupCount()"),
         ("g.V().out('knows').has('age', gt(1)).groupCount().by('name').order(local)", ""),
         // Two orders of texts and numbers; an edge; a sack; a path: not all of it is a query.

@@ -1,4 +1,4 @@
-//! `group().by(…).by(traversal that reduces)`: one traversal for each group, fed as traversers come.
+//! `group().by(…).by(traversal that reduces)`: traversers are kept by group; when all have come each group goes through the traversal.
 
 use crate::by::By;
 use crate::context::{Context, SideEffect};
@@ -18,7 +18,8 @@ pub(crate) struct Grouped {
     key: By,
     members: Pipeline,
     name: Option<Arc<str>>,
-    groups: Groups,
+    /// What has come for each group that has no name.
+    groups: indexmap::IndexMap<Value, Vec<Traverser>, vervet_gremlin::Hashing>,
     /// Traversers that go on behind the side effect.
     ready: VecDeque<Traverser>,
     done: bool,
@@ -26,37 +27,60 @@ pub(crate) struct Grouped {
 
 impl Grouped {
     pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>) -> Self {
-        Self { key, members, name, groups: Groups::default(), ready: VecDeque::new(), done: false }
+        let groups = indexmap::IndexMap::default();
+        Self { key, members, name, groups, ready: VecDeque::new(), done: false }
     }
 
-    fn add(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<()> {
-        let Some(key) = self.key.apply(traverser, context)? else { return Ok(()) };
-        context.hold(1)?;
-        let groups = match &self.name {
-            Some(name) => context.groups.entry(name.clone()).or_default(),
-            None => &mut self.groups,
-        };
-        let members = &self.members;
-        groups.entry(key).or_insert_with(|| members.clone()).start(traverser.clone());
+    fn add(&mut self, traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
+        let key = self.key.apply(&traverser, context)?;
+        if key.is_some() {
+            context.hold(1)?;
+        }
+        match (&self.name, key) {
+            (None, Some(key)) => self.groups.entry(key).or_default().push(traverser),
+            (None, None) => {}
+            (Some(name), key) => {
+                if let Some(key) = key {
+                    let groups = context.groups.entry(name.clone()).or_default();
+                    let members = &self.members;
+                    groups.entry(key).or_insert_with(|| members.clone()).start(traverser.clone());
+                }
+                self.ready.push_back(traverser);
+            }
+        }
         Ok(())
+    }
+
+    /// The groups that have no name; one after the other goes through the same steps.
+    fn finish(&mut self, context: &mut Context<'_>) -> Result<Value> {
+        let mut all = Map::default();
+        for (key, group) in std::mem::take(&mut self.groups) {
+            self.members.reset();
+            group.into_iter().for_each(|traverser| self.members.start(traverser));
+            put(&mut all, key, self.members.next(context)?, context);
+        }
+        self.members.reset();
+        Ok(Value::map(all))
     }
 }
 
+/// Groups under a name, as they are now.
 fn result(groups: &Groups, context: &mut Context<'_>) -> Result<Value> {
     let mut all = Map::default();
     for (key, members) in groups {
         // A copy, since more may come by the time it is asked again.
-        match members.clone().next(context)? {
-            Some(result) => {
-                all.insert(key.clone(), result.value);
-            }
-            None if context.settings.productive => {
-                all.insert(key.clone(), Value::Null);
-            }
-            None => {}
-        }
+        let result = members.clone().next(context)?;
+        put(&mut all, key.clone(), result, context);
     }
     Ok(Value::map(all))
+}
+
+fn put(all: &mut Map, key: Value, result: Option<Traverser>, context: &Context<'_>) {
+    match result {
+        Some(result) => _ = all.insert(key, result.value),
+        None if context.settings.productive => _ = all.insert(key, Value::Null),
+        None => {}
+    }
 }
 
 impl Step for Grouped {
@@ -64,10 +88,7 @@ impl Step for Grouped {
         let mut any = false;
         while let Some(traverser) = input.next(context)? {
             any = true;
-            self.add(&traverser, context)?;
-            if self.name.is_some() {
-                self.ready.push_back(traverser);
-            }
+            self.add(traverser, context)?;
         }
         if let Some(name) = self.name.clone() {
             if any {
@@ -82,7 +103,7 @@ impl Step for Grouped {
             return Ok(None);
         }
         self.done = true;
-        let value = result(&std::mem::take(&mut self.groups), context)?;
+        let value = self.finish(context)?;
         let mut traverser = Traverser::new(value);
         traverser.sack = context.settings.sack.clone().map(Box::new);
         Ok(Some(traverser))
