@@ -70,13 +70,15 @@ Examples:
 const LOAD_EXAMPLES: &str = "\
 Formats, by the extension of the file or by --format, also with .gz or .zst behind:
   nt nq ttl trig rdf jsonld   RDF
-  graphml graphson csv        property graphs; .json is GraphSON, and .xml may be GraphML
+  graphml graphson            property graphs; .json is GraphSON, and .xml may be GraphML
+  csv parquet                 the same as tables of vertices or edges (Parquet has no .gz or .zst)
 
 The load is atomic: all files are there afterwards, or the database is as it was.
 
 Examples:
   vervet load ./db people.ttl
   vervet load ./db nodes.csv edges.csv
+  vervet load ./db person.parquet knows.parquet
   vervet load ./db *.csv --show-schema
   vervet load ./db *.csv --print-mapping > mapping.toml; vervet load ./db *.csv --mapping mapping.toml
   zcat dump.nt.gz | vervet load ./db - --format nt --memory 2G";
@@ -151,7 +153,7 @@ pub(crate) struct LoadArguments {
     /// Where --skip-errors writes (default: DB.skipped.txt); `-` is standard error
     #[arg(long, value_name = "FILE", requires = "skip_errors")]
     pub report: Option<PathBuf>,
-    /// CSV: take labels and relations from the file names, as in the files of LDBC
+    /// CSV and Parquet: take labels and relations from the file names, as in the files of LDBC
     #[arg(long)]
     pub names_from_files: bool,
     /// Take what the columns of tables are from this file (docs/loading.md); --print-mapping writes one to begin with
@@ -446,7 +448,7 @@ const TIMEOUT_MAX_SECONDS: f64 = 1e9;
 
 fn input_format(name: &str) -> Result<Format, String> {
     Format::from_name(name)
-        .ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv".to_owned())
+        .ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv, parquet".to_owned())
 }
 
 fn export_format(name: &str) -> Result<Format, String> {

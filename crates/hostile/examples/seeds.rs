@@ -71,6 +71,10 @@ fn main() -> io::Result<()> {
             seeds.extend(seed(name, number, extension, text));
         }
         let mut kept = Vec::new();
+        if name == "parquet" {
+            collect_bytes(&root.join("../load/tests/parquet"), &mut kept);
+            kept.retain(|file| file.starts_with(b"PAR1"));
+        }
         collect_bytes(&root.join("cases").join(name), &mut kept);
         seeds.extend(kept);
         for (number, seed) in seeds.iter().enumerate() {

@@ -45,7 +45,7 @@ pub enum Entry {
 
 impl Entry {
     /// All, by the names of their targets and of the folders of their cases.
-    pub const ALL: [(&'static str, Self); 19] = [
+    pub const ALL: [(&'static str, Self); 20] = [
         ("query", Self::Query),
         ("update", Self::Update),
         ("ntriples", Self::Load(Format::NTriples)),
@@ -58,6 +58,7 @@ impl Entry {
         ("graphml", Self::File(Format::GraphMl)),
         ("graphson_file", Self::File(Format::GraphSon)),
         ("csv", Self::File(Format::Csv)),
+        ("parquet", Self::File(Format::Parquet)),
         ("graphson", Self::Wire(Wire::GraphSon)),
         ("graphbinary", Self::Wire(Wire::GraphBinary)),
         ("http_query", Self::Http(Address::Query)),

@@ -8,7 +8,7 @@
 //!
 //! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde.
 
-use crate::value::Type;
+use crate::value::{TYPES, Type};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// What a column holds.
@@ -221,7 +221,7 @@ fn property(field: &str) -> Result<Column> {
         None => None,
         Some(name) => Some(Type::from_name(name).ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("column {key} has the unknown type {name}"))
-                .with_hint("types are string, int, long, float, double, boolean, date, datetime, and lists such as int[]")
+                .with_hint(format!("types are {TYPES}"))
         })?),
     };
     if key.is_empty() {

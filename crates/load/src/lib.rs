@@ -4,7 +4,7 @@
 //!
 //! # Shape
 //! N-Triples and N-Quads are cut into blocks that threads parse side by side; other RDF formats are parsed
-//! by one thread while another merges; property graphs are read by the calling thread. Ids are given in
+//! by one thread while another merges; property graphs (GraphML, GraphSON, tables as CSV or Parquet) are read by the calling thread. Ids are given in
 //! the order of first sight in the input, whatever the number of threads.
 //!
 //! ```
@@ -37,6 +37,8 @@ mod mapping;
 mod merge;
 mod options;
 mod parallel;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod positioned;
 mod property;
 mod schema;
@@ -48,6 +50,11 @@ mod terms;
 pub mod testing;
 mod value;
 
+#[cfg(feature = "parquet")]
+pub use crate::parquet::{
+    ELEMENTS_MAX, FOOTER_BYTES_MAX, LIST_VALUES_MAX, PAGE_BYTES_MAX, PAGES_BYTES_MIN, PAGES_TIMES_MAX,
+    ROW_GROUPS_MAX, SCHEMA_DEPTH_MAX, WORK_TIMES_MAX,
+};
 pub use guard::{
     ATTRIBUTES_MAX, CONTEXT_KEYS_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX,
     ENTITY_BYTES_MAX,
@@ -97,13 +104,21 @@ fn format(source: &mut Source, options: &LoadOptions<'_>) -> Result<Format> {
     let by_name = || Format::from_file_name(source.name());
     let format = options.format.or_else(by_name).ok_or_else(|| {
         Error::new(ErrorKind::Input, format!("cannot tell the format of {} from its name", source.name()))
-            .with_hint("name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml, graphson or csv")
+            .with_hint(
+                "name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv or parquet",
+            )
     })?;
     // GraphML comes as .xml, too.
     if options.format.is_none() && format == Format::RdfXml && graphml::is_graphml(&source.head()?) {
         return Ok(Format::GraphMl);
     }
     Ok(format)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn without_parquet(source: &Source) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("{}: this program was built without Parquet", source.name()))
+        .with_hint("build it with the feature parquet, which is on by default, or write the file as CSV")
 }
 
 fn load_source<T: Target + ?Sized>(
@@ -133,6 +148,10 @@ fn load_source<T: Target + ?Sized>(
             graphson::load_graphson(source.name(), input, again, merger)
         }
         Format::Csv => table::load_csv(source, merger),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::load_parquet(source, merger),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(without_parquet(source)),
         other => Err(Error::internal(format!("no loader for {other:?}"))),
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::dialect::{Dialect, ListForm, is_pattern};
 use crate::header::{Column, Role, Table};
-use crate::value::Type;
+use crate::value::{TYPES, Type};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::ops::Range;
@@ -309,9 +309,8 @@ fn column_of(
         None => (None, false),
         Some(name) => {
             let (name, is_array) = name.strip_suffix("[]").map_or((name, false), |name| (name, true));
-            let kind = Type::from_name(name).ok_or_else(|| {
-                format!("{name} is no type; types are string, int, long, float, double, boolean, date, datetime, and lists such as int[]")
-            })?;
+            let kind =
+                Type::from_name(name).ok_or_else(|| format!("{name} is no type; types are {TYPES}"))?;
             (Some(kind), is_array)
         }
     };

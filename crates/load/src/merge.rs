@@ -240,7 +240,8 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         self.skip_or_stop(self.place(malformed))
     }
 
-    fn skip_or_stop(&mut self, error: Error) -> Result<()> {
+    /// The same, of an error that has its place.
+    pub(crate) fn skip_or_stop(&mut self, error: Error) -> Result<()> {
         if !self.options.skip_errors {
             return Err(
                 error.with_hint("mend the file, or pass over malformed statements with --skip-errors")

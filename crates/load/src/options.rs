@@ -33,7 +33,7 @@ pub struct LoadOptions<'a> {
     /// `{blank_scope}{n}_{label}`, so labels of different files never meet. Choose another scope for
     /// each load into the same target.
     pub blank_scope: String,
-    /// CSV: the file name says label or relation and header names like `Person.id` are ids, as in the
+    /// CSV and Parquet: the file name says label or relation and header names like `Person.id` are ids, as in the
     /// files of the LDBC social network.
     pub names_from_files: bool,
     /// What the columns of tables are, where their headers do not say it.

@@ -37,6 +37,10 @@ pub fn schema(mut sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Sch
         let format = crate::format(source, options)?;
         let table = match format {
             Format::Csv => Some(understand(source, options, &mut known)?),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => Some(crate::parquet::understand(source, options)?),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(crate::without_parquet(source)),
             _ => None,
         };
         files.push(File { name: source.name().to_owned(), format, table });
@@ -98,8 +102,11 @@ impl Display for Schema {
                 (false, "") => write!(f, "none (more values for what other files declare)")?,
                 (false, label) => write!(f, "{label}")?,
             }
-            let separator = dialect.separator.map_or(',', char::from);
-            writeln!(f, "; {} columns with {separator:?} between them", table.columns.len())?;
+            write!(f, "; {} columns", table.columns.len())?;
+            match dialect.separator {
+                Some(separator) => writeln!(f, " with {:?} between them", char::from(separator))?,
+                None => writeln!(f)?,
+            }
             let rows: Vec<[String; 3]> = table.columns.iter().map(row).collect();
             let head = ["column", "is", "type"].map(str::to_owned);
             let width = |at: usize| {

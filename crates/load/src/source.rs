@@ -39,10 +39,12 @@ pub enum Format {
     GraphSon2,
     /// `.csv`: vertices or edges of a property graph.
     Csv,
+    /// `.parquet`: the same. With the feature `parquet`, which is on by default.
+    Parquet,
 }
 
 impl Format {
-    const NAMES: [(&'static str, Self); 20] = [
+    const NAMES: [(&'static str, Self); 21] = [
         ("nt", Self::NTriples),
         ("ntriples", Self::NTriples),
         ("n-triples", Self::NTriples),
@@ -63,6 +65,7 @@ impl Format {
         ("graphson3", Self::GraphSon),
         ("graphson2", Self::GraphSon2),
         ("csv", Self::Csv),
+        ("parquet", Self::Parquet),
     ];
 
     /// The format with this name or extension (without dot), in any case of letters.
@@ -99,7 +102,7 @@ pub struct Source {
     origin: Origin,
 }
 
-enum Origin {
+pub(crate) enum Origin {
     Path(PathBuf),
     Bytes(Arc<[u8]>),
     Reader(Box<dyn Read + Send>),
@@ -129,6 +132,12 @@ impl Source {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Where the bytes are.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// Size in bytes as stored, if known.

@@ -14,6 +14,7 @@ use crate::target::Target;
 use crate::value::Type;
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -37,7 +38,8 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
         match rows.read_record(&mut record) {
             Ok(false) => break,
             Ok(true) => {
-                let cells = record.iter().map(|cell| (!dialect.is_null(cell)).then_some(cell));
+                let cell = |cell| if dialect.is_null(cell) { Cell::Absent } else { Cell::Text(cell) };
+                let cells = record.iter().map(cell);
                 match add_row(&table, &dialect, cells, &mut writer) {
                     Ok(()) => {}
                     Err(RowFailure::Field(field, message)) => {
@@ -165,6 +167,36 @@ fn infer(columns: &mut [Column], rows: &mut Rows, name: &str, dialect: &Dialect)
     Ok(())
 }
 
+/// What stands in a field of a row.
+#[derive(Clone, Copy)]
+pub(crate) enum Cell<'r> {
+    Absent,
+    /// A text, of which the type of the column and the dialect make values.
+    Text(&'r str),
+    /// Values of this type in their canonical forms.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has such fields"))]
+    Values(Type, &'r [&'r str]),
+}
+
+impl<'r> Cell<'r> {
+    /// The texts as they stand there.
+    fn texts(&self) -> &[&'r str] {
+        match self {
+            Self::Absent => &[],
+            Self::Text(text) => std::slice::from_ref(text),
+            Self::Values(_, texts) => texts,
+        }
+    }
+
+    /// The texts of its values.
+    fn values(&self, is_array: bool, dialect: &Dialect) -> Cow<'_, [&'r str]> {
+        match self {
+            Self::Text(text) if is_array => dialect.list.values(text).collect(),
+            _ => Cow::Borrowed(self.texts()),
+        }
+    }
+}
+
 /// Why a row is not added.
 pub(crate) enum RowFailure {
     /// The field, and what is wrong with it.
@@ -186,11 +218,11 @@ fn at(field: usize) -> impl Fn(Refused) -> RowFailure {
     }
 }
 
-/// Adds the vertex or edge of a row, whose cells are `None` where they are absent. A malformed row adds nothing.
+/// Adds the vertex or edge of a row. A malformed row adds nothing.
 pub(crate) fn add_row<'r, T: Target + ?Sized>(
     table: &Table,
     dialect: &Dialect,
-    cells: impl Iterator<Item = Option<&'r str>>,
+    cells: impl Iterator<Item = Cell<'r>>,
     writer: &mut PropertyWriter<'_, '_, T>,
 ) -> Result<(), RowFailure> {
     let (mut id, mut label, mut source, mut target) = (None, None, None, None);
@@ -198,23 +230,18 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     // Edges of foreign keys: label, the other end, whether they come from there.
     let mut edges: Vec<(Id, Id, bool)> = Vec::new();
     for (field, (column, cell)) in table.columns.iter().zip(cells).enumerate() {
-        let Some(cell) = cell else { continue };
+        let Some(&first) = cell.texts().first() else { continue };
         match &column.role {
             // Only an id that is there is one.
-            Role::Id(_) | Role::Source(_) | Role::Target(_) | Role::Label if cell.is_empty() => continue,
-            Role::Id(space) => id = Some((field, space, cell)),
+            Role::Id(_) | Role::Source(_) | Role::Target(_) | Role::Label if first.is_empty() => continue,
+            Role::Id(space) => id = Some((field, space, first)),
             Role::Label => label = Some((field, cell)),
-            Role::Source(space) => source = Some((field, space, cell)),
-            Role::Target(space) => target = Some((field, space, cell)),
+            Role::Source(space) => source = Some((field, space, first)),
+            Role::Target(space) => target = Some((field, space, first)),
             Role::Edge { label, space, is_reversed } => {
                 let label = writer.key(label).map_err(at(field))?;
-                let one = [cell];
-                let many: Vec<&str> =
-                    if column.is_array { dialect.list.values(cell).collect() } else { Vec::new() };
-                for other in if column.is_array { &many[..] } else { &one[..] } {
-                    if !other.is_empty() {
-                        edges.push((label, writer.vertex(space, other).map_err(at(field))?, *is_reversed));
-                    }
+                for other in cell.values(column.is_array, dialect).iter().filter(|other| !other.is_empty()) {
+                    edges.push((label, writer.vertex(space, other).map_err(at(field))?, *is_reversed));
                 }
             }
             Role::Property | Role::Ignored => {}
@@ -224,10 +251,12 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
         }
         let kind = column.kind.unwrap_or(Type::String);
         let key = writer.key(&column.key).map_err(at(field))?;
-        let one = [cell];
-        let many: Vec<&str> = if column.is_array { dialect.list.values(cell).collect() } else { Vec::new() };
-        for text in if column.is_array { &many[..] } else { &one[..] } {
-            let Some(lexical) = dialect.canonical(kind, text) else {
+        for text in cell.values(column.is_array, dialect).iter() {
+            let lexical = match cell {
+                Cell::Values(known, _) if known == kind => Some(Cow::Borrowed(*text)),
+                _ => dialect.canonical(kind, text),
+            };
+            let Some(lexical) = lexical else {
                 let message =
                     format!("{text:?} in column {} is not a value of type {}", column.key, kind.name());
                 return Err(RowFailure::Field(field, message));
@@ -241,16 +270,19 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
         };
         let [source, target] =
             [source, target].map(|(field, space, id)| writer.vertex(space, id).map_err(at(field)));
-        let (field, label) = label.unwrap_or((0, table.label.as_deref().unwrap_or(EDGE_LABEL)));
-        let label = writer.key(label).map_err(at(field))?;
+        let default = table.label.as_deref().unwrap_or(EDGE_LABEL);
+        let (field, label) = label.unwrap_or((0, Cell::Text(default)));
+        let label = writer.key(label.texts().first().unwrap_or(&default)).map_err(at(field))?;
         writer.edge(source?, label, target?, id.map(|(_, _, id)| id))?
     } else {
         let Some((field, space, id)) = id else {
             return Err(RowFailure::Field(0, "the vertex lacks its id".to_owned()));
         };
         let vertex = writer.vertex(space, id).map_err(at(field))?;
-        let (field, labels) = label.unwrap_or((0, table.label.as_deref().unwrap_or(VERTEX_LABEL)));
-        let labels = labels.split(';').filter(|label| !label.is_empty());
+        let default = table.label.as_deref().unwrap_or(VERTEX_LABEL);
+        let (field, labels) = label.unwrap_or((0, Cell::Text(default)));
+        let labels =
+            labels.texts().iter().flat_map(|labels| labels.split(';')).filter(|label| !label.is_empty());
         let labels: Vec<Id> =
             labels.map(|label| writer.label_id(label).map_err(at(field))).collect::<Result<_, _>>()?;
         for label in labels {

@@ -5,6 +5,10 @@
 
 use std::borrow::Cow;
 use vervet_model::Inline;
+use vervet_model::vocab::UUID_DATATYPE;
+
+/// The names of types, for messages.
+pub(crate) const TYPES: &str = "string, int, long, biginteger, float, double, decimal, boolean, date, time, datetime, uuid, and lists such as int[]";
 
 /// Datatypes of property columns and keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,10 +16,14 @@ pub(crate) enum Type {
     Boolean,
     Int,
     Long,
+    BigInteger,
     Float,
     Double,
+    Decimal,
     String,
+    Uuid,
     Date,
+    Time,
     DateTime,
 }
 
@@ -26,10 +34,14 @@ impl Type {
             "boolean" | "bool" => Self::Boolean,
             "int" | "integer" | "short" | "byte" => Self::Int,
             "long" => Self::Long,
+            "biginteger" => Self::BigInteger,
             "float" => Self::Float,
             "double" => Self::Double,
+            "decimal" => Self::Decimal,
             "string" | "char" => Self::String,
+            "uuid" => Self::Uuid,
             "date" => Self::Date,
+            "time" => Self::Time,
             "datetime" => Self::DateTime,
             _ => return None,
         })
@@ -41,10 +53,14 @@ impl Type {
             Self::Boolean => "boolean",
             Self::Int => "int",
             Self::Long => "long",
+            Self::BigInteger => "biginteger",
             Self::Float => "float",
             Self::Double => "double",
+            Self::Decimal => "decimal",
             Self::String => "string",
+            Self::Uuid => "uuid",
             Self::Date => "date",
+            Self::Time => "time",
             Self::DateTime => "datetime",
         }
     }
@@ -55,10 +71,14 @@ impl Type {
             Self::Boolean => "http://www.w3.org/2001/XMLSchema#boolean",
             Self::Int => "http://www.w3.org/2001/XMLSchema#int",
             Self::Long => "http://www.w3.org/2001/XMLSchema#long",
+            Self::BigInteger => "http://www.w3.org/2001/XMLSchema#integer",
             Self::Float => "http://www.w3.org/2001/XMLSchema#float",
             Self::Double => "http://www.w3.org/2001/XMLSchema#double",
+            Self::Decimal => "http://www.w3.org/2001/XMLSchema#decimal",
             Self::String => "http://www.w3.org/2001/XMLSchema#string",
+            Self::Uuid => UUID_DATATYPE,
             Self::Date => "http://www.w3.org/2001/XMLSchema#date",
+            Self::Time => "http://www.w3.org/2001/XMLSchema#time",
             Self::DateTime => "http://www.w3.org/2001/XMLSchema#dateTime",
         }
     }
@@ -113,7 +133,14 @@ impl Type {
             Self::Int => Inline::Int(trimmed.parse().ok()?),
             Self::Long => Inline::Long(trimmed.parse().ok()?),
             Self::Double => Inline::Double(parse_float(trimmed)?),
-            Self::Float => return Some(Cow::Owned(float(trimmed)?)),
+            Self::Float => return float(trimmed).map(Cow::Owned),
+            Self::BigInteger => return number(trimmed, false).map(Cow::Owned),
+            Self::Decimal => return number(trimmed, true).map(Cow::Owned),
+            Self::Uuid => return uuid(trimmed).map(Cow::Owned),
+            Self::Time => {
+                trimmed.parse::<oxsdatatypes::Time>().ok()?;
+                return Some(Cow::Owned(trimmed.to_owned()));
+            }
             Self::Date => {
                 trimmed.parse::<oxsdatatypes::Date>().ok()?;
                 return Some(Cow::Owned(trimmed.to_owned()));
@@ -136,31 +163,74 @@ fn parse_float(text: &str) -> Option<f64> {
     }
 }
 
-/// The shortest form that gives back the same single-precision number.
+/// The canonical form of a single-precision number.
 fn float(text: &str) -> Option<String> {
     let wide = parse_float(text)?;
-    if !wide.is_finite() {
-        return Some(
-            if wide.is_nan() {
-                "NaN"
-            } else if wide > 0.0 {
-                "INF"
-            } else {
-                "-INF"
-            }
-            .to_owned(),
-        );
+    let value = if wide.is_finite() { text.parse::<f32>().ok()? } else { narrow(wide) };
+    (value.is_finite() || !wide.is_finite()).then(|| float_lexical(value))
+}
+
+/// The same of what is no number.
+fn narrow(wide: f64) -> f32 {
+    if wide.is_nan() {
+        f32::NAN
+    } else if wide > 0.0 {
+        f32::INFINITY
+    } else {
+        f32::NEG_INFINITY
     }
-    let mut lexical = format!("{:E}", text.parse::<f32>().ok()?);
-    if lexical.contains("inf") {
-        return None;
+}
+
+/// The shortest form that gives back the same single-precision number: its canonical form.
+pub(crate) fn float_lexical(value: f32) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
     }
+    if value.is_infinite() {
+        return if value > 0.0 { "INF" } else { "-INF" }.to_owned();
+    }
+    let mut lexical = format!("{value:E}");
     if !lexical.contains('.')
         && let Some(exponent) = lexical.find('E')
     {
         lexical.insert_str(exponent, ".0");
     }
-    Some(lexical)
+    lexical
+}
+
+/// A number of any length without zeros that say nothing; with a point only if it `may_have_point`, and if digits follow.
+fn number(text: &str, may_have_point: bool) -> Option<String> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = match digits.split_once('.') {
+        Some(parts) if may_have_point => parts,
+        Some(_) => return None,
+        None => (digits, ""),
+    };
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !are_digits(whole) || !are_digits(fraction) {
+        return None;
+    }
+    let whole = whole.trim_start_matches('0');
+    let fraction = fraction.trim_end_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    Some(match (whole, fraction) {
+        ("0", "") => "0".to_owned(),
+        (whole, "") => format!("{sign}{whole}"),
+        (whole, fraction) => format!("{sign}{whole}.{fraction}"),
+    })
+}
+
+/// A UUID in small letters.
+fn uuid(text: &str) -> Option<String> {
+    let is_one = text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    is_one.then(|| text.to_ascii_lowercase())
 }
 
 /// Milliseconds since 1970, or a date and time with or without zone; the zone may lack its colon, as
@@ -243,6 +313,27 @@ mod tests {
         check(Type::Float, "33.5", Some("3.35E1"));
         check(Type::Float, "100", Some("1.0E2"));
         check(Type::Float, "1e99", None);
+        check(Type::Float, "-INF", Some("-INF"));
+        check(Type::Float, "NaN", Some("NaN"));
+        check(Type::BigInteger, "+0018446744073709551616", Some("18446744073709551616"));
+        check(Type::BigInteger, "-0", Some("0"));
+        check(Type::BigInteger, "1.0", None);
+        check(Type::Decimal, "-012.50", Some("-12.5"));
+        check(Type::Decimal, "3.000", Some("3"));
+        check(Type::Decimal, ".5", Some("0.5"));
+        check(Type::Decimal, "-0.0", Some("0"));
+        for text in ["", ".", "+", "1e3", "1.2.3", "٣"] {
+            check(Type::Decimal, text, None);
+        }
+        check(
+            Type::Uuid,
+            "123E4567-E89B-12D3-A456-426614174000",
+            Some("123e4567-e89b-12d3-a456-426614174000"),
+        );
+        check(Type::Uuid, "123e4567e89b12d3a456426614174000", None);
+        check(Type::Uuid, "123e4567-e89b-12d3-a456-42661417400é", None);
+        check(Type::Time, "03:04:05.25", Some("03:04:05.25"));
+        check(Type::Time, "25:00:00", None);
         check(Type::Boolean, "TRUE", Some("true"));
         check(Type::Boolean, "yes", None);
         check(Type::String, " x ", Some(" x "));

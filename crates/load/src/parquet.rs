@@ -1,0 +1,346 @@
+//! Parquet: rows of vertices or edges by the names of the columns, or by a mapping, as those of CSV.
+//!
+//! # Shape
+//! `guard` stands between the file and the library and holds the limits that the library lacks (`thrift` and `delta` read along
+//! for it, `unpack` decompresses). `field` says what columns hold and writes values as texts, `batch` reads some rows of a
+//! column. Rows become vertices and edges where those of CSV do (`table`).
+//! # Invariants
+//! A panic of the library is an error of the file. An error ends the load, but for values that are none.
+//! # Cost
+//! Memory: a page and a dictionary for each column that means something, and a batch of rows; one thread.
+
+mod batch;
+mod delta;
+mod field;
+mod guard;
+mod thrift;
+mod unpack;
+
+pub use guard::{
+    ELEMENTS_MAX, FOOTER_BYTES_MAX, LIST_VALUES_MAX, PAGE_BYTES_MAX, PAGES_BYTES_MIN, PAGES_TIMES_MAX,
+    ROW_GROUPS_MAX, SCHEMA_DEPTH_MAX, WORK_TIMES_MAX,
+};
+
+use crate::dialect::Dialect;
+use crate::header::{Column as TableColumn, Role, Table};
+use crate::merge::Merger;
+use crate::options::LoadOptions;
+use crate::property::PropertyWriter;
+use crate::source::{Origin, Source};
+use crate::table::{Cell, RowFailure, add_row};
+use crate::target::Target;
+use crate::value::Type;
+use batch::Column;
+use field::{Content, Field, Kind};
+use guard::{Input, Store};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Rows that are decoded at a time.
+const BATCH_ROWS: usize = 1024;
+/// The same where there are lists.
+const BATCH_ROWS_OF_LISTS: usize = 256;
+/// What stands at both ends of a file.
+const MAGIC: &[u8; 4] = b"PAR1";
+/// The end of a file: the length of the footer, and the magic.
+const TAIL_BYTES: usize = 8;
+
+/// Reads all of `source`.
+pub(crate) fn load_parquet<T: Target + ?Sized>(
+    source: &mut Source,
+    merger: &mut Merger<'_, T>,
+) -> Result<()> {
+    let mut file = File::open(source)?;
+    let (table, dialect) = file.understand(source, merger.options)?;
+    file.input.count = Arc::clone(&merger.bytes);
+    let before = merger.bytes.load(Ordering::Relaxed);
+    let mut columns = Vec::with_capacity(table.columns.len());
+    for (column, field) in table.columns.iter().zip(&file.fields) {
+        columns.push(if is_used(column) { Some(file.content(field, column)?) } else { None });
+    }
+    let mut writer = PropertyWriter::new(merger)?;
+    let mut first_row = 1;
+    for group in 0..file.metadata.num_row_groups() {
+        first_row += file.load_group(group, first_row, &table, &dialect, &columns, &mut writer)?;
+    }
+    // What nobody needed is read, too, as far as progress goes.
+    let read = writer.merger.bytes.load(Ordering::Relaxed) - before;
+    writer.merger.bytes.fetch_add(file.input.size.saturating_sub(read), Ordering::Relaxed);
+    writer.finish()
+}
+
+/// What the columns of a file are, by the mapping, their names and types, and the name of the file.
+pub(crate) fn understand(source: &mut Source, options: &LoadOptions<'_>) -> Result<(Table, Dialect)> {
+    File::open(source)?.understand(source, options)
+}
+
+/// Whether a column means something.
+fn is_used(column: &TableColumn) -> bool {
+    !matches!(column.role, Role::Ignored | Role::Property) || !column.key.is_empty()
+}
+
+struct File {
+    name: String,
+    input: Input,
+    metadata: ParquetMetaData,
+    fields: Vec<Field>,
+}
+
+impl File {
+    fn open(source: &mut Source) -> Result<Self> {
+        source.keep()?;
+        let name = source.name().to_owned();
+        let size = source.size_bytes().ok_or_else(|| {
+            Error::new(ErrorKind::Input, format!("{name} is not a file"))
+                .with_hint("Parquet is read from its end: write it to a file first")
+        })?;
+        let store = match source.origin() {
+            Origin::Path(path) => {
+                let file =
+                    std::fs::File::open(path).map_err(|error| Error::io(format!("open {name}"), &error))?;
+                Store::File(Mutex::new(file))
+            }
+            Origin::Bytes(bytes) => Store::Bytes(bytes::Bytes::from_owner(Arc::clone(bytes))),
+            Origin::Reader(_) => return Err(Error::internal("a stream that was kept is a stream still")),
+        };
+        let input = Input::new(store, size);
+        let metadata = footer(&input).map_err(|problem| problem.of(&name, ""))?;
+        let fields = guarded(|| Ok(field::fields(metadata.file_metadata().schema_descr())))
+            .map_err(|problem| problem.of(&name, "schema: "))?;
+        Ok(Self { name, input, metadata, fields })
+    }
+
+    /// The table, in which each column that is a property has a type.
+    fn understand(&self, source: &Source, options: &LoadOptions<'_>) -> Result<(Table, Dialect)> {
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
+        let mapping = options.mapping.as_ref();
+        let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
+        let names_from_files = options.names_from_files && mapped.is_none();
+        let mut dialect = mapped.unwrap_or_default();
+        if !dialect.has_header {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("{}: the columns of Parquet have names", self.name),
+            )
+            .with_hint("leave `header = false` out of the mapping file"));
+        }
+        // Nulls are nulls here, and a text without letters is one, unless the mapping says otherwise.
+        if dialect.nulls == Dialect::default().nulls {
+            dialect.nulls.clear();
+        }
+        let table = match mapping.and_then(|mapping| mapping.table(source.name(), &names)) {
+            Some(table) => table,
+            None => Table::from_header(&names, source.stem(), names_from_files),
+        };
+        let mut table = table.map_err(|error| error.context(&self.name))?;
+        for (column, field) in table.columns.iter_mut().zip(&self.fields) {
+            if !is_used(column) {
+                continue;
+            }
+            let content = self.content(field, column)?;
+            if content.is_list && matches!(column.role, Role::Id(_) | Role::Source(_) | Role::Target(_)) {
+                let message =
+                    format!("{}: column {} is a list, which cannot be an id", self.name, field.name);
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+            column.is_array |= content.is_list;
+            if !column.key.is_empty() {
+                column.kind.get_or_insert(content.kind.to_type());
+            }
+        }
+        Ok((table, dialect))
+    }
+
+    /// What a column holds, if that is something that can be read.
+    fn content(&self, field: &Field, column: &TableColumn) -> Result<Content> {
+        let refused = |what: &str| {
+            let message =
+                format!("{}: column {} has the type {what}, which is not supported", self.name, field.name);
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        match &field.content {
+            Ok(content) if content.kind == Kind::Bytes && column.kind != Some(Type::String) => Err(refused(
+                "binary",
+            )
+            .with_hint("if it holds texts, give it the type string, in a mapping file or as name:string")),
+            Ok(content) => Ok(*content),
+            Err(what) => Err(refused(what).with_hint(
+                "let a mapping file say that the column is nothing, or write it as columns of simple types",
+            )),
+        }
+    }
+
+    /// Adds the rows of a row group and returns how many there are. `first_row`: the number of its first one.
+    fn load_group<T: Target + ?Sized>(
+        &self,
+        group: usize,
+        first_row: usize,
+        table: &Table,
+        dialect: &Dialect,
+        contents: &[Option<Content>],
+        writer: &mut PropertyWriter<'_, '_, T>,
+    ) -> Result<usize> {
+        let metadata = self.metadata.row_group(group);
+        let place = |field: usize| format!("row group {}, column {}: ", group + 1, self.fields[field].name);
+        let count = usize::try_from(metadata.num_rows())
+            .map_err(|_| Problem::File("it has a negative number of rows".to_owned()))
+            .map_err(|problem| problem.of(&self.name, &format!("row group {}: ", group + 1)))?;
+        let mut columns = Vec::with_capacity(contents.len());
+        for (field, content) in contents.iter().enumerate() {
+            let Some(content) = content else { continue };
+            let open = || {
+                let chunk = metadata
+                    .columns()
+                    .get(content.leaf)
+                    .ok_or_else(|| guard::refused("the row group does not have it"))?;
+                Column::open(&self.input, chunk, count, *content)
+            };
+            let column = guarded(open).map_err(|problem| problem.of(&self.name, &place(field)))?;
+            columns.push((field, *content, column));
+        }
+        let has_lists = columns.iter().any(|(_, content, _)| content.is_list);
+        let batch_rows = if has_lists { BATCH_ROWS_OF_LISTS } else { BATCH_ROWS };
+        let mut done = 0;
+        while done < count {
+            let rows = batch_rows.min(count - done);
+            let mut batch = Vec::with_capacity(columns.len());
+            for (field, content, column) in &mut columns {
+                let (field, content) = (*field, *content);
+                guarded(|| column.read(rows)).map_err(|problem| problem.of(&self.name, &place(field)))?;
+                let (texts, faults) = column.texts();
+                batch.push((field, content, texts, faults));
+            }
+            for row in 0..rows {
+                let mut cells = vec![Cell::Absent; table.columns.len()];
+                let mut fault = None;
+                let mut text_bytes = 0;
+                for (field, content, texts, faults) in &batch {
+                    let values = faults.values_of(row);
+                    if let Some(why) = faults.of(&values) {
+                        fault.get_or_insert((*field, why));
+                    }
+                    let texts = &texts[values];
+                    text_bytes += texts.iter().map(|text| text.len() as u64).sum::<u64>();
+                    cells[*field] = match texts {
+                        [] => Cell::Absent,
+                        [text] if content.kind.to_type() == Type::String && !content.is_list => {
+                            if dialect.is_null(text) { Cell::Absent } else { Cell::Text(text) }
+                        }
+                        texts => Cell::Values(content.kind.to_type(), texts),
+                    };
+                }
+                let work = self.input.budget.work(text_bytes).map_err(ParquetError::from);
+                work.map_err(|error| {
+                    Problem::from(error).of(&self.name, &format!("row group {}: ", group + 1))
+                })?;
+                let added = match fault {
+                    Some((field, why)) => Err(RowFailure::Field(field, why.to_owned())),
+                    None => add_row(table, dialect, cells.into_iter(), writer),
+                };
+                match added {
+                    Ok(()) => {}
+                    Err(RowFailure::Field(field, message)) => {
+                        let (row, column) = (first_row + done + row, &self.fields[field].name);
+                        let name = &self.name;
+                        let message = format!(
+                            "{name}: row {row} (row group {}), column {column}: {message}",
+                            group + 1
+                        );
+                        writer.merger.skip_or_stop(Error::new(ErrorKind::Input, message))?;
+                    }
+                    Err(RowFailure::Other(error)) => return Err(error),
+                }
+            }
+            done += rows;
+            writer.merger.added(0)?;
+        }
+        Ok(count)
+    }
+}
+
+/// Reads the footer of a file.
+fn footer(input: &Input) -> std::result::Result<ParquetMetaData, Problem> {
+    let file = |message: &str| Problem::File(message.to_owned());
+    let head = input.exactly(0, MAGIC.len())?;
+    if head.starts_with(&[0x1F, 0x8B]) || *head == [0x28, 0xB5, 0x2F, 0xFD] {
+        return Err(file(
+            "the file as a whole is compressed: decompress it first, since Parquet is read from its end",
+        ));
+    }
+    let tail_start = input.size.saturating_sub(TAIL_BYTES as u64);
+    let tail = input.exactly(tail_start, TAIL_BYTES)?;
+    let Some((length, magic)) = tail.split_first_chunk::<4>() else { return Err(file("it is too short")) };
+    if magic == b"PARE" {
+        return Err(Problem::Unsupported("encrypted Parquet is not supported".to_owned()));
+    }
+    if *head != MAGIC[..] || magic != MAGIC {
+        return Err(file("it does not begin and end with PAR1, so it is no Parquet file, or a part of one"));
+    }
+    let length = u32::from_le_bytes(*length);
+    if length as usize > FOOTER_BYTES_MAX {
+        return Err(Problem::File(format!(
+            "its footer has more than {FOOTER_BYTES_MAX} bytes (FOOTER_BYTES_MAX)"
+        )));
+    }
+    let start = tail_start
+        .checked_sub(u64::from(length))
+        .filter(|start| *start >= MAGIC.len() as u64)
+        .ok_or_else(|| file("its footer is longer than the file, which is cut off or damaged"))?;
+    let bytes = input.exactly(start, length as usize)?;
+    guard::check_footer(&bytes)
+        .map_err(|message| Problem::File(format!("its footer is damaged: {message}")))?;
+    guarded(|| ParquetMetaDataReader::decode_metadata(&bytes)).map_err(|problem| match problem {
+        Problem::File(message) => Problem::File(format!("its footer is damaged: {message}")),
+        problem => problem,
+    })
+}
+
+/// What is wrong with a file.
+#[derive(Debug)]
+enum Problem {
+    File(String),
+    Unsupported(String),
+}
+
+impl From<ParquetError> for Problem {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::General(message) | ParquetError::EOF(message) => Self::File(message),
+            ParquetError::NYI(message) => Self::Unsupported(message),
+            ParquetError::External(error) => Self::File(error.to_string()),
+            other => Self::File(other.to_string()),
+        }
+    }
+}
+
+impl Problem {
+    /// The error, with its place.
+    fn of(self, name: &str, place: &str) -> Error {
+        match self {
+            Self::File(message) => Error::new(ErrorKind::Input, format!("{name}: {place}{message}"))
+                .with_hint("the file is damaged, or not what its name says; fetch or write it again"),
+            Self::Unsupported(message) => {
+                Error::new(ErrorKind::Unsupported, format!("{name}: {place}{message}"))
+            }
+        }
+    }
+}
+
+/// What the library says, or that it panicked.
+fn guarded<R>(call: impl FnOnce() -> parquet::errors::Result<R>) -> std::result::Result<R, Problem> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(done) => done.map_err(Problem::from),
+        Err(panic) => {
+            let why = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no reason is given");
+            Err(Problem::File(format!("the library that reads Parquet panicked at it: {why}")))
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Reads along with the library what the footer and the headers of pages say: Thrift's compact protocol.
+//!
+//! The library makes room for as many things as a list declares, and goes as deep as a schema does. So these bytes are
+//! walked first, by tables of what the structures may hold, and only what passes goes to the library. Fields that the tables
+//! do not have are passed over, as the library does.
+//!
+//! # Invariants
+//! 1. What passes is cut into the same fields by the library, for each field that it knows has the type that it takes for
+//!    granted, and where the two might differ (maps, lists of truth values, numbers that are too long) nothing passes.
+//! 2. A list is never longer than the bytes that are left.
+//! # Cost
+//! One pass, no memory.
+
+/// The deepest nesting of structures and lists; that of the format is 7.
+const DEPTH_MAX: usize = 24;
+/// The most items of a list; the longest of the format are the columns of a row group.
+const ITEMS_MAX: usize = 1 << 20;
+
+const BOOLEANS: [u8; 2] = [1, 2];
+const I8: u8 = 3;
+const I16: u8 = 4;
+const I32: u8 = 5;
+const I64: u8 = 6;
+const DOUBLE: u8 = 7;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+/// What is told while a structure is walked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// An element of the schema has so many children.
+    Children,
+    /// An element of the schema ends.
+    Element,
+    /// A page is of this type.
+    PageType,
+    /// The header of a page of this type is there.
+    Header(i64),
+    /// A page has so many bytes when it is decompressed.
+    Uncompressed,
+    /// A page has so many bytes in the file.
+    Compressed,
+    /// A page has so many values.
+    Values,
+    /// An item of the list of row groups begins.
+    RowGroup,
+}
+
+/// What stands in a field.
+#[derive(Clone, Copy)]
+enum Shape {
+    Boolean,
+    I8,
+    I16,
+    I32,
+    I64,
+    Double,
+    Binary,
+    List(&'static Shape),
+    Struct(&'static Structure),
+}
+
+struct Structure {
+    fields: &'static [(i16, Shape, Option<Event>)],
+    /// Told at its end.
+    end: Option<Event>,
+}
+
+const fn structure(fields: &'static [(i16, Shape, Option<Event>)]) -> Structure {
+    Structure { fields, end: None }
+}
+
+static PAIR: Structure = structure(&[(1, Shape::Binary, None), (2, Shape::Binary, None)]);
+static UNIT: Structure = structure(&[]);
+static TIME_UNIT: Structure = structure(&[
+    (1, Shape::Struct(&UNIT), None),
+    (2, Shape::Struct(&UNIT), None),
+    (3, Shape::Struct(&UNIT), None),
+]);
+static TIME: Structure = structure(&[(1, Shape::Boolean, None), (2, Shape::Struct(&TIME_UNIT), None)]);
+static DECIMAL: Structure = structure(&[(1, Shape::I32, None), (2, Shape::I32, None)]);
+static INTEGER: Structure = structure(&[(1, Shape::I8, None), (2, Shape::Boolean, None)]);
+static VARIANT: Structure = structure(&[(1, Shape::I8, None)]);
+static GEOGRAPHY: Structure = structure(&[(1, Shape::Binary, None), (2, Shape::I32, None)]);
+static LOGICAL_TYPE: Structure = structure(&[
+    (1, Shape::Struct(&UNIT), None),
+    (2, Shape::Struct(&UNIT), None),
+    (3, Shape::Struct(&UNIT), None),
+    (4, Shape::Struct(&UNIT), None),
+    (5, Shape::Struct(&DECIMAL), None),
+    (6, Shape::Struct(&UNIT), None),
+    (7, Shape::Struct(&TIME), None),
+    (8, Shape::Struct(&TIME), None),
+    (10, Shape::Struct(&INTEGER), None),
+    (11, Shape::Struct(&UNIT), None),
+    (12, Shape::Struct(&UNIT), None),
+    (13, Shape::Struct(&UNIT), None),
+    (14, Shape::Struct(&UNIT), None),
+    (15, Shape::Struct(&UNIT), None),
+    (16, Shape::Struct(&VARIANT), None),
+    (17, Shape::Struct(&GEOGRAPHY), None),
+    (18, Shape::Struct(&GEOGRAPHY), None),
+    (19, Shape::Struct(&UNIT), None),
+]);
+static ELEMENT: Structure = Structure {
+    fields: &[
+        (1, Shape::I32, None),
+        (2, Shape::I32, None),
+        (3, Shape::I32, None),
+        (4, Shape::Binary, None),
+        (5, Shape::I32, Some(Event::Children)),
+        (6, Shape::I32, None),
+        (7, Shape::I32, None),
+        (8, Shape::I32, None),
+        (9, Shape::I32, None),
+        (10, Shape::Struct(&LOGICAL_TYPE), None),
+    ],
+    end: Some(Event::Element),
+};
+static STATISTICS: Structure = structure(&[
+    (1, Shape::Binary, None),
+    (2, Shape::Binary, None),
+    (3, Shape::I64, None),
+    (4, Shape::I64, None),
+    (5, Shape::Binary, None),
+    (6, Shape::Binary, None),
+    (7, Shape::Boolean, None),
+    (8, Shape::Boolean, None),
+]);
+static ENCODING_STATISTICS: Structure =
+    structure(&[(1, Shape::I32, None), (2, Shape::I32, None), (3, Shape::I32, None)]);
+static SIZE_STATISTICS: Structure = structure(&[
+    (1, Shape::I64, None),
+    (2, Shape::List(&Shape::I64), None),
+    (3, Shape::List(&Shape::I64), None),
+]);
+static BOX: Structure = structure(&[
+    (1, Shape::Double, None),
+    (2, Shape::Double, None),
+    (3, Shape::Double, None),
+    (4, Shape::Double, None),
+    (5, Shape::Double, None),
+    (6, Shape::Double, None),
+    (7, Shape::Double, None),
+    (8, Shape::Double, None),
+]);
+static GEOGRAPHY_STATISTICS: Structure =
+    structure(&[(1, Shape::Struct(&BOX), None), (2, Shape::List(&Shape::I32), None)]);
+static COLUMN: Structure = structure(&[
+    (1, Shape::I32, None),
+    (2, Shape::List(&Shape::I32), None),
+    (3, Shape::List(&Shape::Binary), None),
+    (4, Shape::I32, None),
+    (5, Shape::I64, None),
+    (6, Shape::I64, None),
+    (7, Shape::I64, None),
+    (8, Shape::List(&Shape::Struct(&PAIR)), None),
+    (9, Shape::I64, None),
+    (10, Shape::I64, None),
+    (11, Shape::I64, None),
+    (12, Shape::Struct(&STATISTICS), None),
+    (13, Shape::List(&Shape::Struct(&ENCODING_STATISTICS)), None),
+    (14, Shape::I64, None),
+    (15, Shape::I32, None),
+    (16, Shape::Struct(&SIZE_STATISTICS), None),
+    (17, Shape::Struct(&GEOGRAPHY_STATISTICS), None),
+]);
+static CHUNK: Structure = structure(&[
+    (1, Shape::Binary, None),
+    (2, Shape::I64, None),
+    (3, Shape::Struct(&COLUMN), None),
+    (4, Shape::I64, None),
+    (5, Shape::I32, None),
+    (6, Shape::I64, None),
+    (7, Shape::I32, None),
+    (9, Shape::Binary, None),
+]);
+static SORTING: Structure =
+    structure(&[(1, Shape::I32, None), (2, Shape::Boolean, None), (3, Shape::Boolean, None)]);
+static ROW_GROUP: Structure = Structure {
+    fields: &[
+        (1, Shape::List(&Shape::Struct(&CHUNK)), None),
+        (2, Shape::I64, None),
+        (3, Shape::I64, None),
+        (4, Shape::List(&Shape::Struct(&SORTING)), None),
+        (5, Shape::I64, None),
+        (6, Shape::I64, None),
+        (7, Shape::I16, None),
+    ],
+    end: Some(Event::RowGroup),
+};
+static COLUMN_ORDER: Structure =
+    structure(&[(1, Shape::Struct(&UNIT), None), (2, Shape::Struct(&UNIT), None)]);
+static FOOTER: Structure = structure(&[
+    (1, Shape::I32, None),
+    (2, Shape::List(&Shape::Struct(&ELEMENT)), None),
+    (3, Shape::I64, None),
+    (4, Shape::List(&Shape::Struct(&ROW_GROUP)), None),
+    (5, Shape::List(&Shape::Struct(&PAIR)), None),
+    (6, Shape::Binary, None),
+    (7, Shape::List(&Shape::Struct(&COLUMN_ORDER)), None),
+    (9, Shape::Binary, None),
+]);
+static DATA_PAGE: Structure = Structure {
+    fields: &[
+        (1, Shape::I32, Some(Event::Values)),
+        (2, Shape::I32, None),
+        (3, Shape::I32, None),
+        (4, Shape::I32, None),
+        (5, Shape::Struct(&STATISTICS), None),
+    ],
+    end: Some(Event::Header(0)),
+};
+static DICTIONARY_PAGE: Structure = Structure {
+    fields: &[(1, Shape::I32, Some(Event::Values)), (2, Shape::I32, None), (3, Shape::Boolean, None)],
+    end: Some(Event::Header(2)),
+};
+static DATA_PAGE_2: Structure = Structure {
+    fields: &[
+        (1, Shape::I32, Some(Event::Values)),
+        (2, Shape::I32, None),
+        (3, Shape::I32, None),
+        (4, Shape::I32, None),
+        (5, Shape::I32, None),
+        (6, Shape::I32, None),
+        (7, Shape::Boolean, None),
+        (8, Shape::Struct(&STATISTICS), None),
+    ],
+    end: Some(Event::Header(3)),
+};
+static PAGE: Structure = structure(&[
+    (1, Shape::I32, Some(Event::PageType)),
+    (2, Shape::I32, Some(Event::Uncompressed)),
+    (3, Shape::I32, Some(Event::Compressed)),
+    (4, Shape::I32, None),
+    (5, Shape::Struct(&DATA_PAGE), None),
+    (6, Shape::Struct(&UNIT), None),
+    (7, Shape::Struct(&DICTIONARY_PAGE), None),
+    (8, Shape::Struct(&DATA_PAGE_2), None),
+]);
+
+/// Why bytes do not pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault {
+    /// They end within the structure.
+    Short,
+    Wrong(&'static str),
+}
+
+type Found<T> = Result<T, Fault>;
+
+/// Walks the footer of a file.
+pub(super) fn footer(bytes: &[u8], told: &mut dyn FnMut(Event, i64) -> Found<()>) -> Found<()> {
+    Walk { bytes, at: 0, told }.structure(&FOOTER, 0)
+}
+
+/// Walks the header of a page and returns its length in bytes.
+pub(super) fn page_header(bytes: &[u8], told: &mut dyn FnMut(Event, i64) -> Found<()>) -> Found<usize> {
+    let mut walk = Walk { bytes, at: 0, told };
+    walk.structure(&PAGE, 0)?;
+    Ok(walk.at)
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    told: &'a mut dyn FnMut(Event, i64) -> Found<()>,
+}
+
+impl Walk<'_> {
+    fn byte(&mut self) -> Found<u8> {
+        let byte = *self.bytes.get(self.at).ok_or(Fault::Short)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn pass(&mut self, count: usize) -> Found<()> {
+        if count > self.bytes.len() - self.at {
+            return Err(Fault::Short);
+        }
+        self.at += count;
+        Ok(())
+    }
+
+    fn unsigned(&mut self) -> Found<u64> {
+        let mut number = 0;
+        for shift in (0..63).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        // The tenth byte has the highest bit.
+        match self.byte()? {
+            last @ (0 | 1) => Ok(number | u64::from(last) << 63),
+            _ => Err(Fault::Wrong("a number is too long")),
+        }
+    }
+
+    fn signed(&mut self, bits: u32) -> Found<i64> {
+        let number = self.unsigned()?;
+        let signed = (number >> 1).cast_signed() ^ -(number & 1).cast_signed();
+        if bits < 64 && !(-(1_i64 << (bits - 1))..1 << (bits - 1)).contains(&signed) {
+            return Err(Fault::Wrong("a number is too large"));
+        }
+        Ok(signed)
+    }
+
+    fn structure(&mut self, shape: &Structure, depth: usize) -> Found<()> {
+        if depth > DEPTH_MAX {
+            return Err(Fault::Wrong("it is nested too deeply"));
+        }
+        let mut last = 0_i16;
+        loop {
+            let head = self.byte()?;
+            let kind = head & 15;
+            if kind == 0 {
+                break;
+            }
+            last = match i16::from(head >> 4) {
+                0 => i16::try_from(self.signed(16)?).map_err(|_| Fault::Wrong("a number is too large"))?,
+                more => last.checked_add(more).ok_or(Fault::Wrong("a number is too large"))?,
+            };
+            match shape.fields.iter().find(|(number, _, _)| *number == last) {
+                Some((_, shape, event)) => self.field(kind, *shape, *event, depth)?,
+                None => self.skip(kind, depth)?,
+            }
+        }
+        shape.end.map_or(Ok(()), |event| (self.told)(event, 0))
+    }
+
+    fn field(&mut self, kind: u8, shape: Shape, event: Option<Event>, depth: usize) -> Found<()> {
+        let is = |expected: u8| {
+            if kind == expected { Ok(()) } else { Err(Fault::Wrong("a field has another type")) }
+        };
+        let number = match shape {
+            Shape::Boolean if BOOLEANS.contains(&kind) => return Ok(()),
+            Shape::Boolean => return Err(Fault::Wrong("a field has another type")),
+            Shape::I8 => is(I8).and_then(|()| self.byte()).map(i64::from)?,
+            Shape::I16 => is(I16).and_then(|()| self.signed(16))?,
+            Shape::I32 => is(I32).and_then(|()| self.signed(32))?,
+            Shape::I64 => is(I64).and_then(|()| self.signed(64))?,
+            Shape::Double => return is(DOUBLE).and_then(|()| self.pass(8)),
+            Shape::Binary => return is(BINARY).and_then(|()| self.binary()),
+            Shape::Struct(inner) => {
+                is(STRUCT)?;
+                return self.structure(inner, depth + 1);
+            }
+            Shape::List(item) => {
+                is(LIST)?;
+                let (kind, count) = self.list()?;
+                for _ in 0..count {
+                    self.field(kind, *item, None, depth + 1)?;
+                }
+                return Ok(());
+            }
+        };
+        event.map_or(Ok(()), |event| (self.told)(event, number))
+    }
+
+    fn binary(&mut self) -> Found<()> {
+        let length = usize::try_from(self.unsigned()?).map_err(|_| Fault::Wrong("a text is too long"))?;
+        self.pass(length)
+    }
+
+    /// Type and number of the items of a list.
+    fn list(&mut self) -> Found<(u8, usize)> {
+        let head = self.byte()?;
+        if head == 0 {
+            return Ok((I8, 0));
+        }
+        let count = match head >> 4 {
+            15 => usize::try_from(self.unsigned()?).unwrap_or(usize::MAX),
+            count => usize::from(count),
+        };
+        if count > self.bytes.len() - self.at {
+            return Err(Fault::Short);
+        }
+        if count > ITEMS_MAX {
+            return Err(Fault::Wrong("a list is too long"));
+        }
+        Ok((head & 15, count))
+    }
+
+    /// Passes over a field that the tables do not have.
+    fn skip(&mut self, kind: u8, depth: usize) -> Found<()> {
+        match kind {
+            1 | 2 => Ok(()),
+            I8 => self.pass(1),
+            I16 | I32 | I64 => self.unsigned().map(drop),
+            DOUBLE => self.pass(8),
+            BINARY => self.binary(),
+            LIST => {
+                let (kind, count) = self.list()?;
+                if count > 0 && BOOLEANS.contains(&kind) || depth > DEPTH_MAX {
+                    return Err(Fault::Wrong("a list has items that are not expected"));
+                }
+                (0..count).try_for_each(|_| self.skip(kind, depth + 1))
+            }
+            STRUCT => self.structure(&UNIT, depth + 1),
+            _ => Err(Fault::Wrong("a field has a type that is not expected")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Header of a page of 3 values: 40 bytes, 30 compressed.
+    const HEADER: [u8; 15] = [0x15, 0, 0x15, 80, 0x15, 60, 0x2C, 0x15, 6, 0x15, 0, 0x15, 6, 0, 0];
+
+    fn walk(bytes: &[u8]) -> Found<(usize, Vec<(Event, i64)>)> {
+        let mut events = Vec::new();
+        let length = page_header(bytes, &mut |event, number| {
+            events.push((event, number));
+            Ok(())
+        })?;
+        Ok((length, events))
+    }
+
+    #[test]
+    fn headers_tell_their_sizes() {
+        let expected = vec![
+            (Event::PageType, 0),
+            (Event::Uncompressed, 40),
+            (Event::Compressed, 30),
+            (Event::Values, 3),
+            (Event::Header(0), 0),
+        ];
+        assert_eq!(walk(&HEADER), Ok((15, expected.clone())));
+        assert_eq!(walk(&[&HEADER[..], b"and what follows"].concat()), Ok((15, expected)));
+        for end in 0..HEADER.len() {
+            assert_eq!(walk(&HEADER[..end]), Err(Fault::Short), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_the_library_would_take_otherwise_does_not_pass() {
+        let check = |bytes: &[u8]| assert!(matches!(walk(bytes), Err(Fault::Wrong(_))), "{bytes:?}");
+        // A text where a number is expected; a map; a list of truth values; a list of lists without end; a field beyond the last.
+        check(&[0x18, 1, 0, 0]);
+        check(&[0x9B, 1, 0, 0]);
+        check(&[0x99, 0x12, 1, 0]);
+        check(&[&[0x99][..], &[0x19; 40]].concat());
+        check(&[0x05, 0xFE, 0xFF, 0xFF, 0x03, 0, 0]);
+        check(&[0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0]);
+        check(&[0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0]);
+        // A list of more items than there are bytes.
+        assert_eq!(walk(&[0x99, 0xF3, 0xFF, 0xFF, 3, 0, 0]), Err(Fault::Short));
+        // Fields that nobody knows pass.
+        assert_eq!(walk(&[0x9C, 0x19, 0x25, 2, 4, 0, 0]), Ok((7, Vec::new())));
+    }
+}
