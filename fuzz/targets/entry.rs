@@ -13,8 +13,11 @@ fuzz_target!(|data: &[u8]| {
 fn prepare() -> Entry {
     let abort = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // The loader makes an error of what this library panics at; libFuzzer's hook would end the program before.
-        let caught = panic.location().is_some_and(|at| at.file().contains("/oxjsonld-"));
+        // The loader makes an error of what these libraries panic at; libFuzzer's hook would end the program before.
+        let caught = |at: &std::panic::Location<'_>| {
+            ["/oxjsonld-", "/parquet-"].iter().any(|library| at.file().contains(library))
+        };
+        let caught = panic.location().is_some_and(caught);
         if !caught {
             abort(panic);
         }
