@@ -1,21 +1,24 @@
-//! An ascending-order-preserving column: a packed array, or codes of a table of distinct values.
+//! An ascending-order-preserving column: an array, or codes of a table of distinct values.
 //!
 //! # Shape
-//! Plain: the values themselves, packed. Table: the distinct values in ascending order (packed), and for
+//! Plain: the values themselves, packed or framed. Table: the distinct values in ascending order (packed), and for
 //! each element its position there in 1 or 2 bytes (minimum 0); so codes compare as their values do.
 //! # Cost
 //! A table costs one more load for each element, so it is taken only where it at least halves the width:
-//! 256 values or fewer when a plain element takes 2 bytes or more, 65,536 or fewer from 4 bytes on.
+//! 256 values or fewer when a plain element takes 2 bytes or more, 65,536 or fewer from 4 bytes on. Framed values are
+//! taken only where the caller allows it, since they take longer to read.
 
+use crate::array::{Array, ArrayView};
 use crate::bytes::{Damaged, Reader, write_u64};
+use crate::framed::FramedView;
 use crate::packed::{Packed, PackedView};
 
 /// Where a column lies in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Codes {
     /// The values, or their codes.
-    elements: Packed,
-    /// The distinct values, if `elements` are codes.
+    elements: Array,
+    /// The distinct values, if `elements` are codes, which then are packed.
     table: Option<Packed>,
 }
 
@@ -37,7 +40,26 @@ impl Codes {
         maximum: u64,
         body: &mut Vec<u8>,
     ) -> Self {
-        Self { elements: Packed::write(values, count, minimum, maximum, body), table: None }
+        Self { elements: Array::Packed(Packed::write(values, count, minimum, maximum, body)), table: None }
+    }
+
+    /// Appends the values framed, if that saves a quarter of what they take as they are or, if `distinct` is given, with
+    /// a table of so many.
+    pub fn write_framed(
+        values: impl Iterator<Item = u64>,
+        count: usize,
+        distinct: Option<usize>,
+        minimum: u64,
+        maximum: u64,
+        body: &mut Vec<u8>,
+    ) -> Option<Self> {
+        let plain = Packed::width_of(maximum.saturating_sub(minimum));
+        let bytes = match distinct {
+            Some(distinct) => count * Packed::width_of(distinct.saturating_sub(1) as u64) + distinct * plain,
+            None => count * plain,
+        };
+        let elements = Array::frame(values, count, minimum, bytes, body)?;
+        Some(Self { elements: Array::Framed(elements), table: None })
     }
 
     /// Appends `table` (distinct, ascending) and the `count` positions in it.
@@ -49,7 +71,8 @@ impl Codes {
     ) -> Self {
         let last = table.len().saturating_sub(1) as u64;
         let table = Packed::write_slice(table, body);
-        Self { elements: Packed::write(positions, count, 0, last, body), table: Some(table) }
+        let elements = Array::Packed(Packed::write(positions, count, 0, last, body));
+        Self { elements, table: Some(table) }
     }
 
     /// Appends the descriptor.
@@ -66,10 +89,12 @@ impl Codes {
     /// # Errors
     /// The column would not lie inside the section.
     pub fn read_meta(meta: &mut Reader<'_>, section_bytes: usize) -> Result<Self, Damaged> {
-        let elements = Packed::read_meta(meta, section_bytes)?;
-        let table = match meta.u64()? {
-            0 => None,
-            1 if elements.minimum() == 0 => Some(Packed::read_meta(meta, section_bytes)?),
+        let elements = Array::read_meta(meta, section_bytes)?;
+        let table = match (meta.u64()?, &elements) {
+            (0, _) => None,
+            (1, Array::Packed(codes)) if codes.minimum() == 0 => {
+                Some(Packed::read_meta(meta, section_bytes)?)
+            }
             _ => return Err(Damaged("unknown kind of column")),
         };
         Ok(Self { elements, table })
@@ -97,16 +122,28 @@ impl Codes {
     #[inline]
     #[must_use]
     pub fn view<'a>(&self, section: &'a [u8]) -> CodesView<'a> {
-        CodesView {
-            elements: self.elements.view(section),
-            table: self.table.map(|table| table.view(section)),
+        match self.elements.view(section) {
+            ArrayView::Packed(elements) => CodesView::Packed(PackedCodes {
+                elements,
+                table: self.table.map(|table| table.view(section)),
+            }),
+            ArrayView::Framed(elements) => CodesView::Framed(elements),
         }
     }
 }
 
 /// A column to read from.
 #[derive(Clone, Copy, Debug)]
-pub struct CodesView<'a> {
+pub enum CodesView<'a> {
+    /// Values or codes of one width.
+    Packed(PackedCodes<'a>),
+    /// The values themselves.
+    Framed(FramedView<'a>),
+}
+
+/// A column whose elements have one width.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedCodes<'a> {
     /// The values, or their codes.
     pub elements: PackedView<'a>,
     /// The distinct values, if `elements` are codes.
@@ -114,6 +151,18 @@ pub struct CodesView<'a> {
 }
 
 impl CodesView<'_> {
+    /// Value `index`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> u64 {
+        match self {
+            Self::Packed(view) => view.get(index),
+            Self::Framed(view) => view.get(index),
+        }
+    }
+}
+
+impl PackedCodes<'_> {
     /// Value `index`.
     #[inline]
     #[must_use]
@@ -176,7 +225,8 @@ mod tests {
             let mut meta = Vec::new();
             codes.write_meta(&mut meta);
             assert_eq!(Codes::read_meta(&mut Reader::new(&meta), body.len()), Ok(codes));
-            let view = codes.view(&body);
+            assert!(values.iter().enumerate().all(|(index, value)| codes.view(&body).get(index) == *value));
+            let CodesView::Packed(view) = codes.view(&body) else { panic!("asked for as packed") };
             for (index, value) in values.iter().enumerate() {
                 assert_eq!(view.get(index), *value);
                 let raw = view.raw_of(*value).expect("value of the column");
@@ -184,6 +234,30 @@ mod tests {
             }
             assert_eq!(view.raw_of(2), None);
         }
-        assert_eq!(coded.view(&body).raw_of(4), None);
+        let CodesView::Packed(view) = coded.view(&body) else { panic!("a table") };
+        assert_eq!(view.raw_of(4), None);
+    }
+
+    #[test]
+    fn framed_values_are_taken_where_they_save_a_quarter() {
+        let mut body = Vec::new();
+        let values: Vec<u64> = (0..10_000).map(|number| 70_000 + number / 3).collect();
+        let write = |distinct, body: &mut Vec<u8>| {
+            Codes::write_framed(values.iter().copied(), values.len(), distinct, 70_000, 73_333, body)
+        };
+        // A byte each; in frames, six bits and a head.
+        assert_eq!(write(Some(200), &mut body), None);
+        assert!(body.is_empty());
+        let codes = write(None, &mut body).expect("two bytes each");
+        body.extend([0; PADDING]);
+        let mut meta = Vec::new();
+        codes.write_meta(&mut meta);
+        assert_eq!(Codes::read_meta(&mut Reader::new(&meta), body.len()), Ok(codes));
+        assert!(matches!(codes.view(&body), CodesView::Framed(_)));
+        assert!(values.iter().enumerate().all(|(index, value)| codes.view(&body).get(index) == *value));
+        // A framed array of codes is no column.
+        let kind = meta.len() - 8;
+        meta[kind] = 1;
+        assert!(Codes::read_meta(&mut Reader::new(&meta), body.len()).is_err());
     }
 }

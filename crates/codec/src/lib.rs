@@ -1,4 +1,4 @@
-//! Packed arrays, code tables and key sets: what a base segment is made of.
+//! Packed and framed arrays, code tables and key sets: what a base segment is made of.
 //!
 //! # Shape
 //! Every structure is bytes in a *section* and a small descriptor that holds offsets into it, never
@@ -11,20 +11,24 @@
 //! 2. No access panics, whatever the bytes are: an access out of range gives 0 (or no position).
 //!    Contents are guarded by the checksum of the section, not here.
 //! # Not here
-//! Ids, files, checksums. Bit-packed and Elias-Fano codes for a cold tier.
+//! Ids, files, checksums. Elias-Fano codes for a cold tier.
 #![forbid(unsafe_code)]
 
+mod array;
 mod bitmap;
 mod bytes;
 mod codes;
+mod framed;
 mod keys;
 mod packed;
 mod sparse;
 mod tiered;
 
+pub use array::{Array, ArrayView};
 pub use bitmap::{Bitmap, BitmapView};
 pub use bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
-pub use codes::{Codes, CodesView};
+pub use codes::{Codes, CodesView, PackedCodes};
+pub use framed::{Framed, FramedView};
 pub use keys::{KeyPart, KeySet, KeySetView, Locate, NONE, PartsView, RangeView};
 pub use packed::{Packed, PackedView};
 pub use sparse::{Sparse, SparseView};

@@ -3,7 +3,8 @@
 //! # Shape
 //! Terms try for a template level by level: the pattern of their numbers, the namespace of an IRI, the
 //! kind alone. A pattern that enough terms share becomes a template; terms that are left at the end
-//! take the template of last resort of their kind, which is always there.
+//! take the template of last resort of their kind, which is always there. A template that takes the rest of a text has a
+//! twin that takes it as codes; each term goes to the one where it is smaller.
 //! # Cost
 //! Each level walks the terms that are left, then one pass writes. Patterns and records are made on
 //! several threads; counting patterns and filling the index (vertices beside literals) are not split
@@ -16,7 +17,8 @@ use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_STRING, Piece
 use crate::header;
 use crate::number::{bytes_for, write_varint};
 use crate::order::write_order;
-use crate::pattern::{Form, Pattern, REST, SLOT, namespace};
+use crate::pattern::{CODED, Form, Pattern, REST, SLOT, namespace};
+use crate::symbols::{Encoder, SAMPLE_BYTES};
 use crate::template::{self, TEMPLATES_MAX, TemplateKind};
 use crate::words::write_words;
 use rustc_hash::FxHashMap;
@@ -30,6 +32,12 @@ pub(crate) const BLOCK_TERMS: usize = 16;
 pub(crate) const LONG: u8 = 255;
 /// Of seven slots of the index, at most six are full.
 const FULL_OF_SEVEN: u64 = 6;
+
+/// Fewer bytes of text are not worth a table of symbols, nor a twin of a template.
+const CODED_BYTES_MIN: u64 = 1 << 11;
+const TWIN_BYTES_MIN: u64 = 1 << 8;
+/// Of a text no more bytes are taken into the sample.
+const SAMPLE_TEXT_BYTES: usize = 1 << 9;
 
 /// Patterns that only this kind of term has: the seed of their hash.
 fn kind_seed(record: &Record<'_>) -> u64 {
@@ -67,6 +75,19 @@ struct Choice {
     detail: String,
     pattern: Vec<u8>,
     terms: u32,
+    /// Bytes of text behind the pattern, of all terms; 0 if it has numbers.
+    rest_bytes: u64,
+}
+
+impl Choice {
+    fn new(kind: TemplateKind, pattern: Vec<u8>) -> Self {
+        Self { kind, detail: String::new(), pattern, terms: 0, rest_bytes: 0 }
+    }
+
+    /// The text before the slot, if that takes the rest.
+    fn head(&self) -> Option<&[u8]> {
+        self.pattern.strip_suffix(&[SLOT, REST])
+    }
 }
 
 /// Number of the template of each term, in order of first sight.
@@ -128,9 +149,7 @@ fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> T + Sync) -> Ve
 
 fn choose(builder: &DictionaryBuilder, pieces: &[Piece]) -> Chosen {
     let rest = vec![SLOT, REST];
-    let resort =
-        |&kind: &TemplateKind| Choice { kind, detail: String::new(), pattern: rest.clone(), terms: 0 };
-    let mut choices: Vec<Choice> = LAST_RESORTS.iter().map(resort).collect();
+    let mut choices: Vec<Choice> = LAST_RESORTS.iter().map(|kind| Choice::new(*kind, rest.clone())).collect();
     let mut of_term = vec![NONE; pieces.last().map_or(0, |piece| piece.terms.end)];
     for level in [Level::Numbers, Level::Namespace, Level::Kind] {
         choose_level(builder, pieces, level, &mut choices, &mut of_term);
@@ -139,6 +158,10 @@ fn choose(builder: &DictionaryBuilder, pieces: &[Piece]) -> Chosen {
         if *chosen == NONE {
             *chosen = last_resort(builder, record.kind);
             choices[*chosen as usize].terms += 1;
+        }
+        let choice = &mut choices[*chosen as usize];
+        if let Some(head) = choice.head() {
+            choice.rest_bytes += record.text.len().saturating_sub(head.len()) as u64;
         }
     }
     Chosen { choices, of_term }
@@ -190,12 +213,7 @@ fn choose_level(
     let mut chosen = vec![NONE; counts.len()];
     for (choice, &winner) in (choices.len()..).zip(&winners) {
         chosen[winner as usize] = u32::try_from(choice).unwrap_or(NONE);
-        choices.push(Choice {
-            kind: TemplateKind::Iri,
-            detail: String::new(),
-            pattern: Vec::new(),
-            terms: 0,
-        });
+        choices.push(Choice::new(TemplateKind::Iri, Vec::new()));
     }
     for (i, record) in builder.records().enumerate() {
         let Some(&choice) = chosen.get(tried[i] as usize) else { continue };
@@ -236,17 +254,15 @@ const NO_HASH: u64 = 0;
 pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
     let pieces = builder.pieces(threads);
     let chosen = choose(builder, &pieces);
-    // The most frequent templates get the numbers that are one byte long.
-    let mut order: Vec<usize> = (0..chosen.choices.len()).collect();
-    order.sort_by_key(|&choice| std::cmp::Reverse(chosen.choices[choice].terms));
-    let mut final_number = vec![0_u64; order.len()];
+    let encoders = encoders(builder, &chosen);
     let mut templates = Vec::new();
-    for (number, &choice) in (0..).zip(&order) {
-        final_number[choice] = number;
-        let Choice { kind, detail, pattern, .. } = &chosen.choices[choice];
-        template::write(*kind, detail, pattern, &mut templates);
+    for (of, encoder) in encoders.iter().enumerate() {
+        if let Some(encoder) = encoder {
+            template::write_table(of, &encoder.table(), &mut templates);
+        }
     }
-    let records = on_threads(&pieces, |piece| write_records(builder, piece, &chosen, &final_number));
+    let numbers = write_templates(&chosen, &encoders, &mut templates);
+    let records = on_threads(&pieces, |piece| write_records(builder, piece, &chosen, &numbers, &encoders));
     let half = |of: usize, terms: u64| {
         let mut writer = HalfWriter::new(terms);
         for piece in &records {
@@ -284,6 +300,80 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
     header::write(vertex_count, literal_count, sections)
 }
 
+/// What texts are coded with: those of vertices, those of literals.
+type Encoders = [Option<Encoder>; 2];
+
+/// Tables for the texts that templates leave, made from a sample of them.
+fn encoders(builder: &DictionaryBuilder, chosen: &Chosen) -> Encoders {
+    let mut all = [0_u64; 2];
+    for choice in &chosen.choices {
+        all[choice.kind.table()] += choice.rest_bytes;
+    }
+    if all.iter().all(|bytes| *bytes < CODED_BYTES_MIN) {
+        return [None, None];
+    }
+    // Texts from all over, as many bytes of them as the sample may have.
+    let mut samples = [Vec::new(), Vec::new()];
+    let (mut passed, mut taken) = ([0_u64; 2], [0_u64; 2]);
+    for (record, &choice) in builder.records().zip(&chosen.of_term) {
+        let choice = &chosen.choices[choice as usize];
+        // A term that does not have its pattern, only the hash of it, may be here with any part of its text.
+        let Some(rest) = choice.head().and_then(|head| record.text.get(head.len()..)) else { continue };
+        let of = choice.kind.table();
+        if taken[of] * all[of] <= passed[of] * SAMPLE_BYTES as u64 {
+            let text = &rest[..rest.len().min(SAMPLE_TEXT_BYTES)];
+            taken[of] += text.len() as u64;
+            samples[of].push(text);
+        }
+        passed[of] += rest.len() as u64;
+    }
+    let train = |of: usize| (all[of] >= CODED_BYTES_MIN).then(|| Encoder::train(&samples[of]));
+    [train(0), train(1)]
+}
+
+/// The numbers of a template and of its twin.
+#[derive(Clone, Copy, Default)]
+struct Numbered {
+    own: u64,
+    coded: Option<u64>,
+}
+
+/// Appends the templates, and numbers them, by choice.
+fn write_templates(chosen: &Chosen, encoders: &Encoders, out: &mut Vec<u8>) -> Vec<Numbered> {
+    let choices = &chosen.choices;
+    // The most frequent templates get the numbers that are one byte long.
+    let mut order: Vec<(u32, usize, bool)> =
+        choices.iter().enumerate().map(|(at, choice)| (choice.terms, at, false)).collect();
+    order.sort_by_key(|(terms, ..)| std::cmp::Reverse(*terms));
+    let mut twins: Vec<(u32, usize, bool)> = Vec::new();
+    // As many as there is room for.
+    for (entry, _) in order.iter_mut().zip(choices.len()..TEMPLATES_MAX) {
+        let choice = &choices[entry.1];
+        if choice.rest_bytes >= TWIN_BYTES_MIN && encoders[choice.kind.table()].is_some() {
+            twins.push((entry.0, entry.1, true));
+            // Most texts get smaller.
+            entry.0 /= 8;
+        }
+    }
+    order.extend(twins);
+    order.sort_by_key(|(terms, ..)| std::cmp::Reverse(*terms));
+    let mut numbers = vec![Numbered::default(); choices.len()];
+    for (number, &(_, at, is_coded)) in (0..).zip(&order) {
+        let Choice { kind, detail, pattern, .. } = &choices[at];
+        match choices[at].head().filter(|_| is_coded) {
+            Some(head) => {
+                numbers[at].coded = Some(number);
+                template::write(*kind, detail, &[head, &[SLOT, CODED]].concat(), out);
+            }
+            None => {
+                numbers[at].own = number;
+                template::write(*kind, detail, pattern, out);
+            }
+        }
+    }
+    numbers
+}
+
 /// Records of some vertices or literals, with their hashes.
 #[derive(Default)]
 struct Records {
@@ -306,7 +396,8 @@ fn write_records(
     builder: &DictionaryBuilder,
     piece: &Piece,
     chosen: &Chosen,
-    final_number: &[u64],
+    numbered: &[Numbered],
+    encoders: &Encoders,
 ) -> [Records; 2] {
     let mut halves = [Records::default(), Records::default()];
     let mut numbers = Vec::new();
@@ -320,17 +411,33 @@ fn write_records(
         let fits =
             same_kind && fits(&found.pattern, forms[choice as usize].as_ref(), record.text, &mut numbers);
         let choice = if fits { choice } else { last_resort(builder, record.kind) };
-        write_varint(final_number[choice as usize], bytes);
-        let Choice { kind, pattern, .. } = &chosen.choices[choice as usize];
-        match pattern.strip_suffix(&[SLOT, REST]) {
-            Some(head) => {
-                if kind.is_own() {
-                    write_varint(detail.len() as u64, bytes);
-                    bytes.extend_from_slice(detail.as_bytes());
-                }
-                bytes.extend_from_slice(&record.text[head.len()..]);
+        let (number, choice) = (numbered[choice as usize], &chosen.choices[choice as usize]);
+        let start = bytes.len();
+        let Some(head) = choice.head() else {
+            write_varint(number.own, bytes);
+            numbers.iter().for_each(|&number| write_varint(number, bytes));
+            terms.push((builder.hash_of(&record), bytes.len()));
+            continue;
+        };
+        let rest = &record.text[head.len()..];
+        let begin = |number, bytes: &mut Vec<u8>| {
+            write_varint(number, bytes);
+            if choice.kind.is_own() {
+                write_varint(detail.len() as u64, bytes);
+                bytes.extend_from_slice(detail.as_bytes());
             }
-            None => numbers.iter().for_each(|&number| write_varint(number, bytes)),
+        };
+        if let (Some(number), Some(encoder)) = (number.coded, &encoders[choice.kind.table()]) {
+            begin(number, bytes);
+            encoder.encode(rest, bytes);
+        }
+        let coded = bytes.len() - start;
+        begin(number.own, bytes);
+        if coded > 0 && coded < bytes.len() - start - coded + rest.len() {
+            bytes.truncate(start + coded);
+        } else {
+            bytes.extend_from_slice(rest);
+            bytes.drain(start..start + coded);
         }
         terms.push((builder.hash_of(&record), bytes.len()));
     }

@@ -20,7 +20,9 @@ use vervet_model::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(crate) const MAGIC: [u8; 8] = *b"VERVETDI";
-pub(crate) const VERSION: u64 = 3;
+pub(crate) const VERSION: u64 = 4;
+/// The oldest that can be read: it has no coded texts, and is the same otherwise.
+const VERSION_MIN: u64 = 3;
 /// The body is checked in blocks of so many bytes; the last one may be shorter.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 const HEADER_BYTES: usize = 120;
@@ -93,8 +95,9 @@ pub(crate) fn read(bytes: &Bytes, name: &str) -> Result<Layout> {
     if xxh3_64(&header[..HEADER_BYTES - 8]) != header_sum {
         return Err(damaged("the checksum of its header is wrong"));
     }
-    if version != VERSION {
-        let what = format!("{name} has version {version}, this program reads version {VERSION}");
+    if !(VERSION_MIN..=VERSION).contains(&version) {
+        let what =
+            format!("{name} has version {version}, this program reads versions {VERSION_MIN} to {VERSION}");
         return Err(Error::new(ErrorKind::Unsupported, what).with_hint("use the program that wrote it"));
     }
     let overlong = || damaged("its sections do not fit its length");

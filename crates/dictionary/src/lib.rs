@@ -33,6 +33,7 @@ mod later;
 mod number;
 mod order;
 mod pattern;
+mod symbols;
 mod template;
 mod terms;
 mod validate;

@@ -6,8 +6,8 @@
 //!
 //! # Shape
 //! A pattern is the bytes of the text in which a slot is [`SLOT`] (no UTF-8 text has this byte) and one
-//! byte more: 0 for a slot that takes the rest of the text (always the last), else the number of digits
-//! to pad to with zeros; 1 is a number without leading zeros.
+//! byte more: 0 for a slot that takes the rest of the text (always the last), 19 for one that takes it as codes (see
+//! `symbols`), else the number of digits to pad to with zeros; 1 is a number without leading zeros.
 //! # Invariants
 //! Filling the slots of a pattern with what was taken out gives back the text to the letter.
 
@@ -15,6 +15,8 @@
 pub(crate) const SLOT: u8 = 0xFF;
 /// Second byte of a slot that takes the rest of the text.
 pub(crate) const REST: u8 = 0;
+/// Second byte of a slot that takes the rest of the text as codes.
+pub(crate) const CODED: u8 = 19;
 /// More numbers are noise (a UUID, a hash), not structure.
 pub(crate) const NUMBERS_MAX: usize = 8;
 /// Longer runs of digits stay text: these fit a `u64` for sure.

@@ -2,20 +2,26 @@
 //!
 //! # Shape
 //! In the file, a template is its kind (one byte), the length and text of its language tag or datatype
-//! (empty for other kinds), the length and bytes of its pattern (see [`crate::pattern`]). In memory, the
-//! pattern is cut at its slots, once as it is and once as N-Triples writes it.
+//! (empty for other kinds), the length and bytes of its pattern (see [`crate::pattern`]). Two kinds more are no
+//! templates but tables of symbols, one for vertices and one for literals, before the first template whose slot takes codes.
+//! In memory, the pattern is cut at its slots, once as it is and once as N-Triples writes it.
 //! # Invariants
-//! Every piece is UTF-8; a slot for the rest is the only slot; before that of a blank node there is no
+//! Every piece is UTF-8; a slot for the rest, as text or as codes, is the only slot; before that of a blank node there is no
 //! text (a label is handed out in one piece).
 //! # Cost
 //! All templates are read when a dictionary is opened; there are at most [`TEMPLATES_MAX`].
 
 use crate::number::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_varint};
-use crate::pattern::{DIGITS_MAX, REST, SLOT};
+use crate::pattern::{CODED, DIGITS_MAX, REST, SLOT};
+use crate::symbols::Symbols;
+use std::sync::Arc;
 use vervet_model::{LiteralKind, TermParts};
 
 /// At most so many patterns become templates; other terms are stored as text.
 pub(crate) const TEMPLATES_MAX: usize = 1 << 14;
+
+/// In place of the kind of a template: a table of symbols for vertices, for literals.
+pub(crate) const TABLE_KINDS: [u8; 2] = [7, 8];
 
 /// Kind of the terms that a template makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +59,11 @@ impl TemplateKind {
         matches!(self, Self::OwnLanguage | Self::OwnType)
     }
 
+    /// Place of the table of symbols of this kind of term in [`TABLE_KINDS`].
+    pub(crate) fn table(self) -> usize {
+        usize::from(!matches!(self, Self::Iri | Self::Blank))
+    }
+
     fn literal_kind(self, detail: &str) -> LiteralKind<'_> {
         match self {
             Self::Language | Self::OwnLanguage => LiteralKind::Language(detail),
@@ -71,6 +82,8 @@ pub(crate) struct Template {
     head: String,
     /// `None`: one slot, which takes the rest.
     numbers: Option<Numbers>,
+    /// What the rest is coded with; `None`: it is text.
+    symbols: Option<Arc<Symbols>>,
 }
 
 #[derive(Debug)]
@@ -140,6 +153,13 @@ fn piece_at(buffer: &mut [u8], at: usize) -> Option<&mut [u8; PIECE_BYTES]> {
     buffer.get_mut(at..)?.first_chunk_mut()
 }
 
+/// Appends a table of symbols, of vertices (0) or literals (1), to the bytes of the file.
+pub(crate) fn write_table(of: usize, table: &[u8], out: &mut Vec<u8>) {
+    out.extend([TABLE_KINDS[of], 0]);
+    write_varint(table.len() as u64, out);
+    out.extend_from_slice(table);
+}
+
 /// Appends a template to the bytes of the file.
 pub(crate) fn write(kind: TemplateKind, detail: &str, pattern: &[u8], out: &mut Vec<u8>) {
     out.push(kind as u8);
@@ -163,31 +183,44 @@ fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
 /// Takes all templates from `bytes`; `None` if they are damaged.
 pub(crate) fn read_all(mut bytes: &[u8]) -> Option<Vec<Template>> {
     let mut templates = Vec::new();
+    let mut tables = [const { None }; TABLE_KINDS.len()];
     while let Some((&kind, rest)) = bytes.split_first() {
         bytes = rest;
-        let kind = TemplateKind::from_byte(kind)?;
         let detail = take_text(&mut bytes)?;
         let pattern = take(&mut bytes)?;
+        if let Some(of) = TABLE_KINDS.iter().position(|&table| table == kind) {
+            if !detail.is_empty() || tables[of].is_some() {
+                return None;
+            }
+            tables[of] = Some(Arc::new(Symbols::read(pattern)?));
+            continue;
+        }
+        let kind = TemplateKind::from_byte(kind)?;
         if templates.len() == TEMPLATES_MAX {
             return None;
         }
-        templates.push(Template::parse(kind, detail, pattern)?);
+        templates.push(Template::parse(kind, detail, pattern, tables[kind.table()].as_ref())?);
     }
     Some(templates)
 }
 
 impl Template {
-    fn parse(kind: TemplateKind, detail: &str, pattern: &[u8]) -> Option<Self> {
+    /// `table`: what codes of this kind of term are read with.
+    fn parse(kind: TemplateKind, detail: &str, pattern: &[u8], table: Option<&Arc<Symbols>>) -> Option<Self> {
         let mut pieces = pattern.split(|&byte| byte == SLOT);
         let head = std::str::from_utf8(pieces.next()?).ok()?.to_owned();
         let mut slots = Vec::new();
         let mut has_rest = false;
+        let mut symbols = None;
         for piece in pieces {
             let (&width, text) = piece.split_first()?;
-            if has_rest || usize::from(width) > DIGITS_MAX {
+            if has_rest || usize::from(width) > DIGITS_MAX && width != CODED {
                 return None;
             }
-            if width == REST {
+            if width == CODED {
+                symbols = Some(Arc::clone(table?));
+            }
+            if width == REST || width == CODED {
                 has_rest = slots.is_empty() && text.is_empty();
                 if !has_rest {
                     return None;
@@ -202,7 +235,7 @@ impl Template {
             return None;
         }
         let numbers = if has_rest { None } else { Some(Numbers::new(kind, detail, &head, slots)?) };
-        Some(Self { kind, detail: detail.to_owned(), head, numbers })
+        Some(Self { kind, detail: detail.to_owned(), head, numbers, symbols })
     }
 
     /// Whether terms have numbers, so that [`Template::put_nt`] writes them; else [`Template::append_nt`] does.
@@ -232,11 +265,11 @@ impl Template {
 
     /// Appends the N-Triples form of the term with this payload; `None` if it is damaged, or if the
     /// template has numbers.
-    pub(crate) fn append_nt(&self, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    pub(crate) fn append_nt(&self, payload: &[u8], scratch: &mut String, out: &mut Vec<u8>) -> Option<()> {
         if self.numbers.is_some() {
             return None;
         }
-        self.with_rest(payload, |parts| parts.write_nt(out))
+        self.with_rest(payload, scratch, |parts| parts.write_nt(out))
     }
 
     /// Calls `read` with the term of this payload; `None` if it is damaged.
@@ -247,7 +280,7 @@ impl Template {
         read: &mut dyn FnMut(TermParts<'_>),
     ) -> Option<()> {
         let Some(numbers) = &self.numbers else {
-            return self.with_rest(payload, read);
+            return self.with_rest(payload, scratch, read);
         };
         scratch.clear();
         if self.kind == TemplateKind::Blank {
@@ -273,10 +306,24 @@ impl Template {
     }
 
     /// As [`Template::read`] for a template whose slot takes the rest.
-    fn with_rest(&self, payload: &[u8], read: impl FnOnce(TermParts<'_>)) -> Option<()> {
+    fn with_rest(
+        &self,
+        payload: &[u8],
+        scratch: &mut String,
+        read: impl FnOnce(TermParts<'_>),
+    ) -> Option<()> {
         let mut payload = payload;
         let detail = if self.kind.is_own() { take_text(&mut payload)? } else { &self.detail };
-        let rest = std::str::from_utf8(payload).ok()?;
+        let rest = match &self.symbols {
+            Some(symbols) => {
+                let mut text = std::mem::take(scratch).into_bytes();
+                text.clear();
+                symbols.decode(payload, &mut text)?;
+                *scratch = String::from_utf8(text).ok()?;
+                scratch
+            }
+            None => std::str::from_utf8(payload).ok()?,
+        };
         read(match self.kind {
             TemplateKind::Iri => TermParts::Iri { namespace: &self.head, local: rest },
             TemplateKind::Blank => TermParts::Blank(rest),
@@ -312,7 +359,12 @@ impl Template {
         let Some(mut text) = key.text.as_bytes().strip_prefix(self.head.as_bytes()) else {
             return Some(false);
         };
-        let Some(numbers) = &self.numbers else { return Some(text == payload) };
+        let Some(numbers) = &self.numbers else {
+            return match &self.symbols {
+                Some(symbols) => symbols.is(payload, text),
+                None => Some(text == payload),
+            };
+        };
         for slot in &numbers.slots {
             let number = Decimal::new(read_varint(&mut payload)?, slot.width);
             let rest =
@@ -375,6 +427,7 @@ fn nt_end(kind: TemplateKind, detail: &str) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::key::{Key, Kind};
+    use crate::symbols::Encoder;
 
     fn template(kind: TemplateKind, detail: &str, pattern: &[u8]) -> Option<Template> {
         let mut bytes = Vec::new();
@@ -398,17 +451,47 @@ mod tests {
         assert_eq!(filled.is(&key("\"a5\n007z"), &[5]), None);
         out.resize(100 + filled.nt_bytes_max(), 0);
         assert!(filled.put_nt(&[5, 7, 1], &mut out, 100).is_none());
-        assert!(filled.append_nt(&[5, 7], &mut out).is_none());
+        assert!(filled.append_nt(&[5, 7], &mut scratch, &mut out).is_none());
     }
 
     #[test]
     fn damaged_templates_are_refused() {
         for pattern in
-            [&b""[..], b"abc", b"\xFF", b"\xFF\x00x", b"\xFF\x01\xFF\x00", b"\xFF\x13", b"\xC0\xFF\x01"]
+            [&b""[..], b"abc", b"\xFF", b"\xFF\x00x", b"\xFF\x01\xFF\x00", b"\xFF\x14", b"\xC0\xFF\x01"]
         {
             assert!(template(TemplateKind::Iri, "", pattern).is_none(), "{pattern:?}");
         }
         assert!(template(TemplateKind::OwnType, "", b"\xFF\x01").is_none());
         assert!(read_all(&[9, 0, 0]).is_none() && read_all(&[0, 5, b'x']).is_none());
+    }
+
+    #[test]
+    fn codes_need_their_table() {
+        let encoder = Encoder::train(&[b"a text of words", b"another text of words", b"words"]);
+        let mut codes = vec![2];
+        codes.extend(b"de");
+        encoder.encode("text of wörds".as_bytes(), &mut codes);
+        let made = |of: &[usize]| {
+            let mut bytes = Vec::new();
+            of.iter().for_each(|of| write_table(*of, &encoder.table(), &mut bytes));
+            write(TemplateKind::OwnLanguage, "", b"a \xFF\x13", &mut bytes);
+            read_all(&bytes)
+        };
+        assert!(made(&[]).is_none() && made(&[0]).is_none(), "without the table of literals");
+        assert!(made(&[1, 1]).is_none(), "two tables of literals");
+        let template = made(&[0, 1]).expect("whole").pop().expect("one");
+        let (mut out, mut scratch) = (Vec::new(), "left over".to_owned());
+        template.append_nt(&codes, &mut scratch, &mut out).expect("whole");
+        assert_eq!(out, "\"a text of wörds\"@de".as_bytes());
+        let key = |text| Key { kind: Kind::Literal(LiteralKind::Language("de")), text, hash: 0 };
+        assert_eq!(template.is(&key("a text of wörds"), &codes), Some(true));
+        assert_eq!(template.is(&key("a text of wörd"), &codes), Some(false));
+        assert_eq!(template.is(&key("text of wörds"), &codes), Some(false));
+        // An escape without a byte, and half a character.
+        for damage in [&[255][..], &[255, 0xC3]] {
+            codes.extend(damage);
+            assert!(template.append_nt(&codes, &mut scratch, &mut out).is_none());
+            codes.truncate(codes.len() - damage.len());
+        }
     }
 }

@@ -99,7 +99,8 @@ impl Writer<'_, '_> {
                 let end = template.put_nt(payload, self.out, self.at);
                 return end.ok_or_else(|| dictionary.damaged_record(id));
             }
-            template.append_nt(payload, &mut self.text).ok_or_else(|| dictionary.damaged_record(id))?;
+            let appended = template.append_nt(payload, &mut self.scratch, &mut self.text);
+            appended.ok_or_else(|| dictionary.damaged_record(id))?;
         } else {
             dictionary.append_inside(id, &mut self.scratch, &mut self.text)?;
         }

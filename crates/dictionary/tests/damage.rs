@@ -18,6 +18,13 @@ fn sample() -> (Vec<u8>, HashMap<Id, Vec<u8>>) {
     }
     builder.intern_literal(&"long".repeat(200), LiteralKind::Typed("http://t")).expect("intern");
     builder.intern_literal("own", LiteralKind::Language("de")).expect("intern");
+    // Enough text for codes.
+    let words = ["about", "team", "early", "became", "season", "war", "the", "album", "first"];
+    for i in 0..22_usize {
+        let text =
+            (0..16).map(|at| words[(i * i + at * (3 + i % 7)) % words.len()]).collect::<Vec<_>>().join(" ");
+        builder.intern_literal(&text, LiteralKind::String).expect("intern");
+    }
     let image = builder.finish().expect("finish");
     let dictionary = Dictionary::open(Bytes::from(image.clone()), "sample").expect("open");
     let mut terms = HashMap::new();
@@ -66,9 +73,38 @@ fn ask(image: Vec<u8>, terms: &HashMap<Id, Vec<u8>>) -> bool {
     failed
 }
 
+/// The image with another version.
+fn with_version(image: &[u8], version: u8) -> Bytes {
+    let mut image = image.to_vec();
+    image[8] = version;
+    let header = xxhash_rust::xxh3::xxh3_64(&image[..112]).to_le_bytes();
+    image[112..120].copy_from_slice(&header);
+    Bytes::from(image)
+}
+
+/// Version 3 differs in nothing but that it has no codes.
+#[test]
+fn older_versions_are_read_or_refused() {
+    let mut builder = DictionaryBuilder::new();
+    let id = builder.intern_iri("http://example.org/alice").expect("intern");
+    let image = builder.finish().expect("finish");
+    let dictionary = Dictionary::open(with_version(&image, 3), "sample").expect("it can be read");
+    dictionary.validate().expect("whole");
+    assert_eq!(dictionary.lookup_iri("http://example.org/alice").expect("whole"), Some(id));
+    for version in [0, 2, 5] {
+        let error = Dictionary::open(with_version(&image, version), "sample").expect_err("unknown");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.message().contains(&format!("sample has version {version}")), "{error}");
+    }
+}
+
 #[test]
 fn every_flipped_byte_is_noticed() {
     let (image, terms) = sample();
+    let parts = Dictionary::open(Bytes::from(image.clone()), "sample").expect("open").parts();
+    let records = parts.iter().find(|(name, _)| *name == "literal records").map(|(_, bytes)| *bytes);
+    let texts: usize = terms.iter().filter(|(id, _)| !id.is_vertex()).map(|(_, text)| text.len()).sum();
+    assert!(records.is_some_and(|bytes| bytes < texts as u64 * 6 / 10), "{records:?} for {texts}: no codes");
     assert!(!ask(image.clone(), &terms));
     for at in 0..image.len() {
         for flip in [0x01, 0x80, 0xFF] {

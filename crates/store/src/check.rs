@@ -6,7 +6,7 @@
 //! a constant is coded once for the whole batch.
 
 use crate::locate::{CHUNK, Located, View};
-use vervet_codec::PackedView;
+use vervet_codec::{CodesView, FramedView, PackedView};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
@@ -21,18 +21,28 @@ pub(crate) fn pairs(
     filter: Option<EntryFilter>,
     out: &mut Vec<u32>,
 ) {
-    let mut last = (Id::UNBOUND, view.neighbours.raw_of(0));
+    let codes = match &view.neighbours {
+        CodesView::Packed(codes) => codes,
+        CodesView::Framed(values) => {
+            return view.for_each_chunk(keys, |first_row, located| {
+                let target =
+                    |row: usize| neighbours.get(first_row + row).map_or(0, |neighbour| neighbour.bits());
+                framed(view, values, first_row, located, target, filter, out);
+            });
+        }
+    };
+    let mut last = (Id::UNBOUND, codes.raw_of(0));
     let mut targets = [None; CHUNK];
     view.for_each_chunk(keys, |first_row, located| {
         let wanted = neighbours.get(first_row..).unwrap_or_default();
         targets = [None; CHUNK];
         for (neighbour, target) in wanted.iter().zip(&mut targets) {
             if *neighbour != last.0 {
-                last = (*neighbour, view.neighbours.raw_of(neighbour.bits()));
+                last = (*neighbour, codes.raw_of(neighbour.bits()));
             }
             *target = last.1;
         }
-        chunk(view, first_row, located, |row| targets[row], filter, out);
+        chunk(view, &codes.elements, first_row, located, |row| targets[row], filter, out);
     });
 }
 
@@ -44,24 +54,57 @@ pub(crate) fn constant(
     filter: Option<EntryFilter>,
     out: &mut Vec<u32>,
 ) {
-    let target = view.neighbours.raw_of(neighbour.bits());
-    if target.is_some() {
-        view.for_each_chunk(keys, |first_row, located| {
-            chunk(view, first_row, located, |_| target, filter, out)
-        });
+    match &view.neighbours {
+        CodesView::Packed(codes) => {
+            let target = codes.raw_of(neighbour.bits());
+            if target.is_some() {
+                view.for_each_chunk(keys, |first_row, located| {
+                    chunk(view, &codes.elements, first_row, located, |_| target, filter, out)
+                });
+            }
+        }
+        CodesView::Framed(values) => view.for_each_chunk(keys, |first_row, located| {
+            framed(view, values, first_row, located, |_| neighbour.bits(), filter, out);
+        }),
+    }
+}
+
+/// As [`chunk`] for neighbours that are framed: `target` gives them as they are.
+fn framed(
+    view: &View<'_>,
+    values: &FramedView<'_>,
+    first_row: usize,
+    located: &Located,
+    target: impl Fn(usize) -> u64,
+    filter: Option<EntryFilter>,
+    out: &mut Vec<u32>,
+) {
+    for (row, range) in located.ranges().enumerate() {
+        let (target, end) = (target(row), range.end);
+        let start = values.lower_bound(range.start, end, target);
+        let hit = match filter {
+            Some(filter) => {
+                let equal = (start..end).take_while(|index| values.get(*index) == target);
+                view.passing(start..start + equal.count(), filter, false).next().is_some()
+            }
+            None => start < end && values.get(start) == target,
+        };
+        if hit {
+            out.push(u32::try_from(first_row + row).unwrap_or(u32::MAX));
+        }
     }
 }
 
 #[inline(always)]
 fn chunk(
     view: &View<'_>,
+    elements: &PackedView<'_>,
     first_row: usize,
     located: &Located,
     target: impl Fn(usize) -> Option<u64>,
     filter: Option<EntryFilter>,
     out: &mut Vec<u32>,
 ) {
-    let elements = &view.neighbours.elements;
     let mut hits = [0_u32; CHUNK];
     let mut count = 0;
     let mut test = |row: usize, hit: bool| {

@@ -7,7 +7,7 @@
 //! An edge: one miss for each column.
 
 use crate::encode::optional_id;
-use vervet_codec::{Codes, Damaged, KeySet, Locate, NONE, Packed, Reader, load_u64, write_u64};
+use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, load_u64, write_u64};
 use vervet_env::Bytes;
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 
@@ -17,7 +17,7 @@ pub(crate) struct EdgeTable {
     bytes: Bytes,
     keys: KeySet,
     columns: [Codes; 3],
-    graphs: Packed,
+    graphs: Array,
 }
 
 /// Edge, subject, predicate, object, graph, as bits.
@@ -44,7 +44,15 @@ pub(crate) fn encode(rows: &mut [EdgeRow]) -> Result<Option<Vec<u8>>> {
         distinct.sort_unstable();
         distinct.dedup();
         let (minimum, maximum) = (distinct[0], distinct[distinct.len() - 1]);
-        let codes = if Codes::wants_table(rows.len(), distinct.len(), minimum, maximum) {
+        let wants_table = Codes::wants_table(rows.len(), distinct.len(), minimum, maximum);
+        let framed = {
+            let (values, distinct) =
+                (rows.iter().map(|row| row[column]), wants_table.then_some(distinct.len()));
+            Codes::write_framed(values, rows.len(), distinct, minimum, maximum, &mut body)
+        };
+        let codes = if let Some(framed) = framed {
+            framed
+        } else if wants_table {
             let code = |value: u64| distinct.binary_search(&value).unwrap_or(0) as u64;
             Codes::write_table(&distinct, rows.iter().map(|row| code(row[column])), rows.len(), &mut body)
         } else {
@@ -54,7 +62,7 @@ pub(crate) fn encode(rows: &mut [EdgeRow]) -> Result<Option<Vec<u8>>> {
     }
     let graph = |row: &EdgeRow| if row[4] == 0 { 0 } else { Id::from_bits(row[4]).payload() + 1 };
     let maximum = rows.iter().map(graph).max().unwrap_or(0);
-    Packed::write(rows.iter().map(graph), rows.len(), 0, maximum, &mut body).write_meta(&mut meta);
+    Array::write_small(rows.iter().map(graph), rows.len(), 0, maximum, &mut body).write_meta(&mut meta);
     body.extend_from_slice(&meta);
     write_u64(meta.len() as u64, &mut body);
     body.shrink_to_fit();
@@ -76,7 +84,7 @@ impl EdgeTable {
         let keys = KeySet::read_meta(&mut meta, section)?;
         let mut column = || Codes::read_meta(&mut meta, section);
         let columns = [column()?, column()?, column()?];
-        let graphs = Packed::read_meta(&mut meta, section)?;
+        let graphs = Array::read_meta(&mut meta, section)?;
         meta.finish()?;
         if columns.iter().any(|column| column.len() != keys.len()) || graphs.len() != keys.len() {
             return Err(Damaged("columns of the edge table have different lengths"));

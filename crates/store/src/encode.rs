@@ -7,7 +7,7 @@
 
 use crate::entries::{Entries, KeyRuns};
 use rustc_hash::FxHashMap;
-use vervet_codec::{Codes, KeySet, Packed, write_u64};
+use vervet_codec::{Array, Codes, KeySet, Packed, write_u64};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::SegmentStatistics;
 
@@ -16,17 +16,20 @@ use vervet_snapshot::SegmentStatistics;
 pub(crate) struct Parts {
     pub(crate) keys: KeySet,
     /// Where the entries of each key begin, and the end; absent if every key has one entry.
-    pub(crate) offsets: Option<Packed>,
+    pub(crate) offsets: Option<Array>,
     pub(crate) neighbours: Codes,
     /// 0: default graph; else the number of the graph's vertex plus 1. Absent if all are 0.
-    pub(crate) graphs: Option<Packed>,
+    pub(crate) graphs: Option<Array>,
     /// 0: no edge; else the number of the edge plus 1. Absent if all are 0.
-    pub(crate) edges: Option<Packed>,
+    pub(crate) edges: Option<Array>,
     /// Whether some key has equal `(neighbour, graph)` twice.
     pub(crate) has_parallel: bool,
     /// Whether every entry has an edge.
     pub(crate) all_edges: bool,
 }
+
+/// So many entries between vertices lie in a cache, where it counts what an access costs beside the miss.
+const WALKED_ENTRIES_MIN: usize = 1 << 16;
 
 /// What a value in an optional column means.
 pub(crate) fn optional_id(tag: Tag, value: u64) -> Id {
@@ -40,6 +43,9 @@ fn optional_value(bits: u64) -> u64 {
 
 /// The section of the segment of `entries`. `runs` are their keys, `others` their distinct neighbours in
 /// ascending order (the keys of the other direction).
+///
+/// Paths lead along entries between vertices: their offsets are as fast as they can be, and their neighbours too unless
+/// there are many and they have edges. What leads to or from values, and the edges themselves, may be framed.
 pub(crate) fn encode<E: Entries + ?Sized>(
     predicate: Id,
     direction: Direction,
@@ -55,11 +61,27 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     let keys = KeySet::write(&runs.keys, &mut body).map_err(|_| {
         Error::new(ErrorKind::Unsupported, "a predicate has more than 4,294,967,294 keys in one direction")
     })?;
+    let is_walked =
+        runs.keys.last().is_none_or(|key| Id::from_bits(*key).is_vertex()) && statistics.vertices_only;
     let offsets = (runs.keys.len() != count).then(|| {
         let starts = runs.starts.iter().map(|start| *start as u64);
-        Packed::write(starts, runs.starts.len(), 0, count as u64, &mut body)
+        if is_walked {
+            Array::Packed(Packed::write(starts, runs.starts.len(), 0, count as u64, &mut body))
+        } else {
+            Array::write_small(starts, runs.starts.len(), 0, count as u64, &mut body)
+        }
     });
-    let neighbours = if Codes::wants_table(count, others.len(), minimum, maximum) {
+    let wants_table = Codes::wants_table(count, others.len(), minimum, maximum);
+    let is_fast = is_walked && (!statistics.has_edges || count <= WALKED_ENTRIES_MIN);
+    let framed = if is_fast {
+        None
+    } else {
+        let values = (0..count).map(|index| entries.neighbour(index));
+        Codes::write_framed(values, count, wants_table.then_some(others.len()), minimum, maximum, &mut body)
+    };
+    let neighbours = if let Some(framed) = framed {
+        framed
+    } else if wants_table {
         let codes: FxHashMap<u64, u64> = others.iter().copied().zip(0..).collect();
         let position = |index| codes.get(&entries.neighbour(index)).copied().unwrap_or(0);
         Codes::write_table(others, (0..count).map(position), count, &mut body)
@@ -70,7 +92,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     let mut column = |has: bool, value: &dyn Fn(usize) -> u64| {
         has.then(|| {
             let maximum = (0..count).map(value).max().unwrap_or(0);
-            Packed::write((0..count).map(value), count, 0, maximum, &mut body)
+            Array::write_small((0..count).map(value), count, 0, maximum, &mut body)
         })
     };
     let graphs = column(statistics.has_named_graphs, &|index| optional_value(entries.graph(index)));

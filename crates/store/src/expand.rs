@@ -3,7 +3,7 @@
 use crate::encode::optional_id;
 use crate::locate::{Located, View};
 use std::ops::Range;
-use vervet_codec::PackedView;
+use vervet_codec::{ArrayView, CodesView, FramedView, PackedCodes, PackedView};
 use vervet_model::{Id, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
@@ -53,7 +53,7 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     append_ranges(view, located, first_row, rows, neighbours);
     out.rows.truncate(length + total);
     out.neighbours.truncate(length + total);
-    let column = |column: &Option<PackedView<'_>>, tag, out: &mut Vec<Id>| match column {
+    let column = |column: &Option<ArrayView<'_>>, tag, out: &mut Vec<Id>| match column {
         Some(column) => {
             let indexes = located.ranges().flatten();
             out.extend(indexes.map(|index| optional_id(tag, column.get(index))));
@@ -70,29 +70,34 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
 
 /// [`append`] for rows and neighbours; `rows` and `out` have the length of all ranges and [`AHEAD`] more.
 fn append_ranges(view: &View<'_>, located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id]) {
-    match view.neighbours.elements.width() {
-        0 => append_width::<0>(view, located, first_row, rows, out),
-        1 => append_width::<1>(view, located, first_row, rows, out),
-        2 => append_width::<2>(view, located, first_row, rows, out),
-        3 => append_width::<3>(view, located, first_row, rows, out),
-        4 => append_width::<4>(view, located, first_row, rows, out),
-        5 => append_width::<5>(view, located, first_row, rows, out),
-        6 => append_width::<6>(view, located, first_row, rows, out),
-        7 => append_width::<7>(view, located, first_row, rows, out),
-        _ => append_width::<8>(view, located, first_row, rows, out),
+    let degrees = Degrees::of(view);
+    let codes = match &view.neighbours {
+        CodesView::Packed(codes) => codes,
+        CodesView::Framed(values) => return append_values(degrees, located, first_row, rows, out, values),
+    };
+    match codes.elements.width() {
+        0 => append_width::<0>(degrees, codes, located, first_row, rows, out),
+        1 => append_width::<1>(degrees, codes, located, first_row, rows, out),
+        2 => append_width::<2>(degrees, codes, located, first_row, rows, out),
+        3 => append_width::<3>(degrees, codes, located, first_row, rows, out),
+        4 => append_width::<4>(degrees, codes, located, first_row, rows, out),
+        5 => append_width::<5>(degrees, codes, located, first_row, rows, out),
+        6 => append_width::<6>(degrees, codes, located, first_row, rows, out),
+        7 => append_width::<7>(degrees, codes, located, first_row, rows, out),
+        _ => append_width::<8>(degrees, codes, located, first_row, rows, out),
     }
 }
 
 fn append_width<const WIDTH: usize>(
-    view: &View<'_>,
+    degrees: Degrees,
+    codes: &PackedCodes<'_>,
     located: &Located,
     first_row: u32,
     rows: &mut [u32],
     out: &mut [Id],
 ) {
-    let elements = view.neighbours.elements;
-    let degrees = Degrees::of(view);
-    match view.neighbours.table {
+    let elements = codes.elements;
+    match codes.table {
         Some(table) => {
             append_values(degrees, located, first_row, rows, out, &Coded::<WIDTH> { elements, table });
         }
@@ -100,9 +105,16 @@ fn append_width<const WIDTH: usize>(
     }
 }
 
-/// A column of neighbours of a known width. A trait, since a closure would not always be inlined.
+/// A column of neighbours of a known form. A trait, since a closure would not always be inlined.
 trait Column {
     fn get(&self, index: usize) -> u64;
+}
+
+impl Column for FramedView<'_> {
+    #[inline(always)]
+    fn get(&self, index: usize) -> u64 {
+        FramedView::get(self, index)
+    }
 }
 
 struct Plain<'a, const WIDTH: usize>(PackedView<'a>);

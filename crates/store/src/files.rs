@@ -23,7 +23,9 @@ const MANIFEST_TITLE: &str = "vervet manifest 1";
 /// First bytes of a segment file.
 const MAGIC: [u8; 8] = *b"VERVETSG";
 /// Version of the segment file.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+/// The oldest that can be read: it has no framed arrays, and is the same otherwise.
+const VERSION_MIN: u64 = 2;
 const HEAD_BYTES: u64 = 16;
 const TAIL_BYTES: usize = 48;
 /// Sections begin at multiples of this: a line of the cache.
@@ -272,7 +274,7 @@ pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
     if *head != MAGIC {
         return Err(Damaged("it does not begin as a segment file"));
     }
-    if Reader::new(rest).u64()? != VERSION {
+    if !(VERSION_MIN..=VERSION).contains(&Reader::new(rest).u64()?) {
         return Err(Damaged("it has an unknown version"));
     }
     let (front, tail) = bytes.split_last_chunk::<TAIL_BYTES>().ok_or(Damaged("file too short"))?;

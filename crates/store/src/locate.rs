@@ -8,7 +8,7 @@
 
 use crate::encode::Parts;
 use std::ops::Range;
-use vervet_codec::{CodesView, KeySetView, Locate, NONE, PackedView};
+use vervet_codec::{ArrayView, CodesView, KeySetView, Locate, NONE};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
@@ -19,10 +19,10 @@ pub(crate) const CHUNK: usize = 64;
 /// A segment and its bytes, ready for a batch of accesses.
 pub(crate) struct View<'a> {
     pub(crate) keys: KeySetView<'a>,
-    pub(crate) offsets: Option<PackedView<'a>>,
+    pub(crate) offsets: Option<ArrayView<'a>>,
     pub(crate) neighbours: CodesView<'a>,
-    pub(crate) graphs: Option<PackedView<'a>>,
-    pub(crate) edges: Option<PackedView<'a>>,
+    pub(crate) graphs: Option<ArrayView<'a>>,
+    pub(crate) edges: Option<ArrayView<'a>>,
     /// Number of entries.
     pub(crate) count: usize,
     /// Number of keys.
@@ -144,10 +144,16 @@ impl<'a> View<'a> {
             }
             return;
         };
+        let rows = positions.zip(ranges);
+        let offsets = match offsets {
+            ArrayView::Packed(offsets) => offsets,
+            ArrayView::Framed(offsets) => {
+                return self.ranges_with(rows, 0, |at| (offsets.get(at), offsets.get(at + 1)));
+            }
+        };
         let minimum = offsets.minimum();
         let wide =
             |at: usize| (offsets.get(at).wrapping_sub(minimum), offsets.get(at + 1).wrapping_sub(minimum));
-        let rows = positions.zip(ranges);
         match offsets.width() {
             1 => self.ranges_with(rows, minimum, |at| offsets.raw_pair::<1>(at)),
             2 => self.ranges_with(rows, minimum, |at| offsets.raw_pair::<2>(at)),

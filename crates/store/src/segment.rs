@@ -25,7 +25,7 @@ use crate::marks::{self, Bits, Known, Marks};
 use crate::order::OrderColumn;
 use crate::store::Slot;
 use std::sync::Arc;
-use vervet_codec::{Codes, Damaged, KeySet, NONE, Packed, Reader, load_u64};
+use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader, load_u64};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{
@@ -75,7 +75,7 @@ impl BaseSegment {
         let neighbours = Codes::read_meta(&mut meta, section)?;
         let mut optional = || match meta.u64()? {
             0 => Ok(None),
-            1 => Packed::read_meta(&mut meta, section).map(Some),
+            1 => Array::read_meta(&mut meta, section).map(Some),
             _ => Err(Damaged("unknown kind of column")),
         };
         let (offsets, graphs, edges) = (optional()?, optional()?, optional()?);
@@ -90,7 +90,7 @@ impl BaseSegment {
             all_edges: flags & flag::ALL_EDGES != 0,
         };
         let entries = parts.neighbours.len();
-        let column = |column: &Option<Packed>, has: bool| match column {
+        let column = |column: &Option<Array>, has: bool| match column {
             Some(column) => has && column.len() == entries,
             None => !has,
         };
@@ -124,13 +124,13 @@ impl BaseSegment {
     /// Names and sizes in bytes of what the section consists of.
     #[must_use]
     pub fn parts(&self) -> Vec<(&'static str, u64)> {
-        let packed = |part: &Option<Packed>| part.map_or(0, |part| part.size_bytes()) as u64;
+        let array = |part: &Option<Array>| part.map_or(0, |part| part.size_bytes()) as u64;
         let sizes = [
             ("keys", self.parts.keys.size_bytes() as u64),
-            ("offsets", packed(&self.parts.offsets)),
+            ("offsets", array(&self.parts.offsets)),
             ("neighbours", self.parts.neighbours.size_bytes() as u64),
-            ("graphs", packed(&self.parts.graphs)),
-            ("edges", packed(&self.parts.edges)),
+            ("graphs", array(&self.parts.graphs)),
+            ("edges", array(&self.parts.edges)),
         ];
         let body: u64 = sizes.iter().map(|(_, size)| size).sum();
         let metadata = (self.bytes.len() as u64).saturating_sub(body);
@@ -422,7 +422,7 @@ impl View<'_> {
     /// The entry at a position, whole.
     #[inline]
     pub(crate) fn entry(&self, index: usize) -> Entry {
-        let optional = |column: &Option<vervet_codec::PackedView<'_>>, tag| match column {
+        let optional = |column: &Option<ArrayView<'_>>, tag| match column {
             Some(column) => optional_id(tag, column.get(index)),
             None => Id::UNBOUND,
         };

@@ -128,6 +128,20 @@ fn a_changed_byte_is_found_or_harmless() {
     assert!(!check(&environment, &dir, &answers, "restored"));
 }
 
+/// Version 2 of the segment file differs in nothing but that it has no framed arrays, nor have small ones of version 3.
+#[test]
+fn older_versions_are_read_or_refused() {
+    let (environment, dir, answers) = database();
+    let path = dir.join("segments-1.vvs");
+    let whole = environment.files.read(&path).expect("it is there");
+    for (version, is_read) in [(1, false), (2, true), (3, true), (4, false)] {
+        let mut bytes = whole.clone();
+        bytes[8] = version;
+        overwrite(&*environment.files, &path, &bytes);
+        assert_eq!(!check(&environment, &dir, &answers, &format!("version {version}")), is_read, "{version}");
+    }
+}
+
 #[test]
 fn a_file_cut_short_or_made_longer_is_found() {
     let (environment, dir, answers) = database();

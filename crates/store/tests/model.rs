@@ -7,6 +7,7 @@ mod common;
 use common::{Graph, Random, Shape, compare, options, seed};
 use std::path::PathBuf;
 use vervet_env::Environment;
+use vervet_model::Direction;
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
 
@@ -61,6 +62,31 @@ fn many_keys_and_hubs() {
     let store = graph.build(options(&environment), &Target::Memory);
     store.validate().expect("whole");
     compare(&store, &graph, &mut random, &format!("seed {seed}"));
+}
+
+/// What comes in the order of files is framed, and says the same.
+#[test]
+fn a_network_is_small() {
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let graph = Graph::network(4000, &mut random);
+    let environment = Environment::simulated(seed);
+    let dir = PathBuf::from("/db");
+    let store = graph.build(options(&environment), &Target::Directory(dir.clone()));
+    store.validate().expect("whole");
+    compare(&store, &graph, &mut random, &format!("seed {seed}"));
+    let bytes = |of: usize, direction, part: &str| {
+        let segment = Some((graph.predicates[of], direction));
+        let parts = store.parts().expect("whole");
+        parts.iter().find(|size| size.segment == segment && size.part == part).map_or(0, |size| size.bytes)
+    };
+    // Two bytes each without frames; edges count up with the messages.
+    assert!(bytes(0, Direction::Out, "edges") < 1000, "seed {seed}");
+    assert!(bytes(0, Direction::Out, "neighbours") == 4000, "paths lead along these: a byte each");
+    assert!(
+        bytes(2, Direction::In, "neighbours") < 6000 && bytes(1, Direction::In, "keys") < 20_000,
+        "seed {seed}"
+    );
 }
 
 #[test]

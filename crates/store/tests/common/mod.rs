@@ -129,6 +129,48 @@ impl Graph {
         Self { statements, dictionary, vertices, literals, predicates, type_predicate, graphs }
     }
 
+    /// Messages as files have them: in the order of their numbers, each with an edge to one of a few vertices, the time of
+    /// that edge, a text, a small number, and now and then several tags; large enough for arrays in frames.
+    pub fn network(messages: u64, random: &mut Random) -> Self {
+        let mut dictionary = DictionaryBuilder::new();
+        let mut iri = |name: String| dictionary.intern_iri(&name).expect("short");
+        let predicates: Vec<Id> = (0..5).map(|i| iri(format!("http://e/p{i}"))).collect();
+        let type_predicate = iri(RDF_TYPE.to_owned());
+        let others: Vec<Id> = (0..200).map(|i| iri(format!("http://e/person{i}"))).collect();
+        let all: Vec<Id> = (0..messages).map(|i| iri(format!("http://e/message{i}"))).collect();
+        let integer = LiteralKind::Typed("http://www.w3.org/2001/XMLSchema#integer");
+        let mut statements = Vec::new();
+        let mut literals = Vec::new();
+        for (number, &subject) in (0_u64..).zip(&all) {
+            let edge = Id::edge(number);
+            let mut literal = |text: &str, kind| dictionary.intern_literal(text, kind).expect("short");
+            let time = 1_300_000_000_000 + number * 1_000_000 + random.below(5_000_000);
+            let time = literal(&time.to_string(), integer);
+            let text = literal(
+                &format!("the text of message {}", number - random.below(number.min(3) + 1)),
+                LiteralKind::String,
+            );
+            let small = literal(&random.below(90).to_string(), integer);
+            let mut state = |subject, predicate: usize, object, edge| {
+                let graph = Id::UNBOUND;
+                statements.push(Statement { subject, predicate: predicates[predicate], object, graph, edge });
+            };
+            state(subject, 0, random.pick(&others), edge);
+            state(edge, 1, time, Id::UNBOUND);
+            state(subject, 2, text, Id::UNBOUND);
+            state(subject, 3, small, Id::UNBOUND);
+            for _ in 0..random.below(4) {
+                state(subject, 4, random.pick(&others), Id::UNBOUND);
+                state(subject, 3, literal(&random.below(90_000).to_string(), integer), Id::UNBOUND);
+            }
+            literals.extend([time, text, small]);
+        }
+        let dictionary = dictionary.finish().expect("small");
+        let graphs = others[..1].to_vec();
+        let vertices = [others, all].concat();
+        Self { statements, dictionary, vertices, literals, predicates, type_predicate, graphs }
+    }
+
     /// The statements as a set (those with an edge differ by it, and none without an edge stands beside
     /// one with), sorted.
     pub fn set(&self) -> BTreeSet<Statement> {
