@@ -12,6 +12,7 @@
 //! | [`processes`] | loads and starts in processes of their own |
 //! | [`transactions`] | what changes cost |
 //! | [`snb`] | the social network in Gremlin and SPARQL, and TinkerGraph on the same |
+//! | [`wire`] | Gremlin through the server, with TinkerPop's driver |
 //! | [`targets`] | what was asked for |
 //! | [`report`], [`sections`], [`table`], [`data`] | what goes out and what comes in |
 //!
@@ -38,6 +39,7 @@ pub mod snb;
 pub mod table;
 pub mod targets;
 pub mod transactions;
+pub mod wire;
 
 /// Our engine, with so many threads for loading and for each query.
 #[must_use]

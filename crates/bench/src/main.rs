@@ -19,6 +19,7 @@ use vervet_bench::peer::Oxigraph;
 use vervet_bench::report::Report;
 use vervet_bench::snb::{self, Network, PeerOptions, SnbOptions};
 use vervet_bench::transactions::{self, TransactionOptions};
+use vervet_bench::wire::{self, WireOptions};
 use vervet_bench::{all, features, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
@@ -126,6 +127,45 @@ enum Command {
         /// An operation that takes the peer longer is given up
         #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
         limit: f64,
+        /// Write the report here too, as JSON
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Write the report here too, as Markdown
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Gremlin through the server: what it adds, how many requests and vertices a second
+    Wire {
+        /// An archive (.tar.zst) of CSV files of the social network
+        #[arg(long, value_name = "FILE")]
+        data: PathBuf,
+        /// Names persons to ask for; the file NAME-params.json beside the data if it is there
+        #[arg(long, value_name = "FILE")]
+        parameters: Option<PathBuf>,
+        /// Number of parameters of each request
+        #[arg(long, default_value_t = 30, value_name = "NUMBER")]
+        count: usize,
+        /// Time for each figure
+        #[arg(long, default_value_t = 3.0, value_name = "SECONDS")]
+        seconds: f64,
+        /// Vertices that a session adds for a figure; a tenth where each waits
+        #[arg(long, default_value_t = 50_000, value_name = "NUMBER")]
+        vertices: u32,
+        /// Requests on their way at a time, where there are many
+        #[arg(long, default_value_t = 64, value_name = "NUMBER")]
+        in_flight: u32,
+        /// Vertices of one transaction of a session
+        #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
+        commit_each: u32,
+        /// Whom to compare with
+        #[arg(long, value_name = "PEER")]
+        against: Option<ServerPeer>,
+        /// Leave TinkerPop's driver out, which needs Java
+        #[arg(long, conflicts_with = "against")]
+        without_driver: bool,
+        /// How programs of Java are started
+        #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/gremlin/run.sh"))]
+        peer_script: PathBuf,
         /// Write the report here too, as JSON
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -279,6 +319,12 @@ enum Peer {
     Oxigraph,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ServerPeer {
+    /// TinkerPop's Gremlin Server with TinkerGraph, in a process of Java
+    GremlinServer,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum GraphPeer {
     /// TinkerGraph, in a process of Java
@@ -345,6 +391,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
                 println!("{report}");
             }
             println!("{}", snb::self_check()?);
+            println!("{}", wire::self_check()?);
             Ok(true)
         }
         Command::Lubm {
@@ -430,6 +477,36 @@ fn run(arguments: &Arguments) -> Result<bool> {
                 program: Some(program()?),
             };
             let report = snb::run(&Network::open(data)?, &options)?;
+            println!("{report}");
+            json.iter().try_for_each(|file| report.write_json(file))?;
+            output.iter().try_for_each(|file| report.write_markdown(file))?;
+            Ok(true)
+        }
+        Command::Wire {
+            data,
+            parameters,
+            count,
+            seconds: time,
+            vertices,
+            in_flight,
+            commit_each,
+            against,
+            without_driver,
+            peer_script,
+            json,
+            output,
+        } => {
+            let options = WireOptions {
+                script: (!without_driver).then(|| peer_script.clone()),
+                against_gremlin_server: *against == Some(ServerPeer::GremlinServer),
+                parameters: parameters.clone().or_else(|| snb_parameters(data)),
+                count: (*count).max(1),
+                time: seconds(*time)?,
+                vertices: (*vertices).max(1),
+                in_flight: (*in_flight).max(1),
+                commit_each: (*commit_each).max(1),
+            };
+            let report = wire::run(&Network::open(data)?, &options)?;
             println!("{report}");
             json.iter().try_for_each(|file| report.write_json(file))?;
             output.iter().try_for_each(|file| report.write_markdown(file))?;

@@ -1,4 +1,4 @@
-//! Threads for heavy queries: one for each while it runs, behind all others in line for the processor.
+//! Threads for heavy queries and traversals: one for each while it runs, behind all others in line for the processor.
 //!
 //! Heavy queries take whole cores for seconds. Where there are more of them than cores, the threads that answer light ones
 //! would stand in one line with theirs at every wake-up.

@@ -10,6 +10,7 @@
 //! gremlin  /gremlin, as a WebSocket and as HTTP
 //! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place, what runs
 //! swift    what is known to be short runs at once         heavy     threads that let others go first
+//! marks    what is remembered of requests
 //! ```
 //! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at which an
 //! answer begins matter more than routing.
@@ -56,6 +57,7 @@ mod describe;
 mod encoding;
 mod gremlin;
 mod heavy;
+mod marks;
 mod metrics;
 mod multipart;
 mod options;

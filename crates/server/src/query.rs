@@ -86,7 +86,9 @@ pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
 }
 
 /// Has `work` done on a blocking thread, and waits for what it tells first.
-pub(crate) async fn blocking(work: impl FnOnce(oneshot::Sender<Told>) + Send + 'static) -> Outcome<Told> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce(oneshot::Sender<T>) + Send + 'static,
+) -> Outcome<T> {
     let (sender, receiver) = oneshot::channel();
     tokio::task::spawn_blocking(move || work(sender));
     receiver.await.map_err(|_| Error::internal("a query ended without an answer").into())

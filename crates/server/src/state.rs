@@ -2,11 +2,12 @@
 //!
 //! # Shape
 //! A request that works on the database holds a [`Running`]: a place among [`crate::Limits::requests`], for heavy
-//! queries another among [`crate::Limits::heavy_requests`], and a token that the end of the server cancels.
+//! queries and traversals another among [`crate::Limits::heavy_requests`], and a token that the end of the server cancels.
 //! # Invariants
 //! Light requests never wait for heavy ones: a request gives its first place back before it waits for a heavy one.
 
 use crate::auth::Users;
+use crate::gremlin::Weights;
 use crate::metrics::{Gauge, Metrics};
 use crate::options::ServerOptions;
 use crate::reply::{Failure, Outcome};
@@ -27,6 +28,7 @@ pub(crate) struct State {
     pub(crate) users: Users,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) swift: Swift,
+    pub(crate) weights: Weights,
     places: Arc<Semaphore>,
     heavy_places: Arc<Semaphore>,
     sessions: Arc<Semaphore>,
@@ -45,6 +47,7 @@ impl State {
             users,
             metrics: Arc::default(),
             swift: Swift::default(),
+            weights: Weights::default(),
             places: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_places: Arc::new(Semaphore::new(options.limits.heavy_requests)),
             sessions: Arc::new(Semaphore::new(options.limits.sessions)),

@@ -4,8 +4,7 @@
 //! text of a query that was answered in [`SHORT`] is marked, and run at once when it comes again.
 //!
 //! # Shape
-//! A table of [`MARKS`] hashes of texts, each at the place that it names itself; a text that falls on the place of another
-//! takes it. A mark that is lost, or one too many by equal hashes, costs time and nothing else.
+//! Marks of texts (`marks`).
 //! # Invariants
 //! 1. The thread is kept for [`KEPT`] at most, as closely as a query looks at its deadline; and what has taken longer than
 //!    [`SHORT_STILL`] is marked no more.
@@ -16,64 +15,45 @@
 
 use crate::accept::{GRAPHS, ROWS};
 use crate::encoding::Encoding;
+use crate::marks::Marks;
 use crate::query::Asked;
 use crate::state::State;
 use crate::stream::HELD_BYTES;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vervet::Result;
 
-/// Texts that are remembered: more than there are plans (a text without a plan takes longer than it should).
-const MARKS: usize = 4096;
-
 /// Texts are marked by what they took from parsing to the last byte.
-const SHORT: Duration = Duration::from_micros(250);
+pub(crate) const SHORT: Duration = Duration::from_micros(250);
 
 /// Marked texts that take longer lose their mark. Longer than [`SHORT`], as the thread may have been interrupted.
-const SHORT_STILL: Duration = Duration::from_millis(1);
+pub(crate) const SHORT_STILL: Duration = Duration::from_millis(1);
 
 /// The deadline of a query that runs here.
-const KEPT: Duration = Duration::from_millis(2);
+pub(crate) const KEPT: Duration = Duration::from_millis(2);
 
 /// Longer texts are not looked at.
-const TEXT_BYTES_MAX: usize = 4 << 10;
+pub(crate) const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// Which texts were short.
-#[derive(Debug)]
-pub(crate) struct Swift {
-    /// 0: none.
-    marks: Box<[AtomicU64]>,
-    /// Keyed, so that nobody can choose texts that take each other's places.
-    hasher: RandomState,
-}
-
-impl Default for Swift {
-    fn default() -> Self {
-        Self { marks: (0..MARKS).map(|_| AtomicU64::new(0)).collect(), hasher: RandomState::new() }
-    }
-}
+#[derive(Debug, Default)]
+pub(crate) struct Swift(Marks);
 
 impl Swift {
-    /// The place of a text and what stands there if it is marked; `None` if it is never marked.
-    fn place(&self, asked: &Asked) -> Option<(&AtomicU64, u64)> {
+    /// The hash of a text; `None` if it is never marked.
+    fn hash(&self, asked: &Asked) -> Option<u64> {
         let usual = asked.encoding != Encoding::Identity || asked.options.dataset.is_some();
-        if usual || asked.text.len() > TEXT_BYTES_MAX {
-            return None;
-        }
-        let hash = self.hasher.hash_one(&asked.text).max(1);
-        let at = usize::try_from(hash % MARKS as u64).unwrap_or(0);
-        Some((&self.marks[at], hash))
+        (!usual && asked.text.len() <= TEXT_BYTES_MAX).then(|| self.0.hash(&asked.text))
     }
 
     /// Remembers how long a query took the usual way.
     pub(crate) fn took(&self, asked: &Asked, time: Duration) {
         if time <= SHORT
-            && let Some((place, hash)) = self.place(asked)
+            && let Some(hash) = self.hash(asked)
         {
-            place.store(hash, Ordering::Relaxed);
+            self.0.set(hash);
         }
     }
 }
@@ -86,8 +66,8 @@ pub(crate) struct Answer {
 
 /// The answer of a query that is known to be short; `None`: ask the usual way.
 pub(crate) fn answer(state: &State, asked: &mut Asked) -> Option<Answer> {
-    let (place, hash) = state.swift.place(asked)?;
-    if place.load(Ordering::Relaxed) != hash {
+    let hash = state.swift.hash(asked)?;
+    if !state.swift.0.has(hash) {
         return None;
     }
     let begin = Instant::now();
@@ -97,7 +77,7 @@ pub(crate) fn answer(state: &State, asked: &mut Asked) -> Option<Answer> {
     asked.options.timeout = most;
     let answer = answer.ok().and_then(Result::ok).flatten();
     if answer.is_none() || begin.elapsed() > SHORT_STILL {
-        place.store(0, Ordering::Relaxed);
+        state.swift.0.clear(hash);
     }
     answer
 }
@@ -185,10 +165,10 @@ mod tests {
         ] {
             let mut asked = asked(text);
             state.swift.took(&asked, Duration::ZERO);
-            let (place, hash) = state.swift.place(&asked).unwrap();
-            assert_eq!(place.load(Ordering::Relaxed), hash);
+            let hash = state.swift.hash(&asked).unwrap();
+            assert!(state.swift.0.has(hash));
             assert!(answer(&state, &mut asked).is_none(), "{text}");
-            assert_eq!(place.load(Ordering::Relaxed), 0, "the mark of {text} is gone");
+            assert!(!state.swift.0.has(hash), "the mark of {text} is gone");
         }
     }
 
@@ -201,7 +181,7 @@ mod tests {
         other_graphs.options.dataset = Some(vervet::Dataset { default: Some(Vec::new()), named: None });
         let long = asked(&format!("ASK {{}} #{}", "x".repeat(TEXT_BYTES_MAX)));
         for asked in [compressed, other_graphs, long] {
-            assert!(state.swift.place(&asked).is_none());
+            assert!(state.swift.hash(&asked).is_none());
         }
     }
 }

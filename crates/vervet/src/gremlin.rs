@@ -83,6 +83,11 @@ pub struct GremlinOptions {
     pub materialize: Materialize,
     /// The folder that `io()` may read files of, and write files to; `None`: it is off. Names in a text are relative to it.
     pub files: Option<PathBuf>,
+    /// On how many threads a heavy query in it and its algorithms run; `None`: as many as there are cores.
+    pub threads: Option<usize>,
+    /// Give up, as if the deadline had passed, before a query in it runs that is expected to be heavy
+    /// ([`crate::Prepared::is_heavy`]): for those who have other room for such.
+    pub refuse_heavy: bool,
     /// Whether kernels run what of a traversal is a query, in the order that the planner chooses. Without, every step
     /// runs as it stands; the results are the same, but for the order of those that have none.
     pub kernels: bool,
@@ -98,6 +103,8 @@ impl Default for GremlinOptions {
             sources: vec!["g".to_owned()],
             materialize: Materialize::default(),
             files: None,
+            threads: None,
+            refuse_heavy: false,
             kernels: true,
         }
     }
@@ -288,7 +295,7 @@ impl Database {
         if !script.mutates {
             let snapshot = self.snapshot();
             let control = Control::new(limits);
-            let mut host = SnapshotHost { database: self, snapshot, files: options.files.as_deref() };
+            let mut host = SnapshotHost { database: self, snapshot, options };
             return run::all(&script.statements, &mut host, &control, options, each);
         }
         let results = self.transact(|transaction| {

@@ -10,11 +10,11 @@ use vervet_model::{Error, Result};
 
 /// See the header of this file. No list is empty.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
+pub(crate) struct Drawn {
     /// Number of parameters of each operation.
     pub(super) count: usize,
     /// Persons with a friend.
-    pub(super) persons: Vec<i64>,
+    pub(crate) persons: Vec<i64>,
     /// Messages; posts and comments in turns.
     pub(super) messages: Vec<i64>,
     /// Frequent first names.
@@ -40,7 +40,7 @@ impl Drawn {
     ///
     /// # Errors
     /// The network has none of something; the file cannot be read.
-    pub(super) fn new(database: &Database, file: Option<&Path>, count: usize) -> Result<Self> {
+    pub(crate) fn new(database: &Database, file: Option<&Path>, count: usize) -> Result<Self> {
         let mut random = Random::new(5);
         let mut numbers = |pattern: &str, count: usize| -> Result<Vec<i64>> {
             let text = format!("{PREFIXES} SELECT ?id {{ {pattern} }} ORDER BY ?id");
@@ -134,7 +134,7 @@ impl Drawn {
     }
 
     /// One of a list that is not empty.
-    pub(super) fn of<T>(list: &[T], index: usize) -> &T {
+    pub(crate) fn of<T>(list: &[T], index: usize) -> &T {
         &list[index % list.len()]
     }
 }

@@ -14,12 +14,15 @@ mod peer;
 mod run;
 mod workload;
 
+pub(crate) use drawn::Drawn;
 pub use network::Network;
 pub use peer::PeerOptions;
+pub(crate) use peer::parameters_as_json;
+pub(crate) use run::{Found, canonical, hash, once};
+pub(crate) use workload::{Operation, operations};
 
 use crate::measure::{process_cpu, resident_bytes};
 use crate::sections::SectionReport;
-use drawn::Drawn;
 use figures::Stored;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-use vervet_conformance::ldbc::Parameter;
+use vervet_conformance::ldbc::{Parameter, Parameters};
 use vervet_model::{Error, Result};
 
 /// Where the peer is.
@@ -79,18 +79,7 @@ impl Peer {
 
     /// Runs an operation there.
     pub(super) fn run(&mut self, operation: &Operation, time: Duration) -> Result<PeerOutcome> {
-        let parameters: Vec<Json> = operation
-            .parameters
-            .iter()
-            .map(|parameters| {
-                let value = |parameter: &Parameter| match parameter {
-                    Parameter::Vertex(text) | Parameter::Text(text) => json!(text),
-                    Parameter::Vertices(names) => json!(names),
-                    Parameter::Number(number) => json!(number),
-                };
-                parameters.iter().map(|(name, parameter)| (name.to_owned(), value(parameter))).collect()
-            })
-            .collect();
+        let parameters: Vec<Json> = operation.parameters.iter().map(parameters_as_json).collect();
         let line = json!({
             "name": operation.name,
             "text": operation.gremlin,
@@ -131,4 +120,14 @@ impl Peer {
         serde_json::from_str(&line)
             .map_err(|error| Error::internal(format!("the peer said {line:?}: {error}")))
     }
+}
+
+/// Parameters as programs of Java get them.
+pub(crate) fn parameters_as_json(parameters: &Parameters) -> Json {
+    let value = |parameter: &Parameter| match parameter {
+        Parameter::Vertex(text) | Parameter::Text(text) => json!(text),
+        Parameter::Vertices(names) => json!(names),
+        Parameter::Number(number) => json!(number),
+    };
+    parameters.iter().map(|(name, parameter)| (name.to_owned(), value(parameter))).collect()
 }

@@ -15,10 +15,10 @@ const PATIENCE: u32 = 8;
 
 /// What came of one set of parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Found {
-    pub(super) rows: u64,
+pub(crate) struct Found {
+    pub(crate) rows: u64,
     /// Of the canonical texts of the results, in any order.
-    pub(super) hash: u64,
+    pub(crate) hash: u64,
 }
 
 /// Times of one engine in one language, in milliseconds of the CPU.
@@ -102,7 +102,7 @@ impl Outcome {
 }
 
 /// Runs an operation with each of its parameters once in Gremlin.
-pub(super) fn once(database: &Database, operation: &Operation) -> Result<Vec<Found>> {
+pub(crate) fn once(database: &Database, operation: &Operation) -> Result<Vec<Found>> {
     operation
         .parameters
         .iter()
@@ -184,7 +184,7 @@ fn rounds(count: usize, time: Duration, mut one: impl FnMut(usize) -> Result<()>
 
 /// A result as text, the same in every engine: whole numbers without fraction, the entries of lists and of maps in the
 /// order of their texts, elements by their ids.
-pub(super) fn canonical(value: &Value) -> String {
+pub(crate) fn canonical(value: &Value) -> String {
     let sorted = |mut texts: Vec<String>, ends: [&str; 2]| {
         texts.sort_unstable();
         format!("{}{}{}", ends[0], texts.join(","), ends[1])
@@ -212,7 +212,7 @@ pub(super) fn canonical(value: &Value) -> String {
 }
 
 /// FNV-1a of the UTF-8 bytes.
-pub(super) fn hash(text: &str) -> u64 {
+pub(crate) fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

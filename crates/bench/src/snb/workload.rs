@@ -16,15 +16,21 @@ pub(super) enum Group {
 
 /// What runs, with what.
 #[derive(Clone, Debug)]
-pub(super) struct Operation {
-    pub(super) name: String,
+pub(crate) struct Operation {
+    pub(crate) name: String,
     pub(super) group: Group,
-    pub(super) gremlin: String,
+    pub(crate) gremlin: String,
     pub(super) sparql: Option<String>,
-    pub(super) parameters: Vec<Parameters>,
+    pub(crate) parameters: Vec<Parameters>,
 }
 
 impl Operation {
+    /// A text of Gremlin alone.
+    pub(crate) fn plain(name: &str, gremlin: &str, parameters: Vec<Parameters>) -> Self {
+        let (name, gremlin) = (name.to_owned(), gremlin.to_owned());
+        Self { name, group: Group::Hops, gremlin, sparql: None, parameters }
+    }
+
     /// Whether it is one of IS1 to IC14.
     pub(super) fn is_network_query(&self) -> bool {
         self.group == Group::Network
@@ -117,7 +123,7 @@ const GTRAN: [(&str, &str); 8] = [
 ///
 /// # Errors
 /// There is no operation of a name.
-pub(super) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation>> {
+pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation>> {
     let mut all = Vec::new();
     for query in &QUERIES {
         all.push(Operation {

@@ -1,5 +1,6 @@
 //! Answers: what went wrong as a status of the protocol, and results on their way to the socket.
 
+use super::weigh::HELD_BYTES;
 use crate::metrics::{Finish, Kind};
 use crate::reply::Failure;
 use crate::state::State;
@@ -70,6 +71,11 @@ impl Trouble {
     /// Whether the client may do it once it has said who it is.
     pub(super) fn is_challenge(&self) -> bool {
         self.code == AUTHENTICATE
+    }
+
+    /// Whether it has run for too long.
+    pub(super) fn is_deadline(&self) -> bool {
+        self.code == TIMEOUT
     }
 
     fn status(&self, mut attributes: Map) -> Status {
@@ -197,6 +203,28 @@ impl Reply {
         let _ = self.send(self.status(trouble.status(self.attributes())));
     }
 
+    /// Tells what came of it.
+    pub(super) async fn tell(mut self, messages: Vec<Vec<u8>>, code: i32) {
+        self.end(code);
+        for bytes in messages {
+            self.state.metrics.sent(bytes.len());
+            if self.out.send(self.message(bytes)).await.is_err() {
+                self.state.metrics.broken.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// [`Reply::tell`], on a thread that may wait.
+    pub(super) fn tell_here(mut self, messages: Vec<Vec<u8>>, code: i32) {
+        self.end(code);
+        for bytes in messages {
+            if self.take(bytes, false).is_err() {
+                return;
+            }
+        }
+    }
+
     /// Asks the client to say who it is. The request is not answered yet.
     pub(super) fn challenge(&self) -> impl Future<Output = ()> + Send + use<> {
         let status = Status { code: AUTHENTICATE, attributes: self.attributes(), ..Status::default() };
@@ -268,6 +296,24 @@ impl Outlet for Reply {
     }
 }
 
+/// Keeps the messages of an answer until all of it is known.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) messages: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Outlet for Held {
+    fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
+        self.bytes += message.len();
+        if self.bytes > HELD_BYTES && !is_last {
+            return Err(Error::new(ErrorKind::Deadline, "the answer is too long to be held"));
+        }
+        self.messages.push(message);
+        Ok(())
+    }
+}
+
 /// Results on their way.
 pub(super) struct Results<'o> {
     outlet: &'o mut dyn Outlet,
@@ -292,6 +338,11 @@ impl<'o> Results<'o> {
         let writer = ResultsWriter::new(format, id, attributes)?;
         let texts = format == Format::GraphBinary1Strings;
         Ok(Self { outlet, telling, writer, texts, rows: 0, unwritable: None })
+    }
+
+    /// Whether there was one.
+    pub(super) fn have_begun(&self) -> bool {
+        self.rows > 0
     }
 
     /// Takes a result that comes `count` times.
@@ -380,8 +431,16 @@ impl Reply {
         Results::new(self, format, id, attributes, telling)
     }
 
-    /// The last message with results has gone.
-    pub(super) fn told(mut self, code: i32) {
-        self.end(code);
+    /// The results of this request, put into `held` first.
+    ///
+    /// # Errors
+    /// As [`Results::new`].
+    pub(super) fn held_results<'h>(
+        &self,
+        held: &'h mut Held,
+        telling: Telling,
+    ) -> Result<Results<'h>, Trouble> {
+        let (format, id, attributes) = (self.format, self.id.unwrap_or_default(), self.attributes());
+        Results::new(held, format, id, attributes, telling)
     }
 }

@@ -6,9 +6,11 @@
 
 use super::access::Access;
 use super::answer::{MALFORMED, Reply, Trouble, UNAUTHORIZED};
-use super::request::Asked;
-use super::run::{self, Ran};
+use super::request::{Asked, Ready};
+use super::run::{self, Left};
 use super::session;
+use super::weigh::Tier;
+use crate::heavy;
 use crate::options::Role;
 use crate::state::State;
 use base64::Engine;
@@ -18,6 +20,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use vervet::gremlin::{Extended, Map, Value};
 use vervet_tinkerpop::Request;
@@ -53,8 +56,37 @@ pub(super) struct Job {
 
 /// What is to be done.
 pub(super) enum Work {
-    Run(Asked),
+    /// Not read yet.
+    Read(Box<Asked>),
+    Run(Box<Ready>),
     Close,
+}
+
+impl Job {
+    /// Whether it is to be read on a thread that may take its time.
+    pub(super) fn is_long(&self) -> bool {
+        matches!(&self.work, Work::Read(asked) if !asked.is_read_at_once())
+    }
+
+    /// Reads it if it has not been read, and makes sure that its client may ask it.
+    ///
+    /// # Errors
+    /// A mistake in it; it takes another role.
+    pub(super) fn read(&mut self, connection: &Connection) -> Result<(), Trouble> {
+        self.work = match std::mem::replace(&mut self.work, Work::Close) {
+            Work::Read(asked) => Work::Run(Box::new(asked.ready(&connection.state)?)),
+            work => work,
+        };
+        match &self.work {
+            Work::Run(ready) => connection.access().allow_script(&ready.script),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it was heavy when it came last.
+    pub(super) fn is_heavy(&self, state: &State) -> bool {
+        matches!(&self.work, Work::Run(ready) if state.weights.is_heavy(ready))
+    }
 }
 
 impl Connection {
@@ -90,8 +122,10 @@ impl Connection {
         };
         let manages = matches!(args.get(&Value::text("manageTransaction")), Some(Value::Boolean(true)));
         let work = match (&*processor, &*op) {
-            ("" | "session", "eval") => Asked::text(args).map(Work::Run),
-            ("traversal" | "session", "bytecode") => Asked::bytecode(args).map(Work::Run),
+            ("" | "session", "eval") => Asked::text(args).map(|asked| Work::Read(Box::new(asked))),
+            ("traversal" | "session", "bytecode") => {
+                Asked::bytecode(args).map(|asked| Work::Read(Box::new(asked)))
+            }
             ("session", "close") => Ok(Work::Close),
             _ => {
                 let message = format!("the processor {processor:?} has no operation {op:?}");
@@ -120,29 +154,61 @@ impl Connection {
         })
     }
 
-    /// Runs a job that is a transaction of its own.
-    async fn alone(self: Arc<Self>, job: Job) {
-        let running = match self.state.place().await {
+    /// Runs a job that is a transaction of its own: at once, on a blocking thread, among heavy ones (`weigh`).
+    async fn alone(self: Arc<Self>, mut job: Job) {
+        let state = &self.state;
+        if !job.is_long() {
+            if let Err(trouble) = job.read(&self) {
+                return self.refuse(job, trouble).await;
+            }
+            if let Some(ran) = run::here(state, &mut job) {
+                return run::tell_ran(job.reply, ran, state).await;
+            }
+        }
+        let mut running = match state.place().await {
             Ok(running) => running,
             Err(failure) => return job.reply.fail(failure.into()).await,
         };
         let mut guard = running.guard();
-        let connection = Arc::clone(&self);
-        let run = tokio::task::spawn_blocking(move || {
-            let Job { work, session, manages, reply, _share } = job;
-            let Work::Run(asked) = work else { return None };
-            match run::alone(&connection.state, &asked, &connection.access(), &running.token, reply) {
-                Ran::Answered => None,
-                Ran::Challenge(reply) => {
-                    Some(Job { work: Work::Run(asked), session, manages, reply, _share })
+        if !job.is_heavy(state) {
+            let on_thread = Arc::clone(&self);
+            let light = tokio::task::spawn_blocking(move || {
+                let left = run::alone(&on_thread, job, &running.token, Tier::Light);
+                (left, running)
+            });
+            // After a panic its reply has said so.
+            let left = light.await.ok().and_then(|(left, running)| Some((left?, running)));
+            match left {
+                Some((Left::TooMuch(again), still)) => (job, running) = (again, still),
+                Some((Left::Challenge(job), still)) => {
+                    guard.disarm();
+                    drop(still);
+                    return self.hold(job).await;
                 }
+                None => return guard.disarm(),
             }
-        });
-        // After a panic its reply has said so.
-        let challenge = run.await.ok().flatten();
+        }
+        if let Err(failure) = state.heavy_place(&mut running).await {
+            guard.disarm();
+            return job.reply.fail(failure.into()).await;
+        }
+        let on_thread = Arc::clone(&self);
+        let work = move |sender: oneshot::Sender<()>| {
+            let _ = run::alone(&on_thread, job, &running.token, Tier::Heavy);
+            drop(running);
+            let _ = sender.send(());
+        };
+        // Without a thread, or after a panic, its reply has said so.
+        let _ = heavy::run(state, work).await;
         guard.disarm();
-        if let Some(job) = challenge {
+    }
+
+    /// Tells a client that a job is not done; holds it if that is for want of a name.
+    pub(super) async fn refuse(self: &Arc<Self>, job: Job, trouble: Trouble) {
+        if trouble.is_challenge() {
             self.hold(job).await;
+        } else {
+            job.reply.fail(trouble).await;
         }
     }
 

@@ -6,15 +6,17 @@
 
 use super::access::Access;
 use super::answer::{Outlet, Results, Trouble};
-use super::request::Asked;
-use super::run::{explain, ready, tell};
+use super::request::{Asked, Ready};
+use super::run::{explain, tell};
 use super::upgrade;
+use super::weigh::{self, HELD_BYTES, Ran, Tier};
 use crate::accept::quality;
 use crate::auth::random;
 use crate::encoding::Encoding;
+use crate::heavy;
 use crate::options::Role;
 use crate::protocol::not_allowed;
-use crate::query::{self, Told, blocking};
+use crate::query::{self, blocking};
 use crate::reply::{Failure, Outcome};
 use crate::request::{Parameters, read_body};
 use crate::route::Context;
@@ -72,17 +74,36 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     let guard = running.guard();
     let work_state = Arc::clone(state);
     let told = blocking(move |sender| {
-        let work = Work { asked, access, id, format, encoding, is_post };
-        work.run(&work_state, &running, sender);
-        drop(running);
+        let work = Work { ready: asked.ready(&work_state), access, id, format, encoding, is_post };
+        work.run(&work_state, running, Tier::Light, sender);
     })
     .await?;
+    let told = match told {
+        Told::Answer(told) => told,
+        Told::Heavy(heavy) => {
+            let (work, mut running) = *heavy;
+            state.heavy_place(&mut running).await?;
+            let on_thread = Arc::clone(state);
+            match heavy::run(state, move |sender| work.run(&on_thread, running, Tier::Heavy, sender)).await? {
+                Told::Answer(told) => told,
+                Told::Heavy(_) => {
+                    return Err(Error::internal("what runs among heavy ones is sent there").into());
+                }
+            }
+        }
+    };
     query::reply(told, guard)
+}
+
+/// What a thread tells the connection.
+enum Told {
+    Answer(query::Told),
+    Heavy(Box<(Work, Running)>),
 }
 
 /// What a thread is to do.
 struct Work {
-    asked: Asked,
+    ready: Result<Ready, Trouble>,
     access: Access,
     id: Uuid,
     format: Format,
@@ -91,34 +112,60 @@ struct Work {
 }
 
 impl Work {
-    fn run(&self, state: &State, running: &Running, sender: oneshot::Sender<Told>) {
-        let bytes = match self.message(state, running) {
-            Ok(bytes) => bytes,
-            Err(trouble) => return drop(sender.send(Told::Failed(*explain(trouble, state).failure))),
+    fn run(mut self, state: &State, running: Running, tier: Tier, sender: oneshot::Sender<Told>) {
+        let bytes = match self.message(state, &running, tier) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return drop(sender.send(Told::Heavy(Box::new((self, running))))),
+            Err(trouble) => {
+                let failed = query::Told::Failed(*explain(trouble, state).failure);
+                return drop(sender.send(Told::Answer(failed)));
+            }
         };
         let mime = self.format.mime();
-        let tell = move |start| Told::Start(start, mime);
+        let tell = move |start| Told::Answer(query::Told::Start(start, mime));
         let mut sink = Sink::new(sender, tell, self.encoding, state.options.limits.write_timeout);
         if sink.write_all(&bytes).and_then(|()| sink.finish().map(drop)).is_err() {
             state.metrics.broken.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
     }
 
-    /// The whole answer: it says at its begin how it ends.
-    fn message(&self, state: &State, running: &Running) -> Result<Vec<u8>, Trouble> {
-        let mut ready = ready(state, &self.asked, &self.access, &running.token)?;
-        if ready.script.mutates() && !self.is_post {
+    /// The whole answer: it says at its begin how it ends. `None`: it is too much for the tier.
+    fn message(&mut self, state: &State, running: &Running, tier: Tier) -> Result<Option<Vec<u8>>, Trouble> {
+        let ready = match &mut self.ready {
+            Ok(ready) => ready,
+            Err(trouble) => return Err(std::mem::replace(trouble, Trouble::argument("it has been refused"))),
+        };
+        self.access.allow_script(&ready.script)?;
+        let mutates = ready.script.mutates();
+        if mutates && !self.is_post {
             let failure = not_allowed("POST").hint("a traversal that writes is sent by POST");
             return Err(failure.into());
         }
         let most = state.options.limits.memory_bytes;
         ready.telling.batch = usize::MAX;
+        let holds = tier == Tier::Light && !mutates;
+        let most = if holds { most.min(HELD_BYTES as u64) } else { most };
         ready.telling.message_bytes = usize::try_from(most).unwrap_or(usize::MAX);
-        let mut whole = Whole { bytes: Vec::new(), most };
-        let mut results = Results::new(&mut whole, self.format, self.id, Map::default(), ready.telling)?;
-        tell(&mut results, &ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))?;
-        results.finish(state);
-        Ok(whole.bytes)
+        let (format, id) = (self.format, self.id);
+        let mut whole = Whole { bytes: Vec::new(), most, holds };
+        let ran = weigh::attempts(state, ready, tier, &running.token, &mut |ready| {
+            let mut has_begun = false;
+            let results = Results::new(&mut whole, format, id, Map::default(), ready.telling);
+            let done = results.and_then(|mut results| {
+                let done = tell(&mut results, ready, |each| {
+                    state.database.gremlin_each(&ready.script, &ready.options, each)
+                });
+                has_begun = results.have_begun();
+                done.map(|()| results.finish(state))
+            });
+            // Results of a write are told once it is committed.
+            Ran::of(done, tier == Tier::Light && !(mutates && has_begun))
+        });
+        match ran {
+            Ran::Done(..) => Ok(Some(whole.bytes)),
+            Ran::Failed(trouble) => Err(trouble),
+            Ran::TooMuch => Ok(None),
+        }
     }
 }
 
@@ -126,10 +173,15 @@ impl Work {
 struct Whole {
     bytes: Vec<u8>,
     most: u64,
+    /// More than that is for the heavy ones.
+    holds: bool,
 }
 
 impl Outlet for Whole {
     fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
+        if !is_last && self.holds {
+            return Err(Error::new(ErrorKind::Deadline, "the answer is too long to be held"));
+        }
         if !is_last {
             let message = format!("the answer is longer than {} bytes", self.most);
             return Err(Error::new(ErrorKind::MemoryLimit, message));

@@ -4,6 +4,7 @@
 //! `OptionsStrategy`; those win.
 
 use super::answer::{Telling, Trouble};
+use super::weigh::Tier;
 use crate::state::State;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -47,6 +48,9 @@ pub(super) struct Asked {
     wishes: Wishes,
 }
 
+/// Longer texts are not read on a thread that talks to connections.
+const SHORT_TEXT_BYTES: usize = crate::swift::TEXT_BYTES_MAX;
+
 /// A request that can be run.
 pub(super) struct Ready {
     pub(super) script: GremlinScript,
@@ -54,6 +58,24 @@ pub(super) struct Ready {
     pub(super) telling: Telling,
     /// What `fail()` may say in it.
     pub(super) fails: Vec<String>,
+    /// What it may take, whatever its tier.
+    timeout: Duration,
+    /// See [`crate::gremlin::weigh`].
+    pub(super) shape: u64,
+    /// How many of its statements have been done for good.
+    pub(super) done: usize,
+}
+
+impl Ready {
+    /// Makes it ready to run now.
+    pub(super) fn begin(&mut self, state: &State, tier: Tier, wall: Duration, token: &CancelToken) {
+        let is_heavy = tier == Tier::Heavy;
+        self.options.cancel = Some(token.clone());
+        self.options.timeout = Some(if is_heavy { self.timeout } else { self.timeout.min(wall) });
+        self.options.threads = if is_heavy { state.options.limits.threads } else { Some(1) };
+        self.options.refuse_heavy = !is_heavy;
+        self.telling.deadline = Instant::now().checked_add(self.timeout);
+    }
 }
 
 impl Asked {
@@ -130,28 +152,36 @@ impl Asked {
         Ok(Self { source, sources, bindings, wishes })
     }
 
+    /// Whether it can be read on a thread that talks to connections.
+    pub(super) fn is_read_at_once(&self) -> bool {
+        match &self.source {
+            Source::Text(text) => text.len() <= SHORT_TEXT_BYTES,
+            Source::Bytecode(_) => true,
+        }
+    }
+
     /// Reads the text, and has all that it takes to run it.
     ///
     /// # Errors
     /// A mistake in the text, or in its options.
-    pub(super) fn ready(&self, state: &State, token: &CancelToken) -> Result<Ready, Trouble> {
+    pub(super) fn ready(self, state: &State) -> Result<Ready, Trouble> {
         let limits = &state.options.limits;
         let mut options = GremlinOptions {
             memory_limit_bytes: Some(limits.memory_bytes),
-            cancel: Some(token.clone()),
-            sources: self.sources.clone(),
+            sources: self.sources,
+            bindings: self.bindings,
             ..GremlinOptions::default()
         };
-        let script = match &self.source {
-            Source::Text(text) => {
-                options.bindings.clone_from(&self.bindings);
-                state.database.gremlin_script(text, &options)?
-            }
-            Source::Bytecode(bytecode) => match transaction(bytecode)? {
+        let as_traversers = matches!(self.source, Source::Bytecode(_));
+        let script = match self.source {
+            Source::Text(text) => state.database.gremlin_script(&text, &options)?,
+            Source::Bytecode(bytecode) => match transaction(&bytecode)? {
                 Some(action) => vec![Statement::Transaction { source: 0, action }].into(),
-                None => bytecode.clone().into(),
+                None => bytecode.into(),
             },
         };
+        // They are in the script.
+        options.bindings = HashMap::new();
         let mut wishes = self.wishes;
         let mut fails = Vec::new();
         let mut last_is_next = false;
@@ -165,17 +195,16 @@ impl Asked {
             last_is_next = matches!(statement, Statement::Traversal { terminal: Some(Terminal::Next), .. });
         }
         let timeout = wishes.timeout.map_or(limits.timeout, |wished| wished.min(limits.timeout));
-        options.timeout = Some(timeout);
         options.materialize = wishes.materialize.unwrap_or_default();
-        let as_traversers = matches!(self.source, Source::Bytecode(_));
         let telling = Telling {
             batch: wishes.batch.unwrap_or(BATCH_DEFAULT),
             message_bytes: MESSAGE_BYTES,
             as_traversers,
             unrolls: last_is_next && !as_traversers,
-            deadline: Instant::now().checked_add(timeout),
+            deadline: None,
         };
-        Ok(Ready { script, options, telling, fails })
+        let shape = state.weights.shape(&script);
+        Ok(Ready { script, options, telling, fails, timeout, shape, done: 0 })
     }
 }
 

@@ -1,60 +1,81 @@
-//! Runs a request on the thread that it is called on.
+//! Runs a request: on the thread that it is called on, as far as a tier lets it (`weigh`).
 
-use super::access::Access;
-use super::answer::{Reply, Results, Trouble};
-use super::request::{Asked, Ready};
+use super::answer::{NO_CONTENT, Reply, Results, Trouble};
+use super::connection::{Connection, Job, Work};
+use super::request::Ready;
+use super::weigh::{self, Ran, Tier};
 use crate::state::State;
 use vervet::CancelToken;
 use vervet::gremlin::Each;
 
-/// What became of a request.
-pub(super) enum Ran {
-    /// It has been answered.
-    Answered,
+/// A request that has not been answered.
+pub(super) enum Left {
     /// The client may do it once it has said who it is.
-    Challenge(Reply),
+    Challenge(Job),
+    /// It is for the heavy ones.
+    TooMuch(Job),
 }
 
-/// Runs a request that is a transaction of its own.
-pub(super) fn alone(
-    state: &State,
-    asked: &Asked,
-    access: &Access,
-    token: &CancelToken,
-    mut reply: Reply,
-) -> Ran {
-    let ready = match ready(state, asked, access, token) {
-        Ok(ready) => ready,
-        Err(trouble) if trouble.is_challenge() => return Ran::Challenge(reply),
-        Err(trouble) => {
-            reply.fail_here(&trouble);
-            return Ran::Answered;
-        }
-    };
-    let told = reply.results(ready.telling).and_then(|mut results| {
-        tell(&mut results, &ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))?;
-        Ok(results.finish(state))
-    });
-    match told {
-        Ok(code) => reply.told(code),
-        Err(trouble) => reply.fail_here(&explain(trouble, state)),
+/// Runs a request that is a transaction of its own, and tells what came of it.
+pub(super) fn alone(connection: &Connection, mut job: Job, token: &CancelToken, tier: Tier) -> Option<Left> {
+    let state = &connection.state;
+    if let Err(trouble) = job.read(connection) {
+        return refuse(job, &trouble);
     }
-    Ran::Answered
+    if tier == Tier::Light && job.is_heavy(state) {
+        return Some(Left::TooMuch(job));
+    }
+    let ran = job.run(state, tier, token);
+    end(job, ran, state)
 }
 
-/// Reads a request, and makes sure that its client may ask it.
-///
-/// # Errors
-/// A mistake in it; it takes another role.
-pub(super) fn ready(
-    state: &State,
-    asked: &Asked,
-    access: &Access,
-    token: &CancelToken,
-) -> Result<Ready, Trouble> {
-    let ready = asked.ready(state, token)?;
-    access.allow_script(&ready.script)?;
-    Ok(ready)
+/// Runs a request that only reads, and was short when it came last.
+pub(super) fn here(state: &State, job: &mut Job) -> Option<Ran> {
+    let Work::Run(ready) = &job.work else { return None };
+    if ready.script.mutates() || !state.weights.is_short(ready) {
+        return None;
+    }
+    let ran = job.run(state, Tier::Here, &CancelToken::new());
+    (!matches!(ran, Ran::TooMuch)).then_some(ran)
+}
+
+impl Job {
+    fn run(&mut self, state: &State, tier: Tier, token: &CancelToken) -> Ran {
+        let Work::Run(ready) = &mut self.work else { return Ran::Done(Vec::new(), NO_CONTENT) };
+        let holds = !ready.script.mutates();
+        weigh::run(state, (ready, &mut self.reply), tier, holds, token, &mut |ready, results| {
+            tell(results, ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))
+        })
+    }
+}
+
+/// A request that is refused, on a thread that may wait.
+pub(super) fn refuse(job: Job, trouble: &Trouble) -> Option<Left> {
+    if trouble.is_challenge() {
+        return Some(Left::Challenge(job));
+    }
+    job.reply.fail_here(trouble);
+    None
+}
+
+/// Tells what came of a request, on a thread that may wait.
+pub(super) fn end(job: Job, ran: Ran, state: &State) -> Option<Left> {
+    match ran {
+        Ran::Done(messages, code) => job.reply.tell_here(messages, code),
+        Ran::Failed(trouble) => job.reply.fail_here(&explain(trouble, state)),
+        Ran::TooMuch => return Some(Left::TooMuch(job)),
+    }
+    None
+}
+
+/// Tells what came of a request that was not too much.
+pub(super) async fn tell_ran(reply: Reply, ran: Ran, state: &State) {
+    match ran {
+        Ran::Done(messages, code) => reply.tell(messages, code).await,
+        Ran::Failed(trouble) => reply.fail(explain(trouble, state)).await,
+        // Dropped, it says that this was a defect.
+        Ran::TooMuch => drop(reply),
+    }
 }
 
 /// Hands the results of `run` on.

@@ -1,8 +1,9 @@
 //! Sessions: requests of a connection that share a transaction.
 //!
 //! # Shape
-//! A task with a queue, so that requests run in their order. It has a blocking thread, and a place among those that work on
-//! the database, while there is something to do; a run of requests takes one turn on that thread.
+//! A task with a queue, so that requests run in their order. Requests that are known to be short run in it. For others it has a
+//! blocking thread, and a place among those that work on the database, while there is something to do; a run of requests takes one
+//! turn on that thread. A heavy one has a thread of its own (`weigh`).
 //!
 //! ```text
 //!            first request              commit, rollback
@@ -14,13 +15,16 @@
 //! # Invariants
 //! A transaction that was lost is not silently replaced by another: what was to be in one would be in two halves.
 
-use super::answer::{Reply, Results, Trouble};
+use super::answer::{Results, Trouble};
 use super::connection::{Connection, Job, Work};
 use super::request::Ready;
-use super::run::{explain, ready, tell};
+use super::run::{self, Left, tell};
+use super::weigh::{self, Ran, Tier};
+use crate::heavy;
 use crate::state::State;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::oneshot;
 use vervet::gremlin::text::{self, Statement};
 use vervet::gremlin::{Each, GremlinScript};
 use vervet::{CancelToken, Transaction};
@@ -42,8 +46,8 @@ enum Turned {
     Idle,
     /// This one is not for the thread.
     Next(Job),
-    /// Its client has to say who it is.
-    Challenge(Job),
+    /// Its client has to say who it is, or it is for the heavy ones.
+    Left(Left),
 }
 
 /// Runs the requests of a session until it is closed, or has nothing to keep.
@@ -53,7 +57,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
     let mut place = None;
     let mut next: Option<Job> = None;
     loop {
-        let job = match next.take() {
+        let mut job = match next.take() {
             Some(job) => job,
             None => match tokio::time::timeout(state.options.limits.session_timeout, queue.recv()).await {
                 // The connection is over.
@@ -70,10 +74,10 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
                 },
             },
         };
-        let Work::Run(_) = &job.work else {
+        if matches!(job.work, Work::Close) {
             job.reply.done().await;
             break;
-        };
+        }
         if place.is_none() {
             match state.session_place() {
                 Some(taken) => place = Some(taken),
@@ -85,6 +89,16 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
                     }
                 }
             }
+        }
+        if !job.is_long()
+            && let Err(trouble) = job.read(&connection)
+        {
+            connection.refuse(job, trouble).await;
+            continue;
+        }
+        if let Some(ran) = here(&state, &mut open, &mut job) {
+            run::tell_ran(job.reply, ran, &state).await;
+            continue;
         }
         let running = match state.place().await {
             Ok(running) => running,
@@ -98,18 +112,45 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
         let turn = tokio::task::spawn_blocking(move || {
             let (mut queue, mut open) = (queue, open);
             let turned = turn(&on_thread, &mut open, job, &mut queue, &running.token);
-            (queue, open, turned)
+            (queue, open, turned, running)
         });
-        let Ok((queue_after, open_after, turned)) = turn.await else {
+        let Ok((queue_after, open_after, turned, mut running)) = turn.await else {
             // A panic, of which its request has been told; the transaction is gone with it.
             return;
         };
-        guard.disarm();
         (queue, open) = (queue_after, open_after);
-        match turned {
-            Turned::Idle => {}
-            Turned::Next(job) => next = Some(job),
-            Turned::Challenge(job) => connection.hold(job).await,
+        let left = match turned {
+            Turned::Idle => None,
+            Turned::Next(job) => {
+                next = Some(job);
+                None
+            }
+            Turned::Left(left) => Some(left),
+        };
+        if let Some(Left::TooMuch(job)) = left {
+            if let Err(failure) = state.heavy_place(&mut running).await {
+                job.reply.fail(failure.into()).await;
+            } else {
+                let on_thread = Arc::clone(&connection);
+                let work = move |sender: oneshot::Sender<Stage>| {
+                    let mut open = open;
+                    let _ = one(&on_thread, &mut open, job, &running.token, Tier::Heavy);
+                    drop(running);
+                    let _ = sender.send(open);
+                };
+                match heavy::run(&state, work).await {
+                    Ok(after) => open = after,
+                    // No thread, or a panic: as above.
+                    Err(_) => return,
+                }
+            }
+            guard.disarm();
+        } else {
+            guard.disarm();
+            drop(running);
+            if let Some(Left::Challenge(job)) = left {
+                connection.hold(job).await;
+            }
         }
     }
     // What has come meanwhile is for a new session of that name.
@@ -127,6 +168,20 @@ fn too_many(state: &State) -> Trouble {
         .into()
 }
 
+/// Runs a request of traversals alone that was short when it came last, on the thread of the session's task.
+fn here(state: &State, open: &mut Stage, job: &mut Job) -> Option<Ran> {
+    let Work::Run(ready) = &mut job.work else { return None };
+    let is_traversal = |statement: &Statement| matches!(statement, Statement::Traversal { .. });
+    if job.manages || !state.weights.is_short(ready) || !ready.script.statements().iter().all(is_traversal) {
+        return None;
+    }
+    let token = CancelToken::new();
+    let ran = weigh::run(state, (ready, &mut job.reply), Tier::Here, true, &token, &mut |ready, results| {
+        statements(state, open, ready, results)
+    });
+    (!matches!(ran, Ran::TooMuch)).then_some(ran)
+}
+
 fn turn(
     connection: &Connection,
     open: &mut Stage,
@@ -136,73 +191,66 @@ fn turn(
 ) -> Turned {
     let mut job = first;
     for _ in 0..TURN_MAX {
-        if let Some(job) = one(connection, open, job, token) {
-            return Turned::Challenge(job);
+        if let Some(left) = one(connection, open, job, token, Tier::Light) {
+            return Turned::Left(left);
         }
         match queue.try_recv() {
             Err(_) => return Turned::Idle,
-            Ok(next) if matches!(next.work, Work::Run(_)) => job = next,
-            Ok(next) => return Turned::Next(next),
+            Ok(next) if matches!(next.work, Work::Close) => return Turned::Next(next),
+            Ok(next) => job = next,
         }
     }
     Turned::Next(job)
 }
 
-/// Runs one request; gives it back if its client has to say first who it is.
-fn one(connection: &Connection, open: &mut Stage, mut job: Job, token: &CancelToken) -> Option<Job> {
-    let state = &connection.state;
-    let Work::Run(asked) = &job.work else { return Some(job) };
-    let ready = match ready(state, asked, &connection.access(), token) {
-        Ok(ready) => ready,
-        Err(trouble) if trouble.is_challenge() => return Some(job),
-        Err(trouble) => {
-            job.reply.fail_here(&trouble);
-            return None;
-        }
-    };
-    match managed(state, open, &ready, job.manages, &mut job.reply) {
-        Ok(code) => job.reply.told(code),
-        Err(trouble) => job.reply.fail_here(&explain(trouble, state)),
-    }
-    None
-}
-
-/// Runs a request, and ends the transaction behind it if that was asked for; the status of its last message.
-fn managed(
-    state: &State,
+/// Runs one request; gives it back if it is not for here, or not yet.
+fn one(
+    connection: &Connection,
     open: &mut Stage,
-    ready: &Ready,
-    manages: bool,
-    reply: &mut Reply,
-) -> Result<i32, Trouble> {
-    let mut results = reply.results(ready.telling)?;
-    let done = statements(state, open, ready, &mut results);
-    if manages {
-        match &done {
-            Ok(()) => act(state, open, text::Transaction::Commit)?,
-            Err(_) => act(state, open, text::Transaction::Rollback)?,
-        }
+    mut job: Job,
+    token: &CancelToken,
+    tier: Tier,
+) -> Option<Left> {
+    let state = &connection.state;
+    if let Err(trouble) = job.read(connection) {
+        return run::refuse(job, &trouble);
     }
-    done?;
-    Ok(results.finish(state))
+    if tier == Tier::Light && job.is_heavy(state) {
+        return Some(Left::TooMuch(job));
+    }
+    let manages = job.manages;
+    let Work::Run(ready) = &mut job.work else { return None };
+    let ran = weigh::run(state, (ready, &mut job.reply), tier, true, token, &mut |ready, results| {
+        let done = statements(state, open, ready, results);
+        match &done {
+            Ok(()) if manages => act(state, open, text::Transaction::Commit)?,
+            // It is about to run again.
+            Err(trouble) if trouble.is_deadline() && tier != Tier::Heavy => {}
+            Err(_) if manages => act(state, open, text::Transaction::Rollback)?,
+            _ => {}
+        }
+        done
+    });
+    run::end(job, ran, state)
 }
 
 /// Runs statements one after the other; those between two about the transaction at once.
 fn statements(
     state: &State,
     open: &mut Stage,
-    ready: &Ready,
+    ready: &mut Ready,
     results: &mut Results<'_>,
 ) -> Result<(), Trouble> {
     let of_transaction = |statement: &Statement| matches!(statement, Statement::Transaction { .. });
-    let mut rest = ready.script.statements();
     loop {
+        let all = ready.script.statements();
+        let rest = all.get(ready.done..).unwrap_or_default();
         let end = rest.iter().position(of_transaction).unwrap_or(rest.len());
         let (these, after) = rest.split_at(end);
         if after.is_empty() {
             // Nearly always this is all of it.
             let part: GremlinScript;
-            let script = if these.len() == ready.script.statements().len() {
+            let script = if these.len() == all.len() {
                 &ready.script
             } else {
                 part = these.to_vec().into();
@@ -218,10 +266,10 @@ fn statements(
             traverse(state, open, &script, ready, &mut |_, _| Ok(()))
                 .map_err(|error| Trouble::of_script(error, &ready.fails))?;
         }
-        if let [Statement::Transaction { action, .. }, after @ ..] = after {
+        if let [Statement::Transaction { action, .. }, ..] = after {
             act(state, open, *action)?;
-            rest = after;
         }
+        ready.done += end + 1;
     }
 }
 

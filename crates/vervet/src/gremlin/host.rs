@@ -4,12 +4,11 @@
 //! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and that is as
 //! little as its answer needs: two traversals that add edges to one vertex do not conflict.
 
-use super::files;
 use super::solve::solve;
+use super::{GremlinOptions, files};
 use crate::edit::Named;
 use crate::{Transaction, Vertex};
 use oxrdf::Literal;
-use std::path::Path;
 use vervet_algebra::Query;
 use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
 use vervet_kernel::Control;
@@ -24,8 +23,7 @@ const LABELS_BETWEEN: &str = "::";
 /// See the header of this file.
 pub(super) struct TransactionHost<'t> {
     pub(super) transaction: &'t mut Transaction,
-    /// The folder of `io()`.
-    pub(super) files: Option<&'t Path>,
+    pub(super) options: &'t GremlinOptions,
 }
 
 impl Host for TransactionHost<'_> {
@@ -38,7 +36,15 @@ impl Host for TransactionHost<'_> {
         let view = self.transaction.inner.view()?;
         // Counts from statistics would not be remembered as read.
         let known_counts = matches!(view, vervet_txn::View::Plain(_));
-        solve(&self.transaction.database, view.as_snapshot(), known_counts, query, control, sink)?;
+        solve(
+            &self.transaction.database,
+            view.as_snapshot(),
+            known_counts,
+            self.options,
+            query,
+            control,
+            sink,
+        )?;
         Ok(true)
     }
 
@@ -51,12 +57,12 @@ impl Host for TransactionHost<'_> {
     }
 
     fn read_file(&mut self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
-        let path = files::to_read(self.files, name)?;
+        let path = files::to_read(self.options.files.as_deref(), name)?;
         files::read(self, &path, form, control)
     }
 
     fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
-        let path = files::to_write(self.files, name)?;
+        let path = files::to_write(self.options.files.as_deref(), name)?;
         self.read(&mut |snapshot| files::write(snapshot, &path, form, control))
     }
 

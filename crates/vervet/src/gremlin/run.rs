@@ -23,7 +23,7 @@ pub(super) fn all_in(
     options: &GremlinOptions,
     each: &mut Each<'_>,
 ) -> Result<()> {
-    let mut host = TransactionHost { transaction, files: options.files.as_deref() };
+    let mut host = TransactionHost { transaction, options };
     all(statements, &mut host, control, options, each)
 }
 

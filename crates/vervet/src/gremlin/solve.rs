@@ -1,22 +1,22 @@
 //! Queries that stand for the beginning of a traversal: planned and run as those of SPARQL are.
 
-use super::files;
+use super::{GremlinOptions, files};
 use crate::algorithms::threads;
 use crate::execute::{Parts, run};
 use crate::reading::plan_options;
 use crate::{Database, GraphSnapshot, QueryOptions};
-use std::path::Path;
 use vervet_algebra::Query;
 use vervet_kernel::{Control, Flow};
-use vervet_model::Result;
+use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_traversal::{FileForm, Host, RowSink};
 
-/// Plans and runs a query; on several threads if it is heavy.
+/// Plans and runs a query; on several threads if it is heavy, and not at all if such are refused.
 pub(super) fn solve(
     database: &Database,
     snapshot: &dyn Snapshot,
     known_counts: bool,
+    options: &GremlinOptions,
     query: &Query,
     control: &Control<'_>,
     sink: &mut RowSink<'_>,
@@ -28,7 +28,13 @@ pub(super) fn solve(
         seed: database.next_seed()?,
     };
     // Limits are those of the traversal.
-    let options = QueryOptions { timeout: None, memory_limit_bytes: None, ..QueryOptions::default() };
+    let threads = options.threads;
+    let refuses = options.refuse_heavy;
+    let options =
+        QueryOptions { timeout: None, memory_limit_bytes: None, threads, ..QueryOptions::default() };
+    if refuses && vervet_driver_local::is_heavy(&plan, options.parallelism()) {
+        return Err(Error::new(ErrorKind::Deadline, "a query of the traversal is expected to be heavy"));
+    }
     run(&parts, snapshot, &plan, &options, control, &mut |_, batch| {
         sink(&batch.columns, batch.rows, &batch.multiplicity)?;
         Ok(Flow::More)
@@ -46,8 +52,7 @@ pub(super) fn plan_text(query: &Query, snapshot: &dyn Snapshot) -> Result<String
 pub(super) struct SnapshotHost<'d> {
     pub(super) database: &'d Database,
     pub(super) snapshot: GraphSnapshot,
-    /// The folder of `io()`.
-    pub(super) files: Option<&'d Path>,
+    pub(super) options: &'d GremlinOptions,
 }
 
 impl Host for SnapshotHost<'_> {
@@ -56,16 +61,16 @@ impl Host for SnapshotHost<'_> {
     }
 
     fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
-        solve(self.database, self.snapshot.as_snapshot(), true, query, control, sink)?;
+        solve(self.database, self.snapshot.as_snapshot(), true, self.options, query, control, sink)?;
         Ok(true)
     }
 
     fn threads(&self) -> usize {
-        threads(None)
+        threads(self.options.threads)
     }
 
     fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
-        let path = files::to_write(self.files, name)?;
+        let path = files::to_write(self.options.files.as_deref(), name)?;
         files::write(self.snapshot.as_snapshot(), &path, form, control)
     }
 }

@@ -255,14 +255,15 @@ fn what_does_not_end_is_cancelled_with_the_server() {
 fn only_so_many_run_at_a_time() {
     let server = Running::start(&modern(), |options| {
         options.limits.requests = 1;
+        options.limits.heavy_requests = 1;
         options.limits.queue_timeout = Duration::from_millis(50);
     });
     let mut client = Client::new(&server, Format::GraphBinary1);
     let first =
         client.send("eval", "", args([("gremlin", ENDLESS.into()), ("evaluationTimeout", 2000.into())]));
-    server.wait_for("vervet_requests_running", 1.0);
-    client.eval("g.V()").refused(596, "try again later");
-    client.in_session("s", "g.V()").refused(596, "try again later");
+    server.wait_for("vervet_heavy_requests_running", 1.0);
+    client.eval(ENDLESS).refused(596, "try again later");
+    client.in_session("s", ENDLESS).refused(596, "try again later");
     client.answer(first).refused(598, "");
     client.in_session("s", "g.V()").values();
 }

@@ -4,6 +4,7 @@
 //! * `sessions`: transactions, conflicts, order.
 //! * `users`: SASL, roles, servers that are read-only, pages of other sites.
 //! * `limits`: time, sizes, garbage, clients that leave, the end of the server.
+//! * `weight`: light and heavy ones.
 //! * `http`: the HTTP form.
 
 mod client;
@@ -12,3 +13,4 @@ mod limits;
 mod requests;
 mod sessions;
 mod users;
+mod weight;

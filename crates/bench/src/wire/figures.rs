@@ -1,0 +1,211 @@
+//! Tables and targets of `vervet-bench wire`.
+
+use super::WireOptions;
+use super::clients::Writes;
+use crate::measure::quantile;
+use crate::sections::{Section, SectionReport};
+use crate::snb::Network;
+use crate::table::{count, figure};
+use std::fmt;
+
+/// Who asks whom, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Way {
+    pub(super) server: String,
+    pub(super) client: String,
+    pub(super) format: &'static str,
+    pub(super) is_ours: bool,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, {}", self.server, self.client, self.format)
+    }
+}
+
+/// One request at a time; times in µs.
+#[derive(Clone, Debug)]
+pub(super) struct Light {
+    pub(super) way: Way,
+    /// Which of the texts.
+    pub(super) at: usize,
+    pub(super) median: f64,
+    pub(super) p99: f64,
+    /// Processor time of this process for a request.
+    pub(super) server_cpu: f64,
+}
+
+/// Many requests at a time.
+#[derive(Clone, Debug)]
+pub(super) struct Many {
+    pub(super) way: Way,
+    pub(super) at: usize,
+    pub(super) rate: f64,
+    pub(super) server_cpu: f64,
+}
+
+/// Vertices that were added.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    pub(super) way: Way,
+    pub(super) writes: Writes,
+    pub(super) rate: f64,
+    pub(super) server_cpu: f64,
+}
+
+/// All that was measured.
+pub(super) struct Figures {
+    title: String,
+    texts: Vec<&'static str>,
+    in_flight: u32,
+    /// For each text the times in µs.
+    pub(super) embedded: Vec<Vec<f64>>,
+    pub(super) embedded_writes: f64,
+    pub(super) light: Vec<Light>,
+    pub(super) many: Vec<Many>,
+    pub(super) written: Vec<Written>,
+}
+
+impl Figures {
+    pub(super) fn new(network: &Network, options: &WireOptions) -> Self {
+        Self {
+            title: format!("Gremlin through the server on {}", network.name()),
+            texts: std::iter::once("g.inject(1)").chain(super::LIGHT).collect(),
+            in_flight: options.in_flight,
+            embedded: Vec::new(),
+            embedded_writes: 0.0,
+            light: Vec::new(),
+            many: Vec::new(),
+            written: Vec::new(),
+        }
+    }
+
+    fn embedded(&self, at: usize, share: f64) -> f64 {
+        self.embedded.get(at).map_or(f64::NAN, |times| quantile(times, share))
+    }
+
+    pub(super) fn report(&self) -> SectionReport {
+        let mut report = SectionReport::new(self.title.clone());
+        report.push(self.light());
+        report.push(self.many());
+        report.push(self.written());
+        for light in self.light.iter().filter(|light| light.way.is_ours && light.at > 0) {
+            let added = (light.median - self.embedded(light.at, 0.5)) / 1e3;
+            let (text, way) = (self.texts[light.at], &light.way);
+            report.target(
+                format!("added to {text} by {}, {}, ms", way.client, way.format),
+                added,
+                0.15,
+                true,
+            );
+        }
+        let pipelined = |written: &&Written| {
+            written.way.is_ours && written.writes.session && written.writes.in_flight > 1
+        };
+        for written in self.written.iter().filter(pipelined) {
+            let (client, format) = (&written.way.client, written.way.format);
+            report.target(
+                format!("vertices/s in one session, pipelined, by {client}, {format}"),
+                written.rate,
+                5_000.0,
+                false,
+            );
+        }
+        report
+    }
+
+    fn light(&self) -> Section {
+        let mut section = Section::new(
+            "Light requests, one at a time on one connection",
+            "Wall time from the call to the last result, in µs. `added`: the median less the median of the same text embedded. `beyond nothing`: \
+             the median less that of `g.inject(1)` the same way, which is what the way itself costs. `processor`: of our process for \
+             each request, that of the bare client taken off. The bare client is a WebSocket with GraphBinary and nothing else.",
+            &["request", "server", "client", "median", "p99", "added", "beyond nothing", "processor"],
+        );
+        for (at, text) in self.texts.iter().enumerate() {
+            section.row(vec![
+                (*text).to_owned(),
+                "embedded".to_owned(),
+                String::new(),
+                figure(self.embedded(at, 0.5)),
+                figure(self.embedded(at, 0.99)),
+                String::new(),
+                String::new(),
+                String::new(),
+            ]);
+            for light in self.light.iter().filter(|light| light.at == at) {
+                let nothing = self.light.iter().find(|other| other.at == 0 && other.way == light.way);
+                let if_ours = |value: f64| if light.way.is_ours { figure(value) } else { String::new() };
+                section.row(vec![
+                    (*text).to_owned(),
+                    light.way.server.clone(),
+                    format!("{}, {}", light.way.client, light.way.format),
+                    figure(light.median),
+                    figure(light.p99),
+                    if_ours(light.median - self.embedded(at, 0.5)),
+                    figure(nothing.map_or(f64::NAN, |nothing| light.median - nothing.median)),
+                    if_ours(light.server_cpu),
+                ]);
+            }
+        }
+        section
+    }
+
+    fn many(&self) -> Section {
+        let mut section = Section::new(
+            "Many requests at a time on one connection",
+            format!(
+                "{} on their way. `processor`: µs of our process for each request, that of the bare client taken off.",
+                self.in_flight
+            ),
+            &["request", "server", "client", "requests/s", "processor"],
+        );
+        for many in &self.many {
+            section.row(vec![
+                self.texts[many.at].to_owned(),
+                many.way.server.clone(),
+                format!("{}, {}", many.way.client, many.way.format),
+                figure(many.rate),
+                if many.way.is_ours { figure(many.server_cpu) } else { String::new() },
+            ]);
+        }
+        section
+    }
+
+    fn written(&self) -> Section {
+        let mut section = Section::new(
+            "Vertex by vertex",
+            format!(
+                "`{}`, each a request. Ours is durable at each commit (level `sync`); TinkerGraph is in memory, and has no \
+                 transactions that a session could commit. `in one session`: with a commit behind as many as the column says, the last one \
+                 counted in; `each by itself`: each a transaction. Embedded, in transactions of as many: {} vertices/s.",
+                super::ADD,
+                figure(self.embedded_writes)
+            ),
+            &[
+                "how",
+                "server",
+                "client",
+                "on their way",
+                "vertices",
+                "commit each",
+                "vertices/s",
+                "processor",
+            ],
+        );
+        for written in &self.written {
+            let writes = &written.writes;
+            section.row(vec![
+                if writes.session { "in one session" } else { "each by itself" }.to_owned(),
+                written.way.server.clone(),
+                format!("{}, {}", written.way.client, written.way.format),
+                writes.in_flight.to_string(),
+                count(u64::from(writes.vertices)),
+                if writes.session { count(u64::from(writes.commit_each)) } else { "1".to_owned() },
+                figure(written.rate),
+                if written.way.is_ours { figure(written.server_cpu) } else { String::new() },
+            ]);
+        }
+        section
+    }
+}

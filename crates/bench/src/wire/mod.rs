@@ -1,0 +1,326 @@
+//! `vervet-bench wire`: what the Gremlin Server adds to what the embedded interface takes.
+//!
+//! # Shape
+//! * `clients`: what a client can do. `bare`: a WebSocket and nothing else, in this process. `driver`: TinkerPop's driver for Java, a
+//!   process (`peers/gremlin`), to our server and, if asked for, to TinkerPop's own with TinkerGraph.
+//! * `figures`: tables and targets.
+//! * The server runs in this process on a database in a directory, so its processor time is that of this process while the driver works.
+//! * Each text is asked with each of its parameters once first, and must give what the embedded interface gives.
+//!
+//! # What is compared
+//! All times are those of the wall clock around one call, since waiting is what a server adds. The client that does nothing but
+//! `g.inject(1)` shows what the way itself costs, the bare client what of that is the driver's.
+
+mod bare;
+mod clients;
+mod driver;
+mod figures;
+
+use crate::measure::{process_cpu, quantile};
+use crate::sections::SectionReport;
+use crate::snb::{Drawn, Found, Network, Operation, canonical, hash, once, operations};
+use clients::{Client, Flow, Format, Writes};
+use driver::Driver;
+use figures::{Light, Many, Written};
+use std::hint::black_box;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use vervet::Database;
+use vervet::gremlin::{GremlinOptions, Value};
+use vervet_conformance::ldbc::Parameters;
+use vervet_model::{Error, Result};
+use vervet_server::{Server, ServerOptions};
+
+/// Light requests: a look-up, hops and the short query of a person.
+const LIGHT: [&str; 3] = ["point look-up", "1 hop", "IS1"];
+/// The request that asks for nothing.
+const NOTHING: &str = "g.inject(1)";
+/// What writes add.
+const ADD: &str = "g.addV('person').property('name', x)";
+
+/// What to measure, with whom, for how long.
+#[derive(Clone, Debug)]
+pub struct WireOptions {
+    /// The script that starts programs of Java (`peers/gremlin/run.sh`); only the bare client without it.
+    pub script: Option<PathBuf>,
+    /// Also TinkerPop's own server.
+    pub against_gremlin_server: bool,
+    /// A file that names persons to ask for.
+    pub parameters: Option<PathBuf>,
+    /// Number of parameters of each text.
+    pub count: usize,
+    /// Time for each figure.
+    pub time: Duration,
+    /// Vertices that are added for each figure.
+    pub vertices: u32,
+    /// Requests on their way at a time, where there are many.
+    pub in_flight: u32,
+    /// Vertices of a transaction of a session.
+    pub commit_each: u32,
+}
+
+/// Measures.
+///
+/// # Errors
+/// Something fails; a client gets other results than the embedded interface gives.
+pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
+    let folder = tempfile::Builder::new()
+        .prefix("vervet-bench-")
+        .tempdir()
+        .map_err(|error| Error::io("make a temporary folder", &error))?;
+    let database = Database::open_or_create(&folder.path().join("db"))?;
+    network.load(&database)?;
+    let drawn = Drawn::new(&database, options.parameters.as_deref(), options.count)?;
+    let mut light = vec![nothing()];
+    light.extend(operations(&drawn, &LIGHT.map(str::to_owned))?);
+    for operation in &mut light[1..] {
+        // Nothing is sent that the text does not use.
+        let person = |i| Parameters::default().person("person", *Drawn::of(&drawn.persons, i));
+        operation.parameters = (0..options.count).map(person).collect();
+    }
+    let mut figures = figures::Figures::new(network, options);
+    let mut found = Vec::new();
+    for operation in &light {
+        found.push(once(&database, operation)?);
+        figures.embedded.push(embedded(&database, operation, options.time)?);
+    }
+    figures.embedded_writes = embedded_writes(&database, options)?;
+
+    let running = Running::start(&database)?;
+    let mut measure = Measure { options, light: &light, found: &found, database: Some(&database), number: 0 };
+    measure.client("ours", &mut bare::Bare::new(running.address), Format::GraphBinary, &mut figures)?;
+    if let Some(script) = &options.script {
+        let mut driver = Driver::start(script)?;
+        for format in [Format::GraphBinary, Format::GraphSon] {
+            driver.connect(running.address, format)?;
+            measure.client("ours", &mut driver, format, &mut figures)?;
+        }
+        if options.against_gremlin_server {
+            let files = folder.path().join("csv");
+            std::fs::create_dir(&files).map_err(|error| Error::io("make a temporary folder", &error))?;
+            network.write_to(&files)?;
+            let peer = driver::GremlinServer::start(script, &files)?;
+            measure.database = None;
+            for format in [Format::GraphBinary, Format::GraphSon] {
+                driver.connect(peer.address, format)?;
+                measure.client("Gremlin Server", &mut driver, format, &mut figures)?;
+            }
+        }
+    }
+    running.end()?;
+    Ok(figures.report())
+}
+
+/// Runs everything in small with the bare client on a made network.
+///
+/// # Errors
+/// As [`run`].
+pub fn self_check() -> Result<SectionReport> {
+    let options = WireOptions {
+        script: None,
+        against_gremlin_server: false,
+        parameters: None,
+        count: 4,
+        time: Duration::from_millis(10),
+        vertices: 500,
+        in_flight: 64,
+        commit_each: 200,
+    };
+    run(&Network::made(60), &options)
+}
+
+/// The request that asks for nothing, as an operation.
+fn nothing() -> Operation {
+    Operation::plain("g.inject(1)", NOTHING, vec![Parameters::default()])
+}
+
+/// A server in this process.
+struct Running {
+    address: SocketAddr,
+    stopper: vervet_server::Stopper,
+    thread: std::thread::JoinHandle<Result<()>>,
+}
+
+impl Running {
+    fn start(database: &Database) -> Result<Self> {
+        let mut options = ServerOptions::default();
+        options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        let server = Server::bind(database.clone(), options)?;
+        let (address, stopper) = (server.address()?, server.stopper());
+        Ok(Self { address, stopper, thread: std::thread::spawn(move || server.run()) })
+    }
+
+    fn end(self) -> Result<()> {
+        self.stopper.stop();
+        self.thread.join().map_err(|_| Error::internal("the server panicked"))?
+    }
+}
+
+/// Wall times of the embedded interface, from the text to values, in µs.
+fn embedded(database: &Database, operation: &Operation, time: Duration) -> Result<Vec<f64>> {
+    let all: Vec<GremlinOptions> = operation.parameters.iter().map(gremlin_options).collect();
+    let mut times = Vec::new();
+    for counted in [false, true] {
+        let begin = Instant::now();
+        while begin.elapsed() < time || times.is_empty() && counted {
+            for options in &all {
+                let start = Instant::now();
+                black_box(database.gremlin_with(&operation.gremlin, options)?);
+                if counted {
+                    times.push(start.elapsed().as_secs_f64() * 1e6);
+                }
+            }
+        }
+    }
+    Ok(times)
+}
+
+fn gremlin_options(parameters: &Parameters) -> GremlinOptions {
+    GremlinOptions { bindings: parameters.bindings(), ..GremlinOptions::default() }
+}
+
+/// Vertices a second that a program adds one by one in transactions of as many as a session has.
+fn embedded_writes(database: &Database, options: &WireOptions) -> Result<f64> {
+    let begin = Instant::now();
+    let mut transaction = database.begin()?;
+    for number in 0..options.vertices {
+        let bound = GremlinOptions::default().with_binding("x", format!("embedded {number}"));
+        black_box(transaction.gremlin_with(ADD, &bound)?);
+        if (number + 1) % options.commit_each == 0 {
+            transaction.commit()?;
+            transaction = database.begin()?;
+        }
+    }
+    transaction.commit()?;
+    Ok(f64::from(options.vertices) / begin.elapsed().as_secs_f64())
+}
+
+/// Asks a client for everything.
+struct Measure<'m> {
+    options: &'m WireOptions,
+    light: &'m [Operation],
+    found: &'m [Vec<Found>],
+    /// Of our server.
+    database: Option<&'m Database>,
+    /// Of the next names of vertices.
+    number: usize,
+}
+
+impl Measure<'_> {
+    fn client(
+        &mut self,
+        server: &str,
+        client: &mut dyn Client,
+        format: Format,
+        figures: &mut figures::Figures,
+    ) -> Result<()> {
+        let way = figures::Way {
+            server: server.to_owned(),
+            client: client.name().to_owned(),
+            format: format.name(),
+            is_ours: self.database.is_some(),
+        };
+        for (at, operation) in self.light.iter().enumerate() {
+            let seen = client.look(&operation.gremlin, &operation.parameters)?;
+            if seen != self.found[at] {
+                let message = format!("{}: {way} has {seen:?}, not {:?}", operation.name, self.found[at]);
+                return Err(Error::internal(message));
+            }
+            let (begin, own) = (process_cpu(), client.own_cpu());
+            let micros = client.one(&operation.gremlin, &operation.parameters, self.options.time)?;
+            let cpu = (process_cpu() - begin).saturating_sub(client.own_cpu().saturating_sub(own));
+            let requests = micros.requests.max(1) as f64;
+            figures.light.push(Light {
+                way: way.clone(),
+                at,
+                median: quantile(&micros.times, 0.5),
+                p99: quantile(&micros.times, 0.99),
+                server_cpu: cpu.as_secs_f64() * 1e6 / requests,
+            });
+            let (begin, own) = (process_cpu(), client.own_cpu());
+            let flow = client.many(
+                &operation.gremlin,
+                &operation.parameters,
+                self.options.in_flight,
+                self.options.time,
+            )?;
+            let cpu = (process_cpu() - begin).saturating_sub(client.own_cpu().saturating_sub(own));
+            let Flow { requests, seconds, all } = flow;
+            figures.many.push(Many {
+                way: way.clone(),
+                at,
+                rate: requests as f64 / seconds,
+                server_cpu: cpu.as_secs_f64() * 1e6 / all.max(1) as f64,
+            });
+        }
+        // TinkerGraph has no transactions.
+        let kinds: &[(bool, u32)] = match self.database {
+            Some(_) => &[(true, 0), (true, 1), (false, 0), (false, 1)],
+            None => &[(false, 0), (false, 1)],
+        };
+        for &(session, one) in kinds {
+            // A sync for each vertex, or a way there and back.
+            let fewer = if session && one == 0 { 1 } else { 10 };
+            let writes = Writes {
+                vertices: (self.options.vertices / fewer).max(1),
+                in_flight: if one == 1 { 1 } else { self.options.in_flight },
+                session,
+                commit_each: self.options.commit_each,
+                name: String::new(),
+            };
+            // Once unmeasured.
+            for counted in [false, true] {
+                self.number += 1;
+                let writes = Writes { name: format!("{} {} ", client.name(), self.number), ..writes.clone() };
+                let before = self.vertices()?;
+                let (begin, own) = (process_cpu(), client.own_cpu());
+                let seconds = client.write(&writes)?;
+                let cpu = (process_cpu() - begin).saturating_sub(client.own_cpu().saturating_sub(own));
+                if let (Some(before), Some(after)) = (before, self.vertices()?)
+                    && after - before != i64::from(writes.vertices)
+                {
+                    let message = format!("{} vertices were added, not {}", after - before, writes.vertices);
+                    return Err(Error::internal(message));
+                }
+                if counted {
+                    figures.written.push(Written {
+                        way: way.clone(),
+                        rate: f64::from(writes.vertices) / seconds,
+                        server_cpu: cpu.as_secs_f64() * 1e6 / f64::from(writes.vertices),
+                        writes,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many there are in our database.
+    fn vertices(&self) -> Result<Option<i64>> {
+        let Some(database) = self.database else { return Ok(None) };
+        let count = database.gremlin("g.V().hasLabel('person').count()")?;
+        Ok(count.values().next().and_then(Value::as_integer).and_then(|count| i64::try_from(count).ok()))
+    }
+}
+
+/// What a client has found.
+fn found(values: &[Value]) -> Found {
+    Found {
+        rows: values.len() as u64,
+        hash: values.iter().map(|value| hash(&canonical(value))).fold(0, u64::wrapping_add),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bare_client_gets_what_the_embedded_interface_gives() {
+        let report = self_check().unwrap().to_string();
+        for part in ["IS1", "1 hop", "bare", "in one session", "each by itself", "vertices/s"] {
+            assert!(report.contains(part), "{part} is missing in:\n{report}");
+        }
+    }
+}
