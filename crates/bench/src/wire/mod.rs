@@ -69,7 +69,7 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
         .prefix("vervet-bench-")
         .tempdir()
         .map_err(|error| Error::io("make a temporary folder", &error))?;
-    let database = Database::open_or_create(&folder.path().join("db"))?;
+    let database = Database::open_or_create(folder.path().join("db"))?;
     network.load(&database)?;
     let drawn = Drawn::new(&database, options.parameters.as_deref(), options.count)?;
     let mut light = vec![nothing()];
@@ -300,7 +300,7 @@ impl Measure<'_> {
     fn vertices(&self) -> Result<Option<i64>> {
         let Some(database) = self.database else { return Ok(None) };
         let count = database.gremlin("g.V().hasLabel('person').count()")?;
-        Ok(count.values().next().and_then(Value::as_integer).and_then(|count| i64::try_from(count).ok()))
+        Ok(count.values().next().and_then(Value::as_integer))
     }
 }
 
