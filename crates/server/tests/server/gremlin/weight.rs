@@ -60,6 +60,31 @@ fn light_ones_do_not_wait_for_heavy_ones() {
     }
 }
 
+/// What begins with a query that has many rows is heavy, before it is known and after.
+#[test]
+fn a_query_with_many_rows_takes_a_heavy_place() {
+    let database = modern();
+    let mut text = String::new();
+    for n in 0..60 * 60 {
+        text += &format!("<urn:s:{}> <urn:vervet:key:to> <urn:s:{}> .\n", n / 60, n % 60);
+    }
+    database.load_text(vervet::Format::NTriples, &text).expect("it loads");
+    let server = Running::start(&database, one_heavy);
+    let mut heavy = Client::new(&server, Format::GraphBinary1);
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    let text = "g.V().as('a').out('to').as('b').out('to').as('c').select('a', 'b', 'c').dedup().count()";
+    let walks = client.eval(text).values();
+    assert_eq!(walks, [Value::from(60 * 60 * 60_i64)]);
+    heavy.send("eval", "", args([("gremlin", ENDLESS.into())]));
+    server.wait_for("vervet_heavy_requests_running", 1.0);
+    client.eval(text).refused(596, "try again later");
+    client.in_session("s", text).refused(596, "try again later");
+    drop(heavy);
+    server.wait_for("vervet_requests_running", 0.0);
+    assert_eq!(client.eval(text).values(), walks);
+    assert_eq!(client.in_session("s", text).values(), walks);
+}
+
 #[test]
 fn what_becomes_heavy_is_done_once() {
     let server = Running::start(&modern(), |_| ());
