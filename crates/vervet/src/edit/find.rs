@@ -218,7 +218,7 @@ fn term_of(namespace: &str, name: &str) -> Result<NamedOrBlankNode> {
     let bad = |what: &str| Error::new(ErrorKind::Input, format!("{name} is not {what}"));
     if let Some(label) = name.strip_prefix("_:").filter(|_| namespace == VERTEX_NAMESPACE) {
         if !is_blank_label(label) {
-            return Err(bad("a blank node: letters, digits, - and _ are allowed behind _:"));
+            return Err(bad("a blank node").with_hint("letters, digits, - and _ are allowed behind _:"));
         }
         return Ok(BlankNode::new_unchecked(label).into());
     }
