@@ -104,6 +104,51 @@ fn kernels_and_steps_agree() {
 }
 
 #[test]
+fn elements_with_a_key_are_all_that_are_looked_at() {
+    let database = graph();
+    for weight in 0..30 {
+        let (from, to) = (weight % 7, weight % 11 + 7);
+        let edge = format!(
+            "g.V('P:{from}').addE('likes').property('weight', {weight}).to(__.V('P:{to}')).iterate()"
+        );
+        database.gremlin(&edge).expect("an edge is written");
+    }
+    database
+        .gremlin("g.V('P:3').property('age', 40).property('rank', 1, 'since', 7).iterate()")
+        .expect("it is written");
+    database.gremlin("g.V('P:4').properties('age').drop()").expect("it is dropped");
+    for (keyed, all) in [
+        (
+            "g.E().has('weight', gte(20)).values('weight')",
+            "g.E().where(values('weight').is(gte(20))).values('weight')",
+        ),
+        ("g.E().has('weight').count()", "g.E().where(values('weight')).count()"),
+        ("g.E().has('since').count()", "g.E().where(values('since')).count()"),
+        ("g.V().has('age', lt(3)).values('number')", "g.V().where(values('age').is(lt(3))).values('number')"),
+        (
+            "g.V().has('age').has('rank', neq(5)).values('number')",
+            "g.V().where(values('rank').is(neq(5))).values('number')",
+        ),
+        (
+            "g.V().has('mixed', neq('one')).values('number')",
+            "g.V().where(values('mixed').is(neq('one'))).values('number')",
+        ),
+        ("g.V().has('weight').count()", "g.V().where(values('weight')).count()"),
+        ("g.V().has('knows').count()", "g.V().where(values('knows')).count()"),
+        ("g.V().has('nothing', gt(1)).count()", "g.V().where(values('nothing').is(gt(1))).count()"),
+        ("g.V().as('a').V().has('rank').count()", "g.V().as('a').V().where(values('rank')).count()"),
+    ] {
+        let [found, expected] = [keyed, all].map(|text| {
+            let mut found = run(&database, text, false);
+            found.sort_by_key(|value| format!("{value:?}"));
+            found
+        });
+        assert!(!expected.is_empty(), "{all} finds nothing");
+        assert_eq!(found, expected, "{keyed}");
+    }
+}
+
+#[test]
 fn explain_shows_the_plan_below_what_kernels_run() {
     let plan = explained(&graph(), "g.V('P:1').out('knows').out('knows').dedup().values('number').fold()");
     let lines: Vec<&str> = plan.lines().collect();

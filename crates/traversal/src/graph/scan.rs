@@ -1,4 +1,4 @@
-//! All vertices and all edges, a piece at a time.
+//! All vertices, all edges, and those that have a key, a piece at a time.
 //!
 //! # Shape
 //! A vertex is whatever has a type, a property, or an edge. Vertices come in the order of their numbers: of each list of keys
@@ -128,6 +128,37 @@ impl EdgeScan {
                 })?;
             }
             if out.len() > before {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Where a scan of the vertices or the edges that have a key is.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyScan {
+    predicate: Id,
+    from: Option<Id>,
+    last: Id,
+    window: usize,
+}
+
+impl KeyScan {
+    /// Of elements with this tag.
+    pub(crate) fn new(predicate: Id, tag: Tag) -> Self {
+        let (from, last) = (Some(Id::new(tag, 0)), Id::new(tag, Id::PAYLOAD_MAX));
+        Self { predicate, from, last, window: WINDOW_FIRST }
+    }
+
+    /// Appends some more, ascending; `false`: there are no more. Some may have lost the key.
+    pub(crate) fn more(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
+        let start = out.len();
+        while let Some(from) = self.from {
+            let Some(segment) = snapshot.segment(self.predicate, Direction::Out)? else { break };
+            self.from = segment.keys_up_to(from, self.last, self.window, out)?;
+            self.window = (self.window * 4).min(WINDOW_MAX);
+            if out.len() > start {
                 return Ok(true);
             }
         }

@@ -1,21 +1,21 @@
 //! `V`, `E`, `inject`: where traversers come from.
 //!
 //! # Shape
-//! `V` and `E` list elements by id, by label, by the value of a property, or all of them; what `has` says right behind them
+//! `V` and `E` list elements by id, by label, by the value of a property, by a property that they have, or all of them; what `has` says right behind them
 //! is tested here, and the most selective of it is asked of an index.
 
 use super::has::Condition;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{edge_value, elements_with, is_vertex, vertex_value, vertices_with_label};
-use crate::graph::scan::{EdgeScan, VertexScan};
+use crate::graph::scan::{EdgeScan, KeyScan, VertexScan};
 use crate::graph::{ids, literal};
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_gremlin::{Comparison, P, T, Value};
-use vervet_model::{Id, Result, Tag};
+use vervet_model::{Direction, Id, Result, Tag};
 
 pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let arguments = step.arguments();
@@ -140,6 +140,8 @@ enum State {
     Listed,
     Vertices(VertexScan),
     Edges(EdgeScan),
+    /// Those that have a key which all must have.
+    Keyed(KeyScan),
 }
 
 impl Elements {
@@ -219,7 +221,14 @@ impl Elements {
                 }
             }
         }
-        Ok(if vertices { State::Vertices(VertexScan::default()) } else { State::Edges(EdgeScan::default()) })
+        let tag = if vertices { Tag::Vertex } else { Tag::Edge };
+        let rarest = rarest_key(conditions, context)?;
+        Ok(match rarest {
+            Some(None) => State::Listed,
+            Some(Some(predicate)) => State::Keyed(KeyScan::new(predicate, tag)),
+            None if vertices => State::Vertices(VertexScan::default()),
+            None => State::Edges(EdgeScan::default()),
+        })
     }
 
     /// Lists some more; `false`: there are no more.
@@ -233,6 +242,21 @@ impl Elements {
                 ready.extend(found.into_iter().map(|id| vertex_value(id.bits())));
                 Ok(more)
             }
+            State::Keyed(scan) => {
+                let vertices = self.vertices;
+                context.read(|snapshot, _| {
+                    let mut found = Vec::new();
+                    let more = scan.more(snapshot, &mut found)?;
+                    for id in found {
+                        if vertices {
+                            ready.push_back(vertex_value(id.bits()));
+                        } else {
+                            ready.extend(ids::known_edge(snapshot, id)?.map(edge_value));
+                        }
+                    }
+                    Ok(more)
+                })
+            }
             State::Edges(scan) => {
                 let mut found = Vec::new();
                 let more = context.read(|snapshot, names| scan.more(snapshot, names, &mut found))?;
@@ -241,6 +265,31 @@ impl Elements {
             }
         }
     }
+}
+
+/// The key that the fewest elements have, of those that the conditions ask for; `Some(None)`: one that none has; `None`: they ask
+/// for none.
+fn rarest_key(conditions: &[Condition], context: &mut Context<'_>) -> Result<Option<Option<Id>>> {
+    let mut rarest: Option<(u64, Option<Id>)> = None;
+    for condition in conditions {
+        let (Condition::Key(key) | Condition::Property(key, _) | Condition::PropertyTraversal(key, _)) =
+            condition
+        else {
+            continue;
+        };
+        if context.names.computed.has(key) {
+            continue;
+        }
+        let found = context.read(|snapshot, names| {
+            let Some(predicate) = names.key(snapshot, key)? else { return Ok((0, None)) };
+            let segment = snapshot.segment(predicate, Direction::Out)?;
+            Ok((segment.map_or(0, |segment| segment.statistics().keys), Some(predicate)))
+        })?;
+        if rarest.is_none_or(|(keys, _)| found.0 < keys) {
+            rarest = Some(found);
+        }
+    }
+    Ok(rarest.map(|(_, predicate)| predicate))
 }
 
 impl Step for Elements {
