@@ -227,22 +227,40 @@ impl FramedView<'_> {
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> u64 {
-        let at = (index / FRAME).wrapping_mul(HEAD_BYTES);
+        self.head(index / FRAME).map_or(0, |head| head.element(self.bytes, (index % FRAME) as u64))
+    }
+
+    /// Puts elements from `start` on into all of `out`: a head is read once for all of a frame.
+    #[inline]
+    pub fn copy<T>(&self, start: usize, out: &mut [T], make: impl Fn(u64) -> T) {
+        let (mut index, mut rest) = (start, out);
+        while !rest.is_empty() {
+            let place = index % FRAME;
+            let head = self.head(index / FRAME).unwrap_or_default();
+            let (now, later) = rest.split_at_mut(rest.len().min(FRAME - place));
+            for (place, slot) in (place as u64..).zip(&mut *now) {
+                *slot = make(head.element(self.bytes, place));
+            }
+            index += now.len();
+            rest = later;
+        }
+    }
+
+    #[inline]
+    fn head(&self, frame: usize) -> Option<Head> {
         // One test of bounds for all of the head; there is padding behind the last one.
-        let Some(head) = self.bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) else { return 0 };
-        let head = u128::from_le_bytes(*head);
+        let at = frame.wrapping_mul(HEAD_BYTES);
+        let head = u128::from_le_bytes(*self.bytes.get(at..)?.first_chunk::<16>()?);
         #[expect(clippy::cast_possible_truncation, reason = "the low 8 bytes, and 6 behind the first 6")]
         let (reference, tail) =
             (head as u64 & ((1 << SPAN_BITS) - 1), (head >> SPAN_BITS) as u64 & ((1 << 48) - 1));
-        let place = (index % FRAME) as u64;
         let form = tail >> 40;
-        let width = form & (SLOPE - 1);
-        let bit = place * width;
-        let at = (tail & (PLACE_END - 1)).wrapping_add(bit / 8);
-        let window = load_u64(self.bytes, usize::try_from(at).unwrap_or(usize::MAX)) >> (bit % 8);
-        let rest = window & ((1 << width) - 1);
-        let along = if form & SLOPE == 0 { 0 } else { place };
-        self.minimum.wrapping_add(reference).wrapping_add(along).wrapping_add(rest)
+        Some(Head {
+            base: self.minimum.wrapping_add(reference),
+            at: tail & (PLACE_END - 1),
+            width: form & (SLOPE - 1),
+            slope: u64::from(form & SLOPE != 0),
+        })
     }
 
     /// All elements.
@@ -261,6 +279,29 @@ impl FramedView<'_> {
             if self.get(middle) < value { low = middle + 1 } else { high = middle }
         }
         low
+    }
+}
+
+/// The head of a frame, taken apart.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    /// Minimum and reference.
+    base: u64,
+    /// Where its bits are.
+    at: u64,
+    width: u64,
+    /// What each place adds.
+    slope: u64,
+}
+
+impl Head {
+    #[inline(always)]
+    fn element(&self, bytes: &[u8], place: u64) -> u64 {
+        let bit = place * self.width;
+        let at = self.at.wrapping_add(bit / 8);
+        let window = load_u64(bytes, usize::try_from(at).unwrap_or(usize::MAX)) >> (bit % 8);
+        let rest = window & ((1 << self.width) - 1);
+        self.base.wrapping_add(place * self.slope).wrapping_add(rest)
     }
 }
 
@@ -286,6 +327,12 @@ mod tests {
         assert_eq!(Framed::read_meta(&mut Reader::new(&meta), body.len()), Ok(framed));
         let view = framed.view(&body);
         assert!(view.iter().eq(values.iter().copied()), "{values:?}");
+        for start in [0, 1, 100, 127, 128, 255] {
+            let rest = values.get(start..).unwrap_or_default();
+            let mut copied = vec![0; rest.len()];
+            view.copy(start, &mut copied, |element| element);
+            assert_eq!(copied, rest, "from {start}");
+        }
         framed.size_bytes()
     }
 

@@ -155,12 +155,7 @@ impl KeySet {
     #[must_use]
     pub fn view<'a>(&'a self, section: &'a [u8]) -> KeySetView<'a> {
         match self.parts.as_slice() {
-            [(_, KeyPart::Range { first, count })] => {
-                KeySetView::Range(RangeView { first: *first, count: *count })
-            }
-            [(_, KeyPart::Bitmap(bitmap))] => KeySetView::Bitmap(bitmap.view(section)),
-            [(_, KeyPart::Tiered(tiered))] => KeySetView::Tiered(tiered.view(section)),
-            [(_, KeyPart::Sparse(sparse))] => KeySetView::Sparse(sparse.view(section)),
+            [(_, part)] => part.view(section),
             parts => KeySetView::Parts(PartsView { parts, section }),
         }
     }
@@ -265,12 +260,12 @@ impl KeyPart {
         }
     }
 
-    fn position(&self, section: &[u8], key: u64) -> u32 {
+    fn view<'a>(&self, section: &'a [u8]) -> KeySetView<'a> {
         match self {
-            Self::Range { first, count } => RangeView { first: *first, count: *count }.position(key),
-            Self::Bitmap(bitmap) => bitmap.view(section).position(key),
-            Self::Tiered(tiered) => tiered.view(section).position(key),
-            Self::Sparse(sparse) => sparse.view(section).position(key),
+            Self::Range { first, count } => KeySetView::Range(RangeView { first: *first, count: *count }),
+            Self::Bitmap(bitmap) => KeySetView::Bitmap(bitmap.view(section)),
+            Self::Tiered(tiered) => KeySetView::Tiered(tiered.view(section)),
+            Self::Sparse(sparse) => KeySetView::Sparse(sparse.view(section)),
         }
     }
 }
@@ -325,15 +320,50 @@ pub struct PartsView<'a> {
     section: &'a [u8],
 }
 
+impl<'a> PartsView<'a> {
+    /// The part with the tag of all `keys`, and the position of its first key; `None`: they have several tags. A tag without a
+    /// part has an empty one.
+    #[inline]
+    pub fn of_all(&self, mut keys: impl Iterator<Item = u64>) -> Option<(u32, KeySetView<'a>)> {
+        let tag = keys.next()? >> PART_SHIFT;
+        if keys.any(|key| key >> PART_SHIFT != tag) {
+            return None;
+        }
+        let found = self.parts.iter().find(|(_, part)| part.first(self.section) >> PART_SHIFT == tag);
+        Some(match found {
+            Some((base, part)) => (*base, part.view(self.section)),
+            None => (0, KeySetView::Range(RangeView { first: 0, count: 0 })),
+        })
+    }
+}
+
 impl Locate for PartsView<'_> {
     #[inline]
     fn position(&self, key: u64) -> u32 {
         for (base, part) in self.parts {
             if part.first(self.section) >> PART_SHIFT == key >> PART_SHIFT {
-                let position = part.position(self.section, key);
-                return if position == NONE { NONE } else { base.saturating_add(position) };
+                return Behind { base: *base, part: part.view(self.section) }.position(key);
             }
         }
         NONE
+    }
+}
+
+/// A part behind others: positions count from the first key of all.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind<L> {
+    /// The position of its first key.
+    pub base: u32,
+    /// The part.
+    pub part: L,
+}
+
+impl<L: Locate> Locate for Behind<L> {
+    #[inline(always)]
+    fn position(&self, key: u64) -> u32 {
+        match self.part.position(key) {
+            NONE => NONE,
+            position => self.base.saturating_add(position),
+        }
     }
 }

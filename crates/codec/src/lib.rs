@@ -29,7 +29,7 @@ pub use bitmap::{Bitmap, BitmapView};
 pub use bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 pub use codes::{Codes, CodesView, PackedCodes};
 pub use framed::{Framed, FramedView};
-pub use keys::{KeyPart, KeySet, KeySetView, Locate, NONE, PartsView, RangeView};
+pub use keys::{Behind, KeyPart, KeySet, KeySetView, Locate, NONE, PartsView, RangeView};
 pub use packed::{Packed, PackedView};
 pub use sparse::{Sparse, SparseView};
 pub use tiered::{Tiered, TieredView};

@@ -4,7 +4,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use std::collections::BTreeSet;
-use vervet_codec::{KeySet, Locate, NONE, PADDING, Reader};
+use vervet_codec::{Behind, KeySet, KeySetView, Locate, NONE, PADDING, Reader};
 
 /// A small generator of random numbers (xorshift64*).
 struct Random(u64);
@@ -44,6 +44,27 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
     }
     for key in [0, 1, u64::MAX, 1 << 60] {
         assert_eq!(view.position(key) != NONE, keys.binary_search(&key).is_ok(), "{context}, key {key:#x}");
+    }
+    if let KeySetView::Parts(parts) = view {
+        assert!(parts.of_all(std::iter::empty()).is_none(), "{context}");
+        for _ in 0..if keys.is_empty() { 0 } else { 50 } {
+            // Members and strangers, with one tag or several.
+            let mut some = Vec::new();
+            for _ in 0..1 + random.below(3) {
+                some.push(keys[random.below(keys.len() as u64) as usize] + random.below(2));
+            }
+            if random.below(3) == 0 {
+                some.push((random.below(16) << 60) + random.below(9));
+            }
+            let one_tag = some.windows(2).all(|pair| pair[0] >> 60 == pair[1] >> 60);
+            let part = parts.of_all(some.iter().copied());
+            assert_eq!(part.is_some(), one_tag, "{context}, {some:x?}");
+            let Some((base, part)) = part else { continue };
+            for key in some {
+                let position = Behind { base, part }.position(key);
+                assert_eq!(position, view.position(key), "{context}, key {key:#x}");
+            }
+        }
     }
     for _ in 0..20 {
         let start = random.below(keys.len() as u64 + 2);

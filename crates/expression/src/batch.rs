@@ -5,14 +5,19 @@
 //! Other expressions walk their tree for each row: about 10 ns for a comparison of two columns of integers,
 //! 80 for a sum of two, 150 for `CONTAINS` on a text of 50 bytes (of which reading it is the larger part),
 //! 600 where decimals are multiplied or divided (`tests/speed.rs`, 2026-11-20, two shared cores).
-//! Rows whose inputs are those of the row before reuse its answer.
+//! Rows whose inputs are those of the row before reuse its answer; an expression of one variable reuses those of [`SLOTS`]
+//! other values that came before in the batch, so walks to a few vertices do not read their texts again and again.
 
 use crate::compile::{Node, compile};
-use crate::context::{Context, Operand};
+use crate::context::{Constant, Context, Operand};
 use crate::evaluate::{compare_ids, equal_ids};
 use crate::evaluator::Evaluator;
+use crate::value::Value;
 use vervet_algebra::Expression;
-use vervet_model::{Id, Result};
+use vervet_model::{Id, Result, Tag};
+
+/// Values whose answers are kept while a batch runs: 1 KiB.
+const SLOTS: usize = 64;
 
 /// An expression that is ready to run over batches.
 ///
@@ -81,23 +86,22 @@ impl CompiledExpression {
                 if let [Node::Variable(variable), Node::Constant(constant)]
                 | [Node::Constant(constant), Node::Variable(variable)] = &**ab
                 {
-                    let quick = |id| equal_ids(id, constant.id);
+                    let quick = |id| equals_constant(id, constant);
                     return self.filter_column(&mut context, *variable, rows, quick, selection);
                 }
             }
             _ => {}
         }
-        let mut last = None;
+        if let ([variable], true) = (self.inputs.as_slice(), self.is_function) {
+            return self.filter_column(&mut context, *variable, rows, |_| None, selection);
+        }
+        let mut last = false;
         for row in 0..rows {
-            let truth = match last {
-                Some(truth) if self.repeats(&context, row) => truth,
-                _ => {
-                    context.row = row;
-                    self.root.truth(&mut context)?
-                }
-            };
-            last = Some(truth);
-            if truth == Some(true) {
+            if !self.repeats(&context, row) {
+                context.row = row;
+                last = self.root.truth(&mut context)? == Some(true);
+            }
+            if last {
                 selection.push(row_number(row));
             }
         }
@@ -127,20 +131,27 @@ impl CompiledExpression {
             }
             _ => {
                 let mut context = Context::new(evaluator, columns);
-                let mut last = None;
+                let column = match self.inputs.as_slice() {
+                    [variable] if self.is_function => columns.get(*variable),
+                    _ => None,
+                };
+                let mut recent = Recent::new(Id::UNBOUND);
+                let mut last = Id::UNBOUND;
                 for row in 0..rows {
-                    let id = match last {
-                        Some(id) if self.repeats(&context, row) => id,
-                        _ => {
-                            context.row = row;
-                            match self.root.evaluate(&mut context)? {
-                                Some(operand) => context.intern(operand)?,
-                                None => Id::UNBOUND,
-                            }
+                    let input = column.and_then(|column| column.get(row).copied());
+                    if let Some(known) = input.and_then(|input| recent.get(input)) {
+                        last = known;
+                    } else if !self.repeats(&context, row) {
+                        context.row = row;
+                        last = match self.root.evaluate(&mut context)? {
+                            Some(operand) => context.intern(operand)?,
+                            None => Id::UNBOUND,
+                        };
+                        if let Some(input) = input {
+                            recent.put(input, last);
                         }
-                    };
-                    last = Some(id);
-                    out.push(id);
+                    }
+                    out.push(last);
                 }
             }
         }
@@ -164,7 +175,8 @@ impl CompiledExpression {
         Ok(())
     }
 
-    /// Selects the rows of a column that `quick` says yes to, and asks the whole expression where it cannot say.
+    /// Selects the rows of the one column that the expression is about: those that `quick` says yes to, and where it cannot say,
+    /// those for which the whole expression is true.
     fn filter_column(
         &self,
         context: &mut Context<'_>,
@@ -173,17 +185,23 @@ impl CompiledExpression {
         quick: impl Fn(Id) -> Option<bool>,
         selection: &mut Vec<u32>,
     ) -> Result<()> {
-        let columns = context.columns;
-        let Some(column) = columns.get(variable) else { return Ok(()) };
-        let mut last = (Id::UNBOUND, false);
-        for (row, &id) in column.iter().enumerate().take(rows) {
-            let selected = match quick(id) {
+        let column = context.columns.get(variable).map_or(&[][..], Vec::as_slice);
+        let mut recent = Recent::new(false);
+        for row in 0..rows {
+            let id = column.get(row).copied().unwrap_or(Id::UNBOUND);
+            let selected = match quick(id).or_else(|| recent.get(id)) {
                 Some(selected) => selected,
-                None if id == last.0 => last.1,
                 None => {
                     context.row = row;
-                    let selected = self.root.truth(context)? == Some(true);
-                    last = (id, selected);
+                    let known = match &self.root {
+                        Node::In(item, list) if matches!(**item, Node::Variable(_)) => is_in(id, list),
+                        _ => None,
+                    };
+                    let selected = match known {
+                        Some(known) => known,
+                        None => self.root.truth(context)? == Some(true),
+                    };
+                    recent.put(id, selected);
                     selected
                 }
             };
@@ -202,6 +220,60 @@ impl CompiledExpression {
                 context.columns.get(variable).is_none_or(|column| column.get(row) == column.get(row - 1))
             })
     }
+}
+
+/// What an expression of one variable was for the values that came last: one for each place, which the value itself names.
+struct Recent<T>([(Id, T); SLOTS]);
+
+impl<T: Copy> Recent<T> {
+    /// None yet; `unbound`: what stands beside no value.
+    fn new(unbound: T) -> Self {
+        Self([(Id::UNBOUND, unbound); SLOTS])
+    }
+
+    #[inline]
+    fn place(id: Id) -> usize {
+        // The high bits of a product by an odd number near 2^64 over the golden ratio.
+        (id.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % SLOTS
+    }
+
+    #[inline]
+    fn get(&self, id: Id) -> Option<T> {
+        let (known, answer) = self.0[Self::place(id)];
+        (known == id && id != Id::UNBOUND).then_some(answer)
+    }
+
+    fn put(&mut self, id: Id, answer: T) {
+        self.0[Self::place(id)] = (id, answer);
+    }
+}
+
+/// Whether `id = constant` is true, where the ids alone decide it; false stands for an error too. Beyond [`equal_ids`]: a string is
+/// equal to no literal but itself, and has one id.
+#[inline]
+fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
+    match equal_ids(id, constant.id) {
+        None if matches!(constant.value, Value::String(_))
+            && matches!(id.tag(), Tag::Literal | Tag::ShortString) =>
+        {
+            Some(id == constant.id)
+        }
+        answer => answer,
+    }
+}
+
+/// Whether `id IN (list)` is true, where ids and constants alone decide it.
+fn is_in(id: Id, list: &[Node]) -> Option<bool> {
+    let mut found = Some(false);
+    for item in list {
+        let Node::Constant(constant) = item else { return None };
+        match equals_constant(id, constant) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => found = None,
+        }
+    }
+    found
 }
 
 /// A row of a batch as a number; batches have about a thousand rows.

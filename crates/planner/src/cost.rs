@@ -39,6 +39,9 @@ pub(crate) const LEG_GROUP_KEY: f64 = 60.0;
 pub(crate) const MATCH_ROW: f64 = 150.0;
 /// A row that a filter looks at: terms may have to be decoded.
 pub(crate) const FILTER_ROW: f64 = 40.0;
+/// A row whose id decides the filter: a variable against a constant. Measured: 2 to 7 ns; texts that are compared by their order
+/// are decoded once each.
+pub(crate) const FILTER_ID_ROW: f64 = 6.0;
 /// A row that is extended.
 pub(crate) const EXTEND_ROW: f64 = 60.0;
 /// A row that goes into a hash table.

@@ -1,5 +1,6 @@
 //! Conditions, cut into conjuncts that are applied as early as their variables allow.
 
+use crate::cost;
 use crate::scope::{expression_variables, is_deterministic};
 use crate::set::VariableSet;
 use oxrdf::{Term, vocab::xsd};
@@ -14,6 +15,8 @@ pub(crate) struct Conjunct {
     pub(crate) variables: VariableSet,
     /// Estimated fraction of rows that pass.
     pub(crate) selectivity: f64,
+    /// Estimated cost for a row, in ns.
+    pub(crate) cost: f64,
 }
 
 impl Conjunct {
@@ -21,6 +24,7 @@ impl Conjunct {
         Self {
             variables: expression_variables(&expression),
             selectivity: selectivity(&expression),
+            cost: cost(&expression),
             expression,
         }
     }
@@ -83,5 +87,21 @@ fn selectivity(expression: &Expression) -> f64 {
         Expression::Call(Function::TextMatches, _) => 0.01,
         Expression::Call(..) => 0.2,
         _ => 0.5,
+    }
+}
+
+/// What a test of a row costs: little where a variable is held against constants, since ids decide that.
+fn cost(expression: &Expression) -> f64 {
+    let is_variable = |one: &Expression| matches!(one, Expression::Variable(_));
+    let is_constant = |one: &Expression| matches!(one, Expression::Constant(_));
+    match expression {
+        Expression::Compare(_, a, b) | Expression::Equal(a, b) | Expression::SameTerm(a, b)
+            if is_variable(a) && is_constant(b) || is_constant(a) && is_variable(b) =>
+        {
+            cost::FILTER_ID_ROW
+        }
+        Expression::In(one, all) if is_variable(one) && all.iter().all(is_constant) => cost::FILTER_ID_ROW,
+        Expression::Not(one) => cost(one),
+        _ => cost::FILTER_ROW,
     }
 }

@@ -128,7 +128,7 @@ impl Options<'_, '_, '_> {
         let read = (seek.candidates * fan).min(all);
         let cost = seek.candidates * cost::EXPAND_ROW + read * cost::OUTPUT_ROW;
         // The condition that is sought is counted as if it were still to be tested on all rows.
-        let cost = cost - (all - read) * cost::FILTER_ROW;
+        let cost = cost - (all - read) * seek.test;
         let action = Action::Seek(number(index));
         let (rows, cost) = (self.state.rows * all, self.state.rows * cost);
         self.push(Change { action, done, rows, cost, independent: false });
@@ -371,7 +371,7 @@ impl Options<'_, '_, '_> {
             for (index, filter) in self.search.filters.iter().enumerate().take(64) {
                 if filtered >> index & 1 == 0 && filter.variables.is_subset(&bound) {
                     filtered |= 1 << index;
-                    cost += rows * cost::FILTER_ROW;
+                    cost += rows * filter.cost;
                     rows *= filter.selectivity;
                 }
             }

@@ -38,6 +38,8 @@ pub(crate) struct Seek {
     pub(crate) candidates: f64,
     /// Estimated fraction of all keys that passes the conditions.
     pub(crate) fraction: f64,
+    /// What the first condition costs for each value that it is tested on, in ns.
+    pub(crate) test: f64,
 }
 
 /// What a condition lets through.
@@ -86,7 +88,8 @@ pub(crate) fn seek(
     }
     let Some(allowed) = allowed else { return Ok(None) };
     let default: f64 = used.iter().map(|at| filters[*at].selectivity).product();
-    let found = candidates(&allowed, default, segment, snapshot)?;
+    let mut found = candidates(&allowed, default, segment, snapshot)?;
+    found.test = used.first().map_or(0.0, |at| filters[*at].cost);
     for (place, at) in used.into_iter().enumerate() {
         filters[at].selectivity = if place == 0 { found.fraction } else { 1.0 };
     }
@@ -412,7 +415,8 @@ fn candidates(
     let candidates = count as f64;
     let passing = sure as f64 + unsure as f64 * default;
     let fraction = (passing / segment.statistics().keys.max(1) as f64).clamp(1e-9, 1.0);
-    Ok(Seek { among: Among { keys: ranges, literals, texts, search, count }, candidates, fraction })
+    let among = Among { keys: ranges, literals, texts, search, count };
+    Ok(Seek { among, candidates, fraction, test: 0.0 })
 }
 
 #[cfg(test)]

@@ -231,6 +231,39 @@ fn a_prefix_and_a_range_start_from_their_values() {
     assert_eq!(found[0], "├─ seek ?n ←:age─ ?s among 9 values", "{found:#?}");
 }
 
+/// Two comparisons of ids cost less than a walk to a text that is one of two, so they come first and leave less to walk from.
+#[test]
+fn what_ids_decide_is_tested_before_walks_to_other_conditions() {
+    let mut text = String::new();
+    for at in 0..200 {
+        text.push_str(&format!(
+            "v{at} of p{} . v{at} age {at} . v{at} lives c{} . c{} name \"place_{}\" . ",
+            at % 10,
+            at % 150,
+            at % 150,
+            at % 150
+        ));
+    }
+    let graph = graph(&text);
+    let constant = |word: &str| Expression::Constant(term(word));
+    let mut names = Names::default();
+    let input = Box::new(names.node("?s of p1 . ?s lives ?c . ?c name ?n . ?s age ?a"));
+    let (age, name) = (names.variable("a"), names.variable("n"));
+    let compare = |comparator, word| {
+        Expression::Compare(comparator, Box::new(Expression::Variable(age)), Box::new(constant(word)))
+    };
+    let places = ["place_3", "place_4"].map(|place| Expression::Constant(oxrdf::Literal::from(place).into()));
+    let condition = Expression::And(vec![
+        Expression::In(Box::new(Expression::Variable(name)), places.to_vec()),
+        compare(Comparator::GreaterOrEqual, "10"),
+        compare(Comparator::Less, "60"),
+    ]);
+    let found = shape(&names.select(&["s"], Node::Filter { input, condition }), &graph);
+    let order: Vec<_> = found.iter().map(|step| step.split_whitespace().nth(1).unwrap_or_default()).collect();
+    assert_eq!(order, ["expand", "expand", "filter", "filter", "expand", "expand", "filter"], "{found:#?}");
+    assert_eq!(found[1], "├─ expand ?s ─:age→ ?a", "{found:#?}");
+}
+
 #[test]
 fn dense_cycles_are_intersected() {
     let mut text = String::new();

@@ -108,12 +108,25 @@ fn append_width<const WIDTH: usize>(
 /// A column of neighbours of a known form. A trait, since a closure would not always be inlined.
 trait Column {
     fn get(&self, index: usize) -> u64;
+
+    /// Puts elements from `start` on into all of `out`.
+    #[inline(always)]
+    fn copy(&self, start: usize, out: &mut [Id]) {
+        for (index, slot) in (start..).zip(out) {
+            *slot = Id::from_bits(self.get(index));
+        }
+    }
 }
 
 impl Column for FramedView<'_> {
     #[inline(always)]
     fn get(&self, index: usize) -> u64 {
         FramedView::get(self, index)
+    }
+
+    #[inline(always)]
+    fn copy(&self, start: usize, out: &mut [Id]) {
+        FramedView::copy(self, start, out, Id::from_bits);
     }
 }
 
@@ -205,9 +218,7 @@ fn append_ahead<const COUNT: usize>(
                 return;
             };
             row_slots.fill(row);
-            for (index, slot) in (range.start + COUNT..).zip(slots) {
-                *slot = Id::from_bits(column.get(index));
-            }
+            column.copy(range.start + COUNT, slots);
         }
         at += range.len();
     }
@@ -215,13 +226,13 @@ fn append_ahead<const COUNT: usize>(
 
 #[inline(always)]
 fn append_loop(located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id], column: &impl Column) {
-    let mut slots = rows.iter_mut().zip(out);
+    let mut at = 0;
     for (row, range) in (first_row..).zip(located.ranges()) {
-        for index in range {
-            let Some((row_slot, slot)) = slots.next() else { return };
-            *row_slot = row;
-            *slot = Id::from_bits(column.get(index));
-        }
+        let end = at + range.len();
+        let (Some(row_slots), Some(slots)) = (rows.get_mut(at..end), out.get_mut(at..end)) else { return };
+        row_slots.fill(row);
+        column.copy(range.start, slots);
+        at = end;
     }
 }
 

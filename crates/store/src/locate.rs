@@ -2,13 +2,14 @@
 //!
 //! # Cost
 //! First the positions of all keys of a chunk, then their offsets: each loop has no branch that depends
-//! on a load, so the processor has the misses of many rows in flight at once.
+//! on a load, so the processor has the misses of many rows in flight at once. Keys of several tags (dates of vertices and of edges)
+//! are in parts: a chunk of one tag, which most are, looks for its part once.
 
 #![expect(unsafe_code, reason = "calls of functions for processors with a certain instruction")]
 
 use crate::encode::Parts;
 use std::ops::Range;
-use vervet_codec::{ArrayView, CodesView, KeySetView, Locate, NONE};
+use vervet_codec::{ArrayView, Behind, CodesView, KeySetView, Locate, NONE};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
@@ -79,7 +80,26 @@ impl<'a> View<'a> {
             KeySetView::Bitmap(view) => self.locate_counting::<_, false>(&view, keys, located),
             KeySetView::Tiered(view) => self.locate_counting::<_, false>(&view, keys, located),
             KeySetView::Sparse(view) => self.locate_with::<_, true>(&view, keys, located),
-            KeySetView::Parts(view) => self.locate_counting::<_, true>(&view, keys, located),
+            KeySetView::Parts(view) => {
+                let chunk = keys.iter().take(CHUNK).map(|key| key.bits());
+                match view.of_all(chunk) {
+                    Some((base, KeySetView::Range(part))) => {
+                        self.locate_with::<_, false>(&Behind { base, part }, keys, located);
+                    }
+                    Some((base, KeySetView::Bitmap(part))) => {
+                        self.locate_counting::<_, false>(&Behind { base, part }, keys, located);
+                    }
+                    Some((base, KeySetView::Tiered(part))) => {
+                        self.locate_counting::<_, false>(&Behind { base, part }, keys, located);
+                    }
+                    Some((base, KeySetView::Sparse(part))) => {
+                        self.locate_with::<_, true>(&Behind { base, part }, keys, located);
+                    }
+                    Some((_, KeySetView::Parts(_))) | None => {
+                        self.locate_counting::<_, true>(&view, keys, located);
+                    }
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
 //! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
 //! of walks, `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
-//! vertices, `limit`, `count`, `groupCount`, `as` and `select` of one label.
+//! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `as` and `select` of one label.
 //! # Invariants
 //! Only what means the same in both languages is taken. What depends on the graph (a key with several values for one vertex, a
 //! name that is both a key and an edge label, values that the two languages order otherwise, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
@@ -14,6 +14,8 @@
 //! Rows are gathered before the steps behind see the first: 8 bytes for each column that they need.
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, index push-down. Here the planner does all three.
+
+mod gather;
 
 use crate::compile::Modulated;
 use crate::context::Settings;
@@ -25,10 +27,9 @@ use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
 use vervet_algebra::{
-    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, GraphSlot, Node, OrderKey, Path,
-    PathPattern, Pattern, Query, Slot, Variable,
+    Comparator, Exists, Expression, Form, GraphSlot, Node, Path, PathPattern, Pattern, Query, Slot, Variable,
 };
-use vervet_gremlin::{Bytecode, Comparison, Instruction, Order, P, T, Token, Value};
+use vervet_gremlin::{Bytecode, Comparison, Instruction, P, T, Token, Value};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Direction, Result};
 use vervet_snapshot::Snapshot;
@@ -65,17 +66,25 @@ pub(crate) enum Shape {
     Count,
     /// One traverser, whose value is a map from this column to counts.
     Counts(Variable),
+    /// One traverser, whose value is a map from this column to lists of where the traversers are.
+    Lists(Variable),
+}
+
+impl Shape {
+    /// The column of the keys of a map.
+    pub(crate) fn key(self) -> Option<Variable> {
+        match self {
+            Self::Counts(key) | Self::Lists(key) => Some(key),
+            Self::Objects | Self::Count => None,
+        }
+    }
 }
 
 impl Native {
     /// The columns that make a row.
     pub(crate) fn columns(&self) -> Vec<usize> {
-        let key = match self.shape {
-            Shape::Counts(key) => Some(key),
-            Shape::Objects | Shape::Count => None,
-        };
         let before = self.path.iter().map(|(variable, _)| *variable);
-        before.chain(key).chain([self.current]).map(Variable::index).collect()
+        before.chain(self.shape.key()).chain([self.current]).map(Variable::index).collect()
     }
 
     /// Whether the query means what the steps mean on this graph.
@@ -236,6 +245,7 @@ impl Builder {
         match (step.name(), &self.closed) {
             ("order", None) => return self.order(step),
             ("groupCount", None) => return self.group_count(step),
+            ("group", None) => return self.group(step),
             _ => {}
         }
         if !step.bys.is_empty()
@@ -395,67 +405,6 @@ impl Builder {
         }
     }
 
-    /// `order` by keys of the vertices that the traversers are at.
-    fn order(&mut self, step: &Modulated<'_>) -> Option<()> {
-        let Place::Vertex(vertex) = self.place else { return None };
-        if !step.arguments().is_empty() || step.bys.is_empty() || self.productive || !step.labels.is_empty() {
-            return None;
-        }
-        let mut keys = Vec::new();
-        for by in &step.bys {
-            let (key, descending) = match by.arguments.as_slice() {
-                [Value::String(key)] => (key, false),
-                [Value::String(key), Value::Token(Token::Order(Order::Asc))] => (key, false),
-                [Value::String(key), Value::Token(Token::Order(Order::Desc))] => (key, true),
-                _ => return None,
-            };
-            let value = self.single(vertex, key)?;
-            self.integer_keys.push(key.clone());
-            keys.push(OrderKey { expression: Expression::Variable(value), descending });
-        }
-        self.closed = Some(Node::OrderBy { input: Box::new(self.node()), keys });
-        self.worth = true;
-        Some(())
-    }
-
-    /// `groupCount()` of where the traversers are, or of the one value of a key.
-    fn group_count(&mut self, step: &Modulated<'_>) -> Option<()> {
-        let is_plain = step.arguments().is_empty() && step.labels.is_empty();
-        // A value of a key alone may be that of an edge.
-        let has_label = |pattern: &Pattern| {
-            pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())
-        };
-        if self.walks == 0 && self.base.is_none() && !self.patterns.iter().any(has_label) {
-            return None;
-        }
-        if !is_plain || self.productive || self.keep_paths || self.has_sack {
-            return None;
-        }
-        let key = match step.bys.as_slice() {
-            [] => self.current()?,
-            [by] => match (by.arguments.as_slice(), &self.place) {
-                ([Value::String(key)], &Place::Vertex(vertex)) => self.single(vertex, key)?,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let count = self.count_of(vec![key])?;
-        self.shape = Shape::Counts(key);
-        self.path = vec![(count, Vec::new())];
-        self.worth = true;
-        Some(())
-    }
-
-    /// Counts the rows for each combination of `keys`; the number is where the traverser is then.
-    fn count_of(&mut self, keys: Vec<Variable>) -> Option<Variable> {
-        let count = self.fresh()?;
-        let aggregate = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
-        let input = Box::new(self.node());
-        self.closed = Some(Node::Group { input, keys, aggregates: vec![(count, aggregate)] });
-        self.place = Place::Value(count);
-        Some(count)
-    }
-
     /// The variable of the one value of a key.
     fn single(&mut self, subject: Variable, key: &Arc<str>) -> Option<Variable> {
         let known = self.known.iter().find(|(vertex, known, _)| *vertex == subject && known == key);
@@ -594,15 +543,7 @@ impl Builder {
                 Some(())
             }
             ("select", [Value::String(label)]) => {
-                let found = self.path.iter().rev().find(|(_, labels)| labels.contains(label))?.0;
-                let is_value = self.patterns.iter().any(|pattern| {
-                    pattern.object == Slot::Variable(found)
-                        && self
-                            .value_keys
-                            .iter()
-                            .any(|key| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into()))
-                });
-                self.place = if is_value { Place::Value(found) } else { Place::Vertex(found) };
+                self.place = self.labelled(label)?;
                 Some(())
             }
             ("dedup", []) => {
@@ -637,13 +578,17 @@ impl Builder {
         }
     }
 
-    fn slice(&mut self, from: i64, count: Option<i64>) -> Option<()> {
-        let start = usize::try_from(from).ok()?;
-        let length = count.map(usize::try_from).transpose().ok()?;
-        self.current()?;
-        let input = Box::new(self.node());
-        self.closed = Some(Node::Slice { input, start, length });
-        Some(())
+    /// Where the traversers were last at a step with this label.
+    fn labelled(&self, label: &str) -> Option<Place> {
+        let found = self.path.iter().rev().find(|(_, labels)| labels.iter().any(|l| **l == *label))?.0;
+        let is_value = self.patterns.iter().any(|pattern| {
+            pattern.object == Slot::Variable(found)
+                && self
+                    .value_keys
+                    .iter()
+                    .any(|key| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into()))
+        });
+        Some(if is_value { Place::Value(found) } else { Place::Vertex(found) })
     }
 
     /// A test of a property.
@@ -752,7 +697,7 @@ impl Builder {
     fn finish(self) -> Option<Native> {
         let current = self.current()?;
         let mut wanted = vec![current];
-        if let Shape::Counts(key) = self.shape {
+        if let Some(key) = self.shape.key().filter(|key| *key != current) {
             wanted.push(key);
         }
         for (variable, labels) in &self.path {

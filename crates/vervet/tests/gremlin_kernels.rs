@@ -82,6 +82,29 @@ fn kernels_and_steps_agree() {
         ("g.V().groupCount().by('name')", ""),
         ("g.V().hasLabel('nothing').out('knows').groupCount().by('number')", "groupCount()"),
         ("g.V().out('knows').has('age', gt(1)).groupCount().by('name').order(local)", ""),
+        (
+            "g.V('P:1').both('knows').both('knows').values('number').as('n').select('n').group().by().by(fold()).unfold().project('k', 'v').by(keys).by(select(values).unfold().order().fold())",
+            "group()",
+        ),
+        (
+            "g.V('P:1').both('knows').as('a').both('knows').values('number').as('n').group().by(select('a')).by(select('n').fold()).unfold().project('k', 'v').by(select(keys).id()).by(select(values).unfold().order().fold())",
+            "group()",
+        ),
+        (
+            "g.V('P:1').both('knows').as('a').both('knows').values('mixed').as('n').select('a').group().by('name').by(select('n').fold()).unfold().project('k', 'v').by(keys).by(select(values).unfold().order().fold())",
+            "group()",
+        ),
+        (
+            "g.V().out('knows').values('mixed').group().unfold().project('k', 'v').by(keys).by(select(values).unfold().order().fold())",
+            "group()",
+        ),
+        ("g.V().out('knows').group().by('name').by(count())", "group()"),
+        ("g.V().out('knows').as('a').out('knows').group().by('number').by(select('a').count())", "group()"),
+        ("g.V().hasLabel('nothing').out('knows').group().by('number')", "group()"),
+        // What a group becomes by other steps is for steps.
+        ("g.V().out('knows').group().by('number').by(values('age').sum())", ""),
+        ("g.V().out('knows').group('x').by('number').cap('x').unfold().select(keys)", ""),
+        ("g.V().out('knows').as('a').out('knows').group().by(select('b')).by(count())", ""),
         // Two orders of texts and numbers; an edge; a sack; a path: not all of it is a query.
         ("g.V().out('knows').order().by('mixed').values('number')", ""),
         ("g.V('P:1').both('knows').both('knows').path().by('number')", ""),

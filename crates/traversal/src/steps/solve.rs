@@ -6,16 +6,19 @@ use crate::graph::read::vertex_value;
 use crate::native::{Native, Shape};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
-use std::collections::VecDeque;
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use vervet_algebra::Query;
-use vervet_gremlin::{Map, Value};
+use vervet_gremlin::{Hashing, Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
 /// See the header of this file. Where the query does not fit the graph, or the host solves none, the same steps run as steps.
 #[derive(Clone)]
 pub(crate) struct Solve {
     native: Rc<Native>,
+    /// Those of the objects of the path.
+    labels: Rc<[Labels]>,
     /// The steps that the query stands for.
     otherwise: Pipeline,
     state: State,
@@ -24,24 +27,32 @@ pub(crate) struct Solve {
 #[derive(Clone)]
 enum State {
     New,
-    Rows {
-        rows: VecDeque<Row>,
-    },
+    Rows(Rows),
     /// The only value, until it is given out.
     Map(Option<Value>),
     Steps,
 }
 
-/// A row: values of the path and of the traverser, and how often it is there.
+/// Rows: values of the path and of the traverser, and how often each row is there.
 #[derive(Clone)]
-struct Row {
-    ids: Box<[Id]>,
-    times: u64,
+struct Rows {
+    ids: Vec<Id>,
+    times: Vec<u64>,
+    /// Columns.
+    width: usize,
+    next: usize,
+}
+
+impl Rows {
+    fn iter(&self) -> impl Iterator<Item = (&[Id], u64)> {
+        self.ids.chunks_exact(self.width).zip(self.times.iter().copied())
+    }
 }
 
 impl Solve {
     pub(crate) fn new(native: Native, otherwise: Pipeline) -> Self {
-        Self { native: Rc::new(native), otherwise, state: State::New }
+        let labels = native.path.iter().map(|(_, labels)| labels.clone().into()).collect();
+        Self { native: Rc::new(native), labels, otherwise, state: State::New }
     }
 
     pub(crate) fn query(&self) -> &Query {
@@ -52,17 +63,16 @@ impl Solve {
         let native = self.native.clone();
         let fits = context.read(|snapshot, names| native.fits(snapshot, names))?;
         if fits {
-            let mut rows = VecDeque::new();
             let columns = native.columns();
+            let mut rows = Rows { ids: Vec::new(), times: Vec::new(), width: columns.len(), next: 0 };
             let control = context.control;
             let solved = context.host.solve(&native.query, control, &mut |found, count, times| {
-                control.grow(count as u64 * (24 + 8 * columns.len() as u64))?;
+                control.grow(count as u64 * 8 * (1 + columns.len() as u64))?;
                 for row in 0..count {
-                    let value = |column: &usize| {
+                    rows.ids.extend(columns.iter().map(|column| {
                         found.get(*column).and_then(|column| column.get(row)).copied().unwrap_or(Id::UNBOUND)
-                    };
-                    let ids = columns.iter().map(value).collect();
-                    rows.push_back(Row { ids, times: times.get(row).copied().unwrap_or(1) });
+                    }));
+                    rows.times.push(times.get(row).copied().unwrap_or(1));
                 }
                 Ok(())
             })?;
@@ -70,8 +80,9 @@ impl Solve {
                 // The traverser that the source gives is used up.
                 while input.next(context)?.is_some() {}
                 self.state = match native.shape {
-                    Shape::Counts(_) => State::Map(Some(counts(rows, context)?)),
-                    Shape::Objects | Shape::Count => State::Rows { rows },
+                    Shape::Counts(_) => State::Map(Some(counts(&rows, context)?)),
+                    Shape::Lists(_) => State::Map(Some(lists(&rows, context)?)),
+                    Shape::Objects | Shape::Count => State::Rows(rows),
                 };
                 return Ok(());
             }
@@ -83,28 +94,33 @@ impl Solve {
         Ok(())
     }
 
-    fn traverser(&self, row: &Row, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        let mut values = Vec::with_capacity(row.ids.len());
+    /// The traverser of the next row; `None`: there is no row. Rows with a term that is no value here are passed over.
+    fn row(&mut self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        let State::Rows(rows) = &mut self.state else { return Ok(None) };
         let is_count = self.native.shape == Shape::Count;
-        for id in &row.ids {
-            match value_of(*id, context)? {
-                // Counts of SPARQL are integers.
-                Some(value) if is_count => values.push(Value::Long(value.as_integer().unwrap_or(0))),
-                Some(value) => values.push(value),
-                None => return Ok(None),
+        'rows: while let Some(&times) = rows.times.get(rows.next) {
+            let ids = &rows.ids[rows.next * rows.width..][..rows.width];
+            rows.next += 1;
+            let mut traverser = Traverser::new(Value::Null);
+            traverser.bulk = times;
+            traverser.sack = context.settings.sack.clone().map(Box::new);
+            for (column, id) in ids.iter().enumerate() {
+                traverser.value = match value_of(*id, context)? {
+                    // Counts of SPARQL are integers.
+                    Some(value) if is_count => Value::Long(value.as_integer().unwrap_or(0)),
+                    Some(value) => value,
+                    None => continue 'rows,
+                };
+                // The last column is where it is.
+                if column + 1 < ids.len()
+                    && let Some(labels) = self.labels.get(column)
+                {
+                    traverser.extend_path(labels);
+                }
             }
+            return Ok(Some(traverser));
         }
-        let Some(current) = values.pop() else { return Ok(None) };
-        let mut traverser = Traverser::new(Value::Null);
-        traverser.bulk = row.times;
-        traverser.sack = context.settings.sack.clone().map(Box::new);
-        for (value, (_, labels)) in values.into_iter().zip(&self.native.path) {
-            traverser.value = value;
-            let labels: Labels = labels.clone().into();
-            traverser.extend_path(&labels);
-        }
-        traverser.value = current;
-        Ok(Some(traverser))
+        Ok(None)
     }
 }
 
@@ -120,10 +136,10 @@ fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value>> {
 }
 
 /// Rows of a key and a number as a map. Terms that are one value here (texts in two languages) are one key.
-fn counts(rows: VecDeque<Row>, context: &mut Context<'_>) -> Result<Value> {
+fn counts(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     let mut map = Map::default();
-    for row in rows {
-        let [key, count] = *row.ids else { continue };
+    for (ids, _) in rows.iter() {
+        let [key, count] = *ids else { continue };
         let Some(key) = value_of(key, context)? else { continue };
         let count = value_of(count, context)?.and_then(|count| count.as_integer()).unwrap_or(0);
         if let Value::Long(total) = map.entry(key).or_insert(Value::Long(0)) {
@@ -133,26 +149,44 @@ fn counts(rows: VecDeque<Row>, context: &mut Context<'_>) -> Result<Value> {
     Ok(Value::map(map))
 }
 
+/// Rows of a key and a value as a map from keys to lists. Keys are read once each, as in [`counts`].
+fn lists(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
+    let mut places: FxHashMap<Id, Option<usize>> = FxHashMap::default();
+    let mut lists: IndexMap<Value, Vec<Value>, Hashing> = IndexMap::default();
+    for (ids, times) in rows.iter() {
+        let [key, value] = *ids else { continue };
+        let place = match places.get(&key) {
+            Some(place) => *place,
+            None => {
+                let place = value_of(key, context)?.map(|key| {
+                    let entry = lists.entry(key);
+                    let place = entry.index();
+                    entry.or_default();
+                    place
+                });
+                places.insert(key, place);
+                place
+            }
+        };
+        let Some(list) = place.and_then(|place| lists.get_index_mut(place)) else { continue };
+        let Some(value) = value_of(value, context)? else { continue };
+        let more = usize::try_from(times).unwrap_or(usize::MAX);
+        context.hold(more)?;
+        list.1.extend(std::iter::repeat_n(value, more));
+    }
+    Ok(Value::map(lists.into_iter().map(|(key, list)| (key, Value::list(list))).collect()))
+}
+
 impl Step for Solve {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if let State::New = self.state {
             self.begin(input, context)?;
         }
-        loop {
-            match &mut self.state {
-                State::New => return Ok(None),
-                State::Map(map) => {
-                    let Some(value) = map.take() else { return Ok(None) };
-                    return Ok(Some(Traverser::new(value)));
-                }
-                State::Steps => return self.otherwise.next(context),
-                State::Rows { rows } => {
-                    let Some(row) = rows.pop_front() else { return Ok(None) };
-                    if let Some(traverser) = self.traverser(&row, context)? {
-                        return Ok(Some(traverser));
-                    }
-                }
-            }
+        match &mut self.state {
+            State::New => Ok(None),
+            State::Map(map) => Ok(map.take().map(Traverser::new)),
+            State::Steps => self.otherwise.next(context),
+            State::Rows(_) => self.row(context),
         }
     }
 

@@ -1,0 +1,138 @@
+//! Steps that gather all traversers: `order`, `groupCount`, `group`, `count`, and ranges of what is in order.
+
+use super::{Builder, Place, Shape, Value};
+use crate::compile::Modulated;
+use oxrdf::NamedNode;
+use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, OrderKey, Pattern, Slot, Variable};
+use vervet_gremlin::{Instruction, Order, Token};
+use vervet_model::vocab::RDF_TYPE;
+
+impl Builder {
+    /// `order` by keys of the vertices that the traversers are at.
+    pub(super) fn order(&mut self, step: &Modulated<'_>) -> Option<()> {
+        let Place::Vertex(vertex) = self.place else { return None };
+        if !step.arguments().is_empty() || step.bys.is_empty() || self.productive || !step.labels.is_empty() {
+            return None;
+        }
+        let mut keys = Vec::new();
+        for by in &step.bys {
+            let (key, descending) = match by.arguments.as_slice() {
+                [Value::String(key)] => (key, false),
+                [Value::String(key), Value::Token(Token::Order(Order::Asc))] => (key, false),
+                [Value::String(key), Value::Token(Token::Order(Order::Desc))] => (key, true),
+                _ => return None,
+            };
+            let value = self.single(vertex, key)?;
+            self.integer_keys.push(key.clone());
+            keys.push(OrderKey { expression: Expression::Variable(value), descending });
+        }
+        self.closed = Some(Node::OrderBy { input: Box::new(self.node()), keys });
+        self.worth = true;
+        Some(())
+    }
+
+    /// `groupCount()` of where the traversers are, or of the one value of a key.
+    pub(super) fn group_count(&mut self, step: &Modulated<'_>) -> Option<()> {
+        self.groups(step)?;
+        let key = match step.bys.as_slice() {
+            [] => self.current()?,
+            [by] => self.key(by)?,
+            _ => return None,
+        };
+        self.counts(key)
+    }
+
+    /// `group().by(…).by(…)`, where the second one folds or counts; without one it folds.
+    pub(super) fn group(&mut self, step: &Modulated<'_>) -> Option<()> {
+        self.groups(step)?;
+        let (key, members) = match step.bys.as_slice() {
+            [] => (self.current()?, None),
+            [by] => (self.key(by)?, None),
+            [by, members] => match members.arguments.as_slice() {
+                [Value::Traversal(members)] => (self.key(by)?, Some(members)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let (of, last) = match members.map(|members| members.steps.as_slice()) {
+            None => (None, None),
+            Some([last]) => (None, Some(last)),
+            Some([of, last]) => (Some(label_of(of)?), Some(last)),
+            Some(_) => return None,
+        };
+        let place = of.map_or_else(|| Some(self.place.clone()), |label| self.labelled(label))?;
+        match last.map(|last| (&*last.name, last.arguments.as_slice())) {
+            Some(("count", [])) => self.counts(key),
+            None | Some(("fold", [])) => {
+                self.closed = Some(self.node());
+                self.place = place;
+                self.path = vec![(self.current()?, Vec::new())];
+                self.shape = Shape::Lists(key);
+                Some(())
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Whether traversers here can be put to groups: they need no path behind it, and what they are at is known.
+    fn groups(&self, step: &Modulated<'_>) -> Option<()> {
+        let is_plain = step.arguments().is_empty() && step.labels.is_empty();
+        // A value of a key alone may be that of an edge.
+        let has_label = |pattern: &Pattern| {
+            pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())
+        };
+        let is_known = self.walks > 0 || self.base.is_some() || self.patterns.iter().any(has_label);
+        (is_plain && is_known && !self.productive && !self.keep_paths && !self.has_sack).then_some(())
+    }
+
+    /// The column of `by("key")` or `by(select("label"))`.
+    fn key(&mut self, by: &Instruction) -> Option<Variable> {
+        match (by.arguments.as_slice(), &self.place) {
+            ([], _) => self.current(),
+            ([Value::String(key)], &Place::Vertex(vertex)) => self.single(vertex, key),
+            ([Value::Traversal(of)], _) => {
+                let [of] = of.steps.as_slice() else { return None };
+                match self.labelled(label_of(of)?)? {
+                    Place::Vertex(variable) | Place::Value(variable) => Some(variable),
+                    Place::Start | Place::Edge { .. } => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn counts(&mut self, key: Variable) -> Option<()> {
+        let count = self.count_of(vec![key])?;
+        self.shape = Shape::Counts(key);
+        self.path = vec![(count, Vec::new())];
+        self.worth = true;
+        Some(())
+    }
+
+    /// Counts the rows for each combination of `keys`; the number is where the traverser is then.
+    pub(super) fn count_of(&mut self, keys: Vec<Variable>) -> Option<Variable> {
+        let count = self.fresh()?;
+        let aggregate = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
+        let input = Box::new(self.node());
+        self.closed = Some(Node::Group { input, keys, aggregates: vec![(count, aggregate)] });
+        self.place = Place::Value(count);
+        Some(count)
+    }
+
+    pub(super) fn slice(&mut self, from: i64, count: Option<i64>) -> Option<()> {
+        let start = usize::try_from(from).ok()?;
+        let length = count.map(usize::try_from).transpose().ok()?;
+        self.current()?;
+        let input = Box::new(self.node());
+        self.closed = Some(Node::Slice { input, start, length });
+        Some(())
+    }
+}
+
+/// The label of a `select` of one.
+fn label_of(instruction: &Instruction) -> Option<&str> {
+    match (&*instruction.name, instruction.arguments.as_slice()) {
+        ("select", [Value::String(label)]) => Some(label),
+        _ => None,
+    }
+}
