@@ -24,6 +24,10 @@ use vervet_bench::{all, features, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
 
+/// As the program `vervet` has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Compares Vervet with its peers and with hand-written loops.
 #[derive(Parser)]
 #[command(name = "vervet-bench", version, arg_required_else_help = true)]

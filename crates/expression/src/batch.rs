@@ -83,11 +83,23 @@ impl CompiledExpression {
                 }
             }
             Node::Equal(ab) => {
-                if let [Node::Variable(variable), Node::Constant(constant)]
-                | [Node::Constant(constant), Node::Variable(variable)] = &**ab
-                {
+                if let Some((variable, constant)) = of_constant(ab) {
                     let quick = |id| equals_constant(id, constant);
-                    return self.filter_column(&mut context, *variable, rows, quick, selection);
+                    return self.filter_column(&mut context, variable, rows, quick, selection);
+                }
+            }
+            Node::Not(inner) => {
+                if let Node::SameTerm(ab) = &**inner
+                    && let Some((variable, constant)) = of_constant(ab)
+                {
+                    let quick = |id: Id| id.is_bound().then_some(id != constant.id);
+                    return self.filter_column(&mut context, variable, rows, quick, selection);
+                }
+            }
+            Node::SameTerm(ab) => {
+                if let Some((variable, constant)) = of_constant(ab) {
+                    let quick = |id: Id| Some(id == constant.id);
+                    return self.filter_column(&mut context, variable, rows, quick, selection);
                 }
             }
             _ => {}
@@ -259,6 +271,15 @@ fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
             Some(id == constant.id)
         }
         answer => answer,
+    }
+}
+
+/// The variable and the constant, on whichever sides they are.
+fn of_constant(ab: &[Node; 2]) -> Option<(usize, &Constant)> {
+    match ab {
+        [Node::Variable(variable), Node::Constant(constant)]
+        | [Node::Constant(constant), Node::Variable(variable)] => Some((*variable, constant)),
+        _ => None,
     }
 }
 

@@ -7,7 +7,11 @@ use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
 use vervet_model::Id;
 
 /// Of `?v0`; what is true, false and an error for some of the values below.
-const CONDITIONS: [&str; 12] = [
+const CONDITIONS: [&str; 16] = [
+    "sameTerm(?v0, <urn:v4>)",
+    "sameTerm('India', ?v0)",
+    "!sameTerm(?v0, 'a string that is longer than an id')",
+    "!sameTerm(?v0, 'computed e')",
     "?v0 = 'a string that is longer than an id'",
     "?v0 IN ('India', 'a string that is longer than an id')",
     "?v0 IN ('text 3 of those that fill the places', <urn:v4>, 'absent')",

@@ -13,6 +13,10 @@ use vervet_server::{Server, ServerOptions};
 
 const QUERY: &str = "SELECT ?x { ?x a <urn:Person> . ?x <urn:memberOf> <urn:department:7> }";
 
+/// As the program `vervet` has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds: u64 = std::env::args().nth(1).map_or(Ok(3), |seconds| seconds.parse())?;
     let time = Duration::from_secs(seconds);

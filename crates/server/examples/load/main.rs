@@ -27,6 +27,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// As the program `vervet` has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Load and hostile clients for a server on loopback.
 #[derive(Parser, Clone, Debug)]
 struct Arguments {
