@@ -170,7 +170,7 @@ impl<'a> Paths<'a> {
     fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         self.shared = None;
-        search.begin(node);
+        search.begin_all(node);
         while search.advance(&self.graphs, run)? {}
         // What leads on is a node for certain.
         Ok(!self.is_nullable || search.has_moved() || self.stands(node, end, run)?)

@@ -3,6 +3,8 @@
 //! # Shape
 //! For each state of the automaton a set of nodes ([`Reached`]): those it has been reached with, in the order in which
 //! they were found, of which the last ones wait to be followed. [`Search::advance`] follows some hundred of them at once.
+//! Walks of at most so many equal steps (`k/(k/k?)?`) need one set for all states: whoever was reached with fewer steps gets
+//! as far as with more, and the states are worked off in their order.
 //! # Cost
 //! Each node is followed once in each state: one call of a segment for a few hundred nodes and each move, then for each
 //! neighbour one test of a bit ([`NodeSet`]). No closure is ever materialised.
@@ -72,6 +74,9 @@ pub(crate) struct Search<'a> {
     counted_bytes: u64,
     /// The results, if several states end a path.
     merged: Reached,
+    /// Whether all states after the first may share a set; and whether this search does.
+    is_chain: bool,
+    shares: bool,
 }
 
 impl<'a> Search<'a> {
@@ -98,12 +103,27 @@ impl<'a> Search<'a> {
             vertices: run.snapshot.vertex_count(),
             counted_bytes: 0,
             merged: Reached::default(),
+            is_chain: !backwards && is_chain(automaton),
+            shares: false,
         })
+    }
+
+    /// Starts a search for all that can be reached from one node: what is asked then are its results, not which states have what.
+    pub(crate) fn begin_all(&mut self, node: Id) {
+        self.begin(node);
+        self.shares = self.is_chain;
+        if self.shares {
+            self.merged.clear();
+            if self.ends.contains(&0) {
+                self.merged.insert(node, self.vertices);
+            }
+        }
     }
 
     /// Starts anew from one node.
     pub(crate) fn begin(&mut self, node: Id) {
         self.reached.iter_mut().for_each(Reached::clear);
+        self.shares = false;
         for &state in &self.starts {
             self.reached[state].insert(node, self.vertices);
         }
@@ -145,6 +165,14 @@ impl<'a> Search<'a> {
                         segment.expand(&self.keys, filter, &mut cursor, &mut self.expansion)?;
                         run.control.work(self.expansion.len() + 1)?;
                         let target = &mut self.reached[way.to];
+                        if self.shares {
+                            let new = self.merged.members.len();
+                            for &neighbour in &self.expansion.neighbours {
+                                self.merged.insert(neighbour, self.vertices);
+                            }
+                            target.members.extend_from_slice(&self.merged.members[new..]);
+                            continue;
+                        }
                         for &neighbour in &self.expansion.neighbours {
                             target.insert(neighbour, self.vertices);
                         }
@@ -160,11 +188,13 @@ impl<'a> Search<'a> {
     /// Whether the node is where a path ends.
     pub(crate) fn ends_at(&self, node: Id) -> bool {
         self.ends.iter().any(|&state| self.reached[state].contains(node))
+            || self.shares && self.merged.contains(node)
     }
 
     /// The nodes where paths end, each once.
     pub(crate) fn results(&mut self) -> &[Id] {
         match self.ends.as_slice() {
+            _ if self.shares => &self.merged.members,
             [] => &[],
             [only] => &self.reached[*only].members,
             several => {
@@ -178,6 +208,19 @@ impl<'a> Search<'a> {
             }
         }
     }
+}
+
+/// Whether each state leads to the next one by the same moves, and every state but the first ends a path.
+fn is_chain(automaton: &Automaton) -> bool {
+    let Automaton { moves, accepting } = automaton;
+    let steps = |state: usize| moves[state].iter().map(|(one, _)| one);
+    moves.len() > 2
+        && moves.last().is_some_and(Vec::is_empty)
+        && accepting.iter().skip(1).all(|&accepting| accepting)
+        && (0..moves.len() - 1).all(|state| {
+            let leads_on = moves[state].iter().all(|(_, to)| usize::from(*to) == state + 1);
+            leads_on && steps(state).eq(steps(0))
+        })
 }
 
 fn segments<'a>(one: &Move, backwards: bool, run: &Run<'a>) -> Result<Vec<&'a dyn Segment>> {

@@ -20,6 +20,7 @@ impl Random {
 
 const PREDICATES: usize = 3;
 
+#[derive(Clone)]
 enum Path {
     Step(usize),
     Except(Vec<usize>),
@@ -39,7 +40,19 @@ impl Path {
             return Self::Step(random.below(PREDICATES));
         }
         let inner = |random: &mut Random| Box::new(Self::random(random, depth - 1));
-        match random.below(8) {
+        match random.below(9) {
+            8 => {
+                // Up to so many equal steps.
+                let step = Self::Step(random.below(PREDICATES));
+                let step = match random.below(3) {
+                    0 => Self::Either(Box::new(step.clone()), Box::new(Self::Inverse(Box::new(step)))),
+                    _ => step,
+                };
+                let chain = (0..1 + random.below(3)).fold(step.clone(), |rest, _| {
+                    Self::Sequence(Box::new(step.clone()), Box::new(Self::Optional(Box::new(rest))))
+                });
+                if random.below(3) == 0 { Self::Optional(Box::new(chain)) } else { chain }
+            }
             0 => Self::Inverse(inner(random)),
             1 => Self::Either(inner(random), inner(random)),
             2 => Self::Except(vec![random.below(PREDICATES)]),
