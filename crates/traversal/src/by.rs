@@ -3,11 +3,13 @@
 use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read;
+use crate::scope::select_one;
 use crate::step::Pipeline;
 use crate::steps::property::token_value;
 use crate::traverser::Traverser;
+use std::borrow::Cow;
 use std::sync::Arc;
-use vervet_gremlin::{Column, Instruction, Order, Set, T, Token, Value};
+use vervet_gremlin::{Bytecode, Column, Instruction, Order, Set, T, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// What it takes.
@@ -23,6 +25,8 @@ pub(crate) enum By {
     Column(Column),
     /// The first value of a traversal.
     Traversal(Pipeline),
+    /// The same of `values("key")`, or of `select("label").values("key")`, of elements read without a traverser of its own.
+    Values { label: Option<Arc<str>>, key: Arc<str>, otherwise: Pipeline },
 }
 
 impl By {
@@ -49,7 +53,13 @@ impl By {
             Value::String(key) => Self::Key(key.clone()),
             Value::Token(Token::T(token)) => Self::Token(*token),
             Value::Token(Token::Column(column)) => Self::Column(*column),
-            Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
+            Value::Traversal(traversal) => {
+                let steps = compiler.nested(traversal)?;
+                match values_of(traversal).filter(|_| compiler.strategies.is_plain()) {
+                    Some((label, key)) => Self::Values { label, key, otherwise: steps },
+                    None => Self::Traversal(steps),
+                }
+            }
             Value::Null => Self::Identity,
             other => {
                 return Err(compiler.error(
@@ -72,6 +82,16 @@ impl By {
             Self::Token(token) => token_value(&traverser.value, *token, context)?,
             Self::Column(column) => Some(column_of(&traverser.value, *column)?),
             Self::Traversal(traversal) => traversal.first(traverser, context)?,
+            Self::Values { label, key, otherwise } => {
+                let selected = match label {
+                    None => Some(Cow::Borrowed(&traverser.value)),
+                    Some(label) => select_one(traverser, label, context).map(Cow::Owned),
+                };
+                match selected {
+                    Some(value) if is_element(&value) => of_key(&value, key, context)?,
+                    _ => otherwise.first(traverser, context)?,
+                }
+            }
         };
         Ok(match found {
             None if context.settings.productive => Some(Value::Null),
@@ -90,6 +110,23 @@ impl By {
             return Ok(Some(value.clone()));
         }
         self.apply(&like.at(value.clone()), context)
+    }
+}
+
+fn is_element(value: &Value) -> bool {
+    matches!(value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_))
+}
+
+/// The label and the key of `select("label").values("key")`, where both are one.
+fn values_of(traversal: &Bytecode) -> Option<(Option<Arc<str>>, Arc<str>)> {
+    let one = |instruction: &Instruction, name: &str| match instruction.arguments.as_slice() {
+        [Value::String(text)] if &*instruction.name == name => Some(text.clone()),
+        _ => None,
+    };
+    match traversal.steps.as_slice() {
+        [values] => Some((None, one(values, "values")?)),
+        [select, values] => Some((Some(one(select, "select")?), one(values, "values")?)),
+        _ => None,
     }
 }
 

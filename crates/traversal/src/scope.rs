@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::traverser::Traverser;
+use std::sync::Arc;
 use vervet_gremlin::{Pop, Value};
 
 /// The value of a name; `None`: nothing has it.
@@ -24,4 +25,14 @@ pub(crate) fn scoped(traverser: &Traverser, key: &str, pop: Pop, context: &Conte
         Pop::All if !traverser.has_label(key) => None,
         pop => traverser.select(key, pop),
     }
+}
+
+/// The value of a name that `select` gives.
+pub(crate) fn select_one(traverser: &Traverser, key: &Arc<str>, context: &Context<'_>) -> Option<Value> {
+    if let Value::Map(map) = &traverser.value
+        && let Some(value) = map.get(&Value::String(key.clone()))
+    {
+        return Some(value.clone());
+    }
+    scoped(traverser, key, Pop::Last, context)
 }

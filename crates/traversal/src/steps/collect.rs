@@ -192,7 +192,9 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
     let mut by = compiler.bys(step)?.into_iter();
     let mut key = by.next().unwrap_or(By::Identity);
     let mut each = match (by.next(), step.bys.get(1).and_then(|by| by.arguments.first())) {
-        (Some(By::Traversal(members)), _) => return Ok(Box::new(Grouped::new(key, members, name))),
+        (Some(By::Traversal(members) | By::Values { otherwise: members, .. }), _) => {
+            return Ok(Box::new(Grouped::new(key, members, name)));
+        }
         (Some(by), _) => by,
         (None, _) => By::Identity,
     };
