@@ -7,7 +7,7 @@ use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, Term};
 use std::collections::HashMap;
 use vervet_dictionary::{Dictionary, DictionaryBuilder, hash_blank, hash_iri, hash_literal, hash_term};
 use vervet_env::{Bytes, SeededRandom};
-use vervet_model::{Id, Tag, TextSearch, Words};
+use vervet_model::{Id, Inline, LiteralKind, Tag, TextSearch, Words};
 
 /// Text of all sorts: what patterns like, what they trip over, and plain noise.
 fn text(random: &SeededRandom) -> String {
@@ -242,4 +242,25 @@ fn an_empty_dictionary_knows_values_and_edges_only() {
         assert!(dictionary.read_term(id, &mut scratch, &mut |_| ()).is_err(), "{id:?}");
         assert!(dictionary.write_terms(&[id], &mut Vec::new(), &mut Vec::new()).is_err(), "{id:?}");
     }
+}
+
+/// Numbers at the ends of what an id holds, and beyond, as values and as literals.
+#[test]
+fn a_value_has_the_id_of_its_literal() {
+    let (mut by_value, mut by_text) = (DictionaryBuilder::new(), DictionaryBuilder::new());
+    let wholes = [0, 1, -1, 42, (1 << 59) - 1, 1 << 59, -(1 << 59), -(1 << 59) - 1, i64::MAX, i64::MIN];
+    let mut values: Vec<Inline> = wholes.map(Inline::Long).into();
+    values.extend(wholes.map(Inline::Integer));
+    values.extend([0, 7, -7, i32::MAX, i32::MIN].map(Inline::Int));
+    values.extend([true, false].map(Inline::Boolean));
+    values.extend([0.0, -0.0, 1.5, f64::NAN, f64::INFINITY, 0.1].map(Inline::Double));
+    values.extend([0, -1, 1_266_161_530_447].map(Inline::DateTime));
+    for value in values {
+        let mut text = String::new();
+        value.write_lexical(&mut text);
+        let expected = by_text.intern_literal(&text, LiteralKind::Typed(value.datatype())).expect("short");
+        assert_eq!(by_value.intern_value(value).expect("short"), expected, "{value:?}");
+    }
+    assert!(by_value.literal_count() > 0, "some do not fit");
+    assert_eq!(by_value.finish().expect("small"), by_text.finish().expect("small"));
 }

@@ -1,6 +1,6 @@
 //! How a table is cut into rows and cells, and how its cells are read as values.
 
-use crate::value::Type;
+use crate::value::{Canonical, Type};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -77,17 +77,17 @@ impl Dialect {
     }
 
     /// The canonical form of a cell; `None`: it is no value of this type.
-    pub(crate) fn canonical<'c>(&self, kind: Type, text: &'c str) -> Option<Cow<'c, str>> {
+    pub(crate) fn value<'c>(&self, kind: Type, text: &'c str) -> Option<Canonical<'c>> {
         let pattern = match kind {
             Type::Date => &self.date,
             Type::DateTime => &self.datetime,
             _ => &None,
         };
         match pattern {
-            None => kind.canonical(text),
+            None => kind.value(text),
             Some(pattern) => {
                 let written = Moment::read(text.trim(), pattern)?.written(kind);
-                kind.canonical(&written).map(|text| Cow::Owned(text.into_owned()))
+                kind.canonical(&written).map(|text| Canonical::Text(Cow::Owned(text.into_owned())))
             }
         }
     }
@@ -192,7 +192,7 @@ mod tests {
             ..Dialect::default()
         };
         let check = |kind, text, expected: Option<&str>| {
-            assert_eq!(dialect.canonical(kind, text).as_deref(), expected, "{text}");
+            assert_eq!(dialect.value(kind, text).map(Canonical::into_text).as_deref(), expected, "{text}");
         };
         check(Type::Date, "3.12.2020", Some("2020-12-03"));
         check(Type::Date, "30.02.2020", None);

@@ -27,7 +27,7 @@ use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::PropertyWriter;
 use crate::source::{Origin, Source};
-use crate::table::{Cell, RowFailure, add_row};
+use crate::table::{Cell, RowFailure, Shared, add_row};
 use crate::target::Target;
 use crate::value::Type;
 use batch::Column;
@@ -204,6 +204,7 @@ impl File {
         }
         let has_lists = columns.iter().any(|(_, content, _)| content.is_list);
         let batch_rows = if has_lists { BATCH_ROWS_OF_LISTS } else { BATCH_ROWS };
+        let mut shared = Shared::new(table);
         let mut done = 0;
         while done < count {
             let rows = batch_rows.min(count - done);
@@ -239,7 +240,7 @@ impl File {
                 })?;
                 let added = match fault {
                     Some((field, why)) => Err(RowFailure::Field(field, why.to_owned())),
-                    None => add_row(table, dialect, cells.into_iter(), writer),
+                    None => add_row(table, dialect, cells.into_iter(), &mut shared, writer),
                 };
                 match added {
                     Ok(()) => {}

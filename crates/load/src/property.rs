@@ -13,9 +13,9 @@ use oxrdf::NamedNode;
 use rustc_hash::FxHashMap;
 use vervet_model::vocab::{
     EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE,
-    iri_name, is_blank_label, is_iri, name_iri,
+    iri_name, is_blank_label, is_iri, name_iri, push_name,
 };
-use vervet_model::{Error, Id, LiteralKind, Result};
+use vervet_model::{Error, Id, Inline, LiteralKind, Result};
 
 /// Label of a vertex whose file gives none, as in TinkerPop.
 pub(crate) const VERTEX_LABEL: &str = "vertex";
@@ -46,6 +46,8 @@ pub(crate) struct PropertyWriter<'m, 'a, T: Target + ?Sized> {
     edge_id: Option<Id>,
     keys: FxHashMap<String, Id>,
     labels: FxHashMap<String, Id>,
+    /// The IRI that was asked for last.
+    iri: String,
     triples: Vec<[Id; 3]>,
     statements: Vec<Statement>,
 }
@@ -61,6 +63,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
             edge_id: None,
             keys: FxHashMap::default(),
             labels: FxHashMap::default(),
+            iri: String::new(),
             triples: Vec::new(),
             statements: Vec::new(),
         })
@@ -69,8 +72,9 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
     /// The vertex with this external id; ids of different spaces are different vertices.
     pub(crate) fn vertex(&mut self, space: &str, id: &str) -> Result<Id, Refused> {
         if !space.is_empty() {
-            let iri = name_iri(VERTEX_NAMESPACE, &format!("{space}:{id}"));
-            return Ok(self.merger.target.intern_iri(&iri)?);
+            self.iri.clear();
+            push_vertex(&mut self.iri, space, id);
+            return Ok(self.merger.target.intern_iri(&self.iri)?);
         }
         if let Some(label) = id.strip_prefix("_:") {
             let scoped = self.merger.scoped(label);
@@ -124,6 +128,11 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
             kind => LiteralKind::Typed(kind.iri()),
         };
         self.merger.target.intern_literal(lexical, kind)
+    }
+
+    /// The number of a value that may be inside it.
+    pub(crate) fn inline_value(&mut self, value: Inline) -> Result<Id> {
+        self.merger.target.intern_value(value)
     }
 
     pub(crate) fn label(&mut self, vertex: Id, label: Id) -> Result<()> {
@@ -204,6 +213,14 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         }
         if self.triples.len() + self.statements.len() >= STATEMENTS_AT_ONCE { self.finish() } else { Ok(()) }
     }
+}
+
+/// Appends the IRI of a vertex in a space of ids.
+pub(crate) fn push_vertex(iri: &mut String, space: &str, id: &str) {
+    iri.push_str(VERTEX_NAMESPACE);
+    push_name(iri, space);
+    iri.push(':');
+    push_name(iri, id);
 }
 
 /// The labels of a vertex of which several stand as `A::B`, as in Gremlin.

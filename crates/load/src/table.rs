@@ -8,10 +8,10 @@ use crate::dialect::Dialect;
 use crate::header::{Column, Role, Table, words};
 use crate::merge::Merger;
 use crate::options::LoadOptions;
-use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL};
+use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL, push_vertex};
 use crate::source::{Source, read_error};
 use crate::target::Target;
-use crate::value::Type;
+use crate::value::{Canonical, Type};
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -19,6 +19,10 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// Rows that are read before they are added, so that what they ask the target for is there; fewer if they are long.
+const ROWS_AHEAD: usize = 16;
+const ROWS_AHEAD_BYTES: usize = 1 << 16;
 
 type Rows = csv::Reader<Box<dyn Read + Send>>;
 
@@ -32,24 +36,44 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
         rows.headers().map_err(|error| failure(source.name(), error, 1))?;
     }
     let mut writer = PropertyWriter::new(merger)?;
-    let mut record = StringRecord::new();
+    let mut shared = Shared::new(&table);
+    let mut records = vec![StringRecord::new(); ROWS_AHEAD];
     loop {
-        let line = rows.position().line();
-        match rows.read_record(&mut record) {
-            Ok(false) => break,
-            Ok(true) => {
-                let cell = |cell| if dialect.is_null(cell) { Cell::Absent } else { Cell::Text(cell) };
-                let cells = record.iter().map(cell);
-                match add_row(&table, &dialect, cells, &mut writer) {
-                    Ok(()) => {}
-                    Err(RowFailure::Field(field, message)) => {
-                        let malformed = malformed(&record, field, message);
-                        writer.merger.malformed(&malformed)?;
+        let (mut count, mut bytes) = (0, 0);
+        let end = loop {
+            let line = rows.position().line();
+            match rows.read_record(&mut records[count]) {
+                Ok(true) => {
+                    bytes += records[count].as_slice().len();
+                    count += 1;
+                    if count == ROWS_AHEAD || bytes >= ROWS_AHEAD_BYTES {
+                        break None;
                     }
-                    Err(RowFailure::Other(error)) => return Err(error),
                 }
+                end => break Some((line, end)),
             }
-            Err(error) => match row_error(&error, line) {
+        };
+        shared.look_ahead(&dialect, &records[..count], &mut writer);
+        for (row, record) in records[..count].iter_mut().enumerate() {
+            shared.row = row;
+            let cell = |cell| if dialect.is_null(cell) { Cell::Absent } else { Cell::Text(cell) };
+            let cells = record.iter().map(cell);
+            match add_row(&table, &dialect, cells, &mut shared, &mut writer) {
+                Ok(()) => {}
+                Err(RowFailure::Field(field, message)) => {
+                    let malformed = malformed(record, field, message);
+                    writer.merger.malformed(&malformed)?;
+                }
+                Err(RowFailure::Other(error)) => return Err(error),
+            }
+            if record.as_slice().len() >= ROWS_AHEAD_BYTES {
+                *record = StringRecord::new();
+            }
+        }
+        match end {
+            None => {}
+            Some((_, Ok(_))) => break,
+            Some((line, Err(error))) => match row_error(&error, line) {
                 Some(malformed) => writer.merger.malformed(&malformed)?,
                 None => return Err(failure(source.name(), error, line)),
             },
@@ -218,17 +242,143 @@ fn at(field: usize) -> impl Fn(Refused) -> RowFailure {
     }
 }
 
+/// What the rows of a file share: ids once they are known, and room that is used again.
+pub(crate) struct Shared {
+    /// Of each column, the id of its key.
+    keys: Vec<Option<Id>>,
+    /// Those of the label of edges, and of the labels of vertices, that all rows have.
+    edge_label: Option<Id>,
+    labels: Option<Vec<Id>>,
+    /// Source and target of the row before: many rows have the same.
+    ends: [(String, Id); 2],
+    /// Where the ends of edges, or the ids of vertices (as sources), are if their IRIs can be made ahead: field, source (0) or
+    /// target (1), space.
+    places: Vec<(usize, usize, String)>,
+    /// IRIs of some rows to come, and where they are in there, with their hashes.
+    iris: String,
+    ahead: Vec<[Option<(usize, usize, u64)>; 2]>,
+    hashes: Vec<u64>,
+    /// Which of those rows is being added.
+    row: usize,
+    values: Vec<(Id, Id)>,
+    /// Edges of foreign keys: label, the other end, whether they come from there.
+    edges: Vec<(Id, Id, bool)>,
+}
+
+impl Shared {
+    pub(crate) fn new(table: &Table) -> Self {
+        let place = |(field, column): (usize, &Column)| match &column.role {
+            Role::Id(space) if !table.is_edges => Some((field, 0, space.clone())),
+            Role::Source(space) => Some((field, 0, space.clone())),
+            Role::Target(space) => Some((field, 1, space.clone())),
+            _ => None,
+        };
+        let places = table.columns.iter().enumerate().filter_map(place);
+        // Without a space an id may be anything.
+        let places = places.filter(|(.., space)| !space.is_empty());
+        Self {
+            keys: vec![None; table.columns.len()],
+            edge_label: None,
+            labels: None,
+            ends: [(String::new(), Id::UNBOUND), (String::new(), Id::UNBOUND)],
+            places: places.collect(),
+            iris: String::new(),
+            ahead: Vec::new(),
+            hashes: Vec::new(),
+            row: 0,
+            values: Vec::new(),
+            edges: Vec::new(),
+        }
+    }
+
+    /// The id of the key of a column.
+    fn key<T: Target + ?Sized>(
+        &mut self,
+        (field, column): (usize, &Column),
+        writer: &mut PropertyWriter<'_, '_, T>,
+    ) -> Result<Id, Refused> {
+        match self.keys.get(field) {
+            Some(Some(id)) => Ok(*id),
+            _ => {
+                let id = writer.key(&column.key)?;
+                self.keys.get_mut(field).map(|known| known.replace(id));
+                Ok(id)
+            }
+        }
+    }
+
+    /// Makes the IRIs of rows to come and tells the target.
+    fn look_ahead<T: Target + ?Sized>(
+        &mut self,
+        dialect: &Dialect,
+        records: &[StringRecord],
+        writer: &mut PropertyWriter<'_, '_, T>,
+    ) {
+        self.iris.clear();
+        self.hashes.clear();
+        self.ahead.clear();
+        self.ahead.resize(records.len(), [None, None]);
+        for (field, of, space) in &self.places {
+            let mut last = self.ends[*of].0.as_str();
+            for (record, ahead) in records.iter().zip(&mut self.ahead) {
+                let id = record.get(*field).unwrap_or_default();
+                if id.is_empty() || id == last || dialect.is_null(id) {
+                    continue;
+                }
+                let start = self.iris.len();
+                push_vertex(&mut self.iris, space, id);
+                let hash = writer.merger.target.hash_iri(&self.iris[start..]);
+                ahead[*of] = Some((start, self.iris.len(), hash));
+                self.hashes.push(hash);
+                last = id;
+            }
+        }
+        writer.merger.target.expect(&self.hashes);
+    }
+
+    /// The vertex with this id, which is not empty: a source (0), also of a row that is a vertex, or a target (1).
+    fn vertex<T: Target + ?Sized>(
+        &mut self,
+        of: usize,
+        (space, id): (&str, &str),
+        writer: &mut PropertyWriter<'_, '_, T>,
+    ) -> Result<Id, Refused> {
+        match self.ahead.get_mut(self.row).and_then(|ahead| ahead[of].take()) {
+            Some((start, end, hash)) => {
+                Ok(writer.merger.target.intern_iri_hashed(&self.iris[start..end], hash)?)
+            }
+            None => writer.vertex(space, id),
+        }
+    }
+
+    /// The same of an edge.
+    fn end<T: Target + ?Sized>(
+        &mut self,
+        of: usize,
+        (space, id): (&str, &str),
+        writer: &mut PropertyWriter<'_, '_, T>,
+    ) -> Result<Id, Refused> {
+        if self.ends[of].0 != id {
+            let found = self.vertex(of, (space, id), writer)?;
+            let (last, vertex) = &mut self.ends[of];
+            id.clone_into(last);
+            *vertex = found;
+        }
+        Ok(self.ends[of].1)
+    }
+}
+
 /// Adds the vertex or edge of a row. A malformed row adds nothing.
 pub(crate) fn add_row<'r, T: Target + ?Sized>(
     table: &Table,
     dialect: &Dialect,
     cells: impl Iterator<Item = Cell<'r>>,
+    shared: &mut Shared,
     writer: &mut PropertyWriter<'_, '_, T>,
 ) -> Result<(), RowFailure> {
     let (mut id, mut label, mut source, mut target) = (None, None, None, None);
-    let mut values: Vec<(Id, Id)> = Vec::with_capacity(table.columns.len());
-    // Edges of foreign keys: label, the other end, whether they come from there.
-    let mut edges: Vec<(Id, Id, bool)> = Vec::new();
+    shared.values.clear();
+    shared.edges.clear();
     for (field, (column, cell)) in table.columns.iter().zip(cells).enumerate() {
         let Some(&first) = cell.texts().first() else { continue };
         match &column.role {
@@ -241,7 +391,8 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
             Role::Edge { label, space, is_reversed } => {
                 let label = writer.key(label).map_err(at(field))?;
                 for other in cell.values(column.is_array, dialect).iter().filter(|other| !other.is_empty()) {
-                    edges.push((label, writer.vertex(space, other).map_err(at(field))?, *is_reversed));
+                    let other = writer.vertex(space, other).map_err(at(field))?;
+                    shared.edges.push((label, other, *is_reversed));
                 }
             }
             Role::Property | Role::Ignored => {}
@@ -250,52 +401,68 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
             continue;
         }
         let kind = column.kind.unwrap_or(Type::String);
-        let key = writer.key(&column.key).map_err(at(field))?;
+        let key = shared.key((field, column), writer).map_err(at(field))?;
         for text in cell.values(column.is_array, dialect).iter() {
-            let lexical = match cell {
-                Cell::Values(known, _) if known == kind => Some(Cow::Borrowed(*text)),
-                _ => dialect.canonical(kind, text),
+            let value = match cell {
+                Cell::Values(known, _) if known == kind => Some(Canonical::Text(Cow::Borrowed(*text))),
+                _ => dialect.value(kind, text),
             };
-            let Some(lexical) = lexical else {
-                let message =
-                    format!("{text:?} in column {} is not a value of type {}", column.key, kind.name());
-                return Err(RowFailure::Field(field, message));
+            let value = match value {
+                Some(Canonical::Inline(value)) => writer.inline_value(value)?,
+                Some(Canonical::Text(lexical)) => writer.value(kind, &lexical)?,
+                None => {
+                    let message =
+                        format!("{text:?} in column {} is not a value of type {}", column.key, kind.name());
+                    return Err(RowFailure::Field(field, message));
+                }
             };
-            values.push((key, writer.value(kind, &lexical)?));
+            shared.values.push((key, value));
         }
     }
     let subject = if table.is_edges {
         let (Some(source), Some(target)) = (source, target) else {
             return Err(RowFailure::Field(0, "the edge lacks its source or its target".to_owned()));
         };
-        let [source, target] =
-            [source, target].map(|(field, space, id)| writer.vertex(space, id).map_err(at(field)));
+        let [source, target] = [(0, source), (1, target)]
+            .map(|(of, (field, space, id))| shared.end(of, (space, id), writer).map_err(at(field)));
         let default = table.label.as_deref().unwrap_or(EDGE_LABEL);
-        let (field, label) = label.unwrap_or((0, Cell::Text(default)));
-        let label = writer.key(label.texts().first().unwrap_or(&default)).map_err(at(field))?;
+        let label = match (label, shared.edge_label) {
+            (None, Some(label)) => label,
+            (None, None) => *shared.edge_label.insert(writer.key(default).map_err(at(0))?),
+            (Some((field, label)), _) => {
+                writer.key(label.texts().first().unwrap_or(&default)).map_err(at(field))?
+            }
+        };
         writer.edge(source?, label, target?, id.map(|(_, _, id)| id))?
     } else {
         let Some((field, space, id)) = id else {
             return Err(RowFailure::Field(0, "the vertex lacks its id".to_owned()));
         };
-        let vertex = writer.vertex(space, id).map_err(at(field))?;
+        let vertex = shared.vertex(0, (space, id), writer).map_err(at(field))?;
         let default = table.label.as_deref().unwrap_or(VERTEX_LABEL);
-        let (field, labels) = label.unwrap_or((0, Cell::Text(default)));
-        let labels =
-            labels.texts().iter().flat_map(|labels| labels.split(';')).filter(|label| !label.is_empty());
-        let labels: Vec<Id> =
-            labels.map(|label| writer.label_id(label).map_err(at(field))).collect::<Result<_, _>>()?;
-        for label in labels {
-            writer.label(vertex, label)?;
+        let is_own = label.is_some();
+        let (field, texts) = label.unwrap_or((0, Cell::Text(default)));
+        let labels = match shared.labels.take().filter(|_| !is_own) {
+            Some(labels) => labels,
+            None => {
+                let labels = texts.texts().iter().flat_map(|labels| labels.split(';'));
+                let labels = labels.filter(|label| !label.is_empty());
+                labels.map(|label| writer.label_id(label).map_err(at(field))).collect::<Result<_, _>>()?
+            }
+        };
+        for label in &labels {
+            writer.label(vertex, *label)?;
         }
+        // Those of a row are not those of all.
+        shared.labels = Some(labels).filter(|_| !is_own);
         vertex
     };
-    for (key, value) in values {
-        writer.add(subject, key, value, Id::UNBOUND)?;
+    for (key, value) in &shared.values {
+        writer.add(subject, *key, *value, Id::UNBOUND)?;
     }
-    for (label, other, is_reversed) in edges {
-        let (source, target) = if is_reversed { (other, subject) } else { (subject, other) };
-        writer.edge(source, label, target, None)?;
+    for (label, other, is_reversed) in &shared.edges {
+        let (source, target) = if *is_reversed { (*other, subject) } else { (subject, *other) };
+        writer.edge(source, *label, target, None)?;
     }
     Ok(())
 }

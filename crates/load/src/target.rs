@@ -4,7 +4,7 @@
 //! lines, so the loader knows no storage.
 
 pub use vervet_model::Statement;
-use vervet_model::{Id, LiteralKind, Result};
+use vervet_model::{Id, Inline, LiteralKind, Result};
 
 /// A term in borrowed pieces, checked and unescaped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,6 +65,33 @@ pub trait Target {
     /// # Errors
     /// As [`Target::intern_iri`].
     fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id>;
+
+    /// A number by which the target finds an IRI faster ([`Target::intern_iri_hashed`]); by default it means nothing.
+    fn hash_iri(&self, _iri: &str) -> u64 {
+        0
+    }
+
+    /// Says what IRIs will be asked for next, by their [`Target::hash_iri`], so that a target can bring what it needs for
+    /// them into the cache; by default it does nothing.
+    fn expect(&self, _hashes: &[u64]) {}
+
+    /// As [`Target::intern_iri`] with the [`Target::hash_iri`] of the IRI.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn intern_iri_hashed(&mut self, iri: &str, _hash: u64) -> Result<Id> {
+        self.intern_iri(iri)
+    }
+
+    /// The id of a value, which is that of its literal.
+    ///
+    /// # Errors
+    /// As [`Target::intern_iri`].
+    fn intern_value(&mut self, value: Inline) -> Result<Id> {
+        let mut lexical = String::new();
+        value.write_lexical(&mut lexical);
+        self.intern_literal(&lexical, LiteralKind::Typed(value.datatype()))
+    }
 
     /// Appends the ids of `terms`, in their order, to `ids`. Called with the distinct terms of one block,
     /// so that a target can hash and prefetch many at once; by default one call for each term.

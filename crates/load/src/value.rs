@@ -122,9 +122,15 @@ impl Type {
 
     /// The canonical lexical form of `text`; `None` if it is no value of this type.
     pub(crate) fn canonical(self, text: &str) -> Option<Cow<'_, str>> {
+        self.value(text).map(Canonical::into_text)
+    }
+
+    /// The same, of numbers and truth values without writing them.
+    pub(crate) fn value(self, text: &str) -> Option<Canonical<'_>> {
+        let owned = |text| Some(Canonical::Text(Cow::Owned(text)));
         let trimmed = text.trim();
         let value = match self {
-            Self::String => return Some(Cow::Borrowed(text)),
+            Self::String => return Some(Canonical::Text(Cow::Borrowed(text))),
             Self::Boolean if trimmed.eq_ignore_ascii_case("true") || trimmed == "1" => Inline::Boolean(true),
             Self::Boolean if trimmed.eq_ignore_ascii_case("false") || trimmed == "0" => {
                 Inline::Boolean(false)
@@ -133,23 +139,43 @@ impl Type {
             Self::Int => Inline::Int(trimmed.parse().ok()?),
             Self::Long => Inline::Long(trimmed.parse().ok()?),
             Self::Double => Inline::Double(parse_float(trimmed)?),
-            Self::Float => return float(trimmed).map(Cow::Owned),
-            Self::BigInteger => return number(trimmed, false).map(Cow::Owned),
-            Self::Decimal => return number(trimmed, true).map(Cow::Owned),
-            Self::Uuid => return uuid(trimmed).map(Cow::Owned),
+            Self::Float => return float(trimmed).and_then(owned),
+            Self::BigInteger => return number(trimmed, false).and_then(owned),
+            Self::Decimal => return number(trimmed, true).and_then(owned),
+            Self::Uuid => return uuid(trimmed).and_then(owned),
             Self::Time => {
                 trimmed.parse::<oxsdatatypes::Time>().ok()?;
-                return Some(Cow::Owned(trimmed.to_owned()));
+                return owned(trimmed.to_owned());
             }
             Self::Date => {
                 trimmed.parse::<oxsdatatypes::Date>().ok()?;
-                return Some(Cow::Owned(trimmed.to_owned()));
+                return owned(trimmed.to_owned());
             }
-            Self::DateTime => return date_time(trimmed).map(Cow::Owned),
+            Self::DateTime => return date_time(trimmed).and_then(owned),
         };
-        let mut lexical = String::new();
-        value.write_lexical(&mut lexical);
-        Some(Cow::Owned(lexical))
+        Some(Canonical::Inline(value))
+    }
+}
+
+/// A value in its canonical form.
+#[derive(Debug)]
+pub(crate) enum Canonical<'t> {
+    /// Whose lexical form nobody has written yet.
+    Inline(Inline),
+    Text(Cow<'t, str>),
+}
+
+impl<'t> Canonical<'t> {
+    /// The lexical form.
+    pub(crate) fn into_text(self) -> Cow<'t, str> {
+        match self {
+            Self::Text(text) => text,
+            Self::Inline(value) => {
+                let mut lexical = String::new();
+                value.write_lexical(&mut lexical);
+                Cow::Owned(lexical)
+            }
+        }
     }
 }
 

@@ -379,3 +379,45 @@ fn shared_rdf_files_have_their_known_counts() {
         assert_eq!(graphs > 0, file.ends_with("nq"));
     }
 }
+
+/// Rows keep what they have in common with those before: ends, labels, keys. Row by row against what each says alone.
+#[test]
+fn rows_mean_the_same_whatever_stands_before_them() {
+    let ends = [
+        ("1", "2"),
+        ("1", "2"),
+        ("1", "3"),
+        ("2", "3"),
+        ("3", "3"),
+        ("a b", "3"),
+        ("a b", "1"),
+        ("1", "a b"),
+    ];
+    let labels = ["", "x", "", "y z", "y z", "", "x", ""];
+    let (mut text, mut expected) = ("from,to,label,n:long\n".to_owned(), Vec::new());
+    for (edge, ((from, to), label)) in ends.iter().zip(labels).enumerate() {
+        text.push_str(&format!("{from},{to},{label},{edge}\n"));
+        let encoded = |name: &str| name.replace(' ', "%20");
+        let label = encoded(if label.is_empty() { "edge" } else { label });
+        expected.push(format!(
+            "<vertex:{}> <key:{label}> <vertex:{}>  edge:{edge}",
+            encoded(from),
+            encoded(to)
+        ));
+        expected.push(format!("edge:{edge} <key:n> \"{edge}\"^^<long>"));
+    }
+    for (row, labels) in ["", "A", "", "B;C", "", "A"].iter().enumerate() {
+        if row == 0 {
+            text.push('\0');
+            text.push_str("id,label\n");
+        }
+        text.push_str(&format!("v{row},{labels}\n"));
+        let labels = if labels.is_empty() { "vertex" } else { labels };
+        expected.extend(labels.split(';').map(|label| format!("<vertex:v{row}> a <label:{label}>")));
+    }
+    let (edges, vertices) = text.split_once('\0').expect("two files");
+    let (mut found, mut expected) = (lines(&[("e.csv", edges), ("v.csv", vertices)]), expected);
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}

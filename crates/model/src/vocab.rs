@@ -45,49 +45,54 @@ pub fn is_iri(name: &str) -> bool {
     name.contains("://") || name.starts_with("urn:")
 }
 
-/// Appends `name` to the IRI `namespace`, percent-encoding what an IRI may not hold.
+/// The IRI of a `name` in a `namespace`, percent-encoding what an IRI may not hold.
 #[must_use]
 pub fn name_iri(namespace: &str, name: &str) -> String {
     let mut iri = String::with_capacity(namespace.len() + name.len());
     iri.push_str(namespace);
+    push_name(&mut iri, name);
+    iri
+}
+
+/// Appends `name` to an IRI, percent-encoding what an IRI may not hold.
+pub fn push_name(iri: &mut String, name: &str) {
+    if name.bytes().all(|byte| PLAIN[usize::from(byte)]) {
+        iri.push_str(name);
+        return;
+    }
     for c in name.chars() {
-        match c {
-            'a'..='z'
-            | 'A'..='Z'
-            | '0'..='9'
-            | '-'
-            | '.'
-            | '_'
-            | '~'
-            | ':'
-            | '@'
-            | '!'
-            | '$'
-            | '&'
-            | '('
-            | ')'
-            | '*'
-            | '+'
-            | ','
-            | ';'
-            | '='
-            | '/' => iri.push(c),
-            c if c as u32 >= 0xA0 && !('\u{E000}'..='\u{F8FF}').contains(&c) && (c as u32) < 0xF_0000 => {
-                iri.push(c);
-            }
-            c => {
-                let mut utf8 = [0; 4];
-                for byte in c.encode_utf8(&mut utf8).bytes() {
-                    iri.push('%');
-                    for nibble in [byte >> 4, byte & 15] {
-                        iri.push(char::from(b"0123456789ABCDEF"[usize::from(nibble)]));
-                    }
-                }
+        let is_plain = u8::try_from(c).is_ok_and(|byte| PLAIN[usize::from(byte)]);
+        let is_letter = c as u32 >= 0xA0 && !('\u{E000}'..='\u{F8FF}').contains(&c) && (c as u32) < 0xF_0000;
+        if is_plain || is_letter {
+            iri.push(c);
+            continue;
+        }
+        let mut utf8 = [0; 4];
+        for byte in c.encode_utf8(&mut utf8).bytes() {
+            iri.push('%');
+            for nibble in [byte >> 4, byte & 15] {
+                iri.push(char::from(b"0123456789ABCDEF"[usize::from(nibble)]));
             }
         }
     }
-    iri
 }
+
+/// Bytes that stand for themselves in the name of an IRI.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        plain[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let others = b"-._~:@!$&()*+,;=/";
+    let mut i = 0;
+    while i < others.len() {
+        plain[others[i] as usize] = true;
+        i += 1;
+    }
+    plain
+};
 
 /// Whether a blank node can have this label in every format. N-Triples of RDF 1.1 also allowed a colon, which Turtle and RDF 1.2
 /// do not.

@@ -20,6 +20,7 @@ use crate::entries::{Entries, KeyRuns, Narrow};
 use crate::files::{self, HashedFile, LogPlace, Manifest, SegmentFile};
 use crate::merge::{self, Merged};
 use crate::order::{self, Values};
+use crate::packed::Packed;
 use crate::spill::{Kind, Spill};
 use crate::statistics::{Classes, collect};
 use crate::toc::{OrderPlaces, SectionPlace, Toc};
@@ -511,14 +512,22 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
             let reverse = Narrow { entries: &reverse, key_tag: neighbour_tag, neighbour_tag: key_tag };
             build_sections(predicate, &out, &reverse, context)
         }
-        Gathered::Pairs(mut entries) => {
+        Gathered::Pairs(entries) => {
+            let mut entries = match Packed::<false>::both(entries) {
+                Ok([out, reverse]) => return build_sections(predicate, &out, &reverse, context),
+                Err(entries) => entries,
+            };
             entries.sort_unstable();
             entries.dedup();
             let mut reverse: Vec<[u64; 2]> = entries.iter().map(|[s, o]| [*o, *s]).collect();
             reverse.sort_unstable();
             build_sections(predicate, entries.as_slice(), reverse.as_slice(), context)
         }
-        Gathered::Quads(mut entries) => {
+        Gathered::Quads(entries) => {
+            let mut entries = match Packed::<true>::both(entries) {
+                Ok([out, reverse]) => return build_quads(predicate, &out, &reverse, context),
+                Err(entries) => entries,
+            };
             entries.sort_unstable();
             entries.dedup();
             crate::buffers::drop_plain_twins(&mut entries);

@@ -7,6 +7,7 @@
 //! An edge: one miss for each column.
 
 use crate::encode::optional_id;
+use crate::sort;
 use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, load_u64, write_u64};
 use vervet_env::Bytes;
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
@@ -24,8 +25,8 @@ pub(crate) struct EdgeTable {
 pub(crate) type EdgeRow = [u64; 5];
 
 /// The section of a table with these rows. `None` if there are none.
-pub(crate) fn encode(rows: &mut [EdgeRow]) -> Result<Option<Vec<u8>>> {
-    rows.sort_unstable();
+pub(crate) fn encode(rows: &mut Vec<EdgeRow>) -> Result<Option<Vec<u8>>> {
+    sort_rows(rows);
     if let Some(pair) = rows.windows(2).find(|pair| pair[0][0] == pair[1][0]) {
         let number = Id::from_bits(pair[0][0]).payload();
         return Err(Error::new(ErrorKind::Input, format!("edge {number} has two statements")));
@@ -39,9 +40,10 @@ pub(crate) fn encode(rows: &mut [EdgeRow]) -> Result<Option<Vec<u8>>> {
         .map_err(|_| Error::new(ErrorKind::Unsupported, "more than 4,294,967,294 edges"))?;
     let mut meta = Vec::new();
     keys.write_meta(&mut meta);
+    let mut scratch = Vec::new();
     for column in 1..4 {
         let mut distinct: Vec<u64> = rows.iter().map(|row| row[column]).collect();
-        distinct.sort_unstable();
+        sort::sort(&mut distinct, u64::MAX, &mut scratch);
         distinct.dedup();
         let (minimum, maximum) = (distinct[0], distinct[distinct.len() - 1]);
         let wants_table = Codes::wants_table(rows.len(), distinct.len(), minimum, maximum);
@@ -68,6 +70,26 @@ pub(crate) fn encode(rows: &mut [EdgeRow]) -> Result<Option<Vec<u8>>> {
     body.shrink_to_fit();
     Ok(Some(body))
 }
+
+/// Sorts rows by their edges: by counting, where numbers of rows and edges fit into one.
+fn sort_rows(rows: &mut Vec<EdgeRow>) {
+    if rows.is_sorted() {
+        return;
+    }
+    let fits = rows.iter().all(|row| Id::from_bits(row[0]).payload() <= NUMBER_MAX);
+    if !fits || rows.len() as u64 > NUMBER_MAX {
+        rows.sort_unstable();
+        return;
+    }
+    let number = |(place, row): (u64, &EdgeRow)| row[0] << 32 | place;
+    let mut numbers: Vec<u64> = (0..).zip(&*rows).map(number).collect();
+    sort::sort(&mut numbers, u64::MAX << 32, &mut Vec::new());
+    // Lossless: places of rows.
+    let place = |number: u64| usize::try_from(number & NUMBER_MAX).unwrap_or_default();
+    *rows = numbers.iter().map(|number| rows[place(*number)]).collect();
+}
+
+const NUMBER_MAX: u64 = u32::MAX as u64;
 
 impl EdgeTable {
     /// The table in a section whose checksum is right.
@@ -126,5 +148,28 @@ impl EdgeTable {
     /// Bytes of the section.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.bytes.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_by_edge_however_large_the_numbers() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for (count, number_max) in [(0, 10), (1, 10), (9_000, 20_000), (9_000, u64::MAX >> 10)] {
+            let mut rows: Vec<EdgeRow> = (0..count)
+                .map(|_| [Id::edge(random.u64(..number_max)).bits(), random.u64(..), 1, 2, 3])
+                .collect();
+            rows.sort_unstable();
+            rows.dedup_by_key(|row| row[0]);
+            let expected = rows.clone();
+            random.shuffle(&mut rows);
+            sort_rows(&mut rows);
+            assert_eq!(rows, expected);
+        }
+        let row = [Id::edge(7).bits(), 1, 2, 3, 0];
+        assert!(encode(&mut vec![row, [Id::edge(6).bits(), 1, 2, 3, 0], row]).is_err(), "one edge twice");
     }
 }

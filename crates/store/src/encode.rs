@@ -89,14 +89,12 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         let values = (0..count).map(|index| entries.neighbour(index));
         Codes::write_plain(values, count, minimum, maximum, &mut body)
     };
-    let mut column = |has: bool, value: &dyn Fn(usize) -> u64| {
-        has.then(|| {
-            let maximum = (0..count).map(value).max().unwrap_or(0);
-            Array::write_small((0..count).map(value), count, 0, maximum, &mut body)
-        })
-    };
-    let graphs = column(statistics.has_named_graphs, &|index| optional_value(entries.graph(index)));
-    let edges = column(statistics.has_edges, &|index| optional_value(entries.edge(index)));
+    let graphs = statistics
+        .has_named_graphs
+        .then(|| write_column(count, |index| optional_value(entries.graph(index)), &mut body));
+    let edges = statistics
+        .has_edges
+        .then(|| write_column(count, |index| optional_value(entries.edge(index)), &mut body));
     let same = |a, b| {
         entries.key(a) == entries.key(b)
             && entries.neighbour(a) == entries.neighbour(b)
@@ -110,6 +108,12 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     write_u64(meta.len() as u64, &mut body);
     body.shrink_to_fit();
     Ok(body)
+}
+
+/// Appends a column of so many values.
+fn write_column(count: usize, value: impl Fn(usize) -> u64 + Copy, body: &mut Vec<u8>) -> Array {
+    let maximum = (0..count).map(value).max().unwrap_or(0);
+    Array::write_small((0..count).map(value), count, 0, maximum, body)
 }
 
 /// Bits of the flags in the metadata.

@@ -49,6 +49,7 @@ mod locate;
 mod marks;
 mod merge;
 mod order;
+mod packed;
 mod segment;
 mod sort;
 mod spill;

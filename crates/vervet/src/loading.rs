@@ -7,7 +7,7 @@ use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
 use vervet_env::Environment;
 use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
 use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
-use vervet_model::{Id, LiteralKind, Result, Statement};
+use vervet_model::{Id, Inline, LiteralKind, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
 use vervet_txn::Successor;
@@ -133,6 +133,22 @@ impl Target for Building {
 
     fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id> {
         self.dictionary.intern_literal(value, kind)
+    }
+
+    fn hash_iri(&self, iri: &str) -> u64 {
+        hash_iri(iri)
+    }
+
+    fn expect(&self, hashes: &[u64]) {
+        self.dictionary.prefetch(hashes);
+    }
+
+    fn intern_iri_hashed(&mut self, iri: &str, hash: u64) -> Result<Id> {
+        self.dictionary.intern_iri_hashed(iri, hash)
+    }
+
+    fn intern_value(&mut self, value: Inline) -> Result<Id> {
+        self.dictionary.intern_value(value)
     }
 
     /// Hashes a few terms and prefetches their places before it looks them up, so that cache misses
