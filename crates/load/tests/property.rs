@@ -421,3 +421,43 @@ fn rows_mean_the_same_whatever_stands_before_them() {
     expected.sort();
     assert_eq!(found, expected);
 }
+
+/// Rows are read some at a time; what is wrong with one is told in its place, and the others are there, long ones too.
+#[test]
+fn malformed_rows_are_told_in_their_order() {
+    let mut text = ":START_ID(V),:END_ID(V),n:int,t:string\n".to_owned();
+    let (mut told, mut expected) = (Vec::new(), 0);
+    for row in 0..100 {
+        let line = row + 2;
+        match row % 11 {
+            5 => {
+                text.push_str(&format!("{row},{},x,\n", row % 3));
+                told.push(format!("e.csv:{line}:"));
+            }
+            7 => {
+                text.push_str(&format!("{row},{}\n", row % 3));
+                told.push(format!("e.csv:{line}:"));
+            }
+            kind => {
+                let long = if kind == 3 { "y".repeat(70_000) } else { String::new() };
+                text.push_str(&format!("{row},{},{row},{long}\n", row % 3));
+                expected += if kind == 3 { 3 } else { 2 };
+            }
+        }
+    }
+    let options = LoadOptions { skip_errors: true, ..options() };
+    let (target, report, skipped) =
+        load_texts(&[("e.csv", &text)], &options).expect("errors are passed over");
+    let lines: Vec<&str> = skipped.lines().collect();
+    assert_eq!(lines.len(), told.len());
+    for (line, told) in lines.iter().zip(&told) {
+        assert!(line.starts_with(told), "{line} is not at {told}");
+    }
+    assert_eq!((report.skipped, report.statements), (told.len() as u64, expected));
+    assert_eq!(target.statements.len() as u64, expected);
+    let found = short(target.lines());
+    assert!(
+        found.iter().any(|line| line.starts_with("<vertex:V:99> <key:edge> <vertex:V:0>")),
+        "the last row"
+    );
+}

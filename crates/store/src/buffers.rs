@@ -172,6 +172,12 @@ impl PredicateBuffer {
         }
     }
 
+    /// How many quads there are.
+    pub(crate) fn quad_count(&self) -> usize {
+        let runs = self.runs.iter().filter(|run| run.kind() == Kind::Quads);
+        self.quads.len() + runs.map(Run::len).sum::<usize>()
+    }
+
     /// Merges the runs into one, if there are any; nothing is in memory then.
     pub(crate) fn merge(&mut self, spill: &Spill) -> Result<()> {
         if self.runs.len() > 1 {

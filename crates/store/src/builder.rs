@@ -8,7 +8,8 @@
 //! that same order, whatever thread made them, so equal input gives equal files.
 //! # Cost
 //! A triple takes 8 bytes while it waits, 24 while its predicate is sorted (none of these if it waits in a
-//! file), 16 for each of its keys while its segment is encoded, and about 10 in the store.
+//! file), 16 for each of its keys while its segment is encoded, and about 10 in the store. With an edge it is 32 bytes, as
+//! wide values make it 16, until its predicate is sorted, which then takes 24 as a rule (see `packed`).
 //! # Not here
 //! Ids (see `vervet_dictionary`), and adding to a store in place: [`crate::Store::statements`] feeds a
 //! builder with what is there.
@@ -411,7 +412,7 @@ fn orders(
 
 /// The edge table of all quads, and its section.
 fn edge_table(buffers: &[PredicateBuffer]) -> Result<Option<(Vec<u8>, EdgeTable)>> {
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(buffers.iter().map(PredicateBuffer::quad_count).sum());
     for buffer in buffers {
         buffer.for_each_quad(|[subject, object, graph, edge]| {
             if *edge != 0 {

@@ -278,3 +278,63 @@ impl View<'_> {
         out.extend(range.map(|index| Id::from_bits(self.neighbours.get(index))));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{BuildOptions, Statement, StoreBuilder, Target};
+    use vervet_codec::CodesView;
+    use vervet_dictionary::DictionaryBuilder;
+    use vervet_env::Environment;
+    use vervet_model::{Direction, Id, Result};
+    use vervet_testkit::{Random, check_segment};
+
+    /// Neighbours of paths are packed while they are few, and in frames where there are many edges.
+    #[test]
+    fn neighbours_of_many_edges_are_framed_and_whole() -> Result<()> {
+        let seed = vervet_testkit::seed();
+        println!("seed {seed}");
+        let mut random = Random(seed);
+        for (count, is_framed) in [(60_000, false), (70_000, true)] {
+            let mut dictionary = DictionaryBuilder::new();
+            let vertices: Vec<Id> =
+                (0..2000).map(|i| dictionary.intern_iri(&format!("http://e/v{i}"))).collect::<Result<_>>()?;
+            let predicate = dictionary.intern_iri("http://e/knows")?;
+            let mut rows: Vec<[Id; 4]> = (0..count)
+                .map(|edge| [random.pick(&vertices), random.pick(&vertices), Id::UNBOUND, Id::edge(edge)])
+                .collect();
+            let mut builder = StoreBuilder::new(BuildOptions {
+                threads: 2,
+                memory_bytes: u64::MAX,
+                environment: Environment::simulated(seed),
+                temp_dir: None,
+                log: None,
+                orders: Vec::new(),
+            });
+            let statement = |&[subject, object, graph, edge]: &[Id; 4]| Statement {
+                subject,
+                predicate,
+                object,
+                graph,
+                edge,
+            };
+            builder.add(&rows.iter().map(statement).collect::<Vec<_>>())?;
+            let store = builder.finish(dictionary.finish()?, &Target::Memory)?;
+            for direction in Direction::BOTH {
+                let segment = store.base_segment(predicate, direction)?.expect("it has entries");
+                let framed = matches!(segment.view().neighbours, CodesView::Framed(_));
+                assert_eq!(framed, is_framed, "{count} {direction:?}");
+                rows.sort_unstable();
+                check_segment(
+                    &**segment,
+                    &rows,
+                    &vertices,
+                    &vertices[..1],
+                    &mut random,
+                    &format!("{count} {direction:?}"),
+                );
+                rows.iter_mut().for_each(|row| row.swap(0, 1));
+            }
+        }
+        Ok(())
+    }
+}

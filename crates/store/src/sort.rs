@@ -1,4 +1,4 @@
-//! Sorting of narrow entries: numbers of 64 bits of which few vary.
+//! Sorting of narrow and of packed entries: numbers of 64 bits of which few vary.
 //!
 //! # Cost
 //! One pass of 11 bits costs about 2 ns a number; bits that are equal in all numbers cost nothing. Ids
