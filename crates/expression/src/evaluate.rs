@@ -377,6 +377,9 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
     let (a_tag, b_tag) = (a.tag(), b.tag());
     let is_resource = |tag| matches!(tag, Tag::Vertex | Tag::Edge);
     let is_inline = |tag: Tag| tag >= Tag::ShortString && tag < Tag::Computed;
+    if is_integer(a_tag) && is_integer(b_tag) {
+        return Some(a.payload() == b.payload());
+    }
     if a == b {
         // A double may be NaN; a dictionary literal may be NaN as a float.
         return (is_resource(a_tag) || (is_inline(a_tag) && a_tag != Tag::Double)).then_some(true);
@@ -387,34 +390,25 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
         (a, b) if is_resource(b) && (a == Tag::Literal || is_inline(a)) => Some(false),
         // Canonical forms of one type: another id is another value. (`1.5` and `1.50` are both decimals
         // that fit, and zero has two doubles, so those two tags are not here.)
-        (a, b)
-            if a == b
-                && matches!(
-                    a,
-                    Tag::ShortString
-                        | Tag::Integer
-                        | Tag::Int
-                        | Tag::Long
-                        | Tag::Boolean
-                        | Tag::DateTime
-                        | Tag::Date
-                ) =>
-        {
+        (a, b) if a == b && matches!(a, Tag::ShortString | Tag::Boolean | Tag::DateTime | Tag::Date) => {
             Some(false)
         }
         _ => None,
     }
 }
 
-/// `a comparator b` where the ids alone decide it: payloads keep the order of values within a tag.
+/// Whether payloads are whole numbers, of which those of all such tags are alike.
+fn is_integer(tag: Tag) -> bool {
+    matches!(tag, Tag::Integer | Tag::Int | Tag::Long)
+}
+
+/// `a comparator b` where the ids alone decide it: payloads keep the order of values within a tag, and among integers.
 #[inline]
 pub(crate) fn compare_ids(comparator: Comparator, a: Id, b: Id) -> Option<bool> {
     let tag = a.tag();
     let ordered = tag == b.tag()
-        && matches!(
-            tag,
-            Tag::ShortString | Tag::Integer | Tag::Int | Tag::Long | Tag::Boolean | Tag::DateTime | Tag::Date
-        );
+        && matches!(tag, Tag::ShortString | Tag::Boolean | Tag::DateTime | Tag::Date)
+        || is_integer(tag) && is_integer(b.tag());
     ordered.then(|| holds(comparator, a.payload().cmp(&b.payload())))
 }
 

@@ -88,3 +88,31 @@ fn a_batch_gives_what_its_rows_give_alone() {
         }
     }
 }
+
+/// Ids decide about whole numbers of any type; a sum is no id, so it is compared by its value.
+#[test]
+fn ids_of_integers_compare_as_their_values() {
+    let literal = |number: i64, kind: &str| format!("'{number}'^^<http://www.w3.org/2001/XMLSchema#{kind}>");
+    let numbers = [-1 << 50, -3, -1, 0, 1, 2, 3, 4, 1 << 31, 1 << 50];
+    let kinds = ["integer", "int", "long"];
+    let texts = numbers.iter().flat_map(|number| kinds.map(|kind| literal(*number, kind)));
+    let mut terms = Terms::default();
+    let column: Vec<Id> = texts.map(|text| terms.add(term(&text))).collect();
+    let computed = ComputedTerms::new();
+    let evaluator = Evaluator::new(&terms, &computed, common::now(), 7);
+    let selected = |condition: &str| {
+        let condition = CompiledExpression::new(&parse(condition), &evaluator).expect("it compiles");
+        let mut rows = Vec::new();
+        condition.filter(&evaluator, &[column.clone()], column.len(), &mut rows).expect("it runs");
+        rows
+    };
+    for comparator in ["<", "<=", ">", ">=", "=", "!="] {
+        for (number, kind) in numbers.iter().flat_map(|number| kinds.map(|kind| (*number, kind))) {
+            // What does not fit its type is a number for nobody.
+            let constant = literal(number, kind);
+            let by_ids = selected(&format!("?v0 {comparator} {constant}"));
+            let by_values = selected(&format!("(?v0 + 0) {comparator} ({constant} + 0)"));
+            assert_eq!(by_ids, by_values, "{comparator} {constant}");
+        }
+    }
+}
