@@ -2,7 +2,7 @@
 //! opened again) give the same rows.
 //!
 //! Where the two differ on purpose, the generator keeps away: terms are in canonical form, `<` stands between no triple terms,
-//! no literal has an unknown datatype where its value counts, and alternatives of paths, which are counted otherwise there, are absent. `VERVET_SEED` chooses another run.
+//! no literal has an unknown datatype where its value counts, alternatives of paths are counted otherwise there, and paths of no length do not find a triple term that no statement has. `VERVET_SEED` chooses another run.
 
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
@@ -152,7 +152,7 @@ fn pattern(random: &mut fastrand::Rng) -> String {
         0 => slot(random, &NODES),
         _ => pattern_term(random, 1),
     };
-    let predicate = of(random, &[":p", ":q", ":p", "?d", ":p*", ":p/:q"]);
+    let predicate = of(random, &[":p", ":q", ":p", "?d", ":p/:q"]);
     format!("{} {predicate} {object} . ", slot(random, &NODES))
 }
 

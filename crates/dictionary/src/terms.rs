@@ -519,7 +519,7 @@ mod tests {
             0 => NamedNode::new_unchecked(format!("http://example.org/{number}")).into(),
             1 => BlankNode::new_unchecked(format!("b{number}")).into(),
             2 => Literal::new_simple_literal(format!("a longer text {number}")).into(),
-            3 if number % 2 == 0 => {
+            3 if number.is_multiple_of(2) => {
                 Literal::new_language_tagged_literal_unchecked(format!("text {number}"), "en").into()
             }
             3 => {

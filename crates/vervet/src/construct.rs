@@ -49,13 +49,13 @@ pub(crate) fn construct(
                     None => slot_term(slot, query, evaluator, batch, row, solution),
                 };
                 let (subject, predicate) = (term(&pattern.subject)?, term(&pattern.predicate)?);
-                if let Some(triple) = triple_of(subject, predicate, term(&pattern.object)?) {
-                    if !seen.contains(&triple) {
-                        // Once in the list and once in the set.
-                        control.grow(2 * size_bytes(&triple))?;
-                        seen.insert(triple.clone());
-                        list.push(triple);
-                    }
+                if let Some(triple) = triple_of(subject, predicate, term(&pattern.object)?)
+                    && !seen.contains(&triple)
+                {
+                    // Once in the list and once in the set.
+                    control.grow(2 * size_bytes(&triple))?;
+                    seen.insert(triple.clone());
+                    list.push(triple);
                 }
             }
         }
