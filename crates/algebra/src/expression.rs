@@ -182,7 +182,7 @@ impl Expression {
     }
 }
 
-/// The functions of SPARQL 1.1 §17.4, those of SPARQL 1.2 for base directions, the casts of §17.5, and those for full-text search.
+/// The functions of SPARQL 1.1 §17.4, those of SPARQL 1.2 for base directions and triple terms, the casts of §17.5, and those for full-text search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the function of SPARQL with the same name")]
@@ -235,6 +235,10 @@ pub enum Function {
     HasLangDir,
     StrLangDir,
     IsTriple,
+    Triple,
+    Subject,
+    Predicate,
+    Object,
     StrDt,
     IsIri,
     IsBlank,

@@ -26,6 +26,6 @@ pub use dataset::Dataset;
 pub use expression::{Aggregate, AggregateKind, Comparator, Exists, Expression, Function};
 pub use node::{GraphSlot, Node, OrderKey, Pattern, Slot, Variable};
 pub use path::{Path, PathPattern};
-pub use query::{Form, Query};
+pub use query::{Form, Query, TripleTemplate};
 pub use service::Service;
 pub use update::{GraphTarget, Modify, Operation, Quad, Quads, TemplateTerm, Transfer, Update};

@@ -11,9 +11,23 @@ pub enum Form {
     Ask,
     /// Statements made from each solution. Variables above `Query::root`'s own that the template
     /// mentions and no solution binds are blank nodes, new for each solution.
-    Construct(Vec<Pattern>),
+    Construct {
+        /// The statements.
+        statements: Vec<Pattern>,
+        /// What variables of the statements stand for; those inside others come first.
+        triples: Vec<TripleTemplate>,
+    },
     /// A description of these resources for each solution.
     Describe(Vec<Slot>),
+}
+
+/// A triple term whose parts are variables or terms.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TripleTemplate {
+    /// What stands for it elsewhere.
+    pub variable: Variable,
+    /// Subject, predicate, object.
+    pub parts: [Slot; 3],
 }
 
 /// A query in logical form.

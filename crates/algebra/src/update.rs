@@ -107,7 +107,7 @@ pub struct Modify {
 /// Statements, or templates of them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Quads {
-    /// Each different term once; each is in some statement.
+    /// Each different term once; each is in some statement, or in a triple term behind it that is.
     pub terms: Vec<TemplateTerm>,
     /// Statements over positions in `terms`.
     pub quads: Vec<Quad>,
@@ -144,6 +144,8 @@ pub enum TemplateTerm {
     Variable(Variable),
     /// A blank node of the template, by its number there: new for each solution.
     Blank(u32),
+    /// A triple term that is no constant: positions of its parts in [`Quads::terms`], all before its own.
+    Triple([u32; 3]),
 }
 
 impl Quads {
@@ -156,13 +158,19 @@ impl Quads {
     /// Adds to `out` the variables that the statements mention, each once.
     pub fn variables(&self, out: &mut Vec<Variable>) {
         let mut seen = vec![false; self.terms.len()];
+        let mut inner = Vec::new();
         for position in self.quads.iter().flat_map(Quad::positions) {
-            let position = position as usize;
-            if let TemplateTerm::Variable(variable) = &self.terms[position]
-                && !std::mem::replace(&mut seen[position], true)
-                && !out.contains(variable)
-            {
-                out.push(*variable);
+            inner.push(position);
+            while let Some(position) = inner.pop() {
+                let position = position as usize;
+                if std::mem::replace(&mut seen[position], true) {
+                    continue;
+                }
+                match &self.terms[position] {
+                    TemplateTerm::Variable(variable) if !out.contains(variable) => out.push(*variable),
+                    TemplateTerm::Triple(parts) => inner.extend(parts.iter().rev()),
+                    _ => {}
+                }
             }
         }
     }

@@ -89,6 +89,10 @@ impl Snapshot for Version {
         Ok(())
     }
 
+    fn may_have_triple_terms(&self) -> bool {
+        self.base.may_have_triple_terms() || self.terms.may_have_triple_terms()
+    }
+
     fn is_blank(&self, id: Id) -> Result<bool> {
         if !self.is_new(id) {
             return self.base.is_blank(id);

@@ -17,14 +17,14 @@
 
 use crate::key::{
     BLANK_SEED, IRI_SEED, Key, Kind, Place, blank_key, hash_text, literal_seed, place_iri, place_literal,
-    with_literal_kind,
+    too_deep, with_literal_kind,
 };
 use crate::number::{VARINT_BYTES_MAX, read_varint, write_varint};
 use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts};
+use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts, triple_text};
 
 const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
@@ -44,8 +44,9 @@ const TEXT_BYTES_MAX: usize = 1 << 30;
 pub(crate) const KIND_IRI: u32 = 0;
 pub(crate) const KIND_BLANK: u32 = 1;
 pub(crate) const KIND_STRING: u32 = 2;
+pub(crate) const KIND_TRIPLE: u32 = 3;
 /// Kinds from here on are places in [`DictionaryBuilder::kinds`].
-pub(crate) const KIND_FIRST_OWN: u32 = 3;
+pub(crate) const KIND_FIRST_OWN: u32 = 4;
 
 /// Numbers terms in order of first sight. See the header of this file.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub struct DictionaryBuilder {
     literals: u32,
     /// Whether the file gets an index of words.
     words: bool,
+    /// Whether there are triple terms.
+    has_triples: bool,
 }
 
 /// A language tag or datatype.
@@ -116,6 +119,7 @@ impl DictionaryBuilder {
             vertices: 0,
             literals: 0,
             words: false,
+            has_triples: false,
         }
     }
 
@@ -127,6 +131,11 @@ impl DictionaryBuilder {
     /// Whether the file gets an index of words.
     pub(crate) fn has_words(&self) -> bool {
         self.words
+    }
+
+    /// Whether there are triple terms.
+    pub(crate) fn has_triples(&self) -> bool {
+        self.has_triples
     }
 
     /// One with the terms of `dictionary` under their ids; new terms are numbered behind them.
@@ -233,10 +242,10 @@ impl DictionaryBuilder {
         }
     }
 
-    /// The id of any term but a triple term.
+    /// The id of any term.
     ///
     /// # Errors
-    /// As [`DictionaryBuilder::intern_iri`]; a triple term.
+    /// As [`DictionaryBuilder::intern_iri`]; a triple term that is nested too deep.
     pub fn intern_term(&mut self, term: TermRef<'_>) -> Result<Id> {
         match term {
             TermRef::NamedNode(iri) => self.intern_iri(iri.as_str()),
@@ -244,8 +253,10 @@ impl DictionaryBuilder {
             TermRef::Literal(literal) => {
                 with_literal_kind(literal, |kind| self.intern_literal(literal.value(), kind))
             }
-            _ => Err(Error::new(ErrorKind::Unsupported, "a triple term has no id of its own")
-                .with_hint("state the triple with a reifier: the reifier has an id")),
+            TermRef::Triple(triple) => {
+                let text = triple_text(triple.as_ref()).ok_or_else(too_deep)?;
+                self.intern_literal(&text, LiteralKind::Triple)
+            }
         }
     }
 
@@ -421,6 +432,7 @@ impl DictionaryBuilder {
         let kind = match (record.kind, self.own_kind(record.kind)) {
             (KIND_IRI, _) => return hash_text(record.text, IRI_SEED),
             (KIND_BLANK, _) => return hash_text(record.text, BLANK_SEED),
+            (KIND_TRIPLE, _) => LiteralKind::Triple,
             (_, Some(own)) if own.is_language => LiteralKind::Language(&own.detail),
             (_, Some(own)) => LiteralKind::Typed(&own.detail),
             (_, None) => LiteralKind::String,
@@ -439,6 +451,7 @@ impl DictionaryBuilder {
             Kind::Iri => record.kind == KIND_IRI,
             Kind::Blank => record.kind == KIND_BLANK,
             Kind::Literal(LiteralKind::String) => record.kind == KIND_STRING,
+            Kind::Literal(LiteralKind::Triple) => record.kind == KIND_TRIPLE,
             Kind::Literal(LiteralKind::Language(tag)) => {
                 self.own_kind(record.kind).is_some_and(|own| own.is_language && own.detail == tag)
             }
@@ -502,6 +515,10 @@ impl DictionaryBuilder {
             Kind::Iri => return KIND_IRI,
             Kind::Blank => return KIND_BLANK,
             Kind::Literal(LiteralKind::String) => return KIND_STRING,
+            Kind::Literal(LiteralKind::Triple) => {
+                self.has_triples = true;
+                return KIND_TRIPLE;
+            }
             Kind::Literal(LiteralKind::Language(tag)) => (true, tag),
             Kind::Literal(LiteralKind::Typed(iri)) => (false, iri),
         };
@@ -509,7 +526,7 @@ impl DictionaryBuilder {
         if let Some(&number) = self.kind_numbers.get(&own) {
             return number;
         }
-        // Fewer kinds than literals, of which there are less than 2^32 - 1; three numbers are taken.
+        // Fewer kinds than literals, of which there are less than 2^32 - 1; four numbers are taken.
         let number = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX).saturating_add(KIND_FIRST_OWN);
         self.kinds.push(own.clone());
         self.kind_numbers.insert(own, number);

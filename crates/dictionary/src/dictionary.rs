@@ -26,7 +26,7 @@ use crate::template::{self, Template, TemplateKind};
 use crate::{hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
 use vervet_env::Bytes;
-use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts};
+use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts, triple_text};
 
 /// [`BLOCK_TERMS`], for numbers of terms.
 pub(crate) const BLOCK_OF: u64 = BLOCK_TERMS as u64;
@@ -46,6 +46,7 @@ pub struct Dictionary {
     literals: Half,
     /// The buffer that the largest term with numbers needs.
     nt_bytes_max: usize,
+    has_triples: bool,
     file_bytes: u64,
 }
 
@@ -121,7 +122,8 @@ impl Dictionary {
             return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
         };
         let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
-        Ok(Self { image, body, templates, vertices, literals, nt_bytes_max, file_bytes })
+        let has_triples = templates.iter().any(|template| template.kind == TemplateKind::Triple);
+        Ok(Self { image, body, templates, vertices, literals, nt_bytes_max, has_triples, file_bytes })
     }
 
     /// A dictionary without terms.
@@ -170,7 +172,8 @@ impl Dictionary {
     }
 
     /// The id of `term`; `None` if it has no entry. A value that fits inside an id always has one, an
-    /// edge IRI too: whether that edge exists is for the caller to know. A triple term has none.
+    /// edge IRI too: whether that edge exists is for the caller to know. A triple term that is nested too
+    /// deep has none.
     ///
     /// # Errors
     /// Damaged file.
@@ -181,7 +184,10 @@ impl Dictionary {
             TermRef::Literal(literal) => {
                 with_literal_kind(literal, |kind| self.lookup_literal(literal.value(), kind))
             }
-            _ => Ok(None),
+            TermRef::Triple(triple) => match triple_text(triple.as_ref()) {
+                Some(text) => self.lookup_literal(&text, LiteralKind::Triple),
+                None => Ok(None),
+            },
         }
     }
 
@@ -256,6 +262,12 @@ impl Dictionary {
     /// Damaged file; a vertex that this dictionary never gave out.
     pub fn is_blank(&self, id: Id) -> Result<bool> {
         Ok(id.is_vertex() && self.find(id)?.template.kind == TemplateKind::Blank)
+    }
+
+    /// Whether some literal is a triple term.
+    #[must_use]
+    pub fn has_triple_terms(&self) -> bool {
+        self.has_triples
     }
 
     pub(crate) fn damaged(&self, what: &str) -> Error {

@@ -13,7 +13,7 @@
 //! templates are chosen, then its record and 24 bytes, and 16 for each literal while they are put in order;
 //! 16 for each different pattern.
 
-use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_STRING, Piece, Record};
+use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_TRIPLE, Piece, Record};
 use crate::header;
 use crate::number::{bytes_for, write_varint};
 use crate::order::write_order;
@@ -62,7 +62,7 @@ fn pattern_at(level: Level, record: &Record<'_>, pattern: &mut Pattern) -> bool 
         }
         Level::Kind => {
             // The others have their template of last resort, which is the same.
-            let own = record.kind > KIND_STRING;
+            let own = record.kind > KIND_TRIPLE;
             pattern.of_prefix(b"");
             own
         }
@@ -97,19 +97,21 @@ struct Chosen {
 }
 
 const NONE: u32 = u32::MAX;
-/// The first choices are the templates of last resort, in this order.
-const LAST_RESORTS: [TemplateKind; 5] = [
+/// The first choices are the templates of last resort, in this order; the last one only where there are triple terms.
+const LAST_RESORTS: [TemplateKind; 6] = [
     TemplateKind::Iri,
     TemplateKind::Blank,
     TemplateKind::String,
     TemplateKind::OwnLanguage,
     TemplateKind::OwnType,
+    TemplateKind::Triple,
 ];
 
 fn last_resort(builder: &DictionaryBuilder, kind: u32) -> u32 {
     match (kind, builder.own_kind(kind)) {
         (KIND_IRI, _) => 0,
         (KIND_BLANK, _) => 1,
+        (KIND_TRIPLE, _) => 5,
         (_, Some(own)) => {
             if own.is_language {
                 3
@@ -125,6 +127,7 @@ fn template_kind(builder: &DictionaryBuilder, kind: u32) -> (TemplateKind, &str)
     match (kind, builder.own_kind(kind)) {
         (KIND_IRI, _) => (TemplateKind::Iri, ""),
         (KIND_BLANK, _) => (TemplateKind::Blank, ""),
+        (KIND_TRIPLE, _) => (TemplateKind::Triple, ""),
         (_, Some(own)) if own.is_language => (TemplateKind::Language, &own.detail),
         (_, Some(own)) => (TemplateKind::Typed, &own.detail),
         (_, None) => (TemplateKind::String, ""),
@@ -149,7 +152,8 @@ fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> T + Sync) -> Ve
 
 fn choose(builder: &DictionaryBuilder, pieces: &[Piece]) -> Chosen {
     let rest = vec![SLOT, REST];
-    let mut choices: Vec<Choice> = LAST_RESORTS.iter().map(|kind| Choice::new(*kind, rest.clone())).collect();
+    let resorts = LAST_RESORTS.iter().filter(|kind| **kind != TemplateKind::Triple || builder.has_triples());
+    let mut choices: Vec<Choice> = resorts.map(|kind| Choice::new(*kind, rest.clone())).collect();
     let mut of_term = vec![NONE; pieces.last().map_or(0, |piece| piece.terms.end)];
     for level in [Level::Numbers, Level::Namespace, Level::Kind] {
         choose_level(builder, pieces, level, &mut choices, &mut of_term);
@@ -297,7 +301,8 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
         order,
         words,
     ];
-    header::write(vertex_count, literal_count, sections)
+    let version = if builder.has_triples() { header::VERSION } else { header::VERSION_WITHOUT_TRIPLES };
+    header::write(version, vertex_count, literal_count, sections)
 }
 
 /// What texts are coded with: those of vertices, those of literals.

@@ -20,8 +20,10 @@ use vervet_model::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(crate) const MAGIC: [u8; 8] = *b"VERVETDI";
-pub(crate) const VERSION: u64 = 4;
-/// The oldest that can be read: it has no coded texts, and is the same otherwise.
+pub(crate) const VERSION: u64 = 5;
+/// What is written where there are no triple terms; it is the same otherwise.
+pub(crate) const VERSION_WITHOUT_TRIPLES: u64 = 4;
+/// The oldest that can be read: it has no coded texts either, and is the same otherwise.
 const VERSION_MIN: u64 = 3;
 /// The body is checked in blocks of so many bytes; the last one may be shorter.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -57,7 +59,12 @@ pub(crate) struct Layout {
 }
 
 /// The image of a file with these sections.
-pub(crate) fn write(vertices: u64, literals: u64, sections: [Vec<u8>; SECTION_COUNT]) -> Vec<u8> {
+pub(crate) fn write(
+    version: u64,
+    vertices: u64,
+    literals: u64,
+    sections: [Vec<u8>; SECTION_COUNT],
+) -> Vec<u8> {
     let body_length: usize = sections.iter().map(Vec::len).sum();
     let checksums_length = body_length.div_ceil(BLOCK_BYTES) * 8;
     let body_start = HEADER_BYTES + checksums_length;
@@ -72,7 +79,7 @@ pub(crate) fn write(vertices: u64, literals: u64, sections: [Vec<u8>; SECTION_CO
         image[body_start..].chunks(BLOCK_BYTES).flat_map(|block| xxh3_64(block).to_le_bytes()).collect();
     image[HEADER_BYTES..body_start].copy_from_slice(&checksums);
     let mut header = MAGIC.to_vec();
-    for number in [VERSION, vertices, literals].into_iter().chain(lengths).chain([xxh3_64(&checksums)]) {
+    for number in [version, vertices, literals].into_iter().chain(lengths).chain([xxh3_64(&checksums)]) {
         header.extend_from_slice(&number.to_le_bytes());
     }
     header.extend_from_slice(&xxh3_64(&header).to_le_bytes());

@@ -38,6 +38,8 @@ pub(crate) enum TemplateKind {
     OwnLanguage = 5,
     /// The datatype is in each record, before the text.
     OwnType = 6,
+    /// A triple term, as it stands in N-Triples. Only files of version 5 have these.
+    Triple = 9,
 }
 
 impl TemplateKind {
@@ -50,6 +52,7 @@ impl TemplateKind {
             4 => Self::Typed,
             5 => Self::OwnLanguage,
             6 => Self::OwnType,
+            9 => Self::Triple,
             _ => return None,
         })
     }
@@ -68,6 +71,7 @@ impl TemplateKind {
         match self {
             Self::Language | Self::OwnLanguage => LiteralKind::Language(detail),
             Self::Typed | Self::OwnType => LiteralKind::Typed(detail),
+            Self::Triple => LiteralKind::Triple,
             Self::Iri | Self::Blank | Self::String => LiteralKind::String,
         }
     }
@@ -339,7 +343,8 @@ impl Template {
         Some(match (kind, self.kind) {
             (Kind::Iri, TemplateKind::Iri)
             | (Kind::Blank, TemplateKind::Blank)
-            | (Kind::Literal(LiteralKind::String), TemplateKind::String) => true,
+            | (Kind::Literal(LiteralKind::String), TemplateKind::String)
+            | (Kind::Literal(LiteralKind::Triple), TemplateKind::Triple) => true,
             (Kind::Literal(LiteralKind::Language(tag)), TemplateKind::Language) => tag == self.detail,
             (Kind::Literal(LiteralKind::Typed(iri)), TemplateKind::Typed) => iri == self.detail,
             (Kind::Literal(LiteralKind::Language(tag)), TemplateKind::OwnLanguage) => {
@@ -383,6 +388,7 @@ impl Numbers {
         let start: &[u8] = match kind {
             TemplateKind::Iri => b"<",
             TemplateKind::Blank => b"_:",
+            TemplateKind::Triple => b"",
             _ => b"\"",
         };
         let nt_head = Padded::new(&[start, &nt_text(kind, head)].concat());
@@ -401,7 +407,7 @@ impl Numbers {
 
 /// `text` as N-Triples writes it inside a term of this kind.
 fn nt_text(kind: TemplateKind, text: &str) -> Vec<u8> {
-    if matches!(kind, TemplateKind::Iri | TemplateKind::Blank) {
+    if matches!(kind, TemplateKind::Iri | TemplateKind::Blank | TemplateKind::Triple) {
         return text.as_bytes().to_vec();
     }
     let mut quoted = Vec::new();
@@ -413,7 +419,7 @@ fn nt_text(kind: TemplateKind, text: &str) -> Vec<u8> {
 fn nt_end(kind: TemplateKind, detail: &str) -> Vec<u8> {
     match kind {
         TemplateKind::Iri => b">".to_vec(),
-        TemplateKind::Blank => Vec::new(),
+        TemplateKind::Blank | TemplateKind::Triple => Vec::new(),
         kind => {
             let mut empty = Vec::new();
             let kind = kind.literal_kind(detail);

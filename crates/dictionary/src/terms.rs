@@ -15,7 +15,7 @@
 //! # Not here
 //! Compression: terms move into the file at the next checkpoint. Values inside ids: they have no entry.
 
-use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, with_literal_kind};
+use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, too_deep, with_literal_kind};
 use crate::later::{self, Item, Order};
 use crate::words::{LaterWords, candidate_count, candidates};
 use crate::{hash_blank, hash_iri, hash_literal};
@@ -23,10 +23,13 @@ use hashbrown::HashTable;
 use oxrdf::TermRef;
 #[cfg(feature = "shuttle")]
 use shuttle::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[cfg(not(feature = "shuttle"))]
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, TextSearch};
+use vervet_model::{
+    Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, TextSearch, speaks_of_edge, triple_text,
+};
 
 /// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.
 const CHUNK_MIN: u64 = 64;
@@ -41,6 +44,8 @@ pub struct Terms {
     vertices: List,
     literals: List,
     growing: RwLock<Growing>,
+    /// Whether there may be triple terms here, or in a part before or after this one.
+    has_triples: Arc<AtomicBool>,
     /// The literals here by their texts, as far as somebody has asked for ranges.
     order: Mutex<Order>,
     /// Their words, as far as somebody has searched.
@@ -88,6 +93,7 @@ enum EntryKind {
     String,
     Language(Arc<str>),
     Typed(Arc<str>),
+    Triple,
 }
 
 impl Entry {
@@ -95,7 +101,8 @@ impl Entry {
         let kind = match (&self.kind, key.kind) {
             (EntryKind::Iri, Kind::Iri)
             | (EntryKind::Blank, Kind::Blank)
-            | (EntryKind::String, Kind::Literal(LiteralKind::String)) => true,
+            | (EntryKind::String, Kind::Literal(LiteralKind::String))
+            | (EntryKind::Triple, Kind::Literal(LiteralKind::Triple)) => true,
             (EntryKind::Language(own), Kind::Literal(LiteralKind::Language(tag))) => &**own == tag,
             (EntryKind::Typed(own), Kind::Literal(LiteralKind::Typed(iri))) => &**own == iri,
             _ => false,
@@ -111,6 +118,7 @@ impl Entry {
             EntryKind::String => literal(LiteralKind::String),
             EntryKind::Language(tag) => literal(LiteralKind::Language(tag)),
             EntryKind::Typed(iri) => literal(LiteralKind::Typed(iri)),
+            EntryKind::Triple => literal(LiteralKind::Triple),
         }
     }
 }
@@ -160,12 +168,13 @@ impl Terms {
             vertices: List::new(first_vertex),
             literals: List::new(first_literal),
             growing: RwLock::new(growing),
+            has_triples: Arc::default(),
             order: Mutex::default(),
             words: Mutex::default(),
         }
     }
 
-    /// The id of `term` if it is here. Values inside ids are found too, edges and triple terms never.
+    /// The id of `term` if it is here. Values inside ids are found too, edges never.
     #[must_use]
     pub fn lookup(&self, term: TermRef<'_>) -> Option<Id> {
         with_place(term, |place| match place {
@@ -192,7 +201,8 @@ impl Terms {
     /// term before anybody else can see it; if it fails, the term has not been added.
     ///
     /// # Errors
-    /// Those of `on_new`; [`ErrorKind::Unsupported`]: a triple term; [`ErrorKind::Input`]: too long a term.
+    /// Those of `on_new`; [`ErrorKind::Unsupported`]: a triple term that is nested too deep or has an
+    /// edge in it; [`ErrorKind::Input`]: too long a term.
     pub fn intern(
         &self,
         term: TermRef<'_>,
@@ -200,12 +210,18 @@ impl Terms {
     ) -> Result<Id> {
         let interned = with_place(term, |place| match place {
             Place::Inside(id) => Ok(id),
+            Place::Entry(Key { kind: Kind::Literal(LiteralKind::Triple), text, .. })
+                if speaks_of_edge(text) =>
+            {
+                Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "a triple term that is stored cannot have an edge in it",
+                )
+                .with_hint("give the statement of the triple term a reifier, and speak of that"))
+            }
             Place::Entry(key) => self.intern_key(&key, &mut |id| on_new(id, term)),
         });
-        interned.unwrap_or_else(|| {
-            Err(Error::new(ErrorKind::Unsupported, "a triple term has no id of its own")
-                .with_hint("state the triple with a reifier: the reifier has an id"))
-        })
+        interned.unwrap_or_else(|| Err(too_deep()))
     }
 
     fn intern_key(&self, key: &Key<'_>, on_new: &mut dyn FnMut(Id) -> Result<()>) -> Result<Id> {
@@ -234,6 +250,7 @@ impl Terms {
             Kind::Literal(LiteralKind::String) => EntryKind::String,
             Kind::Literal(LiteralKind::Language(tag)) => EntryKind::Language(growing.detail(tag)),
             Kind::Literal(LiteralKind::Typed(iri)) => EntryKind::Typed(growing.detail(iri)),
+            Kind::Literal(LiteralKind::Triple) => EntryKind::Triple,
         };
         self.add(&mut growing, id, Entry { hash: key.hash, kind, text: key.text.into() });
         Ok(id)
@@ -242,6 +259,10 @@ impl Terms {
     /// Adds a term under the next number.
     fn add(&self, growing: &mut Growing, id: Id, entry: Entry) {
         let (hash, bytes) = (entry.hash, entry.text.len() + size_of::<OnceLock<Entry>>());
+        if matches!(entry.kind, EntryKind::Triple) {
+            // Relaxed: whoever gets the id of the term gets it through a lock.
+            self.has_triples.store(true, Ordering::Relaxed);
+        }
         if id.is_vertex() {
             self.vertices.set(id.payload(), entry);
             growing.vertices += 1;
@@ -262,7 +283,8 @@ impl Terms {
         if let Some(next) = &growing.next {
             return Arc::clone(next);
         }
-        let next = Self::new(first_vertex, first_literal);
+        let mut next = Self::new(first_vertex, first_literal);
+        next.has_triples = Arc::clone(&self.has_triples);
         {
             let mut successor = next.write();
             let vertices = (first_vertex..growing.vertices).map(Id::vertex);
@@ -274,6 +296,7 @@ impl Terms {
                     EntryKind::String => EntryKind::String,
                     EntryKind::Language(tag) => EntryKind::Language(successor.detail(tag)),
                     EntryKind::Typed(iri) => EntryKind::Typed(successor.detail(iri)),
+                    EntryKind::Triple => EntryKind::Triple,
                 };
                 let entry = Entry { hash: entry.hash, kind, text: entry.text.clone() };
                 next.add(&mut successor, id, entry);
@@ -412,6 +435,12 @@ impl Terms {
         is_blank
     }
 
+    /// Whether a literal here, or one that this part passes on, may be a triple term.
+    #[must_use]
+    pub fn may_have_triple_terms(&self) -> bool {
+        self.has_triples.load(Ordering::Relaxed)
+    }
+
     /// Numbers of vertices are below this.
     #[must_use]
     pub fn vertex_end(&self) -> u64 {
@@ -465,7 +494,7 @@ impl Growing {
     }
 }
 
-/// Calls `call` with where the term is; `None` for a triple term.
+/// Calls `call` with where the term is; `None` for a triple term that is nested too deep.
 fn with_place<T>(term: TermRef<'_>, call: impl FnOnce(Place<'_>) -> T) -> Option<T> {
     Some(match term {
         TermRef::NamedNode(iri) => call(place_iri(iri.as_str(), || hash_iri(iri.as_str()))),
@@ -473,21 +502,32 @@ fn with_place<T>(term: TermRef<'_>, call: impl FnOnce(Place<'_>) -> T) -> Option
         TermRef::Literal(literal) => with_literal_kind(literal, |kind| {
             call(place_literal(literal.value(), kind, || hash_literal(literal.value(), kind)))
         }),
-        _ => return None,
+        TermRef::Triple(triple) => {
+            let text = triple_text(triple.as_ref())?;
+            call(place_literal(&text, LiteralKind::Triple, || hash_literal(&text, LiteralKind::Triple)))
+        }
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term};
+    use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term, Triple};
 
     fn term(number: usize) -> Term {
         match number % 5 {
             0 => NamedNode::new_unchecked(format!("http://example.org/{number}")).into(),
             1 => BlankNode::new_unchecked(format!("b{number}")).into(),
             2 => Literal::new_simple_literal(format!("a longer text {number}")).into(),
-            3 => Literal::new_language_tagged_literal_unchecked(format!("text {number}"), "en").into(),
+            3 if number.is_multiple_of(2) => {
+                Literal::new_language_tagged_literal_unchecked(format!("text {number}"), "en").into()
+            }
+            3 => {
+                let node = NamedNode::new_unchecked(format!("http://example.org/{number}"));
+                let predicate = NamedNode::new_unchecked("http://example.org/p");
+                let object = Literal::from(number as u64).into();
+                Triple { subject: node.into(), predicate, object }.into()
+            }
             _ => {
                 let datatype = NamedNodeRef::new_unchecked("http://example.org/type");
                 Literal::new_typed_literal(format!("value {number}"), datatype).into()

@@ -56,7 +56,7 @@ impl Cast {
 pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
     Some(match to {
         Cast::String => match value {
-            Value::Blank(_) => return None,
+            Value::Blank(_) | Value::Triple(_) => return None,
             value => {
                 let mut text = String::new();
                 value.write_lexical(&mut text);

@@ -12,6 +12,7 @@ use crate::value::{Gregorian, Span, Value};
 use std::cmp::Ordering;
 use std::mem::discriminant;
 use vervet_algebra::Comparator;
+use vervet_model::{triple_parts, with_nt};
 
 /// `a = b`; `None` is a type error.
 pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
@@ -23,8 +24,9 @@ pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
             return (a == b && a_type == b_type).then_some(true);
         }
         // These can be no value of an unknown type.
-        (Value::Typed(..), Value::Iri(_) | Value::Blank(_) | Value::Language(..)) => false,
-        (Value::Iri(_) | Value::Blank(_) | Value::Language(..), Value::Typed(..)) => false,
+        (Value::Typed(..), Value::Iri(_) | Value::Blank(_) | Value::Language(..) | Value::Triple(_)) => false,
+        (Value::Iri(_) | Value::Blank(_) | Value::Language(..) | Value::Triple(_), Value::Typed(..)) => false,
+        (Value::Triple(a), Value::Triple(b)) => return equal_triples(a, b),
         (Value::Typed(..), _) | (_, Value::Typed(..)) => return None,
         (Value::Iri(a), Value::Iri(b))
         | (Value::Blank(a), Value::Blank(b))
@@ -43,6 +45,20 @@ pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
         }
         _ => false,
     })
+}
+
+/// `a = b` of the texts of triple terms: their parts are equal.
+fn equal_triples(a: &str, b: &str) -> Option<bool> {
+    let (mut a, mut b) = (a, b);
+    while let (Some([subject, predicate, object]), Some(other)) = (triple_parts(a), triple_parts(b)) {
+        // IRIs and blank nodes are equal if they are the same.
+        if [subject, predicate] != other[..2] {
+            return Some(false);
+        }
+        (a, b) = (object, other[2]);
+    }
+    let value = |text| with_nt(text, &mut String::new(), |parts| Value::from_parts(parts, String::new()));
+    equals(&value(a)?, &value(b)?)
 }
 
 /// `a comparator b`; `None` is a type error.
@@ -104,7 +120,9 @@ fn literal_order(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
 
 fn same_term(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
-        (Value::Iri(a), Value::Iri(b)) | (Value::Blank(a), Value::Blank(b)) => a == b,
+        (Value::Iri(a), Value::Iri(b))
+        | (Value::Blank(a), Value::Blank(b))
+        | (Value::Triple(a), Value::Triple(b)) => a == b,
         (Value::Typed(a, a_type), Value::Typed(b, b_type)) => a == b && a_type == b_type,
         _ => false,
     }

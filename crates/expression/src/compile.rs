@@ -49,6 +49,9 @@ pub(crate) enum Node {
     StrLang(Box<[Node; 2]>),
     StrLangDir(Box<[Node; 3]>),
     StrDt(Box<[Node; 2]>),
+    Triple(Box<[Node; 3]>),
+    /// Of a triple term: subject (0), predicate or object (2).
+    TriplePart(usize, Box<Node>),
     Concat(Vec<Node>),
     SubStr(Box<[Node; 2]>, Option<Box<Node>>),
     Regex(Box<Node>, PatternNode),
@@ -70,7 +73,6 @@ pub(crate) enum Test {
     Language,
     /// A literal with a base direction.
     Direction,
-    /// No term that a variable can have is a triple term.
     Triple,
 }
 
@@ -216,6 +218,15 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             _ => None,
         },
         Function::StrDt => pair(take(), take()).map(Node::StrDt),
+        Function::Triple => match (take(), take(), take()) {
+            (Some(subject), Some(predicate), Some(object)) => {
+                Some(Node::Triple(Box::new([*subject, *predicate, *object])))
+            }
+            _ => None,
+        },
+        Function::Subject => take().map(|a| Node::TriplePart(0, a)),
+        Function::Predicate => take().map(|a| Node::TriplePart(1, a)),
+        Function::Object => take().map(|a| Node::TriplePart(2, a)),
         Function::SubStr => pair(take(), take()).map(|ab| Node::SubStr(ab, take())),
         Function::Regex => match (take(), take(), take()) {
             (Some(text), Some(pattern), flags) => Some(match pattern_node(pattern, flags) {
@@ -357,6 +368,7 @@ impl Node {
             | Self::Test(_, a)
             | Self::Text(_, a)
             | Self::Part(_, a)
+            | Self::TriplePart(_, a)
             | Self::Cast(_, a) => visit(a),
             Self::Equal(ab)
             | Self::SameTerm(ab)
@@ -366,7 +378,7 @@ impl Node {
             | Self::Pair(_, ab)
             | Self::StrLang(ab)
             | Self::StrDt(ab) => ab.iter().for_each(visit),
-            Self::If(abc) | Self::StrLangDir(abc) => abc.iter().for_each(visit),
+            Self::If(abc) | Self::StrLangDir(abc) | Self::Triple(abc) => abc.iter().for_each(visit),
             Self::In(a, list) => {
                 visit(a);
                 list.iter().for_each(visit);

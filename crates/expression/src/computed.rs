@@ -30,6 +30,7 @@ pub(crate) enum ComputedKind {
     String,
     Language,
     Typed,
+    Triple,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +96,7 @@ impl ComputedTerms {
             ComputedKind::String => literal(LiteralKind::String),
             ComputedKind::Language => literal(LiteralKind::Language(extra)),
             ComputedKind::Typed => literal(LiteralKind::Typed(extra)),
+            ComputedKind::Triple => literal(LiteralKind::Triple),
         });
         Ok(())
     }

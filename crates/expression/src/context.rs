@@ -168,7 +168,8 @@ impl<'c> Context<'c> {
             | Value::Blank(text)
             | Value::String(text)
             | Value::Language(text, _)
-            | Value::Typed(text, _) => self.recycle(text),
+            | Value::Typed(text, _)
+            | Value::Triple(text) => self.recycle(text),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunc
 use crate::computed::{ComputedKind, text_too_long};
 use crate::context::{Context, Operand, Text};
 use crate::dates::part;
-use crate::evaluator::mix;
+use crate::evaluator::{mix, too_deep};
 use crate::pattern::{Pattern, Replaced};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
 use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
@@ -20,7 +20,10 @@ use rustc_hash::FxHasher;
 use std::borrow::Cow;
 use std::hash::Hasher;
 use vervet_algebra::Comparator;
-use vervet_model::{Id, Inline, LiteralKind, Result, Tag, TermParts, TextSearch, Words};
+use vervet_model::{
+    Id, Inline, LiteralKind, Result, TRIPLE_DEPTH_MAX, Tag, TermParts, TextSearch, Words, triple_depth,
+    triple_parts, with_nt, write_triple,
+};
 
 /// Two operands that are no errors, or an early return.
 macro_rules! both {
@@ -97,6 +100,10 @@ impl Node {
                     }
                     _ => None,
                 })
+            }
+            Self::TriplePart(part, a) => {
+                let a = some!(a.evaluate(context)?);
+                triple_part(*part, a, context)
             }
             _ => Ok(self.compute(context)?.map(Operand::Value)),
         }
@@ -227,7 +234,7 @@ impl Node {
             Self::Lang(a) => {
                 let a = some!(a.evaluate(context)?);
                 Ok(match context.decode(a)? {
-                    Value::Iri(_) | Value::Blank(_) => None,
+                    Value::Iri(_) | Value::Blank(_) | Value::Triple(_) => None,
                     Value::Language(_, tag) => {
                         let length = tag.find(DIRECTION).unwrap_or(tag.len());
                         Some(Value::String(Cow::Owned(tag[..length].to_owned())))
@@ -238,7 +245,7 @@ impl Node {
             Self::LangDir(a) => {
                 let a = some!(a.evaluate(context)?);
                 Ok(match context.decode(a)? {
-                    Value::Iri(_) | Value::Blank(_) => None,
+                    Value::Iri(_) | Value::Blank(_) | Value::Triple(_) => None,
                     Value::Language(_, tag) => {
                         let direction = tag.split_once(DIRECTION).map_or("", |(_, direction)| direction);
                         Some(Value::String(Cow::Owned(direction.to_owned())))
@@ -307,6 +314,7 @@ impl Node {
                 let tag = format!("{}{DIRECTION}{direction}", some!(literal.language()));
                 Ok(Some(Value::Language(text, Cow::Owned(tag))))
             }
+            Self::Triple(parts) => triple(parts, context),
             Self::Concat(list) => concat(list, context),
             Self::SubStr(ab, length) => {
                 let (text, start) = both!(ab, context);
@@ -434,12 +442,13 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
     if let Some(id) = operand.known_id() {
         let tag = id.tag();
         match test {
-            Test::Iri | Test::Blank | Test::Literal if tag == Tag::Computed => {
+            Test::Iri | Test::Blank | Test::Literal | Test::Triple if tag == Tag::Computed => {
                 let kind = context.evaluator.computed().kind(id)?;
                 return Ok(match test {
                     Test::Iri => kind == ComputedKind::Iri,
                     Test::Blank => kind == ComputedKind::Blank,
-                    _ => !matches!(kind, ComputedKind::Iri | ComputedKind::Blank),
+                    Test::Triple => kind == ComputedKind::Triple,
+                    _ => !matches!(kind, ComputedKind::Iri | ComputedKind::Blank | ComputedKind::Triple),
                 });
             }
             Test::Iri => {
@@ -448,8 +457,11 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
                 );
             }
             Test::Blank => return Ok(tag == Tag::Vertex && context.evaluator.snapshot().is_blank(id)?),
-            Test::Literal => return Ok(id.is_stored_literal()),
-            Test::Triple => return Ok(false),
+            Test::Literal | Test::Triple => {
+                let may_be = tag == Tag::Literal && context.evaluator.snapshot().may_have_triple_terms();
+                let triple = may_be && is_triple(id, context)?;
+                return Ok(if test == Test::Triple { triple } else { id.is_stored_literal() && !triple });
+            }
             Test::Language | Test::Direction => match tag {
                 Tag::Literal | Tag::Computed => {}
                 _ => return Ok(false),
@@ -465,14 +477,69 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
     let answer = match test {
         Test::Iri => matches!(value, Value::Iri(_)),
         Test::Blank => matches!(value, Value::Blank(_)),
-        Test::Literal => !matches!(value, Value::Iri(_) | Value::Blank(_)),
+        Test::Literal => !matches!(value, Value::Iri(_) | Value::Blank(_) | Value::Triple(_)),
         Test::Numeric => value.is_numeric(),
         Test::Language => matches!(value, Value::Language(..)),
         Test::Direction => matches!(&value, Value::Language(_, tag) if tag.contains(DIRECTION)),
-        Test::Triple => false,
+        Test::Triple => matches!(value, Value::Triple(_)),
     };
     context.recycle_value(value);
     Ok(answer)
+}
+
+/// Whether a term of the dictionary is a triple term.
+fn is_triple(id: Id, context: &mut Context<'_>) -> Result<bool> {
+    let mut triple = false;
+    context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
+        triple = matches!(parts, TermParts::Literal { kind: LiteralKind::Triple, .. });
+    })?;
+    Ok(triple)
+}
+
+/// `TRIPLE()`: a triple term of terms, which keep their lexical forms.
+fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
+    let mut texts = [const { String::new() }; 3];
+    for (place, (part, text)) in parts.iter().zip(&mut texts).enumerate() {
+        let operand = some!(part.evaluate(context)?);
+        let id = context.intern(operand)?;
+        let mut bytes = Vec::new();
+        context.evaluator.read_term(id, &mut context.scratch, &mut |parts| parts.write_nt(&mut bytes))?;
+        // Terms are UTF-8.
+        *text = some!(String::from_utf8(bytes).ok());
+        // Subjects are IRIs or blank nodes, predicates are IRIs.
+        let fits = match place {
+            0 => text.starts_with("_:") || text.starts_with('<') && !text.starts_with("<<"),
+            1 => text.starts_with('<') && !text.starts_with("<<"),
+            _ => true,
+        };
+        if !fits {
+            return Ok(None);
+        }
+    }
+    let [subject, predicate, object] = &texts;
+    if triple_depth(object) >= TRIPLE_DEPTH_MAX {
+        return Err(too_deep());
+    }
+    let mut text = context.buffer();
+    write_triple([subject, predicate, object], &mut text);
+    Ok(Some(Value::Triple(Cow::Owned(text))))
+}
+
+/// `SUBJECT()`, `PREDICATE()`, `OBJECT()`: the term itself and not its value, so that it keeps its lexical form.
+fn triple_part<'e>(part: usize, operand: Operand<'_>, context: &mut Context<'_>) -> Evaluated<'e> {
+    let text = match context.decode(operand)? {
+        Value::Triple(text) => text,
+        other => {
+            context.recycle_value(other);
+            return Ok(None);
+        }
+    };
+    let parts = some!(triple_parts(&text));
+    let evaluator = context.evaluator;
+    let interned = with_nt(parts[part], &mut context.scratch, |parts| evaluator.intern_term_parts(parts));
+    let id = some!(interned)?;
+    context.recycle(text);
+    Ok(Some(Operand::Id(id)))
 }
 
 /// `STR()`: the lexical form to the letter, so a term is not decoded to its value.
@@ -483,15 +550,16 @@ fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<O
             inline.write_lexical(&mut out);
             return Ok(Some(Value::String(Cow::Owned(out))));
         }
-        let mut blank = false;
+        let mut none = false;
         context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
-            blank = matches!(parts, TermParts::Blank(_));
+            let triple = matches!(parts, TermParts::Literal { kind: LiteralKind::Triple, .. });
+            none = triple || matches!(parts, TermParts::Blank(_));
             parts.write_str(&mut out);
         })?;
-        return Ok((!blank).then_some(Value::String(Cow::Owned(out))));
+        return Ok((!none).then_some(Value::String(Cow::Owned(out))));
     }
     Ok(match context.decode(operand)? {
-        Value::Blank(_) => None,
+        Value::Blank(_) | Value::Triple(_) => None,
         Value::Iri(text) | Value::String(text) | Value::Language(text, _) | Value::Typed(text, _) => {
             Some(Value::String(text))
         }
@@ -516,8 +584,9 @@ fn datatype<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Optio
     let mut literal = false;
     context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
         if let TermParts::Literal { kind, .. } = parts {
-            literal = true;
+            literal = kind != LiteralKind::Triple;
             out.push_str(match kind {
+                LiteralKind::Triple => "",
                 LiteralKind::String => "http://www.w3.org/2001/XMLSchema#string",
                 LiteralKind::Typed(datatype) => datatype,
                 LiteralKind::Language(tag) if tag.contains(DIRECTION) => RDF_DIR_LANG_STRING,

@@ -5,7 +5,10 @@ use oxrdf::{BlankNodeRef, LiteralRef, NamedNodeRef, Term, TermRef};
 use oxsdatatypes::DateTime;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_algebra::Variable;
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, inline_id};
+use vervet_model::{
+    Error, ErrorKind, Id, LiteralKind, Result, TRIPLE_DEPTH_MAX, Tag, TermParts, inline_id, triple_term,
+    triple_text,
+};
 use vervet_snapshot::Snapshot;
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
@@ -137,7 +140,7 @@ impl<'a> Evaluator<'a> {
     /// The id of `term`: inside the id, of the snapshot, or of this query.
     ///
     /// # Errors
-    /// Damaged dictionary; too many or too long terms; triple terms, which have no id.
+    /// Damaged dictionary; too many or too long terms; triple terms nested too deep.
     pub fn intern(&self, term: TermRef<'_>) -> Result<Id> {
         match term {
             TermRef::NamedNode(node) => self.intern_parts(ComputedKind::Iri, node.as_str(), ""),
@@ -151,8 +154,10 @@ impl<'a> Evaluator<'a> {
                     self.intern_parts(ComputedKind::Typed, literal.value(), literal.datatype().as_str())
                 }
             },
-            TermRef::Triple(_) => Err(Error::new(ErrorKind::Unsupported, "a triple term cannot be a value")
-                .with_hint("name the statement by a reifier")),
+            TermRef::Triple(triple) => {
+                let text = triple_text(triple.as_ref()).ok_or_else(too_deep)?;
+                self.intern_parts(ComputedKind::Triple, &text, "")
+            }
         }
     }
 
@@ -175,6 +180,9 @@ impl<'a> Evaluator<'a> {
             TermParts::Literal { kind: LiteralKind::Typed(datatype), .. } => {
                 self.intern_parts(ComputedKind::Typed, &text, datatype)
             }
+            TermParts::Literal { kind: LiteralKind::Triple, .. } => {
+                self.intern_parts(ComputedKind::Triple, &text, "")
+            }
         }
     }
 
@@ -191,7 +199,14 @@ impl<'a> Evaluator<'a> {
         if let Some(id) = inline {
             return Ok(id);
         }
-        if let Some(id) = self.snapshot.lookup(term_ref(kind, text, extra))? {
+        let stored = match kind {
+            ComputedKind::Triple => match triple_term(text) {
+                Some(term) => self.snapshot.lookup(term.as_ref())?,
+                None => return Err(too_deep()),
+            },
+            kind => self.snapshot.lookup(term_ref(kind, text, extra))?,
+        };
+        if let Some(id) = stored {
             return Ok(id);
         }
         self.computed.intern(kind, text, if kind == ComputedKind::String { "" } else { extra })
@@ -209,11 +224,19 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// Why a triple term is no value.
+#[cold]
+pub(crate) fn too_deep() -> Error {
+    let message = format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)");
+    Error::new(ErrorKind::Unsupported, message).with_hint("name the inner triples by reifiers")
+}
+
+/// Of any kind but triple terms.
 fn term_ref<'t>(kind: ComputedKind, text: &'t str, extra: &'t str) -> TermRef<'t> {
     match kind {
         ComputedKind::Iri => NamedNodeRef::new_unchecked(text).into(),
         ComputedKind::Blank => BlankNodeRef::new_unchecked(text).into(),
-        ComputedKind::String => LiteralRef::new_simple_literal(text).into(),
+        ComputedKind::String | ComputedKind::Triple => LiteralRef::new_simple_literal(text).into(),
         ComputedKind::Typed => LiteralRef::new_typed_literal(text, NamedNodeRef::new_unchecked(extra)).into(),
         ComputedKind::Language => match extra.split_once("--") {
             None => LiteralRef::new_language_tagged_literal_unchecked(text, extra),

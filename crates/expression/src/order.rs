@@ -2,7 +2,7 @@
 //!
 //! Unbound, blank nodes (by label), IRIs, then literals: numbers by value (NaN last), booleans, dates
 //! and times (those without time zone as if in UTC), times, durations, and last all texts and all other
-//! literals by lexical form, datatype, language. Values that are equal under `=` are equal here, so that
+//! literals by lexical form, datatype, language; then triple terms by subject, predicate and object. Values that are equal under `=` are equal here, so that
 //! the next key of the order decides.
 //!
 //! # Source
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 use vervet_algebra::Comparator;
-use vervet_model::{Id, Inline, Result, Tag};
+use vervet_model::{Id, Inline, Result, Tag, triple_parts, with_nt};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -47,6 +47,8 @@ enum Key {
     YearMonth(i64),
     /// Lexical form, datatype, language tag.
     Text(Box<str>, Cow<'static, str>, Box<str>),
+    /// Subject, predicate, object.
+    Triple(Box<[Key; 3]>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +105,7 @@ impl SortKey {
             Value::Language(text, tag) => {
                 Key::Text(text.as_ref().into(), Cow::Borrowed(RDF_LANG_STRING), tag.as_ref().into())
             }
+            Value::Triple(text) => Key::of_triple(text),
             other => {
                 let mut text = String::new();
                 other.write_lexical(&mut text);
@@ -115,8 +118,24 @@ impl SortKey {
     /// Memory held besides the key itself, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        match &self.0 {
+        self.0.heap_bytes()
+    }
+}
+
+impl Key {
+    /// Of the text of a triple term, which is nested [`vervet_model::TRIPLE_DEPTH_MAX`] deep at most.
+    fn of_triple(text: &str) -> Self {
+        let key = |text| {
+            let value = with_nt(text, &mut String::new(), |parts| Value::from_parts(parts, String::new()));
+            value.map_or(Self::Unbound, |value| SortKey::of_value(&value).0)
+        };
+        triple_parts(text).map_or(Self::Unbound, |parts| Self::Triple(Box::new(parts.map(key))))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
             Key::Blank(text) | Key::Iri(text) => text.len(),
+            Key::Triple(parts) => parts.iter().map(|part| size_of::<Self>() + part.heap_bytes()).sum(),
             Key::Text(text, datatype, tag) => {
                 let owned = if let Cow::Owned(datatype) = datatype { datatype.len() } else { 0 };
                 text.len() + tag.len() + owned

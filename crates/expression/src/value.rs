@@ -28,6 +28,8 @@ pub(crate) enum Value<'e> {
     Language(Cow<'e, str>, Cow<'e, str>),
     /// Lexical form and datatype: not a known type, or not a valid form of it.
     Typed(Cow<'e, str>, Cow<'e, str>),
+    /// The text of a triple term.
+    Triple(Cow<'e, str>),
     Boolean(bool),
     Integer(i64),
     Decimal(Decimal),
@@ -77,6 +79,7 @@ impl<'e> Value<'e> {
             Self::String(text) => Self::String(Cow::Borrowed(text)),
             Self::Language(text, tag) => Self::Language(Cow::Borrowed(text), Cow::Borrowed(tag)),
             Self::Typed(text, datatype) => Self::Typed(Cow::Borrowed(text), Cow::Borrowed(datatype)),
+            Self::Triple(text) => Self::Triple(Cow::Borrowed(text)),
             // The others own nothing.
             other => other.clone(),
         }
@@ -91,6 +94,7 @@ impl<'e> Value<'e> {
             Self::String(text) => Value::String(own(text)),
             Self::Language(text, tag) => Value::Language(own(text), own(tag)),
             Self::Typed(text, datatype) => Value::Typed(own(text), own(datatype)),
+            Self::Triple(text) => Value::Triple(own(text)),
             Self::Boolean(value) => Value::Boolean(value),
             Self::Integer(value) => Value::Integer(value),
             Self::Decimal(value) => Value::Decimal(value),
@@ -126,7 +130,7 @@ impl<'e> Value<'e> {
     /// The IRI of the datatype of a literal.
     pub(crate) fn datatype(&self) -> Option<&str> {
         let name = match self {
-            Self::Iri(_) | Self::Blank(_) => return None,
+            Self::Iri(_) | Self::Blank(_) | Self::Triple(_) => return None,
             Self::Language(_, tag) => {
                 return Some(if tag.contains("--") { RDF_DIR_LANG_STRING } else { RDF_LANG_STRING });
             }
@@ -160,7 +164,8 @@ impl<'e> Value<'e> {
             | Self::Blank(text)
             | Self::String(text)
             | Self::Language(text, _)
-            | Self::Typed(text, _) => out.write_str(text),
+            | Self::Typed(text, _)
+            | Self::Triple(text) => out.write_str(text),
             Self::Boolean(value) => write!(out, "{value}"),
             Self::Integer(value) => write!(out, "{value}"),
             Self::Decimal(value) => write!(out, "{value}"),
@@ -196,6 +201,7 @@ impl<'e> Value<'e> {
             Self::String(text) => evaluator.intern_parts(ComputedKind::String, text, ""),
             Self::Language(text, tag) => evaluator.intern_parts(ComputedKind::Language, text, tag),
             Self::Typed(text, datatype) => evaluator.intern_parts(ComputedKind::Typed, text, datatype),
+            Self::Triple(text) => evaluator.intern_parts(ComputedKind::Triple, text, ""),
             _ => {
                 scratch.clear();
                 self.write_lexical(scratch);
@@ -231,6 +237,7 @@ impl<'e> Value<'e> {
                     TermParts::Literal { kind: LiteralKind::Language(tag), .. } => {
                         Value::Language(text, Cow::Owned(tag.to_owned()))
                     }
+                    TermParts::Literal { kind: LiteralKind::Triple, .. } => Value::Triple(text),
                     TermParts::Literal { .. } => Value::String(text),
                 }
             }

@@ -103,7 +103,9 @@ fn ids_of_integers_compare_as_their_values() {
     let selected = |condition: &str| {
         let condition = CompiledExpression::new(&parse(condition), &evaluator).expect("it compiles");
         let mut rows = Vec::new();
-        condition.filter(&evaluator, &[column.clone()], column.len(), &mut rows).expect("it runs");
+        condition
+            .filter(&evaluator, std::slice::from_ref(&column), column.len(), &mut rows)
+            .expect("it runs");
         rows
     };
     for comparator in ["<", "<=", ">", ">=", "=", "!="] {

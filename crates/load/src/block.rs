@@ -36,6 +36,8 @@ pub(crate) enum TokenKind {
     String,
     Language,
     Typed,
+    /// As it stands in N-Triples; labels of blank nodes are those of the input.
+    Triple,
 }
 
 /// A distinct term of the block.
@@ -167,6 +169,7 @@ impl Block {
             TokenKind::String => literal(Kind::String),
             TokenKind::Language => literal(Kind::Language(part(value_end + 2..end)?)),
             TokenKind::Typed => literal(Kind::Typed(part(value_end + 4..end - 1)?)),
+            TokenKind::Triple => Ok(TermRef::Literal { value: part(start..end)?, kind: Kind::Triple }),
         }
     }
 }
@@ -292,12 +295,16 @@ impl Builder {
                 out.extend_from_slice(label.as_bytes());
                 (TokenKind::Blank, 0)
             }
+            TermRef::Literal { value, kind: Kind::Triple } => {
+                out.extend_from_slice(value.as_bytes());
+                (TokenKind::Triple, 0)
+            }
             TermRef::Literal { value, kind } => {
                 out.push(b'"');
                 out.extend_from_slice(value.as_bytes());
                 out.push(b'"');
                 let kind = match kind {
-                    Kind::String => TokenKind::String,
+                    Kind::String | Kind::Triple => TokenKind::String,
                     Kind::Language(tag) => {
                         out.push(b'@');
                         out.extend_from_slice(tag.as_bytes());

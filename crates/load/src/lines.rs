@@ -252,7 +252,7 @@ fn check(token: &[u8], kind: TokenKind, value_length: usize) -> Option<TokenKind
     }
     let text = std::str::from_utf8(token).ok()?;
     match kind {
-        TokenKind::Blank | TokenKind::String => {}
+        TokenKind::Blank | TokenKind::String | TokenKind::Triple => {}
         TokenKind::Iri => {
             oxiri::Iri::parse(&text[1..text.len() - 1]).ok()?;
         }

@@ -10,12 +10,12 @@ use crate::edges::{Edges, Place};
 use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
 use crate::source::Source;
-use crate::target::{Statement, Target, TermRef};
+use crate::target::{Kind, Statement, Target, TermRef};
 use rustc_hash::FxHashMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_model::{Error, ErrorKind, Id, Result, with_labels};
 
 /// Terms are handed over in pieces that stay in the first-level cache.
 const TERMS_AT_ONCE: usize = 256;
@@ -193,24 +193,40 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     fn intern(&mut self, block: &Block) -> Result<()> {
         const UNSCOPED: TermRef<'_> = TermRef::Iri("");
         self.ids.clear();
-        let mut labels = String::new();
+        let (mut labels, mut ends) = (String::new(), Vec::new());
         for tokens in block.tokens.chunks(TERMS_AT_ONCE) {
             let mut terms = [UNSCOPED; TERMS_AT_ONCE];
             labels.clear();
+            ends.clear();
             for (term, token) in terms.iter_mut().zip(tokens) {
                 *term = block.term(token)?;
-                if let TermRef::Blank(label) = *term {
+                let mut scoped = |label: &str, labels: &mut String| {
                     labels.push_str(&self.scope);
                     labels.push_str(label);
+                };
+                match *term {
+                    TermRef::Blank(label) => scoped(label, &mut labels),
+                    TermRef::Literal { value, kind: Kind::Triple } => {
+                        with_labels(value, &mut scoped, &mut labels);
+                    }
+                    _ => continue,
                 }
+                ends.push(labels.len());
             }
             let mut at = 0;
+            let mut ends = ends.iter();
             for term in &mut terms[..tokens.len()] {
-                if let TermRef::Blank(label) = *term {
-                    let end = at + self.scope.len() + label.len();
-                    *term = TermRef::Blank(&labels[at..end]);
-                    at = end;
+                let is_blank = matches!(term, TermRef::Blank(_));
+                if !is_blank && !matches!(term, TermRef::Literal { kind: Kind::Triple, .. }) {
+                    continue;
                 }
+                let Some(end) = ends.next() else { break };
+                let text = &labels[at..*end];
+                *term = match is_blank {
+                    true => TermRef::Blank(text),
+                    false => TermRef::Literal { value: text, kind: Kind::Triple },
+                };
+                at = *end;
             }
             self.target.intern_all(&terms[..tokens.len()], &mut self.ids)?;
         }

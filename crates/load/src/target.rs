@@ -31,6 +31,8 @@ pub enum Kind<'a> {
     Language(&'a str),
     /// Any other datatype, as an IRI.
     Typed(&'a str),
+    /// A triple term, whose text is that of [`LiteralKind::Triple`].
+    Triple,
 }
 
 impl<'a> From<Kind<'a>> for LiteralKind<'a> {
@@ -39,6 +41,7 @@ impl<'a> From<Kind<'a>> for LiteralKind<'a> {
             Kind::String => Self::String,
             Kind::Language(tag) => Self::Language(tag),
             Kind::Typed(iri) => Self::Typed(iri),
+            Kind::Triple => Self::Triple,
         }
     }
 }

@@ -6,7 +6,9 @@ use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term,
 };
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use vervet_model::vocab::{RDF_REIFIES, is_blank_label};
+use vervet_model::{TRIPLE_DEPTH_MAX, speaks_of_edge, triple_text, with_labels};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -50,24 +52,24 @@ pub(crate) fn push_quad(
     builder: &mut Builder,
     block: &mut Block,
     quad: QuadRef<'_>,
-    mut labels: Option<&mut InventedLabels>,
+    labels: Option<&mut InventedLabels>,
     at: At,
 ) -> Result<(), String> {
     let reified = match quad.object {
         Term::Triple(triple) if quad.predicate.as_str() == RDF_REIFIES => Some(triple),
-        Term::Triple(_) => {
-            return Err("a triple term can only be loaded as the object of rdf:reifies".to_owned());
-        }
         _ => None,
     };
+    // Asked for by two closures, one at a time.
+    let labels = labels.map(RefCell::new);
+    let invented = labels.as_ref();
     let mut number = |term: TermRef<'_>| {
         if size(term) > TEXT_BYTES_MAX / 4 {
             return Err(format!("a term is longer than {} bytes", TEXT_BYTES_MAX / 4));
         }
-        Ok(match (term, labels.as_deref_mut()) {
+        Ok(match (term, invented) {
             (TermRef::Blank(label), Some(labels)) => {
                 let node = BlankNodeRef::new_unchecked(label);
-                builder.number(block, TermRef::Blank(labels.label(node)))
+                builder.number(block, TermRef::Blank(labels.borrow_mut().label(node)))
             }
             _ => builder.number(block, term),
         })
@@ -89,7 +91,7 @@ pub(crate) fn push_quad(
         subject
     };
     let predicate = number(TermRef::Iri(triple_predicate.as_str()))?;
-    let tag;
+    let (tag, triple_term);
     let object = number(match triple_object {
         Term::NamedNode(node) => TermRef::Iri(node.as_str()),
         Term::BlankNode(node) => TermRef::Blank(node.as_str()),
@@ -97,8 +99,9 @@ pub(crate) fn push_quad(
             tag = directed(literal);
             TermRef::Literal { value: literal.value(), kind: kind(literal, tag.as_deref()) }
         }
-        Term::Triple(_) => {
-            return Err("a triple term inside a triple term cannot be loaded".to_owned());
+        Term::Triple(triple) => {
+            triple_term = text_of(triple.as_ref(), invented)?;
+            TermRef::Literal { value: &triple_term, kind: Kind::Triple }
         }
     })?;
     let graph = match quad.graph_name {
@@ -113,6 +116,26 @@ pub(crate) fn push_quad(
         block.push(triple, graph);
     }
     Ok(())
+}
+
+/// The text of a triple term.
+fn text_of(
+    triple: oxrdf::TripleRef<'_>,
+    labels: Option<&RefCell<&mut InventedLabels>>,
+) -> Result<String, String> {
+    let text = triple_text(triple).ok_or_else(|| {
+        format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)")
+    })?;
+    if speaks_of_edge(&text) {
+        return Err("a triple term other than of rdf:reifies cannot have an edge in it".to_owned());
+    }
+    let Some(labels) = labels else { return Ok(text) };
+    let mut renamed = String::with_capacity(text.len());
+    let mut rename = |label: &str, out: &mut String| {
+        out.push_str(labels.borrow_mut().label(BlankNodeRef::new_unchecked(label)))
+    };
+    with_labels(&text, &mut rename, &mut renamed);
+    Ok(renamed)
 }
 
 /// Language and base direction in one text, if there is a direction.
@@ -135,7 +158,7 @@ fn kind<'a>(literal: LiteralRef<'a>, directed: Option<&'a str>) -> Kind<'a> {
 fn size(term: TermRef<'_>) -> usize {
     match term {
         TermRef::Iri(text) | TermRef::Blank(text) => text.len(),
-        TermRef::Literal { value, kind: Kind::String } => value.len(),
+        TermRef::Literal { value, kind: Kind::String | Kind::Triple } => value.len(),
         TermRef::Literal { value, kind: Kind::Language(text) | Kind::Typed(text) } => {
             value.len() + text.len()
         }

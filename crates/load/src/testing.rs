@@ -178,6 +178,7 @@ impl Target for CheapTarget {
             LiteralKind::String => (b'"', "", "http://www.w3.org/2001/XMLSchema#string"),
             LiteralKind::Language(tag) => (b'@', tag, ""),
             LiteralKind::Typed(iri) => (b'^', iri, iri),
+            LiteralKind::Triple => (b'T', "", ""),
         };
         Ok(match inline_id(value, datatype) {
             Some(id) => id,

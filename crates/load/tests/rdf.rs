@@ -374,10 +374,14 @@ fn documents_that_a_parser_could_not_bear_are_errors() {
 }
 
 #[test]
-fn triple_terms_are_refused_with_their_place() {
-    let nested = "<http://a/s> <http://a/p> <http://a/o> .\n\n<http://a/s> <http://a/p>\n <<( <http://a/s> <http://a/p> <http://a/o> )>> .\n";
+fn triple_terms_with_edges_are_refused_with_their_place() {
+    let nested = "<http://a/s> <http://a/p> <http://a/o> .\n\n<http://a/s> <http://a/p>\n <<( <urn:vervet:edge:7> <http://a/p> <http://a/o> )>> .\n";
     for (name, text, start) in [
-        ("x.nt", "<http://a/s> <http://a/p> <<( <http://a/s> <http://a/p> <http://a/o> )>> .\n", "x.nt:1:"),
+        (
+            "x.nt",
+            "<http://a/s> <http://a/p> <<( <urn:vervet:edge:7> <http://a/p> <http://a/o> )>> .\n",
+            "x.nt:1:",
+        ),
         ("x.ttl", nested, "x.ttl:4:"),
         ("x.trig", nested, "x.trig:4:"),
     ] {

@@ -24,7 +24,7 @@ pub enum Tag {
     Vertex = 1,
     /// A statement with an identity of its own; payload: its dense edge number.
     Edge = 2,
-    /// A literal of the dictionary; payload: its dense literal number.
+    /// A literal or triple term of the dictionary; payload: its dense literal number.
     Literal = 3,
     /// An `xsd:string` of at most 7 bytes; see [`crate::inline_id`] for this and the following.
     ShortString = 4,
@@ -161,7 +161,7 @@ impl Id {
         (self.0 >> Self::PAYLOAD_BITS) == Tag::Vertex as u64
     }
 
-    /// Whether this is a literal of the store (inside the id or in the dictionary).
+    /// Whether this is a literal of the store (inside the id or in the dictionary), or a triple term of it.
     #[inline]
     #[must_use]
     pub const fn is_stored_literal(self) -> bool {

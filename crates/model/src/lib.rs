@@ -11,6 +11,7 @@ mod iri;
 mod parts;
 mod search;
 mod statement;
+mod triple;
 pub mod vocab;
 
 pub use error::{Error, ErrorKind, Result};
@@ -20,3 +21,7 @@ pub use iri::is_plain_iri;
 pub use parts::{LiteralKind, TermParts};
 pub use search::{Part, SEARCH_WORDS_MAX, SearchError, TextSearch, WORD_BYTES_MAX, Words, for_each_word};
 pub use statement::Statement;
+pub use triple::{
+    TRIPLE_DEPTH_MAX, speaks_of_edge, triple_depth, triple_parts, triple_term, triple_text, with_labels,
+    with_nt, with_parts, write_triple,
+};

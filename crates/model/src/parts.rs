@@ -1,5 +1,6 @@
 //! A term as the dictionary hands it out: borrowed pieces, ready to be copied to an output.
 
+use crate::triple_term;
 use crate::vocab::EDGE_NAMESPACE;
 use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term};
 use std::fmt::Write;
@@ -13,6 +14,9 @@ pub enum LiteralKind<'a> {
     Language(&'a str),
     /// Any other datatype, as an IRI.
     Typed(&'a str),
+    /// No literal but a triple term of RDF 1.2, whose text is `<<( s p o )>>` in canonical N-Triples: dictionaries number and
+    /// store them as literals, and so everything below the languages has one kind less to know.
+    Triple,
 }
 
 /// A term in borrowed pieces.
@@ -33,7 +37,7 @@ pub enum TermParts<'a> {
         head: &'a str,
         /// The rest of the lexical form.
         tail: &'a str,
-        /// Datatype or language.
+        /// Datatype or language, or that it is a triple term.
         kind: LiteralKind<'a>,
     },
     /// An edge as a term: the IRI `urn:vervet:edge:N`.
@@ -52,6 +56,11 @@ impl TermParts<'_> {
                 let value = format!("{head}{tail}");
                 match kind {
                     LiteralKind::String => Literal::new_simple_literal(value),
+                    // What is no text of a triple term gets here only if data is damaged.
+                    LiteralKind::Triple => match triple_term(&value) {
+                        Some(term) => return term,
+                        None => Literal::new_simple_literal(value),
+                    },
                     LiteralKind::Typed(iri) => {
                         Literal::new_typed_literal(value, NamedNodeRef::new_unchecked(iri))
                     }
@@ -73,7 +82,7 @@ impl TermParts<'_> {
         }
     }
 
-    /// Appends what `STR()` gives: the IRI, the lexical form, or the label of a blank node.
+    /// Appends what `STR()` gives: the IRI, the lexical form, or the label of a blank node; of a triple term its text.
     pub fn write_str(&self, out: &mut String) {
         match *self {
             Self::Iri { namespace, local } => {
@@ -111,13 +120,17 @@ impl TermParts<'_> {
                 out.extend_from_slice(number.to_string().as_bytes());
                 out.push(b'>');
             }
+            Self::Literal { head, tail, kind: LiteralKind::Triple } => {
+                out.extend_from_slice(head.as_bytes());
+                out.extend_from_slice(tail.as_bytes());
+            }
             Self::Literal { head, tail, kind } => {
                 out.push(b'"');
                 write_escaped(head, out);
                 write_escaped(tail, out);
                 out.push(b'"');
                 match kind {
-                    LiteralKind::String => {}
+                    LiteralKind::String | LiteralKind::Triple => {}
                     LiteralKind::Language(tag) => {
                         out.push(b'@');
                         out.extend_from_slice(tag.as_bytes());
@@ -168,6 +181,7 @@ mod tests {
             TermParts::Edge(7),
             literal("a \"quoted\"\n", "line\\ \t é", LiteralKind::String),
             literal("chat", "", LiteralKind::Language("fr")),
+            literal("<<( _:a <http://b> ", "\"c\"@en )>>", LiteralKind::Triple),
             literal("1", "", LiteralKind::Typed("http://www.w3.org/2001/XMLSchema#byte")),
         ] {
             let mut bytes = Vec::new();

@@ -148,9 +148,11 @@ fn result_variables(query: &Query) -> Vec<Variable> {
     match &query.form {
         Form::Select(variables) => variables.clone(),
         Form::Ask => Vec::new(),
-        Form::Construct(template) => finish::list(
-            &template.iter().flat_map(Pattern::variables).collect::<VariableSet>().intersection(&bound),
-        ),
+        Form::Construct { statements, triples } => {
+            let parts = triples.iter().flat_map(|triple| &triple.parts).filter_map(Slot::variable);
+            let wanted = statements.iter().flat_map(Pattern::variables).chain(parts);
+            finish::list(&wanted.collect::<VariableSet>().intersection(&bound))
+        }
         Form::Describe(slots) => finish::list(
             &slots.iter().filter_map(Slot::variable).collect::<VariableSet>().intersection(&bound),
         ),

@@ -103,7 +103,9 @@ impl<W: Write> GraphWriter<W> {
             source.write_terms(row, terms, ends)?;
             if let [subject, predicate, object] = ends[..]
                 && terms.first() != Some(&b'"')
+                && !terms.starts_with(b"<<")
                 && terms.get(subject) == Some(&b'<')
+                && terms.get(subject + 1) != Some(&b'<')
             {
                 for (start, end, after) in
                     [(0, subject, " "), (subject, predicate, " "), (predicate, object, " .\n")]

@@ -2,7 +2,7 @@
 
 use crate::{RowFormat, TermSource};
 use vervet_model::vocab::EDGE_NAMESPACE;
-use vervet_model::{Id, LiteralKind, Result, TermParts};
+use vervet_model::{Id, LiteralKind, Result, TermParts, triple_parts, with_nt};
 
 #[derive(Default)]
 pub(crate) struct Json {
@@ -74,11 +74,14 @@ fn term(parts: TermParts<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(b"{\"type\":\"bnode\",\"value\":");
             string(&[label], out);
         }
+        TermParts::Literal { head, tail, kind: LiteralKind::Triple } => {
+            return triple(&[head, tail].concat(), out);
+        }
         TermParts::Literal { head, tail, kind } => {
             out.extend_from_slice(b"{\"type\":\"literal\",\"value\":");
             string(&[head, tail], out);
             match kind {
-                LiteralKind::String => {}
+                LiteralKind::String | LiteralKind::Triple => {}
                 LiteralKind::Language(tag) => {
                     let (tag, direction) = tag.split_once("--").map_or((tag, None), |(t, d)| (t, Some(d)));
                     out.extend_from_slice(b",\"xml:lang\":");
@@ -96,6 +99,17 @@ fn term(parts: TermParts<'_>, out: &mut Vec<u8>) {
         }
     }
     out.push(b'}');
+}
+
+/// A triple term: an object with the objects of its parts. Depth is limited by `TRIPLE_DEPTH_MAX`.
+fn triple(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"triple\",\"value\":{");
+    let names: [&[u8]; 3] = [b"\"subject\":", b",\"predicate\":", b",\"object\":"];
+    for (name, part) in names.into_iter().zip(triple_parts(text).into_iter().flatten()) {
+        out.extend_from_slice(name);
+        with_nt(part, &mut String::new(), |parts| term(parts, out));
+    }
+    out.extend_from_slice(b"}}");
 }
 
 /// `parts` as one JSON string.

@@ -6,7 +6,7 @@
 use crate::{RowFormat, TermSource};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use vervet_model::vocab::EDGE_NAMESPACE;
-use vervet_model::{Id, LiteralKind, Result, TermParts};
+use vervet_model::{Id, LiteralKind, Result, TermParts, triple_parts, with_nt};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
@@ -205,6 +205,15 @@ fn show(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -
             out.push_str("_:");
             out.push_str(label);
         }
+        TermParts::Literal { head, tail, kind: LiteralKind::Triple } => {
+            let text = [head, tail].concat();
+            out.push_str("<<(");
+            for part in triple_parts(&text).into_iter().flatten() {
+                out.push(' ');
+                with_nt(part, &mut String::new(), |parts| show(parts, prefixes, out));
+            }
+            out.push_str(" )>>");
+        }
         TermParts::Literal { head, tail, kind } => {
             if let LiteralKind::Typed(datatype) = kind
                 && let Some(name) = datatype.strip_prefix(XSD)
@@ -221,7 +230,7 @@ fn show(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -
             printable(tail, out);
             out.push('"');
             match kind {
-                LiteralKind::String => {}
+                LiteralKind::String | LiteralKind::Triple => {}
                 LiteralKind::Language(tag) => {
                     out.push('@');
                     out.push_str(tag);

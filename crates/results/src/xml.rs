@@ -4,7 +4,7 @@
 
 use crate::{RowFormat, TermSource};
 use vervet_model::vocab::EDGE_NAMESPACE;
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, TermParts};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, TermParts, triple_parts, with_nt};
 
 #[derive(Default)]
 pub(crate) struct Xml {
@@ -74,10 +74,11 @@ fn term(parts: TermParts<'_>, out: &mut Vec<u8>) -> bool {
         TermParts::Iri { namespace, local } => element(b"uri", &[namespace, local], out),
         TermParts::Edge(number) => element(b"uri", &[EDGE_NAMESPACE, &number.to_string()], out),
         TermParts::Blank(label) => element(b"bnode", &[label], out),
+        TermParts::Literal { head, tail, kind: LiteralKind::Triple } => triple(&[head, tail].concat(), out),
         TermParts::Literal { head, tail, kind } => {
             out.extend_from_slice(b"<literal");
             let attribute = match kind {
-                LiteralKind::String => true,
+                LiteralKind::String | LiteralKind::Triple => true,
                 LiteralKind::Language(tag) => {
                     let (tag, direction) = tag.split_once("--").unwrap_or((tag, ""));
                     out.extend_from_slice(b" xml:lang=\"");
@@ -103,6 +104,20 @@ fn term(parts: TermParts<'_>, out: &mut Vec<u8>) -> bool {
             attribute && text
         }
     }
+}
+
+/// A triple term: an element with those of its parts. Depth is limited by `TRIPLE_DEPTH_MAX`.
+fn triple(text: &str, out: &mut Vec<u8>) -> bool {
+    let mut writable = true;
+    out.extend_from_slice(b"<triple>");
+    let names = ["subject", "predicate", "object"];
+    for (name, part) in names.into_iter().zip(triple_parts(text).into_iter().flatten()) {
+        out.extend_from_slice(format!("<{name}>").as_bytes());
+        writable &= with_nt(part, &mut String::new(), |parts| term(parts, out)).unwrap_or(false);
+        out.extend_from_slice(format!("</{name}>").as_bytes());
+    }
+    out.extend_from_slice(b"</triple>");
+    writable
 }
 
 fn element(name: &[u8], parts: &[&str], out: &mut Vec<u8>) -> bool {

@@ -52,6 +52,12 @@ pub trait Snapshot: Send + Sync {
     /// Damaged dictionary.
     fn is_blank(&self, id: Id) -> Result<bool>;
 
+    /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so nobody has to read such
+    /// terms to tell.
+    fn may_have_triple_terms(&self) -> bool {
+        true
+    }
+
     /// The segment of this predicate and direction; `None` if it has no entries.
     ///
     /// # Errors

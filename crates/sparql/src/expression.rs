@@ -1,14 +1,13 @@
 //! Expressions and aggregates.
 
 use crate::QueryError;
-use crate::function::{
-    UNSUPPORTED, builtin, cast, is_aggregate, is_function, names, nearest_cast, text_function,
-};
+use crate::function::{builtin, cast, is_aggregate, is_function, names, nearest_cast, text_function};
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::suggest::nearest;
 use oxiri::Iri;
-use oxrdf::Term;
+use oxrdf::vocab::rdf;
+use oxrdf::{Term, Triple};
 use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function};
 use vervet_model::TextSearch;
 
@@ -156,10 +155,47 @@ impl Parser<'_, '_> {
             Token::ParenthesisOpen => self.parenthesized(),
             Token::Variable => Ok(Expression::Variable(self.variable()?)),
             Token::Iri | Token::Name => self.iri_call(false),
-            Token::TripleTermOpen => Err(self.unsupported(self.ahead, "triple terms in expressions are")),
+            Token::TripleTermOpen => self.nested(Self::triple_expression),
             _ if self.at_literal() => Ok(Expression::Constant(self.literal()?.into())),
             Token::Word => self.builtin_call(),
             _ => Err(self.expected("an expression")),
+        }
+    }
+
+    /// `<<( s p o )>>` of terms and variables.
+    fn triple_expression(&mut self) -> Result<Expression, QueryError> {
+        self.advance()?;
+        let subject = self.triple_expression_node(false)?;
+        let predicate = match self.ahead.token {
+            Token::Word if self.spelled(self.ahead) == "a" => {
+                self.advance()?;
+                Expression::Constant(rdf::TYPE.into_owned().into())
+            }
+            _ => self.triple_expression_node(false)?,
+        };
+        let object = self.triple_expression_node(true)?;
+        self.expect(Token::TripleTermClose, ")>>")?;
+        Ok(match (subject, predicate, object) {
+            (
+                Expression::Constant(Term::NamedNode(subject)),
+                Expression::Constant(Term::NamedNode(predicate)),
+                Expression::Constant(object),
+            ) => Expression::Constant(Triple { subject: subject.into(), predicate, object }.into()),
+            (subject, predicate, object) => {
+                Expression::Call(Function::Triple, vec![subject, predicate, object])
+            }
+        })
+    }
+
+    /// A part of a triple term in an expression.
+    fn triple_expression_node(&mut self, is_object: bool) -> Result<Expression, QueryError> {
+        match self.ahead.token {
+            Token::Variable => Ok(Expression::Variable(self.variable()?)),
+            Token::TripleTermOpen if is_object => self.nested(Self::triple_expression),
+            _ if is_object && self.at_literal() => Ok(Expression::Constant(self.literal()?.into())),
+            Token::Iri | Token::Name => Ok(Expression::Constant(self.iri()?.into())),
+            _ if is_object => Err(self.expected("a variable, an IRI, a literal or <<(")),
+            _ => Err(self.expected("a variable or an IRI")),
         }
     }
 
@@ -240,20 +276,11 @@ impl Parser<'_, '_> {
         if name.eq_ignore_ascii_case("NOT") && self.eat_keyword("EXISTS")? {
             return Ok(Expression::Not(Box::new(self.nested(Self::exists)?)));
         }
-        if UNSUPPORTED.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-            return Err(self.refused(at));
+        if name.eq_ignore_ascii_case("NOT") {
+            let error = self.error(at, "expected an expression, but found NOT");
+            return Err(error.with_hint("negation is written !"));
         }
         self.special_form(at)
-    }
-
-    /// A lone `NOT`, or a function of SPARQL 1.2.
-    fn refused(&self, at: Lexeme) -> QueryError {
-        match self.spelled(at).to_ascii_uppercase().as_str() {
-            "NOT" => {
-                self.error(at, "expected an expression, but found NOT").with_hint("negation is written !")
-            }
-            name => self.unsupported(at, &format!("the function {name} is")),
-        }
     }
 
     fn special_form(&mut self, at: Lexeme) -> Result<Expression, QueryError> {

@@ -25,11 +25,11 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
 
 /// All names that stand before a parenthesis.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().map(|(name, ..)| *name).chain(AGGREGATES).chain(SPECIAL).chain(UNSUPPORTED)
+    FUNCTIONS.iter().map(|(name, ..)| *name).chain(AGGREGATES).chain(SPECIAL).chain(PATTERNS)
 }
 
-/// Names of SPARQL 1.2 and of patterns in expressions that are refused.
-pub(crate) const UNSUPPORTED: [&str; 6] = ["EXISTS", "NOT", "TRIPLE", "SUBJECT", "PREDICATE", "OBJECT"];
+/// Names that begin a pattern in an expression.
+pub(crate) const PATTERNS: [&str; 2] = ["EXISTS", "NOT"];
 
 const AGGREGATES: [&str; 7] = ["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"];
 
@@ -88,7 +88,7 @@ pub(crate) fn nearest_cast(iri: &NamedNode) -> Option<String> {
 
 const MANY: usize = usize::MAX;
 
-static FUNCTIONS: [Entry; 53] = [
+static FUNCTIONS: [Entry; 57] = [
     ("STR", 1, 1, || Function::Str),
     ("LANG", 1, 1, || Function::Lang),
     ("LANGMATCHES", 2, 2, || Function::LangMatches),
@@ -136,6 +136,10 @@ static FUNCTIONS: [Entry; 53] = [
     ("hasLANGDIR", 1, 1, || Function::HasLangDir),
     ("STRLANGDIR", 3, 3, || Function::StrLangDir),
     ("isTRIPLE", 1, 1, || Function::IsTriple),
+    ("TRIPLE", 3, 3, || Function::Triple),
+    ("SUBJECT", 1, 1, || Function::Subject),
+    ("PREDICATE", 1, 1, || Function::Predicate),
+    ("OBJECT", 1, 1, || Function::Object),
     ("isIRI", 1, 1, || Function::IsIri),
     ("isURI", 1, 1, || Function::IsIri),
     ("isBLANK", 1, 1, || Function::IsBlank),

@@ -15,8 +15,6 @@
 //! SPARQL 1.1 Query Language, W3C 2013, §18.2 and §19.8, and the triple terms of SPARQL 1.2. Our own parser
 //! rather than the `spargebra` crate, which remains the second opinion in tests: its time doubles with each
 //! nested `REPLACE`, and its syntax trees have no positions for messages.
-//! # Not here
-//! Triple terms other than as objects of `rdf:reifies`: refused by name.
 //!
 //! ```
 //! use vervet_sparql::{parse, ParseOptions};
@@ -39,6 +37,7 @@ mod graph;
 mod group;
 mod lexer;
 pub mod limits;
+mod matched;
 mod parser;
 mod path;
 mod prefixes;

@@ -10,8 +10,11 @@ use crate::triples::Labels;
 use crate::walk::{VariableSet, mark_possible};
 use crate::{ParseOptions, QueryError};
 use oxiri::Iri;
+use oxrdf::vocab::rdf;
 use rustc_hash::FxHashMap;
-use vervet_algebra::{Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
+use vervet_algebra::{
+    Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, TripleTemplate, Variable,
+};
 
 /// Names and their variables in one scope.
 pub(crate) type Scope<'a> = FxHashMap<&'a str, Variable>;
@@ -185,8 +188,7 @@ impl<'a, 'o> Parser<'a, 'o> {
     fn construct_query(&mut self) -> Result<(Form, Node), QueryError> {
         self.advance()?;
         if self.ahead.token == Token::BraceOpen {
-            let start = self.ahead;
-            let mut template = self.template()?;
+            let (mut template, triples) = self.template()?;
             let root = self.pattern_and_modifiers(true)?;
             let bound = self.visible(&root);
             // A statement with a variable that neither a solution nor a parameter binds is never made; blank nodes have
@@ -194,46 +196,70 @@ impl<'a, 'o> Parser<'a, 'o> {
             template.retain(|pattern| {
                 pattern.variables().all(|v| bound.contains(v) || self.names[v.index()].is_empty())
             });
-            self.no_edges(start, &template)?;
             // Blank nodes of the template have numbers above those of the pattern.
-            let template = self.with_new_blanks(&template)?;
-            return Ok((Form::Construct(template), root));
+            return Ok((self.with_new_blanks(template, triples)?, root));
         }
         self.dataset_clauses()?;
         self.expect_keyword("WHERE")?;
-        let start = self.ahead;
-        let patterns = self.template_as_pattern()?;
-        self.no_edges(start, &patterns)?;
-        let template = self.with_new_blanks(&patterns)?;
-        let root = self.modifiers(Node::Patterns(patterns), &Head::default(), false)?.0;
-        Ok((Form::Construct(template), root))
+        let sink = self.template_as_pattern()?;
+        let (patterns, triples) = self.as_template(sink.patterns.clone(), sink.triples.clone())?;
+        let form = self.with_new_blanks(patterns, triples)?;
+        let root = self.modifiers(sink.into_node(), &Head::default(), false)?.0;
+        Ok((form, root))
     }
 
-    fn no_edges(&self, at: Lexeme, template: &[Pattern]) -> Result<(), QueryError> {
-        if template.iter().any(|pattern| pattern.edge.is_some()) {
-            return Err(self.unsupported(at, "reifiers in a template of CONSTRUCT are"));
+    /// The statements of a template: a reifier is one of `rdf:reifies` there, since a graph that is made has no edges.
+    pub(crate) fn as_template(
+        &mut self,
+        mut patterns: Vec<Pattern>,
+        mut triples: Vec<TripleTemplate>,
+    ) -> Result<(Vec<Pattern>, Vec<TripleTemplate>), QueryError> {
+        for pattern in &mut patterns {
+            let Some(edge) = pattern.edge.take() else { continue };
+            let variable = self.new_variable("")?;
+            let reifies = Slot::Constant(rdf::REIFIES.into_owned().into());
+            let predicate = std::mem::replace(&mut pattern.predicate, reifies);
+            let subject = std::mem::replace(&mut pattern.subject, edge);
+            let object = std::mem::replace(&mut pattern.object, Slot::Variable(variable));
+            triples.push(TripleTemplate { variable, parts: [subject, predicate, object] });
         }
-        Ok(())
+        Ok((patterns, triples))
     }
 
-    /// The same patterns with a blank node in place of each variable without a name.
-    fn with_new_blanks(&mut self, patterns: &[Pattern]) -> Result<Vec<Pattern>, QueryError> {
+    /// A template with a new blank node in place of each variable without a name.
+    fn with_new_blanks(
+        &mut self,
+        mut statements: Vec<Pattern>,
+        mut triples: Vec<TripleTemplate>,
+    ) -> Result<Form, QueryError> {
         let mut blanks: FxHashMap<Variable, Variable> = FxHashMap::default();
-        let mut template = patterns.to_vec();
-        for pattern in &mut template {
+        let mut renew = |variable: &mut Variable| -> Result<(), QueryError> {
+            if self.names[variable.index()].is_empty() {
+                let blank = match blanks.get(variable) {
+                    Some(blank) => *blank,
+                    None => self.new_variable("")?,
+                };
+                blanks.insert(*variable, blank);
+                *variable = blank;
+            }
+            Ok(())
+        };
+        for pattern in &mut statements {
             for slot in [&mut pattern.subject, &mut pattern.predicate, &mut pattern.object] {
-                let Slot::Variable(variable) = slot else { continue };
-                if self.names[variable.index()].is_empty() {
-                    let blank = match blanks.get(variable) {
-                        Some(blank) => *blank,
-                        None => self.new_variable("")?,
-                    };
-                    blanks.insert(*variable, blank);
-                    *variable = blank;
+                if let Slot::Variable(variable) = slot {
+                    renew(variable)?;
                 }
             }
         }
-        Ok(template)
+        for triple in &mut triples {
+            renew(&mut triple.variable)?;
+            for slot in &mut triple.parts {
+                if let Slot::Variable(variable) = slot {
+                    renew(variable)?;
+                }
+            }
+        }
+        Ok(Form::Construct { statements, triples })
     }
 
     fn describe_query(&mut self) -> Result<(Form, Node), QueryError> {

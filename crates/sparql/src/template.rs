@@ -4,7 +4,7 @@
 //! The triples are read by the same functions as those of a pattern. While a [`Template`] is open,
 //! [`Parser::emit_pattern`] puts each into it at once instead of collecting patterns, so a block with a million
 //! triples holds each different term once and 28 bytes for each triple. Blank nodes get numbers of the template
-//! (and are `_:N` on the way into it), not variables, of which there are only
+//! (and are `_:N` on the way into it; triple terms are `_:tN`), not variables, of which there are only
 //! [`crate::limits::VARIABLE_COUNT_MAX`].
 //! # Cost
 //! Linear in the text: a hash table of terms.
@@ -47,6 +47,9 @@ impl Use {
     }
 }
 
+/// Begins the label that a triple term has on the way into the template.
+const TRIPLE: char = 't';
+
 /// A template that is being read.
 pub(crate) struct Template<'a> {
     purpose: Use,
@@ -73,15 +76,30 @@ impl Template<'_> {
         self.blanks - 1
     }
 
+    /// A triple term of these parts, which are no constants.
+    pub(crate) fn triple(&mut self, parts: [Slot; 3]) -> Slot {
+        let parts = parts.map(|part| self.position(part));
+        let position = self.position_of(TemplateTerm::Triple(parts));
+        Slot::Constant(BlankNode::new_unchecked(format!("{TRIPLE}{position}")).into())
+    }
+
     fn position(&mut self, slot: Slot) -> u32 {
         let term = match slot {
             Slot::Variable(variable) => TemplateTerm::Variable(variable),
             // Blank nodes get here from `blank_slot` only.
             Slot::Constant(Term::BlankNode(node)) => {
-                TemplateTerm::Blank(node.as_str().parse().expect("blank nodes of templates are numbers"))
+                let number = |text: &str| text.parse().expect("blank nodes of templates are numbers");
+                match node.as_str().strip_prefix(TRIPLE) {
+                    Some(position) => return number(position),
+                    None => TemplateTerm::Blank(number(node.as_str())),
+                }
             }
             Slot::Constant(term) => TemplateTerm::Constant(term),
         };
+        self.position_of(term)
+    }
+
+    fn position_of(&mut self, term: TemplateTerm) -> u32 {
         let next = u32::try_from(self.terms.len()).expect("the length of texts is limited");
         *self.terms.entry(term).or_insert(next)
     }
@@ -253,10 +271,16 @@ pub(crate) type DataLabels<'a> = FxHashSet<&'a str>;
 /// those have. What comes needs no reifier.
 pub(crate) fn retain_bound(quads: &mut Quads, comes: bool, is_bound: &dyn Fn(Variable) -> bool) {
     let terms = &quads.terms;
-    let is_made = |position: u32| match terms[position as usize] {
-        TemplateTerm::Variable(variable) => is_bound(variable),
-        _ => true,
-    };
+    let mut made = Vec::with_capacity(terms.len());
+    for term in terms {
+        made.push(match term {
+            TemplateTerm::Variable(variable) => is_bound(*variable),
+            // Parts come first.
+            TemplateTerm::Triple(parts) => parts.iter().all(|part| made[*part as usize]),
+            TemplateTerm::Constant(_) | TemplateTerm::Blank(_) => true,
+        });
+    }
+    let is_made = |position: u32| made[position as usize];
     let before = quads.quads.len();
     let mut is_same = true;
     for quad in quads.quads.iter_mut().filter(|quad| comes && quad.edge.is_some_and(|edge| !is_made(edge))) {
@@ -271,16 +295,24 @@ pub(crate) fn retain_bound(quads: &mut Quads, comes: bool, is_bound: &dyn Fn(Var
     for quad in &mut quads.quads {
         let positions = [&mut quad.subject, &mut quad.predicate, &mut quad.object];
         for position in positions.into_iter().chain(&mut quad.graph).chain(&mut quad.edge) {
-            let at = *position as usize;
-            *position = match moved[at] {
-                Some(new) => new,
-                None => {
-                    quads.terms.push(old[at].clone());
-                    let new = u32::try_from(quads.terms.len() - 1).expect("there are fewer than before");
-                    moved[at] = Some(new);
-                    new
-                }
-            };
+            *position = move_term(*position, &old, &mut moved, &mut quads.terms);
         }
     }
+}
+
+/// The new position of a term, which goes there with its parts unless it is there; as deep as triple terms are in the text.
+fn move_term(at: u32, old: &[TemplateTerm], moved: &mut [Option<u32>], terms: &mut Vec<TemplateTerm>) -> u32 {
+    if let Some(new) = moved[at as usize] {
+        return new;
+    }
+    let term = match &old[at as usize] {
+        TemplateTerm::Triple(parts) => {
+            TemplateTerm::Triple(parts.map(|part| move_term(part, old, moved, terms)))
+        }
+        term => term.clone(),
+    };
+    terms.push(term);
+    let new = u32::try_from(terms.len() - 1).expect("there are fewer than before");
+    moved[at as usize] = Some(new);
+    new
 }

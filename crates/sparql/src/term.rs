@@ -6,7 +6,7 @@ use crate::suggest::nearest;
 use crate::{QueryError, well_known_prefixes};
 use oxiri::Iri;
 use oxrdf::vocab::xsd;
-use oxrdf::{Literal, NamedNode, Term};
+use oxrdf::{Literal, NamedNode, Term, Triple};
 use std::borrow::Cow;
 use vervet_model::is_plain_iri;
 
@@ -181,18 +181,33 @@ impl<'a> Parser<'a, '_> {
         unescape(inner, true).map(Cow::into_owned).map_err(|message| self.error(lexeme, message))
     }
 
-    /// An IRI or a literal.
+    /// An IRI, a literal, or a triple term of such.
     pub(crate) fn ground_term(&mut self) -> Result<Term, QueryError> {
         if self.at_literal() {
             return self.literal().map(Term::from);
         }
         if self.ahead.token == Token::TripleTermOpen {
-            return Err(self.unsupported(self.ahead, "triple terms as values are"));
+            return self.nested(Self::ground_triple);
         }
         if !matches!(self.ahead.token, Token::Iri | Token::Name) {
             return Err(self.expected("an IRI or a literal"));
         }
         self.iri().map(Term::from)
+    }
+
+    fn ground_triple(&mut self) -> Result<Term, QueryError> {
+        self.advance()?;
+        let subject = self.iri()?.into();
+        let predicate = match self.ahead.token {
+            Token::Word if self.spelled(self.ahead) == "a" => {
+                self.advance()?;
+                oxrdf::vocab::rdf::TYPE.into_owned()
+            }
+            _ => self.iri()?,
+        };
+        let object = self.ground_term()?;
+        self.expect(Token::TripleTermClose, ")>>")?;
+        Ok(Triple { subject, predicate, object }.into())
     }
 }
 

@@ -2,11 +2,13 @@
 
 use crate::QueryError;
 use crate::lexer::Token;
+use crate::matched;
 use crate::parser::Parser;
 use crate::walk::join;
 use oxrdf::vocab::rdf;
+use oxrdf::{Term, Triple};
 use rustc_hash::FxHashMap;
-use vervet_algebra::{GraphSlot, Node, Path, Pattern, Slot, Variable};
+use vervet_algebra::{Expression, Function, GraphSlot, Node, Path, Pattern, Slot, TripleTemplate, Variable};
 
 /// Labels of blank nodes. A label belongs to one basic graph pattern.
 #[derive(Default)]
@@ -29,6 +31,8 @@ pub(crate) struct Sink {
     pub(crate) patterns: Vec<Pattern>,
     /// What paths have become, other than patterns.
     pub(crate) nodes: Vec<Node>,
+    /// Triple terms that are no constants; those inside others come first.
+    pub(crate) triples: Vec<TripleTemplate>,
     /// No paths here.
     template: bool,
 }
@@ -51,13 +55,20 @@ impl Sink {
                     })
             });
         }
-        self.nodes.into_iter().fold(Node::Patterns(self.patterns), join)
+        if self.triples.is_empty() {
+            return self.nodes.into_iter().fold(Node::Patterns(self.patterns), join);
+        }
+        matched::with_triples(self.patterns, self.nodes, &self.triples)
     }
 }
 
 pub(crate) enum Verb {
     Simple(Slot),
     Path(Path),
+}
+
+fn is_reifies(verb: &Verb) -> bool {
+    matches!(verb, Verb::Simple(Slot::Constant(Term::NamedNode(iri))) if *iri == rdf::REIFIES)
 }
 
 impl<'a> Parser<'a, '_> {
@@ -88,20 +99,21 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `{ triples }` of `CONSTRUCT`, with blank nodes for blank nodes.
-    pub(crate) fn template(&mut self) -> Result<Vec<Pattern>, QueryError> {
-        let patterns = self.template_as_pattern()?;
+    pub(crate) fn template(&mut self) -> Result<(Vec<Pattern>, Vec<TripleTemplate>), QueryError> {
+        let sink = self.template_as_pattern()?;
+        let template = self.as_template(sink.patterns, sink.triples)?;
         // The same label in the pattern is another blank node, and there it may be used again.
         self.labels = Labels::default();
-        Ok(patterns)
+        Ok(template)
     }
 
     /// `{ triples }` without paths.
-    pub(crate) fn template_as_pattern(&mut self) -> Result<Vec<Pattern>, QueryError> {
+    pub(crate) fn template_as_pattern(&mut self) -> Result<Sink, QueryError> {
         let mut sink = Sink::template();
         self.expect(Token::BraceOpen, "{")?;
         self.triples_block(&mut sink)?;
         self.expect(Token::BraceClose, "a triple or }")?;
-        Ok(sink.patterns)
+        Ok(sink)
     }
 
     fn triples_same_subject(&mut self, sink: &mut Sink) -> Result<(), QueryError> {
@@ -161,16 +173,25 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn object(&mut self, subject: &Slot, verb: &Verb, sink: &mut Sink) -> Result<(), QueryError> {
-        if self.ahead.token == Token::TripleTermOpen {
-            return self.reifies(subject, verb, sink);
+        if is_reifies(verb) && self.ahead.token == Token::TripleTermOpen {
+            return self.reifies(subject, sink);
         }
+        let before = sink.triples.len();
         let (object, _) = self.node(sink)?;
+        if matches!(verb, Verb::Path(_)) {
+            // What the path has found is matched by operators around all of it.
+            (before * 4..sink.triples.len() * 4).try_for_each(|_| self.link())?;
+        }
         if !matches!(self.ahead.token, Token::Tilde | Token::AnnotationOpen) {
             return self.emit(subject, verb, object, sink);
         }
         let Verb::Simple(predicate) = verb else {
             return Err(self.error(self.ahead, "a property path cannot have a reifier"));
         };
+        if sink.template && self.template.is_none() {
+            // In the graph that is made, a reifier says nothing of whether its statement is there.
+            self.emit(subject, verb, object.clone(), sink)?;
+        }
         while matches!(self.ahead.token, Token::Tilde | Token::AnnotationOpen) {
             let edge = self.reifier()?;
             let pattern = self.pattern(subject.clone(), predicate.clone(), object.clone());
@@ -184,12 +205,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `subject rdf:reifies <<( s p o )>>`: the subject is the edge of that statement.
-    fn reifies(&mut self, subject: &Slot, verb: &Verb, sink: &mut Sink) -> Result<(), QueryError> {
-        let is_reifies =
-            matches!(verb, Verb::Simple(Slot::Constant(oxrdf::Term::NamedNode(iri))) if *iri == rdf::REIFIES);
-        if !is_reifies {
-            return Err(self.unsupported(self.ahead, "triple terms other than as objects of rdf:reifies are"));
-        }
+    fn reifies(&mut self, subject: &Slot, sink: &mut Sink) -> Result<(), QueryError> {
         self.refuse_reified(self.ahead)?;
         self.advance()?;
         let pattern = self.inner_triple(sink)?;
@@ -231,6 +247,33 @@ impl<'a> Parser<'a, '_> {
         Ok(self.pattern(subject, predicate, object))
     }
 
+    /// `<<( s p o )>>` as a subject or object: a constant, or a variable that [`Sink::triples`] explains.
+    fn triple_term(&mut self, sink: &mut Sink) -> Result<Slot, QueryError> {
+        self.advance()?;
+        if self.ahead.token == Token::ReifiedOpen {
+            return Err(self.expected("a term"));
+        }
+        let Pattern { subject, predicate, object, .. } = self.inner_triple(sink)?;
+        self.expect(Token::TripleTermClose, ")>>")?;
+        match (&subject, &predicate, &object) {
+            (
+                Slot::Constant(Term::NamedNode(subject)),
+                Slot::Constant(Term::NamedNode(predicate)),
+                Slot::Constant(object),
+            ) if !object.is_blank_node() => {
+                let (subject, predicate) = (subject.clone().into(), predicate.clone());
+                Ok(Slot::Constant(Triple { subject, predicate, object: object.clone() }.into()))
+            }
+            // Blank nodes among its parts are those of the template.
+            _ if let Some(template) = &mut self.template => Ok(template.triple([subject, predicate, object])),
+            _ => {
+                let variable = self.new_variable("")?;
+                sink.triples.push(TripleTemplate { variable, parts: [subject, predicate, object] });
+                Ok(Slot::Variable(variable))
+            }
+        }
+    }
+
     /// A subject or object inside a reified triple: no collections, no property lists.
     fn inner_node(&mut self, sink: &mut Sink) -> Result<Slot, QueryError> {
         let start = self.ahead;
@@ -252,9 +295,7 @@ impl<'a> Parser<'a, '_> {
             Token::BracketOpen => self.nested(|parser| parser.bracket(sink)),
             Token::ParenthesisOpen => self.nested(|parser| parser.collection(sink)),
             Token::ReifiedOpen => self.nested(|parser| Ok((parser.reified(sink)?, true))),
-            Token::TripleTermOpen => {
-                Err(self.unsupported(self.ahead, "triple terms other than as objects of rdf:reifies are"))
-            }
+            Token::TripleTermOpen => self.nested(|parser| Ok((parser.triple_term(sink)?, false))),
             _ if self.at_literal() => Ok((Slot::Constant(self.literal()?.into()), false)),
             _ => Err(self.expected("a variable or a term")),
         }
@@ -336,11 +377,29 @@ impl<'a> Parser<'a, '_> {
         match verb {
             Verb::Simple(predicate) => {
                 let pattern = self.pattern(subject.clone(), predicate.clone(), object);
-                self.emit_pattern(pattern, sink);
+                let of_reifiers = is_reifies(verb) && !sink.template && self.template.is_none();
+                match pattern.object.variable().filter(|_| of_reifiers) {
+                    Some(object) => sink.nodes.push(self.reified_as(pattern, object)?),
+                    None => self.emit_pattern(pattern, sink),
+                }
                 Ok(())
             }
             Verb::Path(path) => self.emit_path(subject.clone(), path, object, sink),
         }
+    }
+
+    /// `subject rdf:reifies ?object`: what is stated so, and of each edge the triple term of its statement.
+    fn reified_as(&mut self, stated: Pattern, object: Variable) -> Result<Node, QueryError> {
+        let of = [self.new_variable("")?, self.new_variable("")?, self.new_variable("")?];
+        let [s, p, o] = of.map(Slot::Variable);
+        let edges = Pattern { edge: Some(stated.subject.clone()), ..self.pattern(s, p, o) };
+        let parts = of.into_iter().map(Expression::Variable).collect();
+        let edges = Node::Extend {
+            input: Box::new(Node::Patterns(vec![edges])),
+            variable: object,
+            expression: Expression::Call(Function::Triple, parts),
+        };
+        Ok(Node::Union(vec![Node::Patterns(vec![stated]), edges]))
     }
 
     pub(crate) fn pattern(&self, subject: Slot, predicate: Slot, object: Slot) -> Pattern {

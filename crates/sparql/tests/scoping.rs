@@ -84,8 +84,8 @@ impl Printer<'_> {
         match &self.0.form {
             Form::Select(columns) => format!("select {} {root}", self.list(columns)),
             Form::Ask => format!("ask {root}"),
-            Form::Construct(template) => {
-                let template: Vec<_> = template.iter().map(|pattern| self.pattern(pattern)).collect();
+            Form::Construct { statements, .. } => {
+                let template: Vec<_> = statements.iter().map(|pattern| self.pattern(pattern)).collect();
                 format!("construct [{}] {root}", template.join(", "))
             }
             Form::Describe(slots) => {
@@ -411,7 +411,30 @@ fn reifiers_are_edges() {
         "SELECT * { << << ?x :p ?y >> :q ?z >> :r 1 . }",
         "select [x0 y1 z3] {x0 <p> y1 as _2, _2 <q> z3 as _4, _4 <r> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer>}",
     );
-    refused("SELECT * { ?e :says <<( ?x :p ?y )>> }", QueryErrorKind::Unsupported, "triple terms");
+}
+
+#[test]
+fn triple_terms_are_matched_by_their_parts() {
+    check("SELECT * { ?e :says <<( :a :p 'x' )>> }", "select [e0] {e0 <says> <<( <a> <p> \"x\" )>>}");
+    for text in [
+        "SELECT * { ?e :says <<( ?x :p ?y )>> . ?x :q 1 }",
+        "SELECT * { ?e :says <<( ?x :p <<( ?e ?x ?y )>> )>> }",
+        "SELECT * { ?e :p* <<( ?x :p 1 )>> }",
+        "SELECT * { <<( ?x :p 1 )>> ?p ?y }",
+        "CONSTRUCT { ?e :says <<( ?x :p _:b )>> ~ :r } WHERE { ?e :says ?x }",
+    ] {
+        let query = parse(text, &options()).unwrap_or_else(|error| panic!("{text}: {error}"));
+        bound(&query, &query.root);
+    }
+    for text in [
+        "SELECT * { ?e :says <<( ?x :p ( 1 ) )>> }",
+        "SELECT * { ?e :says <<( ?x :p* 1 )>> }",
+        "SELECT * { ?e :says <<( << :a :b :c >> :p 1 )>> }",
+        "SELECT * { BIND(<<( _:b :p 1 )>> AS ?t) }",
+        "SELECT * { VALUES ?t { <<( ?x :p 1 )>> } }",
+    ] {
+        refused(text, QueryErrorKind::Syntax, "");
+    }
 }
 
 #[test]

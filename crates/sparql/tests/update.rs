@@ -15,16 +15,23 @@ fn update(text: &str) -> Update {
     }
 }
 
-/// Templates as text: `?x` for variables, `_:0` for blank nodes, `a` for `<http://a/a>`.
-fn show(quads: &Quads, variables: &[String]) -> String {
-    let term = |position: u32| match &quads.terms[position as usize] {
+fn show_term(quads: &Quads, position: u32, variables: &[String]) -> String {
+    match &quads.terms[position as usize] {
         TemplateTerm::Variable(variable) => format!("?{}", variables[variable.index()]),
         TemplateTerm::Blank(number) => format!("_:{number}"),
+        TemplateTerm::Triple(parts) => {
+            format!("<{}>", parts.map(|part| show_term(quads, part, variables)).join(" "))
+        }
         TemplateTerm::Constant(term) => {
             let text = term.to_string();
             text.strip_prefix("<http://a/").and_then(|t| t.strip_suffix('>')).unwrap_or(&text).to_owned()
         }
-    };
+    }
+}
+
+/// Templates as text: `?x` for variables, `_:0` for blank nodes, `a` for `<http://a/a>`.
+fn show(quads: &Quads, variables: &[String]) -> String {
+    let term = |position: u32| show_term(quads, position, variables);
     let line = |quad: &vervet_algebra::Quad| {
         let mut line = format!("{} {} {}", term(quad.subject), term(quad.predicate), term(quad.object));
         if let Some(graph) = quad.graph {

@@ -357,6 +357,10 @@ impl Snapshot for Store {
         self.dictionary.write_terms(ids, out, ends)
     }
 
+    fn may_have_triple_terms(&self) -> bool {
+        self.dictionary.has_triple_terms()
+    }
+
     fn is_blank(&self, id: Id) -> Result<bool> {
         self.dictionary.is_blank(id)
     }

@@ -4,11 +4,12 @@
 //! Look-ups are binary searches in whole segments; building sorts everything. For tests only.
 
 use oxrdf::{BlankNode, GraphName, Quad, Term, TermRef};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use vervet_model::{
     Direction, Error, Id, Inline, LiteralKind, Result, Statement, Tag, TermParts, TextSearch, Words,
-    inline_id,
+    inline_id, triple_text,
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
 use vervet_snapshot::{
@@ -66,7 +67,7 @@ impl MemorySnapshot {
         if let Some(&id) = self.ids.get(term) {
             return id;
         }
-        let id = if matches!(term, Term::Literal(_)) {
+        let id = if matches!(term, Term::Literal(_) | Term::Triple(_)) {
             self.literals.push(term.clone());
             Id::literal(self.literals.len() as u64 - 1)
         } else {
@@ -168,9 +169,10 @@ impl MemorySnapshot {
         self
     }
 
-    fn text(&self, literal: usize) -> Option<&str> {
+    fn text(&self, literal: usize) -> Option<Cow<'_, str>> {
         match self.literals.get(literal) {
-            Some(Term::Literal(literal)) => Some(literal.value()),
+            Some(Term::Literal(literal)) => Some(Cow::Borrowed(literal.value())),
+            Some(Term::Triple(triple)) => triple_text(triple.as_ref().as_ref()).map(Cow::Owned),
             _ => None,
         }
     }
@@ -212,7 +214,11 @@ impl MemorySnapshot {
                 };
                 TermParts::Literal { head: literal.value(), tail: "", kind }
             }
-            Term::Triple(_) => return Err(missing()),
+            Term::Triple(triple) => {
+                scratch.clear();
+                scratch.push_str(&triple_text(triple.as_ref().as_ref()).ok_or_else(missing)?);
+                TermParts::Literal { head: scratch, tail: "", kind: LiteralKind::Triple }
+            }
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! *Term* (kind 1): the id (8 bytes, little endian), what it is (1 byte: IRI, blank node, string, language-tagged,
-//! typed), for the last two the length of tag or datatype (varint) and its text; the text to the end.
+//! typed, triple term), for tags and datatypes the length of tag or datatype (varint) and its text; the text to the end.
 //! *Commit* (kind 2): timestamp (8 bytes), number of changes (varint), and for each a byte of flags (bit 0:
 //! added; 1: has a graph; 2: has an edge) and its ids. An id is a varint of `payload << 4 | tag`. A varint is LEB128.
 //! *Constraints* (kind 3): timestamp (8 bytes), number of constraints from then on (varint), and for each the length of
@@ -14,7 +14,7 @@
 
 use crate::change::{Change, Timestamp};
 use oxrdf::{BaseDirection, Term, TermRef};
-use vervet_model::{Id, LiteralKind, Statement, TermParts};
+use vervet_model::{Id, LiteralKind, Statement, TermParts, triple_term, triple_text};
 
 /// Kind of the record of a term.
 pub(crate) const TERM: u8 = 1;
@@ -28,6 +28,7 @@ const BLANK: u8 = 1;
 const STRING: u8 = 2;
 const LANGUAGE: u8 = 3;
 const TYPED: u8 = 4;
+const TRIPLE: u8 = 5;
 
 const ADDED: u8 = 1;
 const GRAPH: u8 = 2;
@@ -58,8 +59,10 @@ pub(crate) fn write_term(id: Id, term: TermRef<'_>, out: &mut Vec<u8>) {
             }
             (None, _) => put(TYPED, Some(literal.datatype().as_str()), literal.value()),
         },
-        // No dictionary gives a triple term a number.
-        _ => {}
+        TermRef::Triple(triple) => {
+            // One that is nested too deep got no number.
+            put(TRIPLE, None, &triple_text(triple.as_ref()).unwrap_or_default());
+        }
     }
 }
 
@@ -81,6 +84,7 @@ pub(crate) fn read_term(mut bytes: &[u8]) -> Option<(Id, Term)> {
         STRING => literal(LiteralKind::String),
         LANGUAGE => literal(LiteralKind::Language(detail)),
         TYPED => literal(LiteralKind::Typed(detail)),
+        TRIPLE => return Some((id, triple_term(text)?)),
         _ => return None,
     };
     Some((id, parts.to_term()))
@@ -196,12 +200,20 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef};
+    use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Triple};
 
     #[test]
     fn terms_come_back() {
         let datatype = NamedNodeRef::new_unchecked("http://example.org/type");
-        let terms: [Term; 6] = [
+        let inner = Triple {
+            subject: BlankNode::new_unchecked("b").into(),
+            predicate: datatype.into_owned(),
+            object: Literal::new_simple_literal("a \"text\"\n").into(),
+        };
+        let outer = Triple { object: inner.clone().into(), ..inner.clone() };
+        let terms: [Term; 8] = [
+            inner.into(),
+            outer.into(),
             NamedNode::new_unchecked("http://example.org/a").into(),
             BlankNode::new_unchecked("b").into(),
             Literal::new_simple_literal("text \u{1F600}").into(),
@@ -212,7 +224,8 @@ mod tests {
         ];
         for (number, term) in (0..).zip(terms) {
             let mut bytes = Vec::new();
-            let id = if term.is_literal() { Id::literal(number) } else { Id::vertex(number) };
+            let id =
+                if term.is_literal() || term.is_triple() { Id::literal(number) } else { Id::vertex(number) };
             write_term(id, term.as_ref(), &mut bytes);
             assert_eq!(read_term(&bytes), Some((id, term)));
         }

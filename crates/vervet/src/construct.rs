@@ -6,13 +6,13 @@
 
 use crate::execute::Execution;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, TermRef, Triple};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::HashSet;
-use vervet_algebra::{Pattern, Query, Slot, Variable};
+use vervet_algebra::{Pattern, Query, Slot, TripleTemplate, Variable};
 use vervet_expression::Evaluator;
 use vervet_kernel::plan::Profile;
 use vervet_kernel::{Batch, Control, Flow};
-use vervet_model::{Direction, Id, Result, Tag};
+use vervet_model::{Direction, Id, Result, Tag, triple_text};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
 
 /// Resources that are described at a time, and entries that are read at a time.
@@ -23,33 +23,51 @@ pub(crate) fn construct(
     execution: &Execution<'_>,
     query: &Query,
     template: &[Pattern],
+    triples: &[TripleTemplate],
 ) -> Result<(Vec<Triple>, Profile)> {
     let control = execution.control();
     let mut list = Vec::new();
     let mut seen: HashSet<Triple> = HashSet::new();
     let mut solution = 0_u64;
+    let places: FxHashMap<Variable, usize> =
+        triples.iter().enumerate().map(|(at, triple)| (triple.variable, at)).collect();
+    let place = |slot: &Slot| places.get(&slot.variable()?).copied();
     let (_, profile) = execution.run_under(&control, &mut |evaluator, batch| {
         for row in 0..batch.rows {
             solution += 1;
+            let mut made: Vec<Option<Term>> = Vec::with_capacity(triples.len());
+            for triple in triples {
+                let [subject, predicate, object] = triple.parts.each_ref().map(|part| match place(part) {
+                    Some(inner) => Ok(made.get(inner).cloned().flatten()),
+                    None => slot_term(part, query, evaluator, batch, row, solution),
+                });
+                made.push(triple_of(subject?, predicate?, object?).map(Into::into));
+            }
             for pattern in template {
-                let term = |slot: &Slot| slot_term(slot, query, evaluator, batch, row, solution);
-                if let (Some(subject), Some(Term::NamedNode(predicate)), Some(object)) =
-                    (term(&pattern.subject)?, term(&pattern.predicate)?, term(&pattern.object)?)
-                    && let Some(subject) = subject_of(subject)
+                let term = |slot: &Slot| match place(slot) {
+                    Some(triple) => Ok(made[triple].clone()),
+                    None => slot_term(slot, query, evaluator, batch, row, solution),
+                };
+                let (subject, predicate) = (term(&pattern.subject)?, term(&pattern.predicate)?);
+                if let Some(triple) = triple_of(subject, predicate, term(&pattern.object)?)
+                    && !seen.contains(&triple)
                 {
-                    let triple = Triple { subject, predicate, object };
-                    if !seen.contains(&triple) {
-                        // Once in the list and once in the set.
-                        control.grow(2 * size_bytes(&triple))?;
-                        seen.insert(triple.clone());
-                        list.push(triple);
-                    }
+                    // Once in the list and once in the set.
+                    control.grow(2 * size_bytes(&triple))?;
+                    seen.insert(triple.clone());
+                    list.push(triple);
                 }
             }
         }
         Ok(Flow::More)
     })?;
     Ok((list, profile))
+}
+
+/// The triple of these terms, if all are there and may stand where they do.
+fn triple_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Triple> {
+    let Some(Term::NamedNode(predicate)) = predicate else { return None };
+    Some(Triple { subject: subject_of(subject?)?, predicate, object: object? })
 }
 
 /// The value of a position of a template; a variable without a name is a blank node of the template, new
@@ -199,7 +217,7 @@ fn size_bytes(triple: &Triple) -> u64 {
         Term::NamedNode(node) => node.as_str().len(),
         Term::BlankNode(node) => node.as_str().len(),
         Term::Literal(literal) => literal.value().len() + literal.datatype().as_str().len(),
-        Term::Triple(_) => 0,
+        Term::Triple(triple) => triple_text(triple.as_ref().as_ref()).map_or(0, |text| text.len()),
     };
     (size_of::<Triple>() + subject + triple.predicate.as_str().len() + object) as u64
 }

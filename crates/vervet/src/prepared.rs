@@ -203,7 +203,7 @@ impl Prepared {
     /// Whether the result is a graph (`CONSTRUCT`, `DESCRIBE`) rather than rows or a truth value.
     #[must_use]
     pub fn is_graph(&self) -> bool {
-        matches!(self.compiled.query.form, Form::Construct(_) | Form::Describe(_))
+        matches!(self.compiled.query.form, Form::Construct { .. } | Form::Describe(_))
     }
 
     /// The logical form.
@@ -239,8 +239,8 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
             })?;
             (Answer::Boolean(found), profile)
         }
-        Form::Construct(template) => {
-            let (graph, profile) = construct::construct(execution, query, template)?;
+        Form::Construct { statements, triples } => {
+            let (graph, profile) = construct::construct(execution, query, statements, triples)?;
             (Answer::Graph(graph), profile)
         }
         Form::Describe(resources) => {

@@ -97,6 +97,10 @@ impl Snapshot for Noting<'_> {
         self.version.write_terms(ids, out, ends)
     }
 
+    fn may_have_triple_terms(&self) -> bool {
+        self.version.may_have_triple_terms()
+    }
+
     fn is_blank(&self, id: Id) -> Result<bool> {
         self.version.is_blank(id)
     }

@@ -29,6 +29,7 @@ mod graphs;
 mod modify;
 mod reifiers;
 pub(crate) mod remove;
+mod triples;
 
 pub use documents::{Documents, file_source};
 

@@ -46,7 +46,9 @@ pub(crate) fn value(snapshot: &dyn Snapshot, id: Id) -> Result<Option<Value>> {
         if let TermParts::Literal { head, tail, kind } = parts {
             let text = format!("{head}{tail}");
             value = Some(match kind {
-                LiteralKind::String | LiteralKind::Language(_) => Value::String(text.into()),
+                LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Triple => {
+                    Value::String(text.into())
+                }
                 LiteralKind::Typed(datatype) => typed(&text, datatype),
             });
         }

@@ -147,7 +147,7 @@ impl Target for Held<'_> {
                 let datatype = NamedNodeRef::new_unchecked(datatype);
                 self.target.intern(LiteralRef::new_typed_literal(value, datatype).into())
             }
-            LiteralKind::Language(_) => {
+            LiteralKind::Language(_) | LiteralKind::Triple => {
                 let term = parts.to_term();
                 self.target.intern(TermRef::from(&term))
             }

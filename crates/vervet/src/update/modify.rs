@@ -8,24 +8,26 @@
 
 use super::reifiers;
 use super::remove::{Doomed, Removal};
+use super::triples::RowTerms;
 use super::{CHUNK, Request};
 use crate::execute::{self, Parts, seed};
 use oxrdf::Term;
+use oxrdf::vocab::rdf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_algebra::{Form, Modify, Quad, Quads, TemplateTerm, Variable};
 use vervet_expression::ComputedTerms;
 use vervet_kernel::Flow;
 use vervet_model::vocab::EDGE_NAMESPACE;
-use vervet_model::{Error, Id, Result, Statement, Tag, TermParts};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement, Tag, TermParts};
 use vervet_planner::PlanOptions;
 use vervet_snapshot::Snapshot;
 
 /// Solutions as rows of ids.
-struct Rows {
+pub(super) struct Rows {
     columns: Vec<Variable>,
     ids: Vec<Id>,
     count: usize,
-    computed: ComputedTerms,
+    pub(super) computed: ComputedTerms,
     /// Bytes of `ids` that count against the memory cap.
     counted: u64,
 }
@@ -36,13 +38,13 @@ impl Rows {
         Self { columns: Vec::new(), ids: Vec::new(), count: 1, computed: ComputedTerms::new(), counted: 0 }
     }
 
-    fn row(&self, row: usize) -> &[Id] {
+    pub(super) fn row(&self, row: usize) -> &[Id] {
         let width = self.columns.len();
         &self.ids[row * width..(row + 1) * width]
     }
 
     /// The column of a variable.
-    fn column(&self, variable: Variable) -> Result<usize> {
+    pub(super) fn column(&self, variable: Variable) -> Result<usize> {
         self.columns
             .iter()
             .position(|column| *column == variable)
@@ -112,7 +114,8 @@ impl Request<'_, '_> {
             for row in 0..count {
                 let ids = rows.row(row);
                 for quad in &quads.quads {
-                    if let Some(statement) = known_statement(quad, &terms, ids) {
+                    let parts = RowTerms { terms: &quads.terms, rows, row, blanks: &[], snapshot };
+                    if let Some(statement) = known_statement(quad, &terms, ids, parts)? {
                         let list = match quad.edge {
                             Some(_) => &mut doomed.entries,
                             None => &mut doomed.statements,
@@ -139,17 +142,25 @@ impl Request<'_, '_> {
         if quads.is_empty() || rows.count == 0 {
             return Ok(());
         }
+        let is_variable =
+            |quad: &Quad| matches!(quads.terms[quad.predicate as usize], TemplateTerm::Variable(_));
+        let reifies = match quads.quads.iter().any(is_variable) {
+            true => self.read(|snapshot, _| snapshot.lookup(rdf::REIFIES.into()))?,
+            false => None,
+        };
         let mut filling = Filling {
             terms: quads.terms.iter().map(|term| New::of(term, rows)).collect::<Result<_>>()?,
+            template: &quads.terms,
             computed: FxHashMap::default(),
             blanks: Vec::new(),
             edges: FxHashMap::default(),
             rows,
             blank_predicates: self.blank_predicates(quads, rows)?,
+            reifies,
         };
         let reified = reifiers::in_order(&quads.quads)?;
         let mut named = reifiers::Named::default();
-        let has_blanks = filling.terms.iter().any(|term| matches!(term, New::Blank(_)));
+        let has_blanks = quads.terms.iter().any(|term| matches!(term, TemplateTerm::Blank(_)));
         let count = if rows.columns.is_empty() && !has_blanks { 1 } else { rows.count };
         let mut statements = Vec::with_capacity(CHUNK.min(count.saturating_mul(quads.quads.len())));
         for row in 0..count {
@@ -177,11 +188,26 @@ impl Request<'_, '_> {
         self.insert(&mut statements)
     }
 
+    /// Whether a literal of the dictionary is a triple term.
+    fn is_triple(&mut self, id: Id) -> Result<bool> {
+        self.read(|snapshot, _| {
+            let mut triple = false;
+            snapshot.read_term(id, &mut String::new(), &mut |parts| {
+                triple = matches!(parts, TermParts::Literal { kind: LiteralKind::Triple, .. });
+            })?;
+            Ok(triple)
+        })
+    }
+
     /// Blank nodes among the values of variables that stand for predicates.
     fn blank_predicates(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
         let mut columns: Vec<usize> = Vec::new();
-        for quad in &quads.quads {
-            if let TemplateTerm::Variable(variable) = quads.terms[quad.predicate as usize] {
+        let inner = quads.terms.iter().filter_map(|term| match term {
+            TemplateTerm::Triple([_, predicate, _]) => Some(*predicate),
+            _ => None,
+        });
+        for predicate in quads.quads.iter().map(|quad| quad.predicate).chain(inner) {
+            if let TemplateTerm::Variable(variable) = quads.terms[predicate as usize] {
                 let column = rows.column(variable)?;
                 if !columns.contains(&column) {
                     columns.push(column);
@@ -214,6 +240,7 @@ enum Known {
     /// Not in the graph, so no statement has it.
     Missing,
     Column(usize),
+    Triple,
 }
 
 impl Known {
@@ -221,6 +248,7 @@ impl Known {
         Ok(match term {
             TemplateTerm::Constant(term) => snapshot.lookup(term.as_ref())?.map_or(Self::Missing, Self::Id),
             TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
+            TemplateTerm::Triple(_) => Self::Triple,
             TemplateTerm::Blank(_) => return Err(Error::internal("a blank node in what an update removes")),
         })
     }
@@ -229,24 +257,38 @@ impl Known {
     fn value(self, ids: &[Id]) -> Option<Id> {
         match self {
             Self::Id(id) => Some(id),
-            Self::Missing => None,
+            Self::Missing | Self::Triple => None,
             Self::Column(column) => Some(ids[column]).filter(|id| id.is_bound() && id.tag() != Tag::Computed),
         }
     }
 }
 
-fn known_statement(quad: &Quad, terms: &[Known], ids: &[Id]) -> Option<Statement> {
+fn known_statement(
+    quad: &Quad,
+    terms: &[Known],
+    ids: &[Id],
+    parts: RowTerms<'_>,
+) -> Result<Option<Statement>> {
     let value = |position: u32| terms[position as usize].value(ids);
     let optional = |position: Option<u32>| position.map_or(Some(Id::UNBOUND), value);
-    let statement = Statement {
-        subject: value(quad.subject)?,
-        predicate: value(quad.predicate)?,
-        object: value(quad.object)?,
-        graph: optional(quad.graph)?,
-        edge: optional(quad.edge)?,
+    let object = match terms[quad.object as usize] {
+        Known::Triple => match parts.term(quad.object)? {
+            Some(term) => parts.snapshot.lookup(term.as_ref())?,
+            None => None,
+        },
+        known => known.value(ids),
+    };
+    let statement = || {
+        Some(Statement {
+            subject: value(quad.subject)?,
+            predicate: value(quad.predicate)?,
+            object: object?,
+            graph: optional(quad.graph)?,
+            edge: optional(quad.edge)?,
+        })
     };
     // Of a name that is no edge there is no entry.
-    (quad.edge.is_none() || statement.edge.tag() == Tag::Edge).then_some(statement)
+    Ok(statement().filter(|statement| quad.edge.is_none() || statement.edge.tag() == Tag::Edge))
 }
 
 /// A term of a template of what comes.
@@ -256,6 +298,7 @@ enum New<'a> {
     Id(Id),
     Column(usize),
     Blank(usize),
+    Triple,
 }
 
 impl<'a> New<'a> {
@@ -264,6 +307,7 @@ impl<'a> New<'a> {
             TemplateTerm::Constant(term) => Self::Constant(term),
             TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
             TemplateTerm::Blank(number) => Self::Blank(*number as usize),
+            TemplateTerm::Triple(_) => Self::Triple,
         })
     }
 }
@@ -286,6 +330,7 @@ fn iri_sort(iri: &str) -> Sort {
 /// A template that is being filled.
 pub(super) struct Filling<'a> {
     terms: Vec<New<'a>>,
+    template: &'a [TemplateTerm],
     /// Ids of terms that the query has computed, once they are terms of the target.
     computed: FxHashMap<Id, Id>,
     /// Blank nodes of this row, by their number; unbound: not needed so far.
@@ -295,6 +340,8 @@ pub(super) struct Filling<'a> {
     pub(super) edges: FxHashMap<u32, Option<Statement>>,
     rows: &'a Rows,
     blank_predicates: FxHashSet<Id>,
+    /// `rdf:reifies`, if the graph has it and a variable may be it.
+    reifies: Option<Id>,
 }
 
 impl Filling<'_> {
@@ -319,6 +366,7 @@ impl Filling<'_> {
             New::Constant(Term::NamedNode(node)) => return Ok(iri_sort(node.as_str())),
             New::Constant(_) => return Ok(Sort::Literal),
             New::Blank(_) => return Ok(Sort::Blank),
+            New::Triple => return self.sort_of_triple(position, row),
             New::Id(id) => *id,
             New::Column(column) => self.rows.row(row)[*column],
         };
@@ -343,8 +391,36 @@ impl Filling<'_> {
         })
     }
 
+    /// Whether a predicate is `rdf:reifies`.
+    fn is_reifies(&self, position: u32, row: usize) -> Result<bool> {
+        let variable = match &self.template[position as usize] {
+            TemplateTerm::Constant(Term::NamedNode(node)) => return Ok(*node == rdf::REIFIES),
+            TemplateTerm::Variable(variable) => variable,
+            _ => return Ok(false),
+        };
+        let id = self.rows.row(row)[self.rows.column(*variable)?];
+        let mut is_reifies = Some(id) == self.reifies;
+        if id.tag() == Tag::Computed {
+            self.rows.computed.read(id, &mut String::new(), &mut |parts| {
+                is_reifies = matches!(parts, TermParts::Iri { namespace, .. } if namespace == rdf::REIFIES.as_str());
+            })?;
+        }
+        Ok(is_reifies)
+    }
+
+    /// A triple term is as little a subject or predicate as literals are; one that cannot be made is unbound.
+    fn sort_of_triple(&self, position: u32, row: usize) -> Result<Sort> {
+        let TemplateTerm::Triple([subject, predicate, object]) = self.template[position as usize] else {
+            return Ok(Sort::Unbound);
+        };
+        let fits = matches!(self.sort(subject, row)?, Sort::Iri | Sort::Blank | Sort::Edge)
+            && matches!(self.sort(predicate, row)?, Sort::Iri | Sort::Edge)
+            && self.sort(object, row)? != Sort::Unbound;
+        Ok(if fits { Sort::Literal } else { Sort::Unbound })
+    }
+
     fn statement(&mut self, quad: &Quad, row: usize, request: &mut Request<'_, '_>) -> Result<Statement> {
-        Ok(Statement {
+        let statement = Statement {
             subject: self.node(quad.subject, row, request)?,
             predicate: self.id(quad.predicate, row, request)?,
             object: self.node(quad.object, row, request)?,
@@ -353,7 +429,17 @@ impl Filling<'_> {
                 None => Id::UNBOUND,
             },
             edge: Id::UNBOUND,
-        })
+        };
+        // What reifies is an edge, and so it is written with its statement.
+        if statement.object.tag() == Tag::Literal
+            && self.is_reifies(quad.predicate, row)?
+            && request.is_triple(statement.object)?
+        {
+            let message = "rdf:reifies cannot be inserted with a triple term as a value";
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_hint("write the statement with its reifier: ?s ?p ?o ~ ?edge"));
+        }
+        Ok(statement)
     }
 
     /// Whether a term is a blank node of the template.
@@ -387,6 +473,25 @@ impl Filling<'_> {
                     *blank = request.new_blank()?;
                 }
                 Ok(*blank)
+            }
+            New::Triple => {
+                let mut blanks = Vec::new();
+                RowTerms::for_each_blank(self.template, position, &mut |number| blanks.push(number));
+                for number in blanks {
+                    if number >= self.blanks.len() {
+                        self.blanks.resize(number + 1, Id::UNBOUND);
+                    }
+                    if !self.blanks[number].is_bound() {
+                        self.blanks[number] = request.new_blank()?;
+                    }
+                }
+                let term = request.read(|snapshot, _| {
+                    let (terms, rows, blanks) = (self.template, self.rows, &self.blanks);
+                    RowTerms { terms, rows, row, blanks, snapshot }.term(position)
+                })?;
+                let term =
+                    term.ok_or_else(|| Error::internal("a triple term of things that it cannot have"))?;
+                request.intern(term.as_ref())
             }
             New::Column(column) => {
                 let id = self.rows.row(row)[*column];
