@@ -23,8 +23,10 @@ pub(crate) struct Place<'a> {
 /// What is known about the rows outside while an expression is read.
 #[derive(Default)]
 pub(crate) struct Patterns {
-    /// What they bind; `None`: not known yet, patterns are skipped.
+    /// What they may bind; `None`: not known yet, patterns are skipped.
     rows: Option<VariableSet>,
+    /// What all of them bind, as far as that is known.
+    certain: VariableSet,
     /// Whether a pattern was skipped.
     skipped: bool,
 }
@@ -58,13 +60,15 @@ impl<'a> Parser<'a, '_> {
         Ok((result?, skipped))
     }
 
-    /// Reads expressions with patterns in them, for rows that bind `rows`.
+    /// Reads expressions with patterns in them, for rows that may bind `rows` and bind `certain`.
     pub(crate) fn reading_exists<T>(
         &mut self,
         rows: VariableSet,
+        certain: VariableSet,
         read: impl FnOnce(&mut Self) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
-        let outer = std::mem::replace(&mut self.patterns, Patterns { rows: Some(rows), skipped: false });
+        let patterns = Patterns { rows: Some(rows), certain, skipped: false };
+        let outer = std::mem::replace(&mut self.patterns, patterns);
         let result = read(self);
         self.patterns = outer;
         result
@@ -87,7 +91,7 @@ impl<'a> Parser<'a, '_> {
         }
         (self.lexer, self.ahead) = (place.lexer, place.ahead);
         let rows = rows(self);
-        self.reading_exists(rows, &read)
+        self.reading_exists(rows, VariableSet::default(), &read)
     }
 
     /// Whether patterns are read here, not skipped.
@@ -109,12 +113,15 @@ impl<'a> Parser<'a, '_> {
         let scope = scope.map(|(name, variable)| (*name, *variable)).collect();
         let outer_scope = std::mem::replace(&mut self.scope, scope);
         let outer_rows = self.outer_rows.replace(rows);
+        let certain = self.patterns.certain.clone();
+        let outer_certain = std::mem::replace(&mut self.outer_certain, certain);
         let outer_patterns = std::mem::take(&mut self.patterns);
         let aggregation = self.aggregation.take();
         let pattern = self.group();
         self.aggregation = aggregation;
         self.patterns = outer_patterns;
         let rows = std::mem::replace(&mut self.outer_rows, outer_rows);
+        self.outer_certain = outer_certain;
         self.scope = outer_scope;
         let pattern = pattern?;
         let outer = match &rows {

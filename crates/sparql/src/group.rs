@@ -33,22 +33,25 @@ impl<'a> Parser<'a, '_> {
             return Ok(node);
         }
         let readable = self.readable(&node);
-        let filters = self.conditions(filters, &readable)?;
+        let filters = self.conditions(filters, &readable, certain(&node))?;
         Ok(filter(node, filters))
     }
 
-    /// The filters of a group, for rows that bind `readable`.
+    /// The filters of a group, for rows that may bind `readable` and bind `certain`.
     fn conditions(
         &mut self,
         filters: Vec<Condition<'a>>,
         readable: &VariableSet,
+        mut certain: VariableSet,
     ) -> Result<Vec<Expression>, QueryError> {
+        certain.union(&self.outer_certain);
         let mut all = Vec::with_capacity(filters.len());
         for filter in filters {
             let mut condition = match filter {
                 Condition::Read(condition) => condition,
                 Condition::At(place) => {
-                    self.at_place(place, |parser| parser.reading_exists(readable.clone(), Self::constraint))?
+                    let (readable, certain) = (readable.clone(), certain.clone());
+                    self.at_place(place, |parser| parser.reading_exists(readable, certain, Self::constraint))?
                 }
             };
             Self::restrict(&mut condition, readable);
@@ -98,7 +101,7 @@ impl<'a> Parser<'a, '_> {
                 continue;
             }
             // A filter does not end a basic graph pattern; all else does.
-            let triples = std::mem::take(&mut sink).into_node();
+            let triples = self.joined(std::mem::take(&mut sink))?;
             open.node = join(std::mem::replace(&mut open.node, Node::unit()), triples);
             self.labels.end_pattern();
             if self.eat(Token::BraceClose)? {
@@ -170,7 +173,9 @@ impl<'a> Parser<'a, '_> {
         } else {
             let mut readable = self.readable(&left);
             mark_possible(&right, self.graph_variable(), &mut readable);
-            Some(crate::walk::conjunction(self.conditions(filters, &readable)?))
+            let mut all = certain(&left);
+            all.union(&certain(&right));
+            Some(crate::walk::conjunction(self.conditions(filters, &readable, all)?))
         };
         Ok(Node::LeftJoin { left: Box::new(left), right: Box::new(right), condition })
     }

@@ -3,15 +3,21 @@
 //! # Shape
 //! A pattern with a triple term is a part of its own, joined with the others: its parts are taken from what it finds (`SUBJECT(?t)`
 //! and so on), or compared with it where the pattern binds them itself. So `?s :p <<( ?a :b ?c )>>` is found by its predicate, and
-//! joins others on `?a` and `?c`, as any pattern does. A triple term without variables is a constant, and not here.
+//! joins others on `?a` and `?c`, as any pattern does. What rows outside of an `EXISTS` bind, or parameters, has a value
+//! already and is compared too. A triple term without variables is a constant, and not here.
 //! # Cost
 //! Each statement of the pattern is looked at: there is no index of what triple terms are about.
 
-use crate::walk::join;
+use crate::walk::{VariableSet, join};
 use vervet_algebra::{Expression, Function, Node, Pattern, Slot, TripleTemplate, Variable};
 
 /// `patterns` and `nodes` joined, where the variables of `triples` stand for triple terms.
-pub(crate) fn with_triples(patterns: Vec<Pattern>, nodes: Vec<Node>, triples: &[TripleTemplate]) -> Node {
+pub(crate) fn with_triples(
+    patterns: Vec<Pattern>,
+    nodes: Vec<Node>,
+    triples: &[TripleTemplate],
+    outer: &VariableSet,
+) -> Node {
     let place = |slot: &Slot| place_of(slot, triples);
     let mut found = vec![false; triples.len()];
     let (own, rest): (Vec<Pattern>, Vec<Pattern>) = patterns
@@ -27,7 +33,7 @@ pub(crate) fn with_triples(patterns: Vec<Pattern>, nodes: Vec<Node>, triples: &[
             node = join(node, none);
         }
         for at in [subject, object].into_iter().flatten() {
-            node = matched(node, at, triples, &mut found);
+            node = matched(node, at, triples, outer, &mut found);
         }
         all = join(all, node);
     }
@@ -35,7 +41,7 @@ pub(crate) fn with_triples(patterns: Vec<Pattern>, nodes: Vec<Node>, triples: &[
     // Ends of paths. The outer ones first: inner ones are parts of them.
     for at in (0..triples.len()).rev() {
         if !found[at] {
-            all = matched(all, at, triples, &mut found);
+            all = matched(all, at, triples, outer, &mut found);
         }
     }
     all
@@ -48,7 +54,13 @@ fn place_of(slot: &Slot, triples: &[TripleTemplate]) -> Option<usize> {
 
 /// The solutions of `node` whose value of the variable is such a triple term, with its parts. As deep as triple terms are in
 /// the text.
-fn matched(node: Node, at: usize, triples: &[TripleTemplate], found: &mut [bool]) -> Node {
+fn matched(
+    node: Node,
+    at: usize,
+    triples: &[TripleTemplate],
+    outer: &VariableSet,
+    found: &mut [bool],
+) -> Node {
     let TripleTemplate { variable, parts } = &triples[at];
     found[at] = true;
     let call = |function| Expression::Call(function, vec![Expression::Variable(*variable)]);
@@ -61,7 +73,7 @@ fn matched(node: Node, at: usize, triples: &[TripleTemplate], found: &mut [bool]
     for (part, function) in parts.iter().zip([Function::Subject, Function::Predicate, Function::Object]) {
         match part {
             Slot::Constant(term) => first.push(same(call(function), Expression::Constant(term.clone()))),
-            Slot::Variable(part) if bound.contains(part) => {
+            Slot::Variable(part) if bound.contains(part) || outer.contains(*part) => {
                 then.push(same(call(function), Expression::Variable(*part)));
             }
             Slot::Variable(part) => {
@@ -77,7 +89,7 @@ fn matched(node: Node, at: usize, triples: &[TripleTemplate], found: &mut [bool]
     node = filter(node, then);
     for part in parts {
         if let Some(inner) = place_of(part, triples) {
-            node = matched(node, inner, triples, found);
+            node = matched(node, inner, triples, outer, found);
         }
     }
     node

@@ -47,6 +47,8 @@ pub(crate) struct Parser<'a, 'o> {
     pub(crate) patterns: Patterns,
     /// Inside `EXISTS`: what the rows outside bind.
     pub(crate) outer_rows: Option<VariableSet>,
+    /// Those of them that every row binds, as far as that is known.
+    pub(crate) outer_certain: VariableSet,
     nesting: usize,
     chain: usize,
 }
@@ -92,6 +94,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             aggregation: None,
             patterns: Patterns::default(),
             outer_rows: None,
+            outer_certain: VariableSet::default(),
             nesting: 0,
             chain: 0,
         })
@@ -202,9 +205,11 @@ impl<'a, 'o> Parser<'a, 'o> {
         self.dataset_clauses()?;
         self.expect_keyword("WHERE")?;
         let sink = self.template_as_pattern()?;
+        self.refuse_reifies(&sink)?;
         let (patterns, triples) = self.as_template(sink.patterns.clone(), sink.triples.clone())?;
         let form = self.with_new_blanks(patterns, triples)?;
-        let root = self.modifiers(sink.into_node(), &Head::default(), false)?.0;
+        let node = self.joined(sink)?;
+        let root = self.modifiers(node, &Head::default(), false)?.0;
         Ok((form, root))
     }
 

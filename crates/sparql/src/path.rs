@@ -140,7 +140,7 @@ impl Parser<'_, '_> {
                 for part in parts {
                     let mut branch = Sink::default();
                     self.emit_path(subject.clone(), part, object.clone(), &mut branch)?;
-                    branches.push(branch.into_node());
+                    branches.push(self.joined(branch)?);
                 }
                 sink.nodes.push(Node::Union(branches));
             }

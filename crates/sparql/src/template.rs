@@ -251,6 +251,11 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// Whether what is read is to be deleted.
+    pub(crate) fn deletes(&self) -> bool {
+        self.template.as_ref().is_some_and(|template| !template.purpose.inserts())
+    }
+
     /// `<<` is at `at`: it speaks of a statement without stating it, and edges are statements.
     pub(crate) fn refuse_reified(&self, at: Lexeme) -> Result<(), QueryError> {
         match &self.template {

@@ -4,7 +4,7 @@ use crate::QueryError;
 use crate::lexer::Token;
 use crate::matched;
 use crate::parser::Parser;
-use crate::walk::join;
+use crate::walk::{VariableSet, join};
 use oxrdf::vocab::rdf;
 use oxrdf::{Term, Triple};
 use rustc_hash::FxHashMap;
@@ -43,8 +43,9 @@ impl Sink {
         Self { template: true, ..Self::default() }
     }
 
-    /// All of it joined. A plain pattern beside one for the edges of the same statement says nothing new.
-    pub(crate) fn into_node(mut self) -> Node {
+    /// All of it joined; `outer`: what the rows outside bind. A plain pattern beside one for the edges of the same statement says
+    /// nothing new.
+    fn into_node(mut self, outer: &VariableSet) -> Node {
         let edges: Vec<Pattern> = self.patterns.iter().filter(|p| p.edge.is_some()).cloned().collect();
         if !edges.is_empty() {
             self.patterns.retain(|pattern| {
@@ -58,7 +59,7 @@ impl Sink {
         if self.triples.is_empty() {
             return self.nodes.into_iter().fold(Node::Patterns(self.patterns), join);
         }
-        matched::with_triples(self.patterns, self.nodes, &self.triples)
+        matched::with_triples(self.patterns, self.nodes, &self.triples, outer)
     }
 }
 
@@ -114,6 +115,47 @@ impl<'a> Parser<'a, '_> {
         self.triples_block(&mut sink)?;
         self.expect(Token::BraceClose, "a triple or }")?;
         Ok(sink)
+    }
+
+    /// Refuses what one text cannot say as a template and as a pattern: what makes `rdf:reifies` is an edge.
+    pub(crate) fn refuse_reifies(&self, sink: &Sink) -> Result<(), QueryError> {
+        let reifies = |pattern: &Pattern| {
+            let is_reifies =
+                matches!(&pattern.predicate, Slot::Constant(Term::NamedNode(iri)) if *iri == rdf::REIFIES);
+            is_reifies && pattern.object.variable().is_some()
+        };
+        if sink.patterns.iter().any(reifies) {
+            let what = "rdf:reifies of a variable where one text is template and pattern is";
+            let hint = "write both: CONSTRUCT { ... } WHERE { ... }";
+            return Err(self.unsupported(self.ahead, what).with_hint(hint));
+        }
+        Ok(())
+    }
+
+    /// All of a group's triples joined.
+    pub(crate) fn joined(&self, sink: Sink) -> Result<Node, QueryError> {
+        if sink.triples.is_empty() {
+            return Ok(sink.into_node(&VariableSet::default()));
+        }
+        let mut outer = VariableSet::default();
+        for variable in sink.triples.iter().flat_map(|triple| &triple.parts).filter_map(Slot::variable) {
+            if self.is_outer(variable)? {
+                outer.insert(variable);
+            }
+        }
+        Ok(sink.into_node(&outer))
+    }
+
+    /// Whether the rows outside bind a variable to which something is to be given: then it is compared with that.
+    fn is_outer(&self, variable: Variable) -> Result<bool, QueryError> {
+        if !self.outer().any(|outer| outer == variable) {
+            return Ok(false);
+        }
+        if variable.index() < self.options.parameters.len() || self.outer_certain.contains(variable) {
+            return Ok(true);
+        }
+        let what = "a triple term, or rdf:reifies, of a variable that the rows outside of EXISTS may leave unbound is";
+        Err(self.unsupported(self.ahead, what))
     }
 
     fn triples_same_subject(&mut self, sink: &mut Sink) -> Result<(), QueryError> {
@@ -378,7 +420,15 @@ impl<'a> Parser<'a, '_> {
             Verb::Simple(predicate) => {
                 let pattern = self.pattern(subject.clone(), predicate.clone(), object);
                 let of_reifiers = is_reifies(verb) && !sink.template && self.template.is_none();
-                match pattern.object.variable().filter(|_| of_reifiers) {
+                // A triple term is no reifier and names no graph.
+                let is_else =
+                    |object| [pattern.subject.variable(), self.graph_variable()].contains(&Some(object));
+                if is_reifies(verb) && pattern.object.variable().is_some() && self.deletes() {
+                    let what = "rdf:reifies of a variable in DELETE is";
+                    let hint = "delete the statement with its reifier: ?s ?p ?o ~ ?edge";
+                    return Err(self.unsupported(self.ahead, what).with_hint(hint));
+                }
+                match pattern.object.variable().filter(|object| of_reifiers && !is_else(*object)) {
                     Some(object) => sink.nodes.push(self.reified_as(pattern, object)?),
                     None => self.emit_pattern(pattern, sink),
                 }
@@ -394,11 +444,17 @@ impl<'a> Parser<'a, '_> {
         let [s, p, o] = of.map(Slot::Variable);
         let edges = Pattern { edge: Some(stated.subject.clone()), ..self.pattern(s, p, o) };
         let parts = of.into_iter().map(Expression::Variable).collect();
-        let edges = Node::Extend {
+        let is_outer = self.is_outer(object)?;
+        let variable = if is_outer { self.new_variable("")? } else { object };
+        let mut edges = Node::Extend {
             input: Box::new(Node::Patterns(vec![edges])),
-            variable: object,
+            variable,
             expression: Expression::Call(Function::Triple, parts),
         };
+        if is_outer {
+            let [a, b] = [variable, object].map(|variable| Box::new(Expression::Variable(variable)));
+            edges = Node::Filter { input: Box::new(edges), condition: Expression::SameTerm(a, b) };
+        }
         Ok(Node::Union(vec![Node::Patterns(vec![stated]), edges]))
     }
 

@@ -1,7 +1,7 @@
 //! Triple terms as values: what functions make of them, their order, their limits; and as objects of statements.
 
 use std::path::Path;
-use vervet::{Answer, Database, Environment, ErrorKind, Format, LoadOptions, Source, Term};
+use vervet::{Answer, Database, Environment, ErrorKind, Format, LoadOptions, QueryOptions, Source, Term};
 
 const PREFIX: &str = "PREFIX : <http://e/>\n";
 
@@ -293,4 +293,68 @@ fn a_stored_triple_term_speaks_of_no_edge() {
     assert!(error.message().contains("edge"), "{error}");
     // As a value of a query it is one like others.
     assert_eq!(count(&database, ":a :p 2 ~ ?e BIND(TRIPLE(?e, :p, 1) AS ?t) FILTER(SUBJECT(?t) = ?e)"), 1);
+}
+
+/// Inside EXISTS, and with parameters, a variable has a value already: the parts of a triple term are compared with it.
+#[test]
+fn what_rows_outside_bind_is_compared() {
+    let database = Database::in_memory();
+    let data = "@prefix : <http://e/> . @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+        :a1 :p 1 . :a2 :p 1 . :a3 :p 2 . :s :says <<( :a1 :q :o )>> . :s :says <<( :a3 :q <<( :a2 :q 7 )>> )>> .
+        :x :k :y . :e rdf:reifies <<( :x :k :y )>> . :z :says <<( :x :k :y )>> . :w rdf:reifies :w .";
+    database.load_text(Format::Turtle, data).expect("loads");
+    let reifies = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies>";
+    for (query, expected) in [
+        ("SELECT ?a { ?a :p ?x FILTER EXISTS { ?s :says <<( ?a :q ?o )>> } }", "a1 a3"),
+        ("SELECT ?a { ?a :p ?x FILTER NOT EXISTS { ?s :says <<( ?a :q ?o )>> } }", "a2"),
+        ("SELECT ?a { ?a :p 1 FILTER EXISTS { ?s :says <<( ?b :q <<( ?a :q ?o )>> )>> } }", "a2"),
+        ("SELECT ?a { ?a :p 1 FILTER EXISTS { ?a :p ?y . ?s :says <<( ?a :q ?o )>> } }", "a1"),
+        (
+            "SELECT ?a { ?a :p 1 FILTER EXISTS { ?b :p ?y FILTER EXISTS { ?s :says <<( ?a :q ?o )>> } } }",
+            "a1",
+        ),
+        (
+            "SELECT ?a { ?a :p ?x OPTIONAL { ?b :k ?c FILTER EXISTS { ?s :says <<( ?a :q ?o )>> } } FILTER(BOUND(?b)) }",
+            "a1 a3",
+        ),
+        ("SELECT ?a { ?a :says ?t FILTER EXISTS { ?r R ?t } }", "z"),
+        ("SELECT ?a { ?a :says ?t FILTER NOT EXISTS { ?r R ?t } }", "s s"),
+        ("SELECT ?a { ?a R ?a }", "w"),
+    ] {
+        let mut found = column(&database, &query.replace(" R ", &format!(" {reifies} ")));
+        found.sort();
+        let expected: Vec<String> = expected.split(' ').map(|name| format!("<http://e/{name}>")).collect();
+        assert_eq!(found, expected, "{query}");
+    }
+    let with = |query: &str, name: &str, value: &str| {
+        let value = column(&database, &format!("SELECT ?v {{ VALUES ?v {{ {value} }} }}")).remove(0);
+        let term: Term = value.parse().expect("a term");
+        let options = QueryOptions::default().with_parameter(name, term);
+        let prepared = database
+            .prepare_with(&format!("{PREFIX}{}", query.replace(" R ", &format!(" {reifies} "))), &options)
+            .expect("a query");
+        let answer = prepared.run_with(&options).expect("it runs");
+        answer.into_solutions().expect("a SELECT").len()
+    };
+    let query = "SELECT ?s ?a { ?s :says <<( ?a :q ?o )>> }";
+    assert_eq!([":a1", ":a2", ":a3"].map(|value| with(query, "a", value)), [1, 0, 1]);
+    let query = "SELECT ?r ?t { ?r R ?t }";
+    assert_eq!(
+        ["<<( :x :k :y )>>", "<<( :x :k :z )>>", ":w"].map(|value| with(query, "t", value)),
+        [1, 0, 1]
+    );
+    // What would not be exact is refused.
+    for refused in [
+        "SELECT ?s { ?s :says ?z OPTIONAL { ?a :p 9 } FILTER EXISTS { ?s :says <<( ?a :q ?o )>> } }",
+        "CONSTRUCT WHERE { ?r R ?t }",
+    ] {
+        let refused = format!("{PREFIX}{}", refused.replace(" R ", &format!(" {reifies} ")));
+        let error = database.query(&refused).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{refused}");
+    }
+    for refused in ["DELETE WHERE { ?r R ?t }", "DELETE { ?r R ?t } WHERE { ?r R ?t }"] {
+        let refused = format!("{PREFIX}{}", refused.replace(" R ", &format!(" {reifies} ")));
+        let error = database.update(&refused).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{refused}");
+    }
 }
