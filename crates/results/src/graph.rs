@@ -2,7 +2,7 @@
 //! quads whose statements are all in the default graph is one of triples.
 
 use crate::{Format, HELD_BYTES, TermSource};
-use oxrdf::{NamedOrBlankNode, Term, TripleRef};
+use oxrdf::{NamedOrBlankNode, Term, TermRef, TripleRef};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use oxttl::TurtleSerializer;
 use oxttl::turtle::WriterTurtleSerializer;
@@ -63,7 +63,7 @@ impl<W: Write> GraphWriter<W> {
     /// Writes a statement.
     ///
     /// # Errors
-    /// `out` fails.
+    /// `out` fails. [`ErrorKind::Unsupported`]: a triple term in RDF/XML or JSON-LD.
     pub fn triple(&mut self, triple: TripleRef<'_>) -> Result<()> {
         match &mut self.form {
             Form::Lines { out, held, .. } => {
@@ -71,6 +71,10 @@ impl<W: Write> GraphWriter<W> {
                 if held.len() >= HELD_BYTES { hand_on(held, out) } else { Ok(()) }
             }
             Form::Turtle(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
+            Form::Library(_) if matches!(triple.object, TermRef::Triple(_)) => {
+                let message = "RDF/XML and JSON-LD cannot hold triple terms, and the graph has some";
+                Err(Error::new(ErrorKind::Unsupported, message).with_hint("choose nt, turtle, nq or trig"))
+            }
             Form::Library(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
         }
     }

@@ -391,3 +391,28 @@ fn tsv_is_that_of_the_benchmark() {
     }
     assert!(row_count > 1_000);
 }
+
+/// Found by a fuzzer: it was an error of the disk.
+#[test]
+fn formats_without_triple_terms_say_so() {
+    let node = |name: &str| oxrdf::NamedNode::new_unchecked(format!("http://e/{name}"));
+    let inner = oxrdf::Triple::new(node("s"), node("p"), node("o"));
+    let triple = oxrdf::Triple::new(node("x"), node("says"), inner);
+    for format in
+        [Format::NTriples, Format::NQuads, Format::Turtle, Format::TriG, Format::RdfXml, Format::JsonLd]
+    {
+        let mut writer = GraphWriter::new(format, &[], Vec::new()).expect("a format of graphs");
+        let written = writer.triple(triple.as_ref());
+        match format {
+            Format::RdfXml | Format::JsonLd => {
+                let error = written.expect_err("it cannot be held");
+                assert_eq!(error.kind(), vervet_model::ErrorKind::Unsupported, "{error}");
+            }
+            _ => {
+                written.expect("it is written");
+                let text = String::from_utf8(writer.finish().expect("memory")).expect("text");
+                assert!(text.contains("<<( "), "{format}: {text}");
+            }
+        }
+    }
+}
