@@ -103,7 +103,8 @@ pub struct UpdateOptions<'a> {
     pub documents: Option<Documents<'a>>,
 }
 
-/// What a request has done. A statement that goes and comes again counts in both.
+/// What a request has done. A statement that goes and comes again counts in both. Each identity of a statement counts:
+/// `:s :p :o ~ :a ~ :b` inserts two parallel edges, which a query that does not ask for reifiers sees as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpdateReport {
     /// Statements that were not there before.
