@@ -53,12 +53,11 @@ impl<'a> Parser<'a, '_> {
         };
         let mut iri = String::with_capacity(namespace.len() + local.len());
         iri.push_str(namespace);
-        if local.is_ascii() && !local.contains('\\') {
-            // An IRI stays one with letters, digits, `-._:` and valid percent codes after it.
-            iri.push_str(local);
+        local.split('\\').for_each(|part| iri.push_str(part));
+        // A namespace that ends within the name of a host makes letters behind it a part of that name, or of a port.
+        if is_plain_iri(iri.as_bytes()) {
             return Ok(iri);
         }
-        local.split('\\').for_each(|part| iri.push_str(part));
         Iri::parse(iri)
             .map(Iri::into_inner)
             .map_err(|error| self.error(lexeme, format!("this is not a valid IRI: {error}")))

@@ -490,6 +490,9 @@ fn mistakes_are_pointed_at() {
         ("SELECT * { ?x :p ?n FILTER EXISTS { ?n :p ?x }", (1, 47), "the query ends", ""),
         ("SELECT * FROM ?g {}", (1, 15), "expected an IRI", ""),
         ("SELECT * { <x> :p 1 }", (1, 12), "not a valid IRI", "BASE"),
+        ("PREFIX h: <http://h> SELECT * { h:a:b :p 1 }", (1, 33), "not a valid IRI", ""),
+        ("PREFIX h: <http://h:8> SELECT * { h:a :p 1 }", (1, 35), "not a valid IRI", ""),
+        ("PREFIX h: <http://[::1]> SELECT * { h:a :p 1 }", (1, 37), "not a valid IRI", ""),
         (
             "INSERT DATA { :a :b :c }",
             (1, 1),
