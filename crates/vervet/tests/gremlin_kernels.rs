@@ -238,6 +238,27 @@ fn texts_in_languages_are_texts() {
     assert_eq!(run(&writes, "g.V().has('found', true).id()", true), [Value::from("http://e/x")]);
 }
 
+/// Who looked for a text conflicts with whoever adds it, in any language, and with nobody else.
+#[test]
+fn a_text_in_a_language_that_comes_meanwhile_is_a_conflict() {
+    for (name, conflicts) in
+        [("\"a long name\"@en", true), ("\"a long name\"", true), ("\"a longer name\"@en", false)]
+    {
+        let database = Database::in_memory();
+        database
+            .load_text(Format::Turtle, "<http://e/x> <urn:vervet:key:name> \"other\"@en .")
+            .expect("loads");
+        let mut transaction = database.begin().expect("a transaction begins");
+        transaction.gremlin("g.mergeV([name: 'a long name'])").expect("it runs");
+        let insert = format!("INSERT DATA {{ <http://e/y> <urn:vervet:key:name> {name} }}");
+        database.update(&insert).expect("it runs");
+        match transaction.commit() {
+            Ok(_) => assert!(!conflicts, "{name}"),
+            Err(error) => assert!(conflicts && error.kind() == ErrorKind::Conflict, "{name}: {error}"),
+        }
+    }
+}
+
 #[test]
 fn elements_with_a_key_are_all_that_are_looked_at() {
     let database = graph();
