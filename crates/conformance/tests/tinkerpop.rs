@@ -8,7 +8,7 @@ use std::process::Command;
 use vervet_conformance::{Report, known, tinkerpop, tinkerpop_suite};
 
 /// How many scenarios passed when this number was written (2026-11-22); more is better.
-const LEAST: usize = 2034;
+const LEAST: usize = 2035;
 
 #[test]
 fn scenarios_have_the_expected_results() {

@@ -7,7 +7,7 @@
 //! In memory, the pattern is cut at its slots, once as it is and once as N-Triples writes it.
 //! # Invariants
 //! Every piece is UTF-8; a slot for the rest, as text or as codes, is the only slot; before that of a blank node there is no
-//! text (a label is handed out in one piece).
+//! text (a label is handed out in one piece). A triple term is handed out only if it is one, and not nested too deep.
 //! # Cost
 //! All templates are read when a dictionary is opened; there are at most [`TEMPLATES_MAX`].
 
@@ -15,7 +15,7 @@ use crate::number::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_
 use crate::pattern::{CODED, DIGITS_MAX, REST, SLOT};
 use crate::symbols::Symbols;
 use std::sync::Arc;
-use vervet_model::{LiteralKind, TermParts};
+use vervet_model::{LiteralKind, TermParts, is_triple_text};
 
 /// At most so many patterns become templates; other terms are stored as text.
 pub(crate) const TEMPLATES_MAX: usize = 1 << 14;
@@ -258,11 +258,15 @@ impl Template {
     #[inline]
     pub(crate) fn put_nt(&self, payload: &[u8], buffer: &mut [u8], at: usize) -> Option<usize> {
         let numbers = self.numbers.as_ref()?;
-        let mut payload = payload;
+        let (mut payload, start) = (payload, at);
         let mut at = numbers.nt_head.put(buffer, at)?;
         for slot in &numbers.slots {
             at = put_decimal(read_varint(&mut payload)?, slot.width, buffer, at);
             at = slot.nt_text.put(buffer, at)?;
+        }
+        if self.kind == TemplateKind::Triple {
+            let text = std::str::from_utf8(buffer.get(start..at)?).ok()?;
+            is_triple(text, "").then_some(())?;
         }
         payload.is_empty().then_some(at)
     }
@@ -301,6 +305,7 @@ impl Template {
         read(match self.kind {
             TemplateKind::Iri => TermParts::Iri { namespace: &self.head, local: scratch },
             TemplateKind::Blank => TermParts::Blank(scratch),
+            TemplateKind::Triple if !is_triple(&self.head, scratch) => return None,
             kind => {
                 let kind = kind.literal_kind(&self.detail);
                 TermParts::Literal { head: &self.head, tail: scratch, kind }
@@ -331,6 +336,7 @@ impl Template {
         read(match self.kind {
             TemplateKind::Iri => TermParts::Iri { namespace: &self.head, local: rest },
             TemplateKind::Blank => TermParts::Blank(rest),
+            TemplateKind::Triple if !is_triple(&self.head, rest) => return None,
             kind => TermParts::Literal { head: &self.head, tail: rest, kind: kind.literal_kind(detail) },
         });
         Some(())
@@ -403,6 +409,12 @@ impl Numbers {
         let of_slots: usize = slots.iter().map(|slot| slot.nt_text.padded_bytes() + DECIMAL_BYTES_MAX).sum();
         Some(Self { nt_bytes_max: nt_head.padded_bytes() + of_slots, nt_head, slots })
     }
+}
+
+/// Whether a text is that of a triple term. It comes from a file, and whoever gets it may follow its depth by recursion.
+#[cold]
+fn is_triple(head: &str, rest: &str) -> bool {
+    if head.is_empty() { is_triple_text(rest) } else { is_triple_text(&[head, rest].concat()) }
 }
 
 /// `text` as N-Triples writes it inside a term of this kind.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::Bytes;
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, TextSearch};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, TRIPLE_DEPTH_MAX, TextSearch};
 
 fn sample() -> (Vec<u8>, HashMap<Id, Vec<u8>>) {
     let mut builder = DictionaryBuilder::new();
@@ -159,4 +159,47 @@ fn damage_behind_right_checksums_does_not_panic() {
             let _ = DictionaryBuilder::from_dictionary(&dictionary);
         }
     }
+}
+
+/// Whoever gets the text of a triple term may follow its depth by recursion, and checksums do not help against those who
+/// can compute them.
+#[test]
+fn a_triple_term_that_is_none_is_damage() {
+    const DEPTH: usize = 1 << 18;
+    let nested = |name: &str, depth: usize| {
+        format!("{}<http://e/{name}>{}", "<<( <http://e/a> <http://e/b> ".repeat(depth), " )>>".repeat(depth))
+    };
+    let mut texts: Vec<String> = [TRIPLE_DEPTH_MAX + 1, DEPTH].map(|depth| nested("c", depth)).into();
+    // As many as it takes for a template with a number.
+    texts.extend((0..8).map(|number| nested(&format!("c{number}"), TRIPLE_DEPTH_MAX + 1)));
+    texts.extend(
+        ["no triple term", "<<( <http://e/a> <http://e/b>", "<<( <http://e/a> \"b\" 1 )>>"]
+            .map(str::to_owned),
+    );
+    let whole = ["c", "c1", "c2", "c3", "c4"].map(|name| nested(name, TRIPLE_DEPTH_MAX));
+    let mut builder = DictionaryBuilder::new();
+    let mut ids = Vec::new();
+    for text in texts.iter().chain(&whole) {
+        ids.push(builder.intern_literal(text, LiteralKind::Triple).expect("intern"));
+    }
+    let dictionary =
+        Dictionary::open(Bytes::from(builder.finish().expect("finish")), "sample").expect("open");
+    let read = |id: Id| {
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        let result = dictionary.read_term(id, &mut String::new(), &mut |parts| parts.write_nt(&mut read));
+        let other = dictionary.write_terms(&[id], &mut written, &mut Vec::new());
+        assert_eq!(result.is_ok(), other.is_ok());
+        result.map(|()| {
+            assert_eq!(read, written);
+            String::from_utf8(read).expect("text")
+        })
+    };
+    for (id, text) in ids[texts.len()..].iter().zip(&whole) {
+        assert_eq!(&read(*id).expect("whole"), text);
+    }
+    for (id, text) in ids.iter().zip(&texts) {
+        let text = &text[..text.len().min(60)];
+        assert_corrupt(&read(*id).err().unwrap_or_else(|| panic!("it was read: {text}")));
+    }
+    assert!(dictionary.validate().is_err());
 }

@@ -167,6 +167,7 @@ fn check_order(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
     }
     assert!(dictionary.literal_at(dictionary.literal_count()).is_err());
     let random = SeededRandom::new(seed);
+    let mut last = (Vec::new(), 0);
     for _ in 0..300 {
         let mut bound = text(&random).into_bytes();
         // Also what is no text: cut characters, and bytes above all of UTF-8.
@@ -176,6 +177,11 @@ fn check_order(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
         }
         let below = expected.partition_point(|(text, _)| text.as_bytes() < bound.as_slice());
         assert_eq!(dictionary.literals_below(&bound).expect("whole"), below as u64, "seed {seed}: {bound:?}");
+        let (from, start) = std::mem::replace(&mut last, (bound.clone(), below));
+        let between = dictionary.literals_between(&from, Some(&bound)).expect("whole");
+        assert_eq!(between, start as u64..below.max(start) as u64, "seed {seed}: {from:?} to {bound:?}");
+        let all = dictionary.literals_between(&from, None).expect("whole");
+        assert_eq!(all, start as u64..expected.len() as u64, "seed {seed}: {from:?}");
     }
 }
 

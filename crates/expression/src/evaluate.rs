@@ -10,7 +10,7 @@ use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunc
 use crate::computed::{ComputedKind, text_too_long};
 use crate::context::{Context, Operand, Text};
 use crate::dates::part;
-use crate::evaluator::{mix, too_deep};
+use crate::evaluator::mix;
 use crate::pattern::{Pattern, Replaced};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
 use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
@@ -496,7 +496,7 @@ fn is_triple(id: Id, context: &mut Context<'_>) -> Result<bool> {
     Ok(triple)
 }
 
-/// `TRIPLE()`: a triple term of terms, which keep their lexical forms.
+/// `TRIPLE()`: a triple term of terms, which keep their lexical forms; an error if it would be nested too deep.
 fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     let mut texts = [const { String::new() }; 3];
     for (place, (part, text)) in parts.iter().zip(&mut texts).enumerate() {
@@ -518,7 +518,7 @@ fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<
     }
     let [subject, predicate, object] = &texts;
     if triple_depth(object) >= TRIPLE_DEPTH_MAX {
-        return Err(too_deep());
+        return Ok(None);
     }
     let mut text = context.buffer();
     write_triple([subject, predicate, object], &mut text);

@@ -226,7 +226,7 @@ impl<'a> Evaluator<'a> {
 
 /// Why a triple term is no value.
 #[cold]
-pub(crate) fn too_deep() -> Error {
+fn too_deep() -> Error {
     let message = format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)");
     Error::new(ErrorKind::Unsupported, message).with_hint("name the inner triples by reifiers")
 }

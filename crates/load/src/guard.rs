@@ -78,6 +78,22 @@ pub(crate) fn check_line(line: &[u8]) -> Result<(), String> {
     Syntax::turtle().follow(line)
 }
 
+/// What is wrong with a document of JSON that is read by others, such as results: its nesting ([`DEPTH_MAX`]).
+///
+/// # Errors
+/// The limit that it passes.
+pub fn check_json(document: &[u8]) -> Result<(), String> {
+    Syntax::json().follow(document)
+}
+
+/// As [`check_json`] for a document of XML, with its attributes, document type and entities.
+///
+/// # Errors
+/// The limit that it passes.
+pub fn check_xml(document: &[u8]) -> Result<(), String> {
+    Syntax::xml().follow(document)
+}
+
 fn too_deep() -> String {
     format!("the document is nested more than {DEPTH_MAX} levels deep (DEPTH_MAX)")
 }

@@ -57,7 +57,7 @@ pub use crate::parquet::{
 };
 pub use guard::{
     ATTRIBUTES_MAX, CONTEXT_KEYS_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX,
-    ENTITY_BYTES_MAX,
+    ENTITY_BYTES_MAX, check_json, check_xml,
 };
 pub use mapping::Mapping;
 pub use options::{LoadOptions, LoadReport, Progress};

@@ -255,7 +255,7 @@ pub(crate) struct Shared {
     /// Those of the label of edges, and of the labels of vertices, that all rows have.
     edge_label: Option<Id>,
     labels: Option<Vec<Id>>,
-    /// Source and target of the row before: many rows have the same.
+    /// Source and target of the row before, or its vertex as the source: many rows have the same.
     ends: [(String, Id); 2],
     /// Where the ends of edges, or the ids of vertices (as sources), are if their IRIs can be made ahead: field, source (0) or
     /// target (1), space.
@@ -349,23 +349,13 @@ impl Shared {
         (space, id): (&str, &str),
         writer: &mut PropertyWriter<'_, '_, T>,
     ) -> Result<Id, Refused> {
-        match self.ahead.get_mut(self.row).and_then(|ahead| ahead[of].take()) {
-            Some((start, end, hash)) => {
-                Ok(writer.merger.target.intern_iri_hashed(&self.iris[start..end], hash)?)
-            }
-            None => writer.vertex(space, id),
-        }
-    }
-
-    /// The same of an edge.
-    fn end<T: Target + ?Sized>(
-        &mut self,
-        of: usize,
-        (space, id): (&str, &str),
-        writer: &mut PropertyWriter<'_, '_, T>,
-    ) -> Result<Id, Refused> {
         if self.ends[of].0 != id {
-            let found = self.vertex(of, (space, id), writer)?;
+            let found = match self.ahead.get_mut(self.row).and_then(|ahead| ahead[of].take()) {
+                Some((start, end, hash)) => {
+                    writer.merger.target.intern_iri_hashed(&self.iris[start..end], hash)?
+                }
+                None => writer.vertex(space, id)?,
+            };
             let (last, vertex) = &mut self.ends[of];
             id.clone_into(last);
             *vertex = found;
@@ -430,7 +420,7 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
             return Err(RowFailure::Field(0, "the edge lacks its source or its target".to_owned()));
         };
         let [source, target] = [(0, source), (1, target)]
-            .map(|(of, (field, space, id))| shared.end(of, (space, id), writer).map_err(at(field)));
+            .map(|(of, (field, space, id))| shared.vertex(of, (space, id), writer).map_err(at(field)));
         let default = table.label.as_deref().unwrap_or(EDGE_LABEL);
         let label = match (label, shared.edge_label) {
             (None, Some(label)) => label,

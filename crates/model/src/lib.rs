@@ -22,6 +22,6 @@ pub use parts::{LiteralKind, TermParts};
 pub use search::{Part, SEARCH_WORDS_MAX, SearchError, TextSearch, WORD_BYTES_MAX, Words, for_each_word};
 pub use statement::Statement;
 pub use triple::{
-    TRIPLE_DEPTH_MAX, speaks_of_edge, triple_depth, triple_parts, triple_term, triple_text, with_labels,
-    with_nt, with_parts, write_triple,
+    TRIPLE_DEPTH_MAX, depth_of_term, is_triple_text, speaks_of_edge, triple_depth, triple_parts, triple_term,
+    triple_text, with_labels, with_nt, with_parts, write_triple,
 };

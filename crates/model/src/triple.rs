@@ -87,6 +87,30 @@ pub fn triple_depth(text: &str) -> usize {
     depth
 }
 
+/// Whether a text, as it comes from a file, is that of a triple term: whole at each depth, and not deeper than
+/// [`TRIPLE_DEPTH_MAX`]. What the innermost object is nobody asks here.
+#[must_use]
+pub fn is_triple_text(text: &str) -> bool {
+    let mut rest = text;
+    for _ in 0..TRIPLE_DEPTH_MAX {
+        match triple_parts(rest) {
+            Some([_, _, object]) if object.starts_with(OPENING) => rest = object,
+            parts => return parts.is_some(),
+        }
+    }
+    false
+}
+
+/// [`triple_depth`] of a term that is no text yet.
+#[must_use]
+pub fn depth_of_term(term: TermRef<'_>) -> usize {
+    let (mut rest, mut depth) = (term, 0);
+    while let TermRef::Triple(triple) = rest {
+        (rest, depth) = (triple.object.as_ref(), depth + 1);
+    }
+    depth
+}
+
 /// Calls `read` with the pieces of a term in canonical N-Triples; `None`: it is none. `scratch` is working space.
 pub fn with_nt<T>(text: &str, scratch: &mut String, read: impl FnOnce(TermParts<'_>) -> T) -> Option<T> {
     if text.starts_with(OPENING) {
@@ -285,20 +309,31 @@ mod tests {
             assert_eq!(text.is_some(), depth <= TRIPLE_DEPTH_MAX, "{depth}");
             if let Some(text) = text {
                 assert_eq!((triple_depth(&text), triple_term(&text)), (depth, Some(triple.clone().into())));
+                assert!(is_triple_text(&text));
             } else {
-                assert_eq!(triple_term(&Term::from(triple.clone()).to_string()), None);
+                let text = Term::from(triple.clone()).to_string();
+                assert_eq!((triple_term(&text), is_triple_text(&text)), (None, false));
             }
             term = triple.into();
+            assert_eq!(depth_of_term(term.as_ref()), depth);
         }
         let whole = "<<( <http://a> <http://b> \"c\\u007F\" )>>";
         assert!(triple_term(whole).is_some());
         for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
             assert_eq!(triple_term(&whole[..end]).filter(Term::is_triple), None, "{end}");
+            assert!(!is_triple_text(&whole[..end]), "{end}");
         }
         for damaged in
             ["<<( \"a\" <b> <c> )>>", "<<( <a> _:b <c> )>>", "<<( <a> <b>  )>>", "<<( <a> <b> c )>>"]
         {
             assert_eq!(triple_term(damaged), None, "{damaged}");
         }
+        let million = "<<( <a> <b> ".repeat(1 << 20);
+        let closed = format!("{million}<c>{}", " )>>".repeat(1 << 20));
+        let inner = "<<( <a> <b> <<( \"a\" <b> <c> )>> )>>";
+        for damaged in [&million, &closed, inner, "<<( \"a\" <b> <c> )>>", "<<( <a> <b>  )>>", "<a>", ""] {
+            assert!(!is_triple_text(damaged), "{}", &damaged[..damaged.len().min(60)]);
+        }
+        assert!(is_triple_text("<<( <a> <b> <<( _:a <b> <c> )>> )>>"));
     }
 }

@@ -451,10 +451,15 @@ impl<'a> Parser<'a, '_> {
             variable,
             expression: Expression::Call(Function::Triple, parts),
         };
-        if is_outer {
-            let [a, b] = [variable, object].map(|variable| Box::new(Expression::Variable(variable)));
-            edges = Node::Filter { input: Box::new(edges), condition: Expression::SameTerm(a, b) };
-        }
+        let condition = match is_outer {
+            true => {
+                let [a, b] = [variable, object].map(|variable| Box::new(Expression::Variable(variable)));
+                Expression::SameTerm(a, b)
+            }
+            // What would be nested too deep is no triple term, so no solution has it.
+            false => Expression::Bound(variable),
+        };
+        edges = Node::Filter { input: Box::new(edges), condition };
         Ok(Node::Union(vec![Node::Patterns(vec![stated]), edges]))
     }
 

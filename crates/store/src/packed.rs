@@ -146,6 +146,12 @@ impl<const COLUMNS: bool> Packed<COLUMNS> {
         sort::sort(&mut reverse, turned.mask_of(1), &mut scratch);
         Ok([Self { numbers, layout }, Self { numbers: reverse, layout: turned }])
     }
+
+    /// A field of an entry, by its place in a [`Row`].
+    #[inline]
+    fn field<const FIELD: usize>(&self, index: usize) -> u64 {
+        self.layout.0[FIELD].get(self.numbers[index])
+    }
 }
 
 /// As `buffers::drop_plain_twins`.
@@ -190,22 +196,22 @@ impl<const COLUMNS: bool> Entries for Packed<COLUMNS> {
 
     #[inline]
     fn key(&self, index: usize) -> u64 {
-        self.layout.0[0].get(self.numbers[index])
+        self.field::<0>(index)
     }
 
     #[inline]
     fn neighbour(&self, index: usize) -> u64 {
-        self.layout.0[1].get(self.numbers[index])
+        self.field::<1>(index)
     }
 
     #[inline]
     fn graph(&self, index: usize) -> u64 {
-        self.layout.0[2].get(self.numbers[index])
+        self.field::<2>(index)
     }
 
     #[inline]
     fn edge(&self, index: usize) -> u64 {
-        self.layout.0[3].get(self.numbers[index])
+        self.field::<3>(index)
     }
 }
 

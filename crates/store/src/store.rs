@@ -407,12 +407,7 @@ impl Snapshot for Store {
     }
 
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
-        let start = self.dictionary.literals_below(from)?;
-        let end = match to {
-            Some(to) => self.dictionary.literals_below(to)?.max(start),
-            None => self.dictionary.literal_count(),
-        };
-        Ok(Some(start..end))
+        self.dictionary.literals_between(from, to).map(Some)
     }
 
     fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {

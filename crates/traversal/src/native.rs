@@ -8,7 +8,7 @@
 //! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `as` and `select` of one label.
 //! # Invariants
 //! Only what means the same in both languages is taken. What depends on the graph (a key with several values for one vertex, a
-//! name that is both a key and an edge label, values that the two languages order otherwise, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
+//! name that is both a key and an edge label, values that the two languages order otherwise, texts in a language, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
 //! not fit, the steps run as steps.
 //! # Cost
 //! Rows are gathered before the steps behind see the first: 8 bytes for each column that they need.
@@ -20,8 +20,8 @@ mod gather;
 use crate::compile::Modulated;
 use crate::context::Settings;
 use crate::graph::Names;
-use crate::graph::ids::vertex_name;
-use crate::graph::literal::literal;
+use crate::graph::ids::{EVERY, vertex_name};
+use crate::graph::literal::{equal_literals, literal};
 use crate::graph::names::{has_integers_only, has_values, leads_to_vertices};
 use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
@@ -31,7 +31,7 @@ use vervet_algebra::{
 };
 use vervet_gremlin::{Bytecode, Comparison, Instruction, P, T, Token, Value};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
-use vervet_model::{Direction, Result};
+use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::Snapshot;
 
 /// Rounds of a loop that are written out.
@@ -55,6 +55,8 @@ pub(crate) struct Native {
     value_keys: Vec<Arc<str>>,
     /// Keys whose values are integers, which both languages order alike.
     integer_keys: Vec<Arc<str>>,
+    /// Keys, and what their values are compared with by the literal that stands for it.
+    compared: Vec<(Arc<str>, Value)>,
 }
 
 /// What the rows become.
@@ -122,6 +124,12 @@ impl Native {
                 return Ok(false);
             }
         }
+        for (key, value) in &self.compared {
+            let Some(key) = names.key(snapshot, key)? else { continue };
+            if has_other_literals(snapshot, key, value)? {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 }
@@ -160,12 +168,15 @@ struct Builder {
     single_keys: Vec<Arc<str>>,
     value_keys: Vec<Arc<str>>,
     integer_keys: Vec<Arc<str>>,
+    compared: Vec<(Arc<str>, Value)>,
     /// Variables that hold the one value of a key, by vertex and key.
     known: Vec<(Variable, Arc<str>, Variable)>,
     walks: usize,
     /// It is worth it whatever the number of walks.
     worth: bool,
     shape: Shape,
+    /// Values are distinct as terms, and so more than they are as values: two languages, two types.
+    distinct_terms: bool,
     keep_paths: bool,
     /// Traversers carry a sack.
     has_sack: bool,
@@ -192,10 +203,12 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         single_keys: Vec::new(),
         value_keys: Vec::new(),
         integer_keys: Vec::new(),
+        compared: Vec::new(),
         known: Vec::new(),
         walks: 0,
         worth: false,
         shape: Shape::Objects,
+        distinct_terms: false,
         keep_paths: settings.paths,
         has_sack: settings.sack.is_some(),
         productive: settings.productive,
@@ -203,6 +216,11 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
     let mut best: Option<(Builder, usize)> = None;
     for (i, step) in steps.iter().enumerate() {
         if builder.step(step).is_none() || builder.patterns.len() + builder.unions.len() > PATTERNS_MAX {
+            break;
+        }
+        if builder.distinct_terms {
+            // The step itself finds terms that are one value.
+            best = Some((builder.clone(), i));
             break;
         }
         if matches!(builder.place, Place::Vertex(_) | Place::Value(_)) {
@@ -559,6 +577,7 @@ impl Builder {
                 } else {
                     self.closed = Some(found);
                     self.path = vec![(current, Vec::new())];
+                    self.distinct_terms = matches!(self.place, Place::Value(_));
                 }
                 Some(())
             }
@@ -613,12 +632,30 @@ impl Builder {
         let predicate = iri(KEY_NAMESPACE, key);
         if let P::Compare(Comparison::Eq, value @ (Value::String(_) | Value::Boolean(_))) = &test {
             self.value_keys.push(key.clone());
+            self.compared.push((key.clone(), value.clone()));
             let object = Slot::Constant(literal(value).ok()?.into());
             self.patterns.push(self.pattern(subject, predicate, object, false));
             return Some(());
         }
         let value = self.single(subject, key)?;
         self.filters.push(condition(&test, value)?);
+        self.compare(key, &test)
+    }
+
+    /// Takes note of the texts that a key is compared with. `None`: the test asks for an order of texts, which SPARQL has
+    /// for strings alone.
+    fn compare(&mut self, key: &Arc<str>, test: &P) -> Option<()> {
+        let is_text = |value: &Value| matches!(value, Value::String(_));
+        let texts: &[Value] = match test {
+            P::And(parts) => return parts.iter().try_for_each(|part| self.compare(key, part)),
+            P::Compare(Comparison::Eq, value) => std::slice::from_ref(value),
+            P::Within(values) => values,
+            P::Compare(_, value) if is_text(value) => return None,
+            P::Inside(low, high) | P::Between(low, high) if is_text(low) || is_text(high) => return None,
+            _ => &[],
+        };
+        let texts = texts.iter().filter(|value| is_text(value));
+        self.compared.extend(texts.map(|text| (key.clone(), text.clone())));
         Some(())
     }
 
@@ -662,6 +699,7 @@ impl Builder {
         self.edge_keys.clone_from(&inner.edge_keys);
         self.single_keys.clone_from(&inner.single_keys);
         self.value_keys.clone_from(&inner.value_keys);
+        self.compared.clone_from(&inner.compared);
         let pattern = inner.node();
         Some(Expression::Exists(Box::new(Exists { pattern, outer: vec![vertex] })))
     }
@@ -724,8 +762,22 @@ impl Builder {
             single_keys: self.single_keys,
             value_keys: self.value_keys,
             integer_keys: self.integer_keys,
+            compared: self.compared,
         })
     }
+}
+
+/// Whether a key has values that are equal to this one as Gremlin reads them and not as SPARQL does: texts in a language.
+fn has_other_literals(snapshot: &dyn Snapshot, key: Id, value: &Value) -> Result<bool> {
+    let Some(segment) = snapshot.segment(key, Direction::In)? else { return Ok(false) };
+    let Some(mut others) = equal_literals(snapshot, value)? else { return Ok(true) };
+    if let Ok(own) = literal(value) {
+        let own = snapshot.lookup(own.as_ref().into())?;
+        others.retain(|id| Some(*id) != own);
+    }
+    let mut degrees = Vec::new();
+    segment.degrees(&others, EVERY, &mut degrees)?;
+    Ok(degrees.iter().any(|degree| *degree > 0))
 }
 
 /// The values of a variable, each once.

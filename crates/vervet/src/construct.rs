@@ -12,7 +12,7 @@ use vervet_algebra::{Pattern, Query, Slot, TripleTemplate, Variable};
 use vervet_expression::Evaluator;
 use vervet_kernel::plan::Profile;
 use vervet_kernel::{Batch, Control, Flow};
-use vervet_model::{Direction, Id, Result, Tag, triple_text};
+use vervet_model::{Direction, Id, Result, TRIPLE_DEPTH_MAX, Tag, depth_of_term, triple_text};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
 
 /// Resources that are described at a time, and entries that are read at a time.
@@ -41,7 +41,7 @@ pub(crate) fn construct(
                     Some(inner) => Ok(made.get(inner).cloned().flatten()),
                     None => slot_term(part, query, evaluator, batch, row, solution),
                 });
-                made.push(triple_of(subject?, predicate?, object?).map(Into::into));
+                made.push(triple_term_of(subject?, predicate?, object?));
             }
             for pattern in template {
                 let term = |slot: &Slot| match place(slot) {
@@ -68,6 +68,12 @@ pub(crate) fn construct(
 fn triple_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Triple> {
     let Some(Term::NamedNode(predicate)) = predicate else { return None };
     Some(Triple { subject: subject_of(subject?)?, predicate, object: object? })
+}
+
+/// As [`triple_of`] for a triple that is a term itself; nested too deep it is none, since nobody could load it.
+fn triple_term_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Term> {
+    let object = object.filter(|object| depth_of_term(object.as_ref()) < TRIPLE_DEPTH_MAX);
+    triple_of(subject, predicate, object).map(Into::into)
 }
 
 /// The value of a position of a template; a variable without a name is a blank node of the template, new

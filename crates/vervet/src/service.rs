@@ -5,7 +5,8 @@
 //! with services is made anew for each run. A variable in place of the endpoint means every endpoint of the list.
 //! # Safety
 //! Off unless the caller lists endpoints: a query must not be a way to make a server talk to its network. How to talk is
-//! the caller's business too ([`ServiceClient`]), so this crate knows no HTTP.
+//! the caller's business too ([`ServiceClient`]), so this crate knows no HTTP. An endpoint is trusted with nothing: how long an
+//! answer is and how deep it is nested has limits, since the parsers of results follow triple terms by recursion.
 //! # Not here
 //! Sending values along: an endpoint is asked for everything that the pattern has.
 
@@ -20,6 +21,9 @@ use vervet_model::{Error, ErrorKind, Result};
 
 /// The most bytes of one answer of an endpoint.
 pub const SERVICE_BYTES_MAX: usize = 256 << 20;
+
+/// Of what a parser says of an answer that cannot be read.
+const ERROR_CHARACTERS_MAX: usize = 300;
 
 /// Asks endpoints.
 pub trait ServiceClient: Debug + Send + Sync {
@@ -150,7 +154,20 @@ fn ask(service: &Service, endpoint: &str, options: &QueryOptions) -> Result<Vec<
     }
     let format = QueryResultsFormat::from_media_type(&answer.media_type)
         .ok_or_else(|| wrong(&format!("answered with {}, which are no results", answer.media_type)))?;
-    let unreadable = |error: &dyn std::fmt::Display| wrong(&format!("answered what cannot be read: {error}"));
+    let unreadable = |error: &dyn std::fmt::Display| {
+        // It may quote all of a line.
+        let text = error.to_string();
+        let shown: String = text.chars().take(ERROR_CHARACTERS_MAX).collect();
+        let more = if shown.len() < text.len() { " …" } else { "" };
+        wrong(&format!("answered what cannot be read: {shown}{more}"))
+    };
+    match format {
+        QueryResultsFormat::Json => vervet_load::check_json(&answer.body),
+        QueryResultsFormat::Xml => vervet_load::check_xml(&answer.body),
+        // A line has no depth, and the parser of its terms has a limit.
+        _ => Ok(()),
+    }
+    .map_err(|error| unreadable(&error))?;
     let parser = QueryResultsParser::from_format(format);
     let solutions = match parser.for_slice(&answer.body).map_err(|error| unreadable(&error))? {
         SliceQueryResultsParserOutput::Solutions(solutions) => solutions,

@@ -1,8 +1,8 @@
 //! What of a traversal runs on kernels gives what the same steps give one by one: on a graph with parallel edges, self-loops,
 //! missing values and keys of two types.
 
-use vervet::Database;
 use vervet::gremlin::{GremlinOptions, Value};
+use vervet::{Database, ErrorKind, Format};
 
 /// Vertices `P:0` to `P:39` with friends, some of them twice or themselves; every third has no `age`, and `mixed` is a number
 /// or a text.
@@ -37,6 +37,37 @@ fn graph() -> Database {
     for text in ["g.V('P:1').addE('knows').to(__.V('P:1'))", "g.V('P:1').addE('knows').to(__.V('P:2'))"] {
         database.gremlin(text).expect("an edge is written");
     }
+    database
+}
+
+/// Vertices whose names are one text in several languages and types, a number that looks like another text, and truth values
+/// in both of their forms; every one has one `name`, and knows the next and the fourth.
+fn graph_of_literals() -> Database {
+    let names = [
+        "\"ann\"",
+        "\"ann\"@en",
+        "\"ann\"@de",
+        "\"ann\"^^<http://e/t>",
+        "\"bob, a long name\"@en",
+        "\"bob, a long name\"",
+        "\"7\"",
+        "7",
+        "\"7\"@en",
+        "\"nobody's\"@en",
+        "<<( <http://e/a> <http://e/b> \"ann\" )>>",
+    ];
+    let mut text = "PREFIX k: <urn:vervet:key:> PREFIX e: <http://e/>\n".to_owned();
+    for vertex in 0..names.len() {
+        let [next, fourth] = [1, 4].map(|step| (vertex + step) % names.len());
+        text += &format!(
+            "e:p{vertex} a <urn:vervet:label:person> ; k:number {vertex} ; k:name {} ; k:flag \"{}\"^^\
+             <http://www.w3.org/2001/XMLSchema#boolean> ; k:knows e:p{next}, e:p{fourth} .\n",
+            names[vertex],
+            ["true", "1", "false", "0"][vertex % 4],
+        );
+    }
+    let database = Database::in_memory();
+    database.load_text(Format::Turtle, &text).expect("loads");
     database
 }
 
@@ -123,6 +154,108 @@ fn kernels_and_steps_agree() {
             first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
             "{text}:\n{plan}"
         );
+    }
+}
+
+/// What `values()` gives is what tests, groups and duplicates are about, whoever runs them: a text is a text in any language.
+#[test]
+fn texts_in_languages_are_texts() {
+    let database = graph_of_literals();
+    let late = graph_of_literals();
+    late.update(
+        "PREFIX k: <urn:vervet:key:> INSERT DATA { <http://e/late> k:name \"ann\"@fr ; k:number 99 ; k:knows <http://e/p1> }",
+    )
+    .expect("runs");
+    // With how many vertices that finds, at the beginning and behind a walk.
+    for (test, count) in [
+        ("has('name', 'ann')", 4),
+        ("has('name', eq('ann'))", 4),
+        ("where(values('name').is('ann'))", 4),
+        ("has('name', within('ann', 'nobody\\'s'))", 5),
+        ("has('name', '7')", 2),
+        ("has('name', 7)", 1),
+        ("has('name', 'nobody\\'s')", 1),
+        ("has('name', \"<<( <http://e/a> <http://e/b> \\\"ann\\\" )>>\")", 1),
+        ("has('name', gt('b').and(lt('c')))", 2),
+        ("has('name', between('a', 'b'))", 4),
+        ("has('name', neq('ann'))", 7),
+        ("has('name', startingWith('bob'))", 2),
+        ("has('name', 'bob, a long name')", 2),
+        ("has('flag', true)", 6),
+        ("has('flag', false)", 5),
+    ] {
+        let finds_ann = (test.contains("ann") || test.contains("between"))
+            && !test.contains("neq")
+            && !test.contains("<<(");
+        for database in [&database, &late] {
+            let is_late = std::ptr::eq(database, &late);
+            for begin in [
+                "g.V()",
+                "g.V().hasLabel('person')",
+                "g.V().out('knows').dedup()",
+                "g.V().in('knows').dedup()",
+            ] {
+                let text = format!("{begin}.{test}.values('number')");
+                let [mut kernels, mut steps] = [true, false].map(|kernels| run(database, &text, kernels));
+                for values in [&mut kernels, &mut steps] {
+                    values.sort_by_key(|value| format!("{value:?}"));
+                }
+                assert_eq!(kernels, steps, "{text}");
+                // The late one is nobody's friend, and has no label.
+                let here = begin == "g.V()" || begin.contains("in(");
+                assert_eq!(steps.len(), count + usize::from(is_late && here && finds_ann), "{text}");
+            }
+        }
+    }
+    for (text, count) in [
+        ("g.V().out('knows').values('name').dedup()", 6),
+        ("g.V().out('knows').values('name').dedup().count()", 1),
+        ("g.V().out('knows').values('name').dedup().order().by(desc)", 6),
+        ("g.V().out('knows').values('flag').dedup()", 2),
+        ("g.V().out('knows').values('name').groupCount().unfold()", 6),
+        ("g.V().out('knows').groupCount().by('name').unfold()", 6),
+        ("g.V().out('knows').group().by('name').by(count()).unfold()", 6),
+        ("g.V().out('knows').where(__.has('name', 'ann')).values('number')", 8),
+        ("g.V().out('knows').not(__.has('name', 'ann')).values('number')", 14),
+        ("g.V().where(__.out('knows').has('name', 'ann')).values('number')", 7),
+        ("g.V().has('name', 'ann').out('knows').has('name', 'ann').path().by('number')", 3),
+        ("g.V().out('knows').order().by('name').by('number').values('number')", 22),
+        ("g.V().out('knows').values('name')", 22),
+    ] {
+        let [mut kernels, mut steps] = [true, false].map(|kernels| run(&database, text, kernels));
+        for values in [&mut kernels, &mut steps] {
+            values.sort_by_key(|value| format!("{value:?}"));
+        }
+        assert_eq!(kernels, steps, "{text}");
+        assert_eq!(steps.len(), count, "{text}: {steps:?}");
+    }
+    // The kernels are still for what they are the same for.
+    let plan = explained(&database, "g.V().out('knows').has('name', 'ann').values('number')");
+    assert!(plan.contains("kernels: "), "{plan}");
+    let writes = Database::in_memory();
+    writes.load_text(Format::Turtle, "<http://e/x> <urn:vervet:key:name> \"ann\"@en .").expect("loads");
+    writes.gremlin("g.mergeV([name: 'ann']).property('found', true).iterate()").expect("it runs");
+    assert_eq!(run(&writes, "g.V().has('found', true).id()", true), [Value::from("http://e/x")]);
+}
+
+/// Who looked for a text conflicts with whoever adds it, in any language, and with nobody else.
+#[test]
+fn a_text_in_a_language_that_comes_meanwhile_is_a_conflict() {
+    for (name, conflicts) in
+        [("\"a long name\"@en", true), ("\"a long name\"", true), ("\"a longer name\"@en", false)]
+    {
+        let database = Database::in_memory();
+        database
+            .load_text(Format::Turtle, "<http://e/x> <urn:vervet:key:name> \"other\"@en .")
+            .expect("loads");
+        let mut transaction = database.begin().expect("a transaction begins");
+        transaction.gremlin("g.mergeV([name: 'a long name'])").expect("it runs");
+        let insert = format!("INSERT DATA {{ <http://e/y> <urn:vervet:key:name> {name} }}");
+        database.update(&insert).expect("it runs");
+        match transaction.commit() {
+            Ok(_) => assert!(!conflicts, "{name}"),
+            Err(error) => assert!(conflicts && error.kind() == ErrorKind::Conflict, "{name}: {error}"),
+        }
     }
 }
 
@@ -241,6 +374,42 @@ fn orders_are_kept() {
             plan.lines().next().is_some_and(|line| line.contains("kernels: ") && line.contains("order()")),
             "{plan}"
         );
+    }
+}
+
+/// Whoever has no room for heavy queries is told before one begins, however much time there is; light ones, and what is no query,
+/// run.
+#[test]
+fn heavy_queries_are_refused_where_they_are_to_be() {
+    let database = Database::in_memory();
+    let edges: String = (0..10_000)
+        .map(|n| format!("<urn:s:{}> <urn:vervet:key:to> <urn:s:{}> .\n", n / 100, n % 100))
+        .collect();
+    database.load_text(Format::NTriples, &edges).expect("loads");
+    let heavy = "g.V().as('a').out('to').as('b').out('to').as('c').select('a', 'b', 'c').limit(1).count()";
+    let light = "g.V('urn:s:1').out('to').out('to').hasId('urn:s:2').count()";
+    for (text, refuse_heavy, kernels, runs) in [
+        (heavy, false, true, true),
+        (heavy, true, true, false),
+        (heavy, true, false, true),
+        (light, true, true, true),
+    ] {
+        for threads in [None, Some(1), Some(2)] {
+            let options =
+                GremlinOptions { refuse_heavy, kernels, threads, timeout: None, ..GremlinOptions::default() };
+            match database.gremlin_with(text, &options) {
+                Ok(results) => {
+                    assert!(runs, "{text} ran, refuse_heavy: {refuse_heavy}");
+                    let count = if text == heavy { 1 } else { 100 };
+                    assert_eq!(results.into_values(), [Value::Long(count)], "{text}");
+                }
+                Err(error) => {
+                    assert!(!runs, "{text}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::Deadline);
+                    assert!(error.message().contains("heavy"), "{error}");
+                }
+            }
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 // What a picture of a graph has: vertices, edges, labels and types, made from triples or from rows.
 //
 // Literals are not vertices: they are told by the panel about a resource. Types are colours, not edges, unless
-// that would leave a picture without any edge. At most `VERTICES_MAX` vertices; what comes later is counted.
+// that would leave a picture without any edge. A triple term between resources is an edge, too, with its predicate in the
+// marks of triple terms: it need not be stated. At most `VERTICES_MAX` vertices; what comes later is counted.
 import type { Edge as VariableEdge } from '../language';
 import { LABELS, RDF_TYPE, localName, type Namespaces } from '../namespaces';
 import type { Table } from '../results/result';
@@ -69,6 +70,7 @@ export class PictureModel {
         this.type(keyOf(subject), object.value);
       }
     }
+    for (const { object } of triples) this.quoted(object);
     for (const label of LABELS) {
       for (const { subject, predicate, object } of triples) {
         if (predicate.kind === 'iri' && predicate.value === label) this.name(keyOf(subject), plain(object));
@@ -101,11 +103,21 @@ export class PictureModel {
       for (const { term, i } of known.length === 0 ? others : [...(first ? [first] : []), ...others]) {
         if (hub !== undefined && hub.i !== i) this.connect(hub.term, variables[i] ?? '', term);
       }
+      for (const term of row) this.quoted(term);
       for (const { name, of } of names) {
         const [text, term] = [row[name], of === null ? (resources[0]?.term ?? null) : (row[of] ?? null)];
         if (text?.kind === 'literal' && !isNumber(text) && term && isVertex(term)) this.name(keyOf(term), text.value);
       }
     }
+  }
+
+  /** Draws a triple term, if it is one, and those in it. */
+  quoted(term: Term | null): void {
+    if (term?.kind !== 'triple') return;
+    const { subject, predicate, object } = term;
+    if (isEdge(term)) this.connect(subject, `<<${this.#short(predicate)}>>`, object);
+    else if (isVertex(subject)) this.vertex(subject);
+    this.quoted(object);
   }
 
   name(id: string, label: string): void {

@@ -1,4 +1,4 @@
-// A term as an element. Resources, vertices and edges are buttons with `data-iri`; whoever holds them listens for the click.
+// A term as an element; a triple term is written around its parts. Resources, vertices and edges are buttons with `data-iri`; whoever holds them listens for the click.
 import { h } from '../dom';
 import { XSD, abbreviate, type Namespaces } from '../namespaces';
 import { isNumber, nameOf, plain, write, type EdgeTerm, type Property, type Term, type VertexTerm } from '../results/term';
@@ -32,8 +32,8 @@ export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
       );
     }
     case 'triple': {
-      const text = write(term, namespaces);
-      return h('span', { class: 'triple', title: write(term) }, text);
+      const parts = [term.subject, term.predicate, term.object].map((part) => termElement(part, namespaces));
+      return h('span', { class: 'triple', title: short(write(term)) }, '<<( ', ...between(parts, ' '), ' )>>');
     }
     case 'vertex':
       return vertexElement(term);
@@ -130,6 +130,10 @@ export function shownLength(term: Term, namespaces: Namespaces): number {
   if (term.kind === 'vertex') return shortId(term.id).length + (nameOf(term)?.length ?? 0) + term.label.length + 4;
   if (term.kind === 'edge') return term.source.id.length + term.label.length + term.target.id.length + 6;
   if (term.kind === 'list') return Math.min(SHOWN_MAX, term.items.reduce((sum, item) => sum + (item === null ? 4 : shownLength(item, namespaces)) + 2, 2));
+  if (term.kind === 'triple') {
+    const parts = [term.subject, term.predicate, term.object].map((part) => shownLength(part, namespaces));
+    return Math.min(SHOWN_MAX, parts.reduce((sum, length) => sum + length + 1, 7));
+  }
   if (term.kind !== 'literal') return Math.min(SHOWN_MAX, write(term, namespaces).length);
   return Math.min(term.value.length, SHOWN_MAX) + (term.language ?? datatypeTag(term, namespaces) ?? '').length;
 }

@@ -54,6 +54,19 @@ describe('a picture', () => {
     expect(picture.vertices.size).toBe(3);
   });
 
+  it('draws triple terms between resources, and says that they are such', () => {
+    const inner = { kind: 'triple', ...triple('h:/a', 'h:/knows', iri('h:/b')) } as const;
+    const outer = { kind: 'triple', ...triple('h:/c', 'h:/says', inner) } as const;
+    const rows = model();
+    rows.addTable({ variables: ['x', 't'], rows: [[iri('h:/x'), inner], [null, outer], [null, { kind: 'triple', ...triple('h:/d', 'h:/age', text('5')) }]] }, []);
+    expect(edges(rows)).toEqual(['h:/a <<knows>> h:/b']);
+    expect([...rows.vertices.keys()]).toEqual(['h:/x', 'h:/a', 'h:/b', 'h:/c', 'h:/d']);
+    const graph = model();
+    graph.addTriples([triple('h:/x', 'h:/says', outer), triple('h:/a', 'h:/knows', iri('h:/b'))]);
+    expect(edges(graph)).toEqual(['h:/a knows h:/b', 'h:/a <<knows>> h:/b']);
+    expect(graph.vertices.has('h:/x')).toBe(false);
+  });
+
   it('has a cap and counts what is above', () => {
     const picture = model();
     picture.addTriples(Array.from({ length: VERTICES_MAX + 50 }, (_, i) => triple('h:/hub', 'h:/p', iri(`h:/${i}`))));

@@ -3,6 +3,8 @@
 use crate::common::{ENDLESS_COUNT, Reply, Running, people, request, thousand};
 use std::io::{Read, Write};
 use std::time::Duration;
+use vervet::{Database, Format};
+use vervet_server::ServerOptions;
 
 const CSV: &str = "Accept: text/csv";
 
@@ -210,6 +212,49 @@ fn heavy_queries_let_others_go_first() {
     while of_heavy() != Some((own + 10).min(19)) {
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?} in a process of {own}", of_heavy());
         std::thread::yield_now();
+    }
+}
+
+/// What `limits.threads` of a file of options says is how many threads run a heavy query and a heavy traversal: helpers are threads
+/// with numbers, and no other test of this process asks for so many.
+#[cfg(target_os = "linux")]
+#[test]
+fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
+    let has_helper = |number: usize| {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("a process has tasks");
+        let mut names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        names.any(|name| name == format!("vervet-query-{number}\n"))
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let text: String = (0..10_000)
+        .map(|n| format!("<urn:s:{}> <urn:vervet:key:to> <urn:s:{}> .\n", n / 100, n % 100))
+        .collect();
+    let query = "SELECT (COUNT(*) AS ?n) { ?a <urn:vervet:key:to> ?b . ?b <urn:vervet:key:to> ?c FILTER(STR(?a) < STR(?c)) }";
+    let traversal =
+        "g.V().as('a').out('to').as('b').out('to').as('c').select('a', 'b', 'c').limit(1).count()";
+    let traversal = format!("{{\"gremlin\": \"{traversal}\"}}");
+    for (threads, gremlin) in [(1, false), (1, true), (cores + 3, false), (cores + 5, true)] {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), format!("[limits]\nthreads = {threads}\n")).expect("it is written");
+        let options = ServerOptions::from_file(file.path()).expect("options");
+        let database = Database::in_memory();
+        database.load_text(Format::NTriples, &text).expect("loads");
+        let server = Running::start(&database, |running| running.limits = options.limits);
+        let headers = ["Content-Type: application/sparql-query"];
+        let plan = server.send("POST", "/api/plan", &headers, query.as_bytes()).expect(200).text();
+        let shown = plan.split("\"threads\":").skip(1).filter_map(|rest| rest.split([',', '}']).next());
+        let shown = shown.filter_map(|number| number.trim().parse::<usize>().ok()).max();
+        assert_eq!(shown, Some(threads), "{plan}");
+        // Helpers are there from their first query to the end of their database; who asks is the first of the threads.
+        let helpers = [threads.saturating_sub(2), threads - 1];
+        assert!(threads == 1 || !helpers.iter().any(|helper| has_helper(*helper)), "{threads}");
+        let reply = if gremlin {
+            server.send("POST", "/gremlin", &["Content-Type: application/json"], traversal.as_bytes())
+        } else {
+            server.query(query, &[CSV])
+        };
+        reply.expect(200);
+        assert!(threads == 1 || helpers.map(has_helper) == [true, false], "{threads}");
     }
 }
 

@@ -62,9 +62,40 @@ fn other(inline: &Inline) -> Value {
     Value::String(text.into())
 }
 
-/// The literals that are equal to a value, whatever their types: what an index has to be asked for.
-pub(crate) fn equal_literals(value: &Value) -> Vec<Literal> {
+/// The literals of the graph that are read as a value equal to this one: what an index has to be asked for. `None`: the graph
+/// cannot say. A text is that of strings, of texts in any language, and of literals that no type here stands for.
+pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<Option<Vec<Id>>> {
+    let mut found = Vec::new();
+    for literal in literals_of(wanted) {
+        found.extend(snapshot.lookup(literal.as_ref().into())?);
+    }
+    if let Value::String(text) = wanted {
+        // The next text.
+        let end = format!("{text}\0");
+        let Some(places) = snapshot.literal_range(text.as_bytes(), Some(end.as_bytes()))? else {
+            return Ok(None);
+        };
+        let mut others = Vec::new();
+        snapshot.literals_in_order(places, &mut others)?;
+        snapshot.later_literals(text.as_bytes(), Some(end.as_bytes()), &mut others)?;
+        for id in others {
+            // A number, say, with this lexical form is another value.
+            if value(snapshot, id)?.as_ref() == Some(wanted) {
+                found.push(id);
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(Some(found))
+}
+
+/// The literals that are equal to a value, whatever their types, but for texts in languages and of unknown types.
+fn literals_of(value: &Value) -> Vec<Literal> {
     let mut all: Vec<Literal> = literal(value).ok().into_iter().collect();
+    if let Value::Boolean(value) = value {
+        all.push(Literal::new_typed_literal(if *value { "1" } else { "0" }, xsd::BOOLEAN));
+    }
     let integer = match value {
         Value::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(f64::from(*number)),
         Value::Double(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(*number),

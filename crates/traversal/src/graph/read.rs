@@ -396,16 +396,33 @@ pub(crate) fn elements_with(
 ) -> Result<()> {
     let Some(predicate) = names.key(snapshot, key)? else { return Ok(()) };
     let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(()) };
+    let literals = match super::literal::equal_literals(snapshot, wanted)? {
+        Some(literals) => literals,
+        None => equal_objects(snapshot, segment, wanted)?,
+    };
     let mut found = Vec::new();
-    for literal in super::literal::equal_literals(wanted) {
-        if let Some(id) = snapshot.lookup(literal.as_ref().into())? {
-            segment.neighbours(id, EVERY, &mut found)?;
-        }
+    for id in literals {
+        segment.neighbours(id, EVERY, &mut found)?;
     }
     found.sort_unstable();
     found.dedup();
     found.into_iter().for_each(add);
     Ok(())
+}
+
+/// The objects of a predicate that are read as this value, of all that it has.
+fn equal_objects(snapshot: &dyn Snapshot, objects: &dyn Segment, wanted: &Value) -> Result<Vec<Id>> {
+    let (mut found, mut keys, mut from) = (Vec::new(), Vec::new(), Some(Id::literal(0)));
+    while let Some(first) = from {
+        keys.clear();
+        from = objects.keys_up_to(first, Id::END, CHUNK, &mut keys)?;
+        for &id in &keys {
+            if value(snapshot, id)?.as_ref() == Some(wanted) {
+                found.push(id);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Vertices with this label, ascending.

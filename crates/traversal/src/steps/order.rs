@@ -10,6 +10,7 @@ use crate::step::Step;
 use crate::traverser::Traverser;
 use std::cmp::Ordering;
 use std::sync::Arc;
+use vervet_gremlin::semantics::number::{add, divide_exactly, multiply};
 use vervet_gremlin::{Map, Order, Pop, Scope, Set, Token, Value};
 use vervet_model::Result;
 
@@ -291,21 +292,43 @@ fn barrier(norm: bool) -> Box<dyn Step> {
             merged.push(traverser);
         }
         if norm {
-            let mut total = 0.0;
-            for traverser in &merged {
-                let sack = traverser.sack.as_deref().and_then(semantic::to_f64).unwrap_or(0.0);
-                total += sack * traverser.bulk as f64;
-            }
-            for traverser in &mut merged {
-                if let Some(sack) = &mut traverser.sack
-                    && let Some(value) = semantic::to_f64(sack)
-                {
-                    **sack = Value::Double(value / total);
-                }
-            }
+            norm_sacks(&mut merged)?;
         }
         Ok(merged)
     })
+}
+
+/// Divides sacks by their sum: in doubles, and in decimals where one of them is a number of arbitrary precision, which a double
+/// may not hold.
+fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
+    let is_big = |sack: &Value| matches!(sack, Value::BigInteger(_) | Value::BigDecimal(_));
+    let number = |sack: &Value| semantic::to_f64(sack).is_some();
+    if !all.iter().any(|traverser| traverser.sack.as_deref().is_some_and(is_big)) {
+        let mut total = 0.0;
+        for traverser in &*all {
+            let sack = traverser.sack.as_deref().and_then(semantic::to_f64).unwrap_or(0.0);
+            total += sack * traverser.bulk as f64;
+        }
+        for sack in all.iter_mut().filter_map(|traverser| traverser.sack.as_deref_mut()) {
+            if let Some(value) = semantic::to_f64(sack) {
+                *sack = Value::Double(value / total);
+            }
+        }
+        return Ok(());
+    }
+    let mut total = Value::BigDecimal(Arc::default());
+    for traverser in &*all {
+        if let Some(sack) = traverser.sack.as_deref().filter(|sack| number(sack)) {
+            let times = Value::Long(i64::try_from(traverser.bulk).unwrap_or(i64::MAX));
+            total = semantic::told(add(&total, &semantic::told(multiply(sack, &times))?))?;
+        }
+    }
+    for sack in all.iter_mut().filter_map(|traverser| traverser.sack.as_deref_mut()) {
+        if number(sack) {
+            *sack = semantic::told(divide_exactly(sack, &total))?;
+        }
+    }
+    Ok(())
 }
 
 /// Puts a traverser to an equal one; their sacks become one.

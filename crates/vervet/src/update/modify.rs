@@ -18,7 +18,10 @@ use vervet_algebra::{Form, Modify, Quad, Quads, TemplateTerm, Variable};
 use vervet_expression::ComputedTerms;
 use vervet_kernel::Flow;
 use vervet_model::vocab::EDGE_NAMESPACE;
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement, Tag, TermParts};
+use vervet_model::{
+    Error, ErrorKind, Id, LiteralKind, Result, Statement, TRIPLE_DEPTH_MAX, Tag, TermParts, depth_of_term,
+    triple_depth,
+};
 use vervet_planner::PlanOptions;
 use vervet_snapshot::Snapshot;
 
@@ -169,7 +172,8 @@ impl Request<'_, '_> {
             // What their names mean in this row has to be known first.
             let reified = reified.iter().map(|at| &quads.quads[*at]);
             for quad in reified.chain(quads.quads.iter().filter(|quad| quad.edge.is_none())) {
-                let statement = match filling.allows(quad, row)? {
+                let allowed = filling.allows(quad, row)? && filling.is_shallow(quad.object, row, self)?;
+                let statement = match allowed {
                     true => Some(filling.statement(quad, row, self)?),
                     false => None,
                 };
@@ -417,6 +421,37 @@ impl Filling<'_> {
             && matches!(self.sort(predicate, row)?, Sort::Iri | Sort::Edge)
             && self.sort(object, row)? != Sort::Unbound;
         Ok(if fits { Sort::Literal } else { Sort::Unbound })
+    }
+
+    /// Whether a term is one that may be stored, as far as triple terms of the template make it deeper.
+    fn is_shallow(&self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<bool> {
+        let (mut position, mut outer) = (position, 0);
+        while let TemplateTerm::Triple([_, _, object]) = self.template[position as usize] {
+            (position, outer) = (object, outer + 1);
+        }
+        if outer == 0 {
+            return Ok(true);
+        }
+        let mut inner = 0;
+        let mut read = |parts: TermParts<'_>| {
+            if let TermParts::Literal { head, tail, kind: LiteralKind::Triple } = parts {
+                inner = triple_depth(&[head, tail].concat());
+            }
+        };
+        match &self.template[position as usize] {
+            TemplateTerm::Constant(term) => inner = depth_of_term(term.as_ref()),
+            TemplateTerm::Variable(variable) => match self.rows.row(row)[self.rows.column(*variable)?] {
+                id if id.tag() == Tag::Computed => {
+                    self.rows.computed.read(id, &mut String::new(), &mut read)?;
+                }
+                id if id.tag() == Tag::Literal => {
+                    request.read(|snapshot, _| snapshot.read_term(id, &mut String::new(), &mut read))?;
+                }
+                _ => {}
+            },
+            TemplateTerm::Blank(_) | TemplateTerm::Triple(_) => {}
+        }
+        Ok(outer + inner <= TRIPLE_DEPTH_MAX)
     }
 
     fn statement(&mut self, quad: &Quad, row: usize, request: &mut Request<'_, '_>) -> Result<Statement> {
