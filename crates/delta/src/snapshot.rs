@@ -9,7 +9,7 @@ use crate::predicate::segment;
 use oxrdf::TermRef;
 use std::ops::Range;
 use std::sync::Arc;
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts, TextSearch};
+use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 
 impl Version {
@@ -87,6 +87,17 @@ impl Snapshot for Version {
             }
         }
         Ok(())
+    }
+
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        if !self.is_new(id) {
+            return self.base.is_plain_text(id);
+        }
+        let mut is_plain = false;
+        self.read_new(id, &mut |parts| {
+            is_plain = matches!(parts, TermParts::Literal { kind: LiteralKind::String, .. });
+        })?;
+        Ok(is_plain)
     }
 
     fn may_have_triple_terms(&self) -> bool {

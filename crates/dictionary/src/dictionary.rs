@@ -264,6 +264,18 @@ impl Dictionary {
         Ok(id.is_vertex() && self.find(id)?.template.kind == TemplateKind::Blank)
     }
 
+    /// Whether `id` is an `xsd:string`; its text is not looked at.
+    ///
+    /// # Errors
+    /// Damaged file; a literal that this dictionary never gave out.
+    pub fn is_plain_text(&self, id: Id) -> Result<bool> {
+        Ok(match id.tag() {
+            Tag::ShortString => true,
+            Tag::Literal => self.find(id)?.template.kind == TemplateKind::String,
+            _ => false,
+        })
+    }
+
     /// Whether some literal is a triple term.
     #[must_use]
     pub fn has_triple_terms(&self) -> bool {

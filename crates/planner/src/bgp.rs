@@ -16,16 +16,17 @@ use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
 impl<'a> Planner<'a> {
-    /// Joins `flow` with `patterns`.
+    /// Joins `flow` with `patterns`; `false`: the flow would cost `limit` or more, and is of no use.
     pub(crate) fn lower_patterns(
         &mut self,
         patterns: &[&Pattern],
         flow: &mut Flow,
         needed: &VariableSet,
         filters: Vec<Conjunct>,
-    ) -> Result<()> {
+        limit: Option<f64>,
+    ) -> Result<bool> {
         if flow.empty {
-            return Ok(());
+            return Ok(true);
         }
         // Patterns in conditions are planned from rows of which all is known.
         let (with_patterns, mut filters): (Vec<_>, Vec<_>) =
@@ -34,7 +35,7 @@ impl<'a> Planner<'a> {
         let variables: VariableSet = patterns.iter().flat_map(|pattern| pattern.variables()).collect();
         if !self.bind_constants(&variables, flow, &mut filters)? {
             flow.make_empty();
-            return Ok(());
+            return Ok(true);
         }
         for (at, chunk) in patterns.chunks(Search::ATOMS_MAX).enumerate() {
             let after = patterns.iter().skip((at + 1) * Search::ATOMS_MAX);
@@ -45,24 +46,27 @@ impl<'a> Planner<'a> {
                     Some(atom) => atoms.push(atom),
                     None => {
                         flow.make_empty();
-                        return Ok(());
+                        return Ok(true);
                     }
                 }
             }
             let mut domains: Domains = std::mem::take(&mut flow.domains);
             if self.options.inference && !infer(&mut atoms, &mut domains) {
                 flow.make_empty();
-                return Ok(());
+                return Ok(true);
             }
             flow.domains = domains;
             self.seek(&mut atoms, flow, &mut filters)?;
-            self.search(&atoms, flow, &needed, &mut filters)?;
+            if !self.search(&atoms, flow, &needed, &mut filters, limit)? {
+                return Ok(false);
+            }
         }
         // Variables that only implied patterns mention cannot exist, so all are bound now.
         flow.possible.add_all(&variables);
         flow.certain.add_all(&variables);
         self.apply(filters, flow)?;
-        self.apply(with_patterns, flow)
+        self.apply(with_patterns, flow)?;
+        Ok(true)
     }
 
     /// Finds out what conditions leave of the objects of patterns.
@@ -215,14 +219,15 @@ impl<'a> Planner<'a> {
         Ok(Some(atom))
     }
 
-    /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`.
+    /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`. `false`: each costs too much.
     fn search(
         &mut self,
         atoms: &[Atom<'a>],
         flow: &mut Flow,
         needed: &VariableSet,
         filters: &mut Vec<Conjunct>,
-    ) -> Result<()> {
+        limit: Option<f64>,
+    ) -> Result<bool> {
         let search = Search {
             atoms,
             uses: Search::uses_of(atoms, filters, needed),
@@ -236,9 +241,12 @@ impl<'a> Planner<'a> {
             },
             intersect: self.options.intersect,
             reorder: self.options.reorder,
+            limit: limit.map(|limit| limit - flow.cost),
         };
         // Variables that are possibly bound are not bound for the search: only general patterns touch them.
-        let (path, classes) = search.run(flow.certain.clone(), flow.rows, &flow.classes);
+        let Some((path, classes)) = search.run(flow.certain.clone(), flow.rows, &flow.classes) else {
+            return Ok(false);
+        };
         flow.classes = classes;
         let before = flow.cost;
         let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
@@ -272,7 +280,7 @@ impl<'a> Planner<'a> {
         flow.possible.add_all(&bound);
         flow.certain = bound;
         filters.extend(waiting.into_iter().flatten());
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -2,8 +2,12 @@
 //!
 //! # Shape
 //! Statement patterns are ordered together ([`crate::bgp`]); paths, tables and nested groups are ordered around them by
-//! planning the whole join in every order, or, if there are many, by taking what is cheapest next. Beside a path, patterns
-//! that only it connects are ordered apart, since together they would be a product.
+//! planning the whole join in every order, or, if there are many, by taking what is cheapest next. Tables of one row come
+//! before all else: they are constants, and multiply nothing. Beside a path, patterns that only it connects are ordered
+//! apart, since together they would be a product.
+//! # Cost
+//! An order is given up as soon as it costs more than the best before it, within the search of patterns too. Orders that go
+//! along what is bound come first.
 
 use crate::cost;
 use crate::filter::Conjunct;
@@ -32,6 +36,7 @@ impl Planner<'_> {
             let id = self.value(term)?;
             self.push_values(vec![variable], vec![vec![id]], flow);
         }
+        let others = self.join_constants(others, flow)?;
         // What is still to come needs its variables.
         let mut after: Vec<VariableSet> = vec![VariableSet::default()];
         for one in post.iter().rev() {
@@ -55,12 +60,17 @@ impl Planner<'_> {
             self.lower_cheapest_first(joined, flow, needed, &later, &mut filters)?;
         } else if orders > 0 && self.options.reorder && self.may_compare(orders) {
             let mut best: Option<(f64, Flow, Vec<Conjunct>)> = None;
-            for order in permutations(joined.len()) {
+            let mut orders = permutations(joined.len());
+            orders.sort_by_key(|order| jumps(order, &joined, &flow.possible));
+            for order in orders {
                 let (mut flow, mut filters) = (flow.clone(), filters.clone());
                 let order: Vec<_> = order.into_iter().map(|at| joined[at]).collect();
-                self.lower_in_order(&order, &mut flow, needed, &later, &mut filters)?;
+                let limit = best.as_ref().map(|(cost, ..)| *cost);
+                if !self.lower_in_order(&order, &mut flow, needed, &later, &mut filters, limit)? {
+                    continue;
+                }
                 let total = flow.cost + flow.rows * cost::FUTURE_ROW;
-                if best.as_ref().is_none_or(|(cost, ..)| total < *cost) {
+                if limit.is_none_or(|limit| total < limit) {
                     best = Some((total, flow, filters));
                 }
             }
@@ -68,7 +78,7 @@ impl Planner<'_> {
                 (*flow, filters) = (found, left);
             }
         } else {
-            self.lower_in_order(&joined, flow, needed, &later, &mut filters)?;
+            self.lower_in_order(&joined, flow, needed, &later, &mut filters, None)?;
         }
         for (one, after) in post.iter().zip(after.iter().rev()) {
             let ready = take_ready(&mut filters, &flow.certain, &after.clone().union(&one.variables()));
@@ -106,7 +116,7 @@ impl Planner<'_> {
                 let (mut flow, mut filters) = (flow.clone(), filters.clone());
                 let others = joined.iter().enumerate().filter(|(other, _)| *other != at);
                 let later = others.fold(later.clone(), |set, (_, one)| set.union(&one.possible()));
-                self.lower_in_order(&joined[at..=at], &mut flow, needed, &later, &mut filters)?;
+                self.lower_in_order(&joined[at..=at], &mut flow, needed, &later, &mut filters, None)?;
                 let total = flow.cost + flow.rows * cost::FUTURE_ROW;
                 if best.as_ref().is_none_or(|(cost, ..)| total < *cost) {
                     best = Some((total, at, flow, filters));
@@ -119,6 +129,26 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Joins tables of one row, and leaves the rest.
+    fn join_constants<'q>(&mut self, others: Vec<&'q Node>, flow: &mut Flow) -> Result<Vec<&'q Node>> {
+        let mut left = Vec::with_capacity(others.len());
+        for node in others {
+            match node {
+                Node::Values { variables, rows }
+                    if self.options.reorder
+                        && rows.len() == 1
+                        && variables.iter().all(|variable| !flow.possible.contains(*variable))
+                        && rows.iter().flatten().all(Option::is_some) =>
+                {
+                    self.lower_values(variables, rows, flow)?;
+                }
+                node => left.push(node),
+            }
+        }
+        Ok(left)
+    }
+
+    /// Joins one after the other; `false`: it would cost `limit` or more.
     fn lower_in_order(
         &mut self,
         joined: &[Joined<'_>],
@@ -126,21 +156,29 @@ impl Planner<'_> {
         needed: &VariableSet,
         later: &VariableSet,
         filters: &mut Vec<Conjunct>,
-    ) -> Result<()> {
+        limit: Option<f64>,
+    ) -> Result<bool> {
         for (at, one) in joined.iter().enumerate() {
             let later = joined[at + 1..].iter().fold(later.clone(), |set, one| set.union(&one.possible()));
             let ready = take_ready(filters, &flow.certain.clone().union(&one.certain()), &later);
             let needed =
                 filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
             match one {
-                Joined::Patterns(patterns) => self.lower_patterns(patterns, flow, &needed, ready)?,
+                Joined::Patterns(patterns) => {
+                    if !self.lower_patterns(patterns, flow, &needed, ready, limit)? {
+                        return Ok(false);
+                    }
+                }
                 Joined::Node(node) => {
                     self.join(node, flow, &needed, ready)?;
                     self.thin(node, flow, &needed);
                 }
             }
+            if limit.is_some_and(|limit| limit <= flow.cost) {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -199,13 +237,25 @@ fn connected<'q>(patterns: Vec<&'q Pattern>, bound: &VariableSet) -> Vec<Vec<&'q
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
+/// How many parts share no variable with what is before them.
+fn jumps(order: &[usize], joined: &[Joined<'_>], bound: &VariableSet) -> usize {
+    let mut bound = bound.clone();
+    let mut count = 0;
+    for of in order.iter().filter_map(|at| joined.get(*at)).map(Joined::possible) {
+        count += usize::from(!of.intersects(&bound));
+        bound.add_all(&of);
+    }
+    count
+}
+
+/// All orders of so many, the given one first.
 fn permutations(count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![Vec::new()];
     }
     let mut all = Vec::new();
     for shorter in permutations(count - 1) {
-        for at in 0..count {
+        for at in (0..count).rev() {
             let mut longer = shorter.clone();
             longer.insert(at, count - 1);
             all.push(longer);

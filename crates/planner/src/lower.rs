@@ -470,7 +470,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn lower_values(
+    pub(crate) fn lower_values(
         &mut self,
         variables: &[Variable],
         rows: &[Vec<Option<Term>>],

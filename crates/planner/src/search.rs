@@ -115,14 +115,21 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) intersect: bool,
     /// `false`: the patterns are done in the order in which they are written.
     pub(crate) reorder: bool,
+    /// Orders that cost as much or more are of no use.
+    pub(crate) limit: Option<f64>,
 }
 
 impl<'s, 'a> Search<'s, 'a> {
     /// The most patterns in one search.
     pub(crate) const ATOMS_MAX: usize = 64;
 
-    /// The cheapest order from rows that bind `bound`, and the classes at its end.
-    pub(crate) fn run(&self, bound: VariableSet, rows: f64, classes: &Classes) -> (Vec<Chosen>, Classes) {
+    /// The cheapest order from rows that bind `bound`, and the classes at its end; `None`: each costs [`Search::limit`].
+    pub(crate) fn run(
+        &self,
+        bound: VariableSet,
+        rows: f64,
+        classes: &Classes,
+    ) -> Option<(Vec<Chosen>, Classes)> {
         let (estimator, table) = Estimator::new(self.atoms, classes);
         let start = State {
             done: 0,
@@ -151,7 +158,10 @@ impl<'s, 'a> Search<'s, 'a> {
             work.dive();
             work.by_size();
         }
-        work.path()
+        match work.best {
+            None if self.limit.is_some() => None,
+            best => Some(work.path(best.map_or(0, |(_, last)| last))),
+        }
     }
 
     fn mask(&self, wanted: impl Fn(&Atom<'_>) -> bool) -> u64 {
@@ -203,6 +213,9 @@ impl Work<'_, '_, '_> {
     fn dive(&mut self) {
         let mut at = 0;
         while let Some(candidate) = self.extend(at) {
+            if self.search.limit.is_some_and(|limit| limit <= candidate.cost) {
+                break;
+            }
             at = self.states.len();
             if self.make(&candidate) {
                 break;
@@ -216,7 +229,7 @@ impl Work<'_, '_, '_> {
         for count in 1..=self.search.atoms.len() {
             level.clear();
             let size = |candidate: &Candidate| candidate.done.count_ones() as usize;
-            let bound = self.best.map_or(f64::INFINITY, |(best, _)| best);
+            let bound = self.bound().unwrap_or(f64::INFINITY);
             let is_wanted = |candidate: &&Candidate| size(candidate) == count && candidate.cost < bound;
             level.extend(self.candidates.iter().filter(is_wanted));
             level.sort_by(|a, b| a.done.cmp(&b.done).then(a.rank().total_cmp(&b.rank())));
@@ -236,8 +249,13 @@ impl Work<'_, '_, '_> {
         }
     }
 
+    /// What a state must stay below to be of use.
+    fn bound(&self) -> Option<f64> {
+        self.best.map(|(best, _)| best).or(self.search.limit)
+    }
+
     fn is_too_dear(&self, cost: f64) -> bool {
-        self.best.is_some_and(|(best, _)| best <= cost)
+        self.bound().is_some_and(|bound| bound <= cost)
     }
 
     /// Adds the candidates that follow on a state; returns the best of them.
@@ -260,7 +278,7 @@ impl Work<'_, '_, '_> {
             fresh.truncate(1);
         }
         let best = fresh.iter().min_by(|a, b| a.rank().total_cmp(&b.rank())).copied();
-        let bound = self.best.map_or(f64::INFINITY, |(best, _)| best);
+        let bound = self.bound().unwrap_or(f64::INFINITY);
         self.candidates.extend(fresh.iter().filter(|candidate| candidate.cost < bound));
         self.fresh = fresh;
         best
@@ -294,9 +312,8 @@ impl Work<'_, '_, '_> {
         is_final
     }
 
-    fn path(&self) -> (Vec<Chosen>, Classes) {
+    fn path(&self, last: usize) -> (Vec<Chosen>, Classes) {
         let mut path = Vec::with_capacity(self.search.atoms.len());
-        let last = self.best.map_or(0, |(_, at)| at);
         let mut at = last;
         while at != 0 {
             let State { action, rows, cost, parent, .. } = self.states[at];

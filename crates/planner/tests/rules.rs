@@ -298,6 +298,35 @@ fn parameters_are_bound_from_the_start() {
     check(&query, &["├─ expand ?s ─:knows→ ?o", "└─ expand ?o ─:lives→ ?c"]);
 }
 
+/// Friends of one in both directions, and what they wrote: from the friends on, unless what was written is rarer than they are.
+#[test]
+fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
+    let mut text = String::new();
+    for friend in 0..40 {
+        text += &format!("hub knows f{friend} . f{} knows hub . ", friend + 40);
+        for message in 0..20 {
+            let of = format!("m{friend}_{message}");
+            text += &format!("{of} by f{friend} . {of} about common . ");
+        }
+    }
+    let graph = graph(&(text + "m7_7 about rare . "));
+    let plan_of = |topic: &str| {
+        let mut names = Names::default();
+        let hub = names.variable("hub");
+        let both = Node::Union(vec![names.node("?hub knows ?f"), names.node("?f knows ?hub")]);
+        let table = Node::Values { variables: vec![hub], rows: vec![vec![Some(term("hub"))]] };
+        let patterns = names.node(&format!("?m by ?f . ?m about {topic}"));
+        shape(&names.select(&["m"], Node::Join(vec![table, both, patterns])), &graph)
+    };
+    let common = plan_of("common");
+    let first: Vec<&str> =
+        common.iter().take(2).map(|line| line.trim_start_matches(['├', '─', ' '])).collect();
+    assert_eq!(first, ["values ?hub = :hub", "union"], "{common:#?}");
+    assert!(common.iter().any(|line| line.contains("expand ?f ←:by─ ?m")), "{common:#?}");
+    let rare = plan_of("rare");
+    assert!(rare.iter().any(|line| line.contains("expand :rare ←:about─ ?m")), "{rare:#?}");
+}
+
 /// Every level could be planned as an exploration or alone: without a bound that is 2^30 plans.
 #[test]
 fn deep_nesting_is_planned_in_reasonable_time() {

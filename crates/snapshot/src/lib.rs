@@ -21,7 +21,7 @@ pub use statistics::{ClassId, Flow, SegmentStatistics};
 
 use oxrdf::TermRef;
 use std::ops::Range;
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts, TextSearch};
+use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Result, TermParts, TextSearch};
 
 /// A consistent view of one graph.
 pub trait Snapshot: Send + Sync {
@@ -51,6 +51,18 @@ pub trait Snapshot: Send + Sync {
     /// # Errors
     /// Damaged dictionary.
     fn is_blank(&self, id: Id) -> Result<bool>;
+
+    /// Whether it is an `xsd:string`: two of these with different ids have different texts.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        let mut is_plain = false;
+        self.read_term(id, &mut String::new(), &mut |parts| {
+            is_plain = matches!(parts, TermParts::Literal { kind: LiteralKind::String, .. });
+        })?;
+        Ok(is_plain)
+    }
 
     /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so nobody has to read such
     /// terms to tell.

@@ -357,6 +357,10 @@ impl Snapshot for Store {
         self.dictionary.write_terms(ids, out, ends)
     }
 
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        self.dictionary.is_plain_text(id)
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.dictionary.has_triple_terms()
     }

@@ -5,7 +5,8 @@
 //! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
 //! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
 //! of walks, `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
-//! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `as` and `select` of one label.
+//! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold` behind these with tests, `project`
+//! and `order` of the entries (`entries.rs`), `as` and `select` of one label.
 //! # Invariants
 //! Only what means the same in both languages is taken. What depends on the graph (a key with several values for one vertex, a
 //! name that is both a key and an edge label, values that the two languages order otherwise, texts in a language, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
@@ -15,14 +16,17 @@
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, index push-down. Here the planner does all three.
 
+mod entries;
 mod gather;
+
+pub(crate) use entries::{Entries, Fold, Part};
 
 use crate::compile::Modulated;
 use crate::context::Settings;
 use crate::graph::Names;
 use crate::graph::ids::{EVERY, vertex_name};
 use crate::graph::literal::{equal_literals, literal};
-use crate::graph::names::{has_integers_only, has_values, leads_to_vertices};
+use crate::graph::names::{has_integers_only, has_one_type_of_integers, has_values, leads_to_vertices};
 use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
@@ -47,16 +51,29 @@ pub(crate) struct Native {
     pub(crate) query: Query,
     /// What a row is: the objects of the path, and where the traverser is.
     pub(crate) path: Vec<(Variable, Vec<Arc<str>>)>,
-    pub(crate) current: Variable,
+    /// Where the traverser is, or the columns of an edge.
+    pub(crate) current: Current,
     pub(crate) shape: Shape,
+    pub(crate) entries: Option<Entries>,
     edge_keys: Vec<Arc<str>>,
     /// Keys of which a vertex has at most one value.
     single_keys: Vec<Arc<str>>,
     value_keys: Vec<Arc<str>>,
     /// Keys whose values are integers, which both languages order alike.
     integer_keys: Vec<Arc<str>>,
+    /// Of these, those whose values all have one type here.
+    uniform_keys: Vec<Arc<str>>,
     /// Keys, and what their values are compared with by the literal that stands for it.
     compared: Vec<(Arc<str>, Value)>,
+}
+
+/// Where a traverser is at the end of a query.
+#[derive(Clone, Debug)]
+pub(crate) enum Current {
+    /// At a vertex or a value.
+    One(Variable),
+    /// At an edge that has an identity: that, its ends, and its label.
+    Edge { edge: Variable, source: Variable, target: Variable, label: Arc<str> },
 }
 
 /// What the rows become.
@@ -70,13 +87,15 @@ pub(crate) enum Shape {
     Counts(Variable),
     /// One traverser, whose value is a map from this column to lists of where the traversers are.
     Lists(Variable),
+    /// What [`Native::entries`] makes of the groups, of which this column has the keys.
+    Entries(Variable),
 }
 
 impl Shape {
     /// The column of the keys of a map.
     pub(crate) fn key(self) -> Option<Variable> {
         match self {
-            Self::Counts(key) | Self::Lists(key) => Some(key),
+            Self::Counts(key) | Self::Lists(key) | Self::Entries(key) => Some(key),
             Self::Objects | Self::Count => None,
         }
     }
@@ -86,7 +105,15 @@ impl Native {
     /// The columns that make a row.
     pub(crate) fn columns(&self) -> Vec<usize> {
         let before = self.path.iter().map(|(variable, _)| *variable);
-        before.chain(self.shape.key()).chain([self.current]).map(Variable::index).collect()
+        let current = match &self.current {
+            Current::One(current) => vec![*current],
+            Current::Edge { edge, source, target, .. } => vec![*edge, *source, *target],
+        };
+        let last = match &self.entries {
+            None => current,
+            Some(entries) => entries.columns.iter().map(|(column, _)| *column).collect(),
+        };
+        before.chain(self.shape.key()).chain(last).map(Variable::index).collect()
     }
 
     /// Whether the query means what the steps mean on this graph.
@@ -130,6 +157,13 @@ impl Native {
                 return Ok(false);
             }
         }
+        for key in &self.uniform_keys {
+            if let Some(id) = names.key(snapshot, key)?
+                && !has_one_type_of_integers(snapshot, id)?
+            {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 }
@@ -169,6 +203,7 @@ struct Builder {
     value_keys: Vec<Arc<str>>,
     integer_keys: Vec<Arc<str>>,
     compared: Vec<(Arc<str>, Value)>,
+    uniform_keys: Vec<Arc<str>>,
     /// Variables that hold the one value of a key, by vertex and key.
     known: Vec<(Variable, Arc<str>, Variable)>,
     walks: usize,
@@ -177,6 +212,7 @@ struct Builder {
     shape: Shape,
     /// Values are distinct as terms, and so more than they are as values: two languages, two types.
     distinct_terms: bool,
+    entries: Option<Entries>,
     keep_paths: bool,
     /// Traversers carry a sack.
     has_sack: bool,
@@ -204,11 +240,13 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         value_keys: Vec::new(),
         integer_keys: Vec::new(),
         compared: Vec::new(),
+        uniform_keys: Vec::new(),
         known: Vec::new(),
         walks: 0,
         worth: false,
         shape: Shape::Objects,
         distinct_terms: false,
+        entries: None,
         keep_paths: settings.paths,
         has_sack: settings.sack.is_some(),
         productive: settings.productive,
@@ -223,10 +261,13 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
             best = Some((builder.clone(), i));
             break;
         }
-        if matches!(builder.place, Place::Vertex(_) | Place::Value(_)) {
+        if builder.ends().is_some() {
             best = Some((builder.clone(), i + 1));
         }
         if builder.shape != Shape::Objects {
+            if let Some(more) = builder.entries(&steps[i + 1..]) {
+                best = Some((builder, i + 1 + more));
+            }
             break;
         }
     }
@@ -306,6 +347,22 @@ impl Builder {
         match self.place {
             Place::Vertex(variable) | Place::Value(variable) => Some(variable),
             Place::Start | Place::Edge { .. } => None,
+        }
+    }
+
+    /// Where the traversers are, if rows can say it.
+    fn ends(&self) -> Option<Current> {
+        match self.place {
+            Place::Vertex(variable) | Place::Value(variable) => Some(Current::One(variable)),
+            Place::Edge { pattern, source, target, .. } => {
+                let pattern = self.patterns.get(pattern)?;
+                let Some(Slot::Variable(edge)) = pattern.edge else { return None };
+                let of =
+                    |key: &&Arc<str>| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into());
+                let label = self.edge_keys.iter().find(of)?.clone();
+                Some(Current::Edge { edge, source, target, label })
+            }
+            Place::Start => None,
         }
     }
 
@@ -423,11 +480,16 @@ impl Builder {
         }
     }
 
+    /// The variable of the one value of a key, if there is one already.
+    fn known_value(&self, subject: Variable, key: &str) -> Option<Variable> {
+        let known = self.known.iter().find(|(vertex, known, _)| *vertex == subject && **known == *key);
+        known.map(|(.., value)| *value)
+    }
+
     /// The variable of the one value of a key.
     fn single(&mut self, subject: Variable, key: &Arc<str>) -> Option<Variable> {
-        let known = self.known.iter().find(|(vertex, known, _)| *vertex == subject && known == key);
-        if let Some((.., value)) = known {
-            return Some(*value);
+        if let Some(value) = self.known_value(subject, key) {
+            return Some(value);
         }
         let value = self.fresh()?;
         self.single_keys.push(key.clone());
@@ -539,8 +601,12 @@ impl Builder {
             ("has", [Value::String(key), test]) => self.has(key, test),
             ("values", [Value::String(key)]) => {
                 let Place::Vertex(vertex) = self.place else { return None };
-                let value = self.fresh()?;
                 self.value_keys.push(key.clone());
+                if let Some(value) = self.known_value(vertex, key) {
+                    self.place = Place::Value(value);
+                    return Some(());
+                }
+                let value = self.fresh()?;
                 self.patterns.push(self.pattern(
                     vertex,
                     iri(KEY_NAMESPACE, key),
@@ -648,7 +714,7 @@ impl Builder {
         let is_text = |value: &Value| matches!(value, Value::String(_));
         let texts: &[Value] = match test {
             P::And(parts) => return parts.iter().try_for_each(|part| self.compare(key, part)),
-            P::Compare(Comparison::Eq, value) => std::slice::from_ref(value),
+            P::Compare(Comparison::Eq | Comparison::Neq, value) => std::slice::from_ref(value),
             P::Within(values) => values,
             P::Compare(_, value) if is_text(value) => return None,
             P::Inside(low, high) | P::Between(low, high) if is_text(low) || is_text(high) => return None,
@@ -661,8 +727,20 @@ impl Builder {
 
     /// Whether a walk leads anywhere.
     fn exists(&mut self, traversal: &Bytecode) -> Option<Expression> {
-        let Place::Vertex(vertex) = self.place else { return None };
+        let (vertex, steps) = match (&self.place, traversal.steps.split_first()) {
+            (&Place::Vertex(vertex), _) => (vertex, traversal.steps.as_slice()),
+            // Of an edge: where its ends lead.
+            (&Place::Edge { source, target, .. }, Some((first, rest))) if first.arguments.is_empty() => {
+                match &*first.name {
+                    "outV" => (source, rest),
+                    "inV" => (target, rest),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
         let mut inner = Self {
+            place: Place::Vertex(vertex),
             patterns: Vec::new(),
             unions: Vec::new(),
             filters: Vec::new(),
@@ -673,7 +751,7 @@ impl Builder {
             known: Vec::new(),
             ..self.clone()
         };
-        for instruction in &traversal.steps {
+        for instruction in steps {
             if !matches!(
                 &*instruction.name,
                 "out"
@@ -733,10 +811,16 @@ impl Builder {
     }
 
     fn finish(self) -> Option<Native> {
-        let current = self.current()?;
-        let mut wanted = vec![current];
-        if let Some(key) = self.shape.key().filter(|key| *key != current) {
-            wanted.push(key);
+        let current = self.ends()?;
+        let mut wanted = match &current {
+            Current::One(current) => vec![*current],
+            Current::Edge { edge, source, target, .. } => vec![*edge, *source, *target],
+        };
+        let columns = self.entries.iter().flat_map(|entries| &entries.columns);
+        for column in columns.map(|(column, _)| *column).chain(self.shape.key()) {
+            if !wanted.contains(&column) {
+                wanted.push(column);
+            }
         }
         for (variable, labels) in &self.path {
             if (self.keep_paths || !labels.is_empty()) && !wanted.contains(variable) {
@@ -758,11 +842,13 @@ impl Builder {
             path,
             current,
             shape: self.shape,
+            entries: self.entries,
             edge_keys: self.edge_keys,
             single_keys: self.single_keys,
             value_keys: self.value_keys,
             integer_keys: self.integer_keys,
             compared: self.compared,
+            uniform_keys: self.uniform_keys,
         })
     }
 }
@@ -801,6 +887,10 @@ fn condition(test: &P, variable: Variable) -> Option<Expression> {
         |comparator, other: &Value| Some(Expression::Compare(comparator, value(), constant(other)?));
     Some(match test {
         P::Compare(Comparison::Eq, other) => Expression::Equal(value(), constant(other)?),
+        // Values of other types are other values, where a comparison of the algebra would be an error.
+        P::Compare(Comparison::Neq, other @ Value::String(_)) => {
+            Expression::Not(Box::new(Expression::SameTerm(value(), constant(other)?)))
+        }
         P::Compare(Comparison::Neq, _) => return None,
         P::Compare(Comparison::Lt, other) => compare(Comparator::Less, other)?,
         P::Compare(Comparison::Lte, other) => compare(Comparator::LessOrEqual, other)?,

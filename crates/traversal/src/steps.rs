@@ -4,6 +4,7 @@ pub(crate) mod algorithm;
 pub(crate) mod branch;
 mod call;
 pub(crate) mod collect;
+mod entries;
 pub(crate) mod filter;
 pub(crate) mod group;
 pub(crate) mod has;

@@ -46,7 +46,8 @@ impl Traverser {
 
     /// The same traverser at another value. The path is not extended: that is for the pipeline to do.
     pub(crate) fn at(&self, value: Value) -> Self {
-        Self { value, ..self.clone() }
+        let (path, loops, sack) = (self.path.clone(), self.loops.clone(), self.sack.clone());
+        Self { value, bulk: self.bulk, path, loops, sack }
     }
 
     /// The same, alone.

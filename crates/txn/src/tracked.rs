@@ -71,6 +71,10 @@ impl Snapshot for Tracked<'_> {
         self.version.write_terms(ids, out, ends)
     }
 
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        self.version.is_plain_text(id)
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.version.may_have_triple_terms()
     }

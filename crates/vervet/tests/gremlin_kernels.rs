@@ -132,6 +132,58 @@ fn kernels_and_steps_agree() {
         ("g.V().out('knows').group().by('name').by(count())", "group()"),
         ("g.V().out('knows').as('a').out('knows').group().by('number').by(select('a').count())", "group()"),
         ("g.V().hasLabel('nothing').out('knows').group().by('number')", "group()"),
+        // Entries of groups: lists that are only counted, or looked through for their least and greatest values.
+        (
+            "g.V().out('knows').as('a').values('number').as('n').select('a').group().by('name').by(select('n').fold()).unfold().where(select(values).min(local).is(lt(3))).project('k', 'v').by(keys).by(select(values).count(local))",
+            "project(\"k\", \"v\")",
+        ),
+        (
+            "g.V().out('knows').values('number').as('n').group().by().by(select('n').fold()).unfold().where(select(keys).is(lt(30))).where(select(values).count(local).is(gt(2))).project('k', 'least', 'most', 'count').by(select(keys)).by(select(values).min(local)).by(select(values).max(local)).by(select(values).count(local)).order().by('count', desc).by('k').limit(5)",
+            "limit(5)",
+        ),
+        (
+            "g.V().out('knows').groupCount().by('name').unfold().project('k', 'v').by(keys).by(values).order().by('v', desc).by('k').range(1, 3)",
+            "range(1, 3)",
+        ),
+        ("g.V().out('knows').values('mixed').groupCount().unfold()", "unfold()"),
+        (
+            "g.V().out('knows').groupCount().unfold().where(select(values).is(gt(3))).order().by(keys).skip(2)",
+            "skip(2)",
+        ),
+        (
+            "g.V().out('knows').groupCount().by('number').unfold().order().by(values, desc).by(keys, asc).limit(7)",
+            "limit(7)",
+        ),
+        (
+            "g.V().out('knows').groupCount().by('number').unfold().order().by(values).by(keys).limit(0).fold()",
+            "limit(0)",
+        ),
+        ("g.V().hasLabel('person').groupCount().by('name').unfold().select(keys)", "unfold()"),
+        // Somebody sees the list, or its values are no integers; a label is put to an entry.
+        (
+            "g.V().out('knows').group().by('name').by(fold()).unfold().where(select(values).count(local).is(gt(3))).project('k', 'v').by(keys).by(select(values).unfold().values('number').order().fold())",
+            "group()",
+        ),
+        (
+            "g.V().out('knows').as('a').values('name').as('n').select('a').group().by('number').by(select('n').fold()).unfold().where(select(values).min(local).is(lt('bob'))).project('k', 'v').by(keys).by(select(values).count(local))",
+            "",
+        ),
+        (
+            "g.V().out('knows').groupCount().by('name').unfold().as('e').select('e').select(values)",
+            "groupCount()",
+        ),
+        (
+            "g.V().out('knows').groupCount().by('name').unfold().project('k').by(select(values).count(local))",
+            "unfold()",
+        ),
+        ("g.V().out('knows').has('mixed', neq('one')).values('number')", "values(\"number\")"),
+        ("g.V().out('knows').has('name', neq('ann')).groupCount().by('name')", "groupCount()"),
+        // The one value of a key that has been tested.
+        ("g.V().out('knows').has('number', gt(20)).values('number')", "values(\"number\")"),
+        (
+            "g.V().out('knows').has('number', gt(20)).as('a').values('number').as('n').select('a').values('name')",
+            "values(\"name\")",
+        ),
         // What a group becomes by other steps is for steps.
         ("g.V().out('knows').group().by('number').by(values('age').sum())", ""),
         ("g.V().out('knows').group('x').by('number').cap('x').unfold().select(keys)", ""),
@@ -256,6 +308,94 @@ fn a_text_in_a_language_that_comes_meanwhile_is_a_conflict() {
             Ok(_) => assert!(!conflicts, "{name}"),
             Err(error) => assert!(conflicts && error.kind() == ErrorKind::Conflict, "{name}: {error}"),
         }
+    }
+}
+
+/// Rows can end at edges that have properties.
+#[test]
+fn walks_end_at_edges() {
+    let database = graph();
+    for weight in 0..60 {
+        let (from, to) = (weight % 7, weight % 11);
+        let edge = format!(
+            "g.V('P:{from}').addE('likes').property('weight', {weight}).to(__.V('P:{to}')).iterate()"
+        );
+        database.gremlin(&edge).expect("an edge is written");
+    }
+    for (text, taken) in [
+        ("g.V('P:1').both('knows').outE('likes').has('weight', gt(7))", "P.gt(7))"),
+        ("g.V('P:1').both('knows').outE('likes').has('weight', gt(7)).id()", "P.gt(7))"),
+        (
+            "g.V('P:1').both('knows').inE('likes').has('weight', lt(50)).where(outV().out('knows').has('name', 'bob')).values('weight')",
+            "\"bob\"))",
+        ),
+        (
+            "g.V('P:1').both('knows').as('a').outE('likes').has('weight', gt(7)).not(inV().out('likes').has('age', 5)).project('a', 'w', 'to').by(select('a').values('number')).by('weight').by(inV().values('number'))",
+            "5))",
+        ),
+        (
+            "g.V('P:1', 'P:2').repeat(both('knows').dedup()).emit().times(2).outE('likes').has('weight', gt(7)).inV().values('number')",
+            "values(\"number\")",
+        ),
+        // Not every edge has an identity; a path is kept.
+        ("g.V('P:1').both('knows').both('knows').outE('knows').inV().values('number')", "values(\"number\")"),
+        ("g.V('P:1').both('knows').both('knows').outE('likes').values('weight')", "both(\"knows\")"),
+        (
+            "g.V('P:1').both('knows').outE('likes').has('weight', gt(7)).path().by('number').by('name').by('weight')",
+            "",
+        ),
+    ] {
+        let [mut kernels, mut steps] = [true, false].map(|kernels| run(&database, text, kernels));
+        for values in [&mut kernels, &mut steps] {
+            values.sort_by_key(|value| format!("{value:?}"));
+        }
+        assert!(!steps.is_empty(), "{text} finds nothing");
+        assert_eq!(kernels, steps, "{text}");
+        let plan = explained(&database, text);
+        let first = plan.lines().next().unwrap_or_default();
+        assert!(
+            first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
+            "{text}:\n{plan}"
+        );
+    }
+}
+
+/// Keys of groups that are one text here and two terms in the graph: `"a"` and `"a"@en`.
+#[test]
+fn keys_that_are_equal_here_are_one_entry() {
+    let database = Database::in_memory();
+    let mut update = String::from("INSERT DATA {");
+    for (at, name) in [
+        "\"ann\"",
+        "\"ann\"@en",
+        "\"ann\"@de",
+        "\"bob\"",
+        "\"a longer name\"",
+        "\"a longer name\"@en",
+        "5",
+        "\"5\"^^<http://www.w3.org/2001/XMLSchema#long>",
+    ]
+    .iter()
+    .enumerate()
+    {
+        update += &format!(
+            " <urn:vervet:vertex:P%3A{at}> <urn:vervet:key:name> {name} ; <urn:vervet:key:size> {at} ; \
+              a <urn:vervet:label:thing> ."
+        );
+    }
+    database.update(&(update + "}")).expect("it is written");
+    for text in [
+        "g.V().hasLabel('thing').groupCount().by('name').unfold().project('k', 'v').by(keys).by(values).order().by('v', desc).by('k')",
+        "g.V().hasLabel('thing').groupCount().by('name').unfold().where(select(values).is(gt(1))).order().by(values).by(keys).limit(2)",
+        "g.V().hasLabel('thing').as('t').values('size').as('s').select('t').group().by('name').by(select('s').fold()).unfold().where(select(values).min(local).is(gt(0))).project('k', 'most', 'n').by(keys).by(select(values).max(local)).by(select(values).count(local)).order().by('n').by('k')",
+    ] {
+        let [kernels, steps] = [true, false].map(|kernels| run(&database, text, kernels));
+        assert!(!steps.is_empty(), "{text} finds nothing");
+        assert_eq!(format!("{kernels:?}"), format!("{steps:?}"), "{text}");
+        assert!(
+            explained(&database, text).lines().next().is_some_and(|line| line.contains("unfold()")),
+            "{text}"
+        );
     }
 }
 
@@ -411,6 +551,50 @@ fn heavy_queries_are_refused_where_they_are_to_be() {
             }
         }
     }
+}
+
+/// A test of labels right behind a walk against the same test apart from it.
+#[test]
+fn labels_of_neighbours_are_tested_together() {
+    let database = Database::in_memory();
+    let mut update = String::from("INSERT DATA {");
+    for at in 0..60 {
+        update += &format!(" <urn:vervet:vertex:P:0> <urn:vervet:key:to> <urn:vervet:vertex:P:{at}> .");
+        update += &format!(" <urn:vervet:vertex:P:{at}> <urn:vervet:key:number> {at} .");
+        for (label, of) in [("two", 2), ("three", 3), ("seven", 7)] {
+            if at % of == 0 {
+                update += &format!(" <urn:vervet:vertex:P:{at}> a <urn:vervet:label:{label}> .");
+            }
+        }
+    }
+    database.update(&(update + "}")).expect("it is written");
+    let sorted = |text: &str| {
+        let mut found = run(&database, text, false);
+        found.sort_by_key(|value| format!("{value:?}"));
+        found
+    };
+    for (labels, count) in [
+        ("'two'", 30),
+        ("'three', 'seven'", 26),
+        ("'nothing'", 0),
+        ("'three', 'nothing', 'three'", 20),
+        ("'vertex'", 17),
+        ("'two::three'", 0),
+        ("'three::two'", 8),
+        ("'seven', 'vertex'", 26),
+    ] {
+        let found = sorted(&format!("g.V('P:0').out('to').hasLabel({labels}).values('number')"));
+        assert_eq!(found.len(), count, "{labels}");
+        for other in ["out('to').identity()", "outE('to').inV()"] {
+            let apart = sorted(&format!("g.V('P:0').{other}.hasLabel({labels}).values('number')"));
+            assert_eq!(found, apart, "{labels}");
+        }
+    }
+    let both = "g.V('P:0').out('to').hasLabel('two').hasLabel('three').as('a').in('to').select('a').count()";
+    assert_eq!(run(&database, both, false), [Value::Long(10)]);
+    let mut transaction = database.begin().expect("a transaction begins");
+    let within = transaction.gremlin("g.V('P:0').out('to').hasLabel('two').hasLabel('seven').count()");
+    assert_eq!(within.expect("it runs").into_values(), [Value::Long(5)]);
 }
 
 #[test]

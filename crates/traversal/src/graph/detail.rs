@@ -151,7 +151,7 @@ impl Details<'_> {
                 properties.push(Arc::new(Property { element: Value::Null, key, value }));
             })?;
         }
-        let detail = PropertyDetail { id: property_id(self.snapshot, property.key)?, properties };
+        let detail = PropertyDetail { id: property_id(self.snapshot, self.names, property.key)?, properties };
         Ok(VertexProperty { detail: Some(detail), ..property.clone() })
     }
 

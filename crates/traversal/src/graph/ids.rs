@@ -132,7 +132,11 @@ pub(crate) fn known_edge(snapshot: &dyn Snapshot, edge: Id) -> Result<Option<Edg
 }
 
 /// `T.id` of a property of a vertex.
-pub(crate) fn property_id(snapshot: &dyn Snapshot, property: PropertyKey) -> Result<Value> {
+pub(crate) fn property_id(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    property: PropertyKey,
+) -> Result<Value> {
     if property.edge != 0 {
         return Ok(Value::text(format!("{EDGE_NAMESPACE}{}", Id::from_bits(property.edge).payload())));
     }
@@ -141,6 +145,14 @@ pub(crate) fn property_id(snapshot: &dyn Snapshot, property: PropertyKey) -> Res
         let vertex = term(snapshot, id(property.vertex))?;
         return Ok(Value::text(format!("{vertex} computed {}", id(property.key).payload())));
     }
-    let [s, p, o] = [property.vertex, property.key, property.value].map(|bits| term(snapshot, id(bits)));
-    Ok(Value::text(format!("{} {} {}", s?, p?, o?)))
+    let mut text = Vec::with_capacity(192);
+    names.write_subject(snapshot, id(property.vertex), &mut text)?;
+    text.push(b' ');
+    names.write_predicate(snapshot, id(property.key), &mut text)?;
+    text.push(b' ');
+    snapshot.read_term(id(property.value), &mut names.scratch, &mut |parts| parts.write_nt(&mut text))?;
+    match std::str::from_utf8(&text) {
+        Ok(text) => Ok(Value::String(text.into())),
+        Err(_) => Err(Error::internal("the terms of a property are no text")),
+    }
 }

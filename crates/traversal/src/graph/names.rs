@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, iri_name, is_iri, name_iri};
 use vervet_model::{Direction, Id, Result, Tag};
-use vervet_snapshot::Snapshot;
+use vervet_snapshot::{Expansion, Snapshot};
 
 /// Predicates by what their objects may be.
 #[derive(Debug, Default)]
@@ -34,9 +34,16 @@ pub(crate) struct Names {
     names: FxHashMap<(Id, bool), Arc<str>>,
     ids: FxHashMap<(bool, Arc<str>), Id>,
     predicates: Option<Rc<Predicates>>,
+    /// Keys in N-Triples, and the vertex that was last asked for.
+    keys: FxHashMap<Id, Rc<[u8]>>,
+    subject: (Id, Vec<u8>),
     pub(crate) computed: Computed,
     /// Room for entries of one vertex, empty between two uses.
     pub(crate) entries: Vec<[Id; 3]>,
+    /// Room for neighbours of one vertex, as above.
+    pub(crate) expansion: Expansion,
+    /// Room for reading a term.
+    pub(crate) scratch: String,
 }
 
 impl Names {
@@ -103,6 +110,41 @@ impl Names {
         Ok(self.edge_id)
     }
 
+    /// Appends a vertex in N-Triples; one after the other is often the same.
+    pub(crate) fn write_subject(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        vertex: Id,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (known, text) = &mut self.subject;
+        if *known != vertex {
+            text.clear();
+            *known = Id::UNBOUND;
+            snapshot.read_term(vertex, &mut self.scratch, &mut |parts| parts.write_nt(text))?;
+            *known = vertex;
+        }
+        out.extend_from_slice(text);
+        Ok(())
+    }
+
+    /// Appends a predicate in N-Triples.
+    pub(crate) fn write_predicate(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        predicate: Id,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        if let Some(known) = self.keys.get(&predicate) {
+            out.extend_from_slice(known);
+            return Ok(());
+        }
+        let start = out.len();
+        snapshot.read_term(predicate, &mut self.scratch, &mut |parts| parts.write_nt(out))?;
+        self.keys.insert(predicate, out[start..].into());
+        Ok(())
+    }
+
     /// All predicates by what their objects are.
     pub(crate) fn predicates(&mut self, snapshot: &dyn Snapshot) -> Result<Rc<Predicates>> {
         if let Some(known) = &self.predicates {
@@ -156,6 +198,12 @@ pub(crate) fn has_integers_only(snapshot: &dyn Snapshot, predicate: Id) -> Resul
         }
     }
     Ok(true)
+}
+
+/// Whether objects of a predicate that are integers are all of one type here: ints, or longs.
+pub(crate) fn has_one_type_of_integers(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    let has = |tag: Tag| has_objects(snapshot, predicate, Id::new(tag, 0), Id::new(tag, Id::PAYLOAD_MAX));
+    Ok(!has(Tag::Int)? || !has(Tag::Integer)? && !has(Tag::Long)?)
 }
 
 /// In the direction from objects, keys are objects in the order of their tags.

@@ -13,7 +13,7 @@ use vervet_gremlin::{
     Direction as Ends, Edge, EdgeKey, Property, PropertyKey, Value, Vertex, VertexProperty,
 };
 use vervet_model::{Direction, Id, Result, Tag};
-use vervet_snapshot::{Cursor, Expansion, Segment, Snapshot};
+use vervet_snapshot::{Cursor, Segment, Snapshot};
 
 /// Entries that are read at a time.
 const CHUNK: usize = 1024;
@@ -62,25 +62,79 @@ pub(crate) fn neighbours(
     labels: &Wanted,
     add: &mut dyn FnMut(u64),
 ) -> Result<()> {
-    for &direction in directions(ends) {
-        for predicate in edge_predicates(snapshot, names, labels)? {
-            let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
-            let keys = [Id::from_bits(vertex)];
-            let mut found = Expansion::new(64);
-            let mut cursor = Cursor::default();
-            while cursor.row < 1 {
-                found.clear();
-                segment.expand(&keys, EVERY, &mut cursor, &mut found)?;
-                for neighbour in &found.neighbours {
-                    if neighbour.tag() == Tag::Vertex {
-                        add(neighbour.bits());
-                    }
+    let mut found = std::mem::take(&mut names.expansion);
+    let mut visit = |predicate: Id, direction: Direction| -> Result<()> {
+        let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(()) };
+        let keys = [Id::from_bits(vertex)];
+        let mut cursor = Cursor::default();
+        found.capacity = 64;
+        while cursor.row < 1 {
+            found.clear();
+            segment.expand(&keys, EVERY, &mut cursor, &mut found)?;
+            for neighbour in &found.neighbours {
+                if neighbour.tag() == Tag::Vertex {
+                    add(neighbour.bits());
                 }
-                found.capacity = CHUNK;
+            }
+            found.capacity = CHUNK;
+        }
+        Ok(())
+    };
+    for &direction in directions(ends) {
+        match labels {
+            // Most walks have one.
+            [label] => {
+                if let Some(predicate) = names.key(snapshot, label)? {
+                    visit(predicate, direction)?;
+                }
+            }
+            labels => {
+                for predicate in edge_predicates(snapshot, names, labels)? {
+                    visit(predicate, direction)?;
+                }
             }
         }
     }
+    names.expansion = found;
     Ok(())
+}
+
+/// Leaves those of some vertices that have one of these labels, which are names of types alone.
+pub(crate) fn retain_labelled(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    labels: &Wanted,
+    vertices: &mut Vec<Id>,
+) -> Result<()> {
+    let types = match snapshot.type_predicate() {
+        Some(predicate) => snapshot.segment(predicate, Direction::Out)?,
+        None => None,
+    };
+    let Some(types) = types else {
+        vertices.clear();
+        return Ok(());
+    };
+    let (mut rows, mut found) = (Vec::with_capacity(vertices.len()), Vec::new());
+    for label in labels {
+        let Some(label) = names.label(snapshot, label)? else { continue };
+        found.clear();
+        types.check_constant(vertices, label, EVERY, &mut found)?;
+        rows.extend_from_slice(&found);
+    }
+    if labels.len() > 1 {
+        rows.sort_unstable();
+        rows.dedup();
+    }
+    for (to, from) in rows.iter().enumerate() {
+        vertices[to] = vertices[*from as usize];
+    }
+    vertices.truncate(rows.len());
+    Ok(())
+}
+
+/// Whether a label is the name of one type: neither the one of vertices without a type, nor several joined.
+pub(crate) fn is_of_one_type(label: &str) -> bool {
+    label != LABEL_DEFAULT && !label.contains("::")
 }
 
 /// Calls `add` with the edges of `vertex`.
@@ -214,7 +268,7 @@ pub(crate) fn vertex_has_label(
             return Ok(true);
         }
     }
-    if &**label == LABEL_DEFAULT || label.contains("::") {
+    if !is_of_one_type(label) {
         return Ok(vertex_label(snapshot, names, vertex)? == *label);
     }
     Ok(false)

@@ -10,9 +10,11 @@ use crate::scope::scoped;
 use crate::semantic::passes;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vervet_gremlin::{Bytecode, Instruction, P, Pop, Value};
+use vervet_gremlin::{Bytecode, Instruction, P, Pop, Value, Vertex};
 use vervet_model::{Error, ErrorKind, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -140,6 +142,7 @@ pub(crate) fn part_of_path(traverser: &Traverser, from: Option<&str>, to: Option
 /// `where(P)`: names inside the predicate stand for their values.
 fn where_test(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>) -> Box<dyn Step> {
     let (test, mut by) = (test.clone(), by);
+    let mut lists = Lists::default();
     make::filter(move |traverser, context| {
         let value = match &start {
             Some(start) => scoped(traverser, start, Pop::Last, context).ok_or_else(|| no_value(start))?,
@@ -147,7 +150,7 @@ fn where_test(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>) -> Box<dyn St
         };
         let mut place = 0;
         if by.is_empty()
-            && let Some(is_in) = is_in_collection(&test, &value, traverser, context)
+            && let Some(is_in) = is_in_collection(&test, &value, &mut lists, traverser, context)
         {
             return Ok(is_in);
         }
@@ -161,20 +164,56 @@ fn where_test(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>) -> Box<dyn St
 
 /// `within` and `without` of one name, for a vertex: whether it is in the collection of that name, without going through all
 /// that is in there. `None`: it is another test.
-fn is_in_collection(test: &P, value: &Value, traverser: &Traverser, context: &Context<'_>) -> Option<bool> {
+fn is_in_collection(
+    test: &P,
+    value: &Value,
+    lists: &mut Lists,
+    traverser: &Traverser,
+    context: &Context<'_>,
+) -> Option<bool> {
     let (P::Within(names) | P::Without(names)) = test else { return None };
     let [Value::String(name)] = names.as_slice() else { return None };
     // A vertex equals what it is equivalent to, and nothing else.
-    if !matches!(value, Value::Vertex(vertex) if vertex.key != 0) {
-        return None;
-    }
+    let Value::Vertex(Vertex { key: key @ 1.., .. }) = value else { return None };
     let is_in = match scoped(traverser, name, Pop::Last, context)? {
         Value::Bulk(values) => values.contains_key(value),
         Value::Set(values) => values.contains(value),
-        Value::List(values) => values.contains(value),
+        Value::List(values) => lists.contains(&values, value, *key),
         _ => return None,
     };
     Some(is_in == matches!(test, P::Within(_)))
+}
+
+/// The list that was last looked at, and the vertices in it once it is looked at again.
+#[derive(Clone, Default)]
+struct Lists {
+    last: Option<Arc<Vec<Value>>>,
+    vertices: Option<Rc<FxHashSet<u64>>>,
+}
+
+impl Lists {
+    /// Lists of so many values are as fast to go through.
+    const SHORT: usize = 16;
+
+    /// Whether a vertex with a key is in a list.
+    fn contains(&mut self, list: &Arc<Vec<Value>>, vertex: &Value, key: u64) -> bool {
+        if list.len() <= Self::SHORT {
+            return list.contains(vertex);
+        }
+        if !self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, list)) {
+            *self = Self { last: Some(list.clone()), vertices: None };
+            return list.contains(vertex);
+        }
+        let vertices = self.vertices.get_or_insert_with(|| {
+            let keys = list.iter().filter_map(|value| match value {
+                Value::Vertex(vertex) => Some(vertex.key),
+                _ => None,
+            });
+            Rc::new(keys.collect())
+        });
+        // One without a key is compared by its id.
+        vertices.contains(&key) || vertices.contains(&0) && list.contains(vertex)
+    }
 }
 
 fn no_value(name: &str) -> Error {

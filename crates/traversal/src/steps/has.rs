@@ -1,9 +1,11 @@
 //! `has` and its relatives: tests of what an element has.
 //!
-//! Behind `V()` or `E()` they become conditions of that step, so that an index can answer them.
+//! Behind `V()` or `E()` they become conditions of that step, so that an index can answer them; behind `out`, `in` and `both` a test
+//! of labels becomes a part of it, so that all neighbours are tested together.
 
 use super::make;
 use super::start::{Elements, label_names};
+use super::walk::Neighbours;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::ids::find_vertex;
@@ -148,6 +150,14 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
             elements.conditions.push(condition);
             continue;
         }
+        if let Condition::Label(labels) = &condition
+            && let Some(last) = nodes.last_mut()
+            && last.labels.is_empty()
+            && let Some(neighbours) = last.step.as_neighbours()
+            && neighbours.take_labels(labels)
+        {
+            continue;
+        }
         let mut condition = condition;
         let filter: Box<dyn Step> =
             make::filter(move |traverser, context| condition.test(traverser, context));
@@ -266,6 +276,11 @@ fn flat(values: &[Value]) -> Vec<Value> {
 impl dyn Step {
     /// The step `V` or `E` that this is, if nothing has run yet.
     fn as_elements(&mut self) -> Option<&mut Elements> {
+        self.as_any().downcast_mut()
+    }
+
+    /// The step to neighbours that this is, if their ends are tested by nothing else.
+    fn as_neighbours(&mut self) -> Option<&mut Neighbours> {
         self.as_any().downcast_mut()
     }
 }

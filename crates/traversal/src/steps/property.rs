@@ -113,7 +113,7 @@ pub(crate) fn token_value(value: &Value, token: T, context: &mut Context<'_>) ->
         }
         (T::Id, Value::Edge(edge)) => Some(edge.id().clone()),
         (T::Id, Value::VertexProperty(property)) => {
-            Some(context.read(|snapshot, _| ids::property_id(snapshot, property.key))?)
+            Some(context.read(|snapshot, names| ids::property_id(snapshot, names, property.key))?)
         }
         (T::Label, Value::Vertex(vertex)) => Some(Value::String(
             context.read(|snapshot, names| read::vertex_label(snapshot, names, vertex.key))?,

@@ -1,16 +1,18 @@
 //! The first step of a traversal whose beginning is a query: rows of the query as traversers.
 
+use super::entries::entries;
 use crate::context::Context;
 use crate::graph::literal;
-use crate::graph::read::vertex_value;
-use crate::native::{Native, Shape};
+use crate::graph::read::{edge_value, vertex_value};
+use crate::native::{Current, Native, Shape};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use vervet_algebra::Query;
-use vervet_gremlin::{Hashing, Map, Value};
+use vervet_gremlin::{EdgeKey, Hashing, Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
 /// See the header of this file. Where the query does not fit the graph, or the host solves none, the same steps run as steps.
@@ -21,6 +23,8 @@ pub(crate) struct Solve {
     labels: Rc<[Labels]>,
     /// The steps that the query stands for.
     otherwise: Pipeline,
+    /// The label of the edges that rows end at, once it has been looked up.
+    label: Option<Id>,
     state: State,
 }
 
@@ -28,8 +32,8 @@ pub(crate) struct Solve {
 enum State {
     New,
     Rows(Rows),
-    /// The only value, until it is given out.
-    Map(Option<Value>),
+    /// Values, until they are given out.
+    Values(VecDeque<Value>),
     Steps,
 }
 
@@ -52,7 +56,7 @@ impl Rows {
 impl Solve {
     pub(crate) fn new(native: Native, otherwise: Pipeline) -> Self {
         let labels = native.path.iter().map(|(_, labels)| labels.clone().into()).collect();
-        Self { native: Rc::new(native), labels, otherwise, state: State::New }
+        Self { native: Rc::new(native), labels, otherwise, label: None, state: State::New }
     }
 
     pub(crate) fn query(&self) -> &Query {
@@ -80,8 +84,12 @@ impl Solve {
                 // The traverser that the source gives is used up.
                 while input.next(context)?.is_some() {}
                 self.state = match native.shape {
-                    Shape::Counts(_) => State::Map(Some(counts(&rows, context)?)),
-                    Shape::Lists(_) => State::Map(Some(lists(&rows, context)?)),
+                    Shape::Counts(_) => State::Values([counts(&rows, context)?].into()),
+                    Shape::Lists(_) => State::Values([lists(&rows, context)?].into()),
+                    Shape::Entries(_) => State::Values(match &native.entries {
+                        Some(taken) => entries(rows.iter().map(|(ids, _)| ids), taken, context)?,
+                        None => VecDeque::new(),
+                    }),
                     Shape::Objects | Shape::Count => State::Rows(rows),
                 };
                 return Ok(());
@@ -104,6 +112,20 @@ impl Solve {
             let mut traverser = Traverser::new(Value::Null);
             traverser.bulk = times;
             traverser.sack = context.settings.sack.clone().map(Box::new);
+            let (ids, edge) = match (&self.native.current, ids) {
+                (Current::Edge { label, .. }, [before @ .., edge, source, target]) => {
+                    let label = match self.label {
+                        Some(label) => label,
+                        None => {
+                            context.read(|snapshot, names| names.key(snapshot, label))?.unwrap_or(Id::UNBOUND)
+                        }
+                    };
+                    self.label = Some(label);
+                    let [edge, source, label, target] = [edge, source, &label, target].map(|id| id.bits());
+                    (before, Some(edge_value(EdgeKey { edge, source, label, target })))
+                }
+                _ => (ids, None),
+            };
             for (column, id) in ids.iter().enumerate() {
                 traverser.value = match value_of(*id, context)? {
                     // Counts of SPARQL are integers.
@@ -111,12 +133,15 @@ impl Solve {
                     Some(value) => value,
                     None => continue 'rows,
                 };
-                // The last column is where it is.
-                if column + 1 < ids.len()
+                // The last column is where it is, unless that is an edge.
+                if (column + 1 < ids.len() || edge.is_some())
                     && let Some(labels) = self.labels.get(column)
                 {
                     traverser.extend_path(labels);
                 }
+            }
+            if let Some(edge) = edge {
+                traverser.value = edge;
             }
             return Ok(Some(traverser));
         }
@@ -125,7 +150,7 @@ impl Solve {
 }
 
 /// What an id of a row stands for.
-fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value>> {
+pub(super) fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value>> {
     match id.tag() {
         Tag::Vertex => Ok(Some(vertex_value(id.bits()))),
         Tag::Unbound | Tag::Edge | Tag::Computed => {
@@ -184,7 +209,7 @@ impl Step for Solve {
         }
         match &mut self.state {
             State::New => Ok(None),
-            State::Map(map) => Ok(map.take().map(Traverser::new)),
+            State::Values(values) => Ok(values.pop_front().map(Traverser::new)),
             State::Steps => self.otherwise.next(context),
             State::Rows(_) => self.row(context),
         }

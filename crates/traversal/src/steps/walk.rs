@@ -3,11 +3,13 @@
 use super::has::Condition;
 use super::make;
 use crate::compile::{Compiler, Modulated};
-use crate::graph::read::{edge_value, edges, neighbours, vertex_value};
-use crate::step::Step;
+use crate::context::Context;
+use crate::graph::read::{edge_value, edges, is_of_one_type, neighbours, retain_labelled, vertex_value};
+use crate::step::{Input, Step};
+use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Direction, Token, Value};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Id, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let labels = step.texts();
@@ -56,19 +58,14 @@ fn vertices(
 ) -> Result<Box<dyn Step>> {
     let (vertex_test, edge_test) = conditions(compiler)?;
     if vertex_test.is_none() && edge_test.is_none() {
-        return Ok(make::flat_map(move |traverser, context, out| {
-            let Value::Vertex(vertex) = &traverser.value else {
-                return Err(expected("a vertex", &traverser.value, "a step to neighbours"));
-            };
-            if nothing {
-                return Ok(());
-            }
-            context.read(|snapshot, names| {
-                out.clear();
-                neighbours(snapshot, names, vertex.key, ends, &labels, &mut |key| {
-                    out.push_back(vertex_value(key));
-                })
-            })
+        return Ok(Box::new(Neighbours {
+            ends,
+            labels,
+            nothing,
+            types: Vec::new(),
+            from: None,
+            found: Vec::new(),
+            next: 0,
         }));
     }
     let (mut vertex_test, mut edge_test) = (vertex_test, edge_test);
@@ -102,6 +99,86 @@ fn vertices(
         }
         Ok(())
     }))
+}
+
+/// The vertices at the other ends of edges; of these, where `hasLabel` is right behind the step, those with a label.
+#[derive(Clone)]
+pub(crate) struct Neighbours {
+    ends: Direction,
+    labels: Vec<Arc<str>>,
+    nothing: bool,
+    /// A label of each of these lists is asked for.
+    types: Vec<Vec<Arc<str>>>,
+    from: Option<Traverser>,
+    found: Vec<Id>,
+    next: usize,
+}
+
+impl Neighbours {
+    /// Takes a test of labels; whether it can.
+    pub(crate) fn take_labels(&mut self, labels: &[Arc<str>]) -> bool {
+        let can = labels.iter().all(|label| is_of_one_type(label));
+        if can {
+            self.types.push(labels.to_vec());
+        }
+        can
+    }
+
+    /// The labels of all are looked at together, unless somebody remembers at what a traversal has looked.
+    fn list(&mut self, vertex: u64, context: &mut Context<'_>) -> Result<()> {
+        let sparing = context.host.remembers_reads();
+        let (found, types) = (&mut self.found, if sparing { &[][..] } else { &self.types });
+        let (ends, labels) = (self.ends, &self.labels);
+        context.read(|snapshot, names| {
+            found.clear();
+            neighbours(snapshot, names, vertex, ends, labels, &mut |key| found.push(Id::from_bits(key)))?;
+            types.iter().try_for_each(|labels| retain_labelled(snapshot, names, labels, found))
+        })
+    }
+
+    fn passes(&self, vertex: Id, context: &mut Context<'_>) -> Result<bool> {
+        if self.types.is_empty() || !context.host.remembers_reads() {
+            return Ok(true);
+        }
+        context.read(|snapshot, names| {
+            let mut one = vec![vertex];
+            self.types.iter().try_for_each(|labels| retain_labelled(snapshot, names, labels, &mut one))?;
+            Ok(!one.is_empty())
+        })
+    }
+}
+
+impl Step for Neighbours {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            while let (Some(from), Some(&vertex)) = (&self.from, self.found.get(self.next)) {
+                self.next += 1;
+                if self.passes(vertex, context)? {
+                    return Ok(Some(from.at(vertex_value(vertex.bits()))));
+                }
+            }
+            let Some(traverser) = input.next(context)? else { return Ok(None) };
+            let Value::Vertex(vertex) = &traverser.value else {
+                return Err(expected("a vertex", &traverser.value, "a step to neighbours"));
+            };
+            self.found.clear();
+            self.next = 0;
+            if !self.nothing {
+                self.list(vertex.key, context)?;
+            }
+            self.from = Some(traverser);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.from = None;
+        self.found.clear();
+        self.next = 0;
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
 }
 
 fn single(ends: Direction) -> &'static [Direction] {

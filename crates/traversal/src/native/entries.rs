@@ -1,0 +1,295 @@
+//! `unfold()` behind a group, and what follows on it, without the map and its lists.
+//!
+//! # Shape
+//! `group().by("name").by(select("date").fold()).unfold().where(select(values).min(local).is(gte(d))).project("tag", "count").
+//! by(keys).by(select(values).count(local)).order().by("count", desc).limit(10)` makes lists only to count them, and to look
+//! for their least values. The query then gives these instead: a row for each group. [`Entries`] says what becomes of the rows;
+//! `steps/entries.rs` does it.
+//! # Invariants
+//! A list is left out only where nothing sees it. Least and greatest values are of integers, which both languages order alike;
+//! where their type shows, all have one.
+
+use super::{Builder, Place, Shape};
+use crate::compile::Modulated;
+use crate::steps::has::predicate;
+use std::sync::Arc;
+use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Slot, Variable};
+use vervet_gremlin::{Column, Instruction, Order, P, Scope, Token, Value};
+use vervet_model::vocab::KEY_NAMESPACE;
+
+/// See the header of this file.
+#[derive(Clone, Debug)]
+pub(crate) struct Entries {
+    /// What the query gives beside the key of a group.
+    pub(crate) columns: Vec<(Variable, Fold)>,
+    /// What an entry must be like.
+    pub(crate) tests: Vec<(Part, P)>,
+    /// The map that each becomes; `None`: it stays an entry.
+    pub(crate) names: Option<Vec<(Value, Part)>>,
+    /// What they are ordered by; and whether that descends.
+    pub(crate) order: Vec<(Part, bool)>,
+    /// How many are passed over, and how many there are at most behind these.
+    pub(crate) range: (usize, Option<usize>),
+}
+
+/// How the values of groups that turn out to be one become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fold {
+    Count,
+    Min,
+    Max,
+}
+
+/// A part of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    Key,
+    /// By its place in [`Entries::columns`].
+    Column(usize),
+}
+
+/// What a step asks of an entry.
+enum Asked {
+    Key,
+    Value,
+    Folded(Fold),
+}
+
+impl Builder {
+    /// Takes `unfold()` and steps behind it, where a group has just been taken; returns their number.
+    pub(super) fn entries(&mut self, steps: &[Modulated<'_>]) -> Option<usize> {
+        let mut taker = Taker { builder: self.clone(), columns: Vec::new(), shows: false };
+        let mut entries = Entries {
+            columns: Vec::new(),
+            tests: Vec::new(),
+            names: None,
+            order: Vec::new(),
+            range: (0, None),
+        };
+        let key = match self.shape {
+            Shape::Counts(key) => {
+                taker.columns.push((self.current()?, Fold::Count));
+                key
+            }
+            Shape::Lists(key) => key,
+            _ => return None,
+        };
+        let is_plain = |step: &Modulated<'_>, name: &str| step.name() == name && is_plain(step);
+        let mut rest = steps.iter().peekable();
+        rest.next_if(|step| is_plain(step, "unfold") && step.bys.is_empty() && step.arguments().is_empty())?;
+        while let Some(test) = rest
+            .peek()
+            .filter(|step| (is_plain(step, "where") || is_plain(step, "filter")) && step.bys.is_empty())
+            .and_then(|step| taker.test(step))
+        {
+            entries.tests.push(test);
+            rest.next();
+        }
+        taker.shows = true;
+        if let Some(names) =
+            rest.peek().filter(|step| is_plain(step, "project")).and_then(|step| taker.names(step))
+        {
+            entries.names = Some(names);
+            rest.next();
+        } else if let Shape::Lists(_) = self.shape {
+            return None;
+        }
+        if let Some(order) =
+            rest.peek().filter(|step| is_plain(step, "order")).and_then(|step| taker.order(step, &entries))
+        {
+            entries.order = order;
+            rest.next();
+        }
+        let is_range = |step: &&&Modulated<'_>| {
+            matches!(step.name(), "limit" | "skip" | "range") && self::is_plain(step) && step.bys.is_empty()
+        };
+        if let Some(range) = rest.peek().filter(is_range).and_then(|step| range(step)) {
+            entries.range = range;
+            rest.next();
+        }
+        let taken = steps.len() - rest.count();
+        let Taker { mut builder, mut columns, .. } = taker;
+        if let Shape::Lists(_) = builder.shape {
+            if columns.is_empty() {
+                columns.push((builder.fresh()?, Fold::Count));
+            }
+            let member = builder.current()?;
+            let aggregate = |&(variable, fold): &(Variable, Fold)| {
+                let (kind, expression) = match fold {
+                    Fold::Count => (AggregateKind::Count, None),
+                    Fold::Min => (AggregateKind::Min, Some(Expression::Variable(member))),
+                    Fold::Max => (AggregateKind::Max, Some(Expression::Variable(member))),
+                };
+                (variable, Aggregate { kind, expression, distinct: false })
+            };
+            let aggregates = columns.iter().map(aggregate).collect();
+            let input = Box::new(builder.node());
+            builder.closed = Some(Node::Group { input, keys: vec![key], aggregates });
+        }
+        let (first, _) = *columns.first()?;
+        entries.columns = columns;
+        builder.place = Place::Value(first);
+        builder.path = vec![(first, Vec::new())];
+        builder.shape = Shape::Entries(key);
+        builder.entries = Some(entries);
+        builder.worth = true;
+        *self = builder;
+        Some(taken)
+    }
+}
+
+/// Steps on their way into [`Entries`].
+struct Taker {
+    builder: Builder,
+    columns: Vec<(Variable, Fold)>,
+    /// Whether what is asked for now is seen, not only tested.
+    shows: bool,
+}
+
+impl Taker {
+    /// `where(select(values).count(local).is(gt(3)))`.
+    fn test(&mut self, step: &Modulated<'_>) -> Option<(Part, P)> {
+        let [Value::Traversal(traversal)] = step.arguments() else { return None };
+        let (is, of) = traversal.steps.split_last()?;
+        let ("is", [test]) = (&*is.name, is.arguments.as_slice()) else { return None };
+        Some((self.part(asked(of)?)?, predicate(test)))
+    }
+
+    /// `project("tag", "count").by(keys).by(select(values).count(local))`.
+    fn names(&mut self, step: &Modulated<'_>) -> Option<Vec<(Value, Part)>> {
+        let names = step.texts();
+        if names.len() != step.bys.len() || names.len() != step.arguments().len() {
+            return None;
+        }
+        let mut all: Vec<(Value, Part)> = Vec::with_capacity(names.len());
+        for (name, by) in names.into_iter().zip(&step.bys) {
+            let asked = match by.arguments.as_slice() {
+                [Value::Token(Token::Column(column))] => asked_by(*column),
+                [Value::Traversal(traversal)] => asked(&traversal.steps)?,
+                _ => return None,
+            };
+            let name = Value::String(name);
+            if all.iter().any(|(other, _)| *other == name) {
+                return None;
+            }
+            all.push((name, self.part(asked)?));
+        }
+        Some(all)
+    }
+
+    /// `order().by("count", desc).by("tag")`, or `order().by(values)` of entries.
+    fn order(&mut self, step: &Modulated<'_>, entries: &Entries) -> Option<Vec<(Part, bool)>> {
+        if !step.arguments().is_empty() || step.bys.is_empty() {
+            return None;
+        }
+        let key = |by: &&Instruction| {
+            let (by, descending) = match by.arguments.as_slice() {
+                [by] | [by, Value::Token(Token::Order(Order::Asc))] => (by, false),
+                [by, Value::Token(Token::Order(Order::Desc))] => (by, true),
+                _ => return None,
+            };
+            let part = match (by, &entries.names) {
+                (name @ Value::String(_), Some(names)) => names.iter().find(|(other, _)| other == name)?.1,
+                (Value::Token(Token::Column(column)), None) => self.part(asked_by(*column))?,
+                _ => return None,
+            };
+            Some((part, descending))
+        };
+        let mut keys = Vec::with_capacity(step.bys.len());
+        let mut key = key;
+        for by in &step.bys {
+            keys.push(key(by)?);
+        }
+        Some(keys)
+    }
+
+    fn part(&mut self, asked: Asked) -> Option<Part> {
+        match (asked, self.builder.shape) {
+            (Asked::Key, _) => Some(Part::Key),
+            (Asked::Value, Shape::Counts(_)) => Some(Part::Column(0)),
+            (Asked::Folded(fold), Shape::Lists(_)) => {
+                if fold != Fold::Count {
+                    let key = self.key_of_members()?;
+                    if self.shows {
+                        self.builder.uniform_keys.push(key.clone());
+                    }
+                    self.builder.integer_keys.push(key);
+                }
+                let known = self.columns.iter().position(|(_, known)| *known == fold);
+                Some(Part::Column(match known {
+                    Some(known) => known,
+                    None => {
+                        self.columns.push((self.builder.fresh()?, fold));
+                        self.columns.len() - 1
+                    }
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The key of which the members of groups are values.
+    fn key_of_members(&self) -> Option<Arc<str>> {
+        let Place::Value(member) = self.builder.place else { return None };
+        let of = |key: &&Arc<str>| {
+            let predicate = Slot::Constant(super::iri(KEY_NAMESPACE, key).into());
+            self.builder
+                .patterns
+                .iter()
+                .any(|pattern| pattern.object == Slot::Variable(member) && pattern.predicate == predicate)
+        };
+        self.builder.value_keys.iter().find(of).cloned()
+    }
+}
+
+/// Whether nothing modulates a step but `by`.
+fn is_plain(step: &Modulated<'_>) -> bool {
+    step.labels.is_empty()
+        && step.withs.is_empty()
+        && step.options.is_empty()
+        && step.from.is_none()
+        && step.to.is_none()
+}
+
+fn asked_by(column: Column) -> Asked {
+    match column {
+        Column::Keys => Asked::Key,
+        Column::Values => Asked::Value,
+    }
+}
+
+/// `select(keys)`, `select(values)`, or `select(values)` and what folds a list.
+fn asked(steps: &[Instruction]) -> Option<Asked> {
+    let (first, rest) = steps.split_first()?;
+    let ("select", [Value::Token(Token::Column(column))]) = (&*first.name, first.arguments.as_slice()) else {
+        return None;
+    };
+    let [fold] = rest else { return rest.is_empty().then(|| asked_by(*column)) };
+    let (Column::Values, [Value::Token(Token::Scope(Scope::Local))]) = (column, fold.arguments.as_slice())
+    else {
+        return None;
+    };
+    Some(Asked::Folded(match &*fold.name {
+        "count" => Fold::Count,
+        "min" => Fold::Min,
+        "max" => Fold::Max,
+        _ => return None,
+    }))
+}
+
+/// Where a range of a stream begins, and how many it has at most.
+fn range(step: &Modulated<'_>) -> Option<(usize, Option<usize>)> {
+    let number = |value: &Value| usize::try_from(value.as_integer()?).ok();
+    match (step.name(), step.arguments()) {
+        ("limit", [count]) => Some((0, Some(number(count)?))),
+        ("skip", [from]) => Some((number(from)?, None)),
+        ("range", [from, to]) => {
+            let from = number(from)?;
+            match to.as_integer()? {
+                -1 => Some((from, None)),
+                _ => Some((from, Some(number(to)?.checked_sub(from)?))),
+            }
+        }
+        _ => None,
+    }
+}

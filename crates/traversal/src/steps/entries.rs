@@ -1,0 +1,192 @@
+//! What `native/entries.rs` has taken, done with the rows of its query: a row is a group.
+//!
+//! # Cost
+//! Keys are read where something sees them: of the entries that are left by tests of numbers, by an order that begins with
+//! numbers, and by its range. Of the other texts it is looked up whether they are plain, since two that are not can be one value.
+
+use super::solve::value_of;
+use crate::context::Context;
+use crate::native::{Entries, Fold, Part};
+use crate::semantic::{order, passes, told, with_ids};
+use indexmap::IndexMap;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vervet_gremlin::semantics::number;
+use vervet_gremlin::{Hashing, Map, Value};
+use vervet_model::{Error, Id, Result, Tag};
+
+/// A group.
+struct Group {
+    key: Id,
+    /// The key as a value, once it has been read.
+    value: Option<Value>,
+    columns: Vec<Value>,
+}
+
+/// The entries of groups, or the maps that they become. A row is the key of a group and its columns.
+pub(super) fn entries<'r>(
+    rows: impl Iterator<Item = &'r [Id]>,
+    entries: &Entries,
+    context: &mut Context<'_>,
+) -> Result<VecDeque<Value>> {
+    let mut groups = Vec::with_capacity(rows.size_hint().0);
+    for row in rows {
+        let Some((&key, columns)) = row.split_first() else { continue };
+        let columns = columns.iter().map(|id| read(*id, context)).collect::<Result<_>>()?;
+        groups.push(Group { key, value: None, columns });
+    }
+    context.hold(groups.len())?;
+    if may_be_equal(&groups, context)? {
+        groups = merged(groups, entries, context)?;
+    }
+    for (part, test) in &entries.tests {
+        let mut kept = Vec::with_capacity(groups.len());
+        for mut group in groups {
+            if passes(test, group.part(*part, context)?)? {
+                kept.push(group);
+            }
+        }
+        groups = kept;
+    }
+    let (from, count) = entries.range;
+    sort(&mut groups, &entries.order, count.map(|count| from.saturating_add(count)), context)?;
+    let mut all = VecDeque::new();
+    for mut group in groups.into_iter().skip(from).take(count.unwrap_or(usize::MAX)) {
+        all.push_back(match &entries.names {
+            None => {
+                let key = group.part(Part::Key, context)?.clone();
+                Value::Entry(Arc::new((key, group.columns.swap_remove(0))))
+            }
+            Some(names) => {
+                let mut map = Map::default();
+                for (name, part) in names {
+                    map.insert(name.clone(), group.part(*part, context)?.clone());
+                }
+                Value::map(map)
+            }
+        });
+    }
+    Ok(all)
+}
+
+impl Group {
+    fn part(&mut self, part: Part, context: &mut Context<'_>) -> Result<&Value> {
+        match part {
+            Part::Column(at) => Ok(self.column(at)),
+            Part::Key => {
+                if self.value.is_none() {
+                    self.value = Some(read(self.key, context)?);
+                }
+                Ok(self.value.as_ref().unwrap_or(&Value::Null))
+            }
+        }
+    }
+
+    fn column(&self, at: usize) -> &Value {
+        self.columns.get(at).unwrap_or(&Value::Null)
+    }
+}
+
+fn read(id: Id, context: &mut Context<'_>) -> Result<Value> {
+    value_of(id, context)?.ok_or_else(|| Error::internal("a group of a query has a key that is no value"))
+}
+
+/// Whether keys with different ids may be one value.
+fn may_be_equal(groups: &[Group], context: &mut Context<'_>) -> Result<bool> {
+    let Some(first) = groups.first().map(|group| group.key.tag()) else { return Ok(false) };
+    match first {
+        Tag::Vertex | Tag::Int | Tag::Integer | Tag::Long | Tag::Boolean => {
+            Ok(!groups.iter().all(|group| group.key.tag() == first))
+        }
+        Tag::ShortString | Tag::Literal => context.read(|snapshot, _| {
+            for group in groups {
+                let is_plain = group.key.tag() == Tag::ShortString
+                    || group.key.tag() == Tag::Literal && snapshot.is_plain_text(group.key)?;
+                if !is_plain {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }),
+        _ => Ok(true),
+    }
+}
+
+/// Groups with equal keys as one.
+fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> Result<Vec<Group>> {
+    let mut all: IndexMap<Value, Group, Hashing> = IndexMap::default();
+    for mut group in groups {
+        let key = group.part(Part::Key, context)?.clone();
+        let Some(same) = all.get_mut(&key) else {
+            all.insert(key, group);
+            continue;
+        };
+        for ((one, other), (_, fold)) in same.columns.iter_mut().zip(&group.columns).zip(&entries.columns) {
+            *one = match fold {
+                Fold::Count => told(number::add(one, other))?,
+                Fold::Min => told(number::min(one, other))?,
+                Fold::Max => told(number::max(one, other))?,
+            };
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+/// Puts groups in order; of those behind the first `end` it may leave some out.
+fn sort(
+    groups: &mut Vec<Group>,
+    by: &[(Part, bool)],
+    end: Option<usize>,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    // Numbers before the first key need no look at keys, and decide most.
+    let numbers: Vec<(usize, bool)> = by
+        .iter()
+        .map_while(|(part, descending)| match part {
+            Part::Column(at) => Some((*at, *descending)),
+            Part::Key => None,
+        })
+        .collect();
+    let by_numbers = |a: &Group, b: &Group| {
+        let orders = numbers.iter().map(|&(at, descending)| ordered(a.column(at), b.column(at), descending));
+        orders.fold(Ordering::Equal, Ordering::then)
+    };
+    if let Some(last) = end.and_then(|end| end.checked_sub(1)).filter(|last| *last + 1 < groups.len())
+        && !numbers.is_empty()
+    {
+        let (_, pivot, behind) = groups.select_nth_unstable_by(last, by_numbers);
+        let mut kept = last + 1;
+        let tied: Vec<bool> =
+            behind.iter().map(|group| by_numbers(group, pivot) == Ordering::Equal).collect();
+        for (at, _) in tied.iter().enumerate().filter(|(_, tied)| **tied) {
+            groups.swap(kept, last + 1 + at);
+            kept += 1;
+        }
+        groups.truncate(kept);
+    }
+    if numbers.len() == by.len() {
+        groups.sort_by(by_numbers);
+        return Ok(());
+    }
+    let mut keyed = Vec::with_capacity(groups.len());
+    for mut group in groups.drain(..) {
+        let mut keys = Vec::with_capacity(by.len());
+        for (part, _) in by {
+            let value = group.part(*part, context)?.clone();
+            keys.push(with_ids(value, context)?);
+        }
+        keyed.push((keys, group));
+    }
+    keyed.sort_by(|(a, _), (b, _)| {
+        let orders = a.iter().zip(b).zip(by).map(|((a, b), (_, descending))| ordered(a, b, *descending));
+        orders.fold(Ordering::Equal, Ordering::then)
+    });
+    groups.extend(keyed.into_iter().map(|(_, group)| group));
+    Ok(())
+}
+
+fn ordered(a: &Value, b: &Value, descending: bool) -> Ordering {
+    let ordering = order(a, b);
+    if descending { ordering.reverse() } else { ordering }
+}
