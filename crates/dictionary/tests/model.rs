@@ -108,6 +108,9 @@ fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
         dictionary.read_term(id, &mut scratch, &mut |parts| read = Some(parts.to_term())).expect("read");
         assert_eq!(read.as_ref(), Some(term), "seed {seed}");
         assert_eq!(dictionary.is_blank(id).expect("is_blank"), term.is_blank_node(), "seed {seed}: {term}");
+        let is_text =
+            matches!(&term, Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::STRING);
+        assert_eq!(dictionary.is_plain_text(id).expect("is_plain_text"), is_text, "seed {seed}: {term}");
         ids.push(id);
         let mut nt = Vec::new();
         dictionary.read_term(id, &mut scratch, &mut |parts| parts.write_nt(&mut nt)).expect("read");

@@ -363,6 +363,9 @@ fn compare_terms(version: &Version, world: &World, context: &str) {
         let mut scratch = String::new();
         version.read_term(*id, &mut scratch, &mut |parts| read = Some(parts.to_term())).expect("known");
         assert_eq!(read.as_ref(), Some(term), "{context}");
+        let is_text =
+            matches!(term, Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::STRING);
+        assert_eq!(version.is_plain_text(*id).expect("known"), is_text, "{context}: {term}");
         let is_blank = version.is_blank(*id).expect("known");
         assert_eq!(is_blank, matches!(term, Term::BlankNode(_)), "{context}: {term}");
         ids.push(*id);
