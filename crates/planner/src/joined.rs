@@ -14,7 +14,7 @@ use crate::filter::Conjunct;
 use crate::flow::Flow;
 use crate::lower::Planner;
 use crate::parts::{Parts, Post};
-use crate::scope::{certain, possible};
+use crate::scope::{certain, is_lateral, possible};
 use crate::set::VariableSet;
 use vervet_algebra::{Node, Pattern};
 use vervet_kernel::plan::Step;
@@ -37,6 +37,7 @@ impl Planner<'_> {
             self.push_values(vec![variable], vec![vec![id]], flow);
         }
         let others = self.join_constants(others, flow)?;
+        let others = self.join_of_rows(others, &patterns, flow, needed, &post, &filters)?;
         // What is still to come needs its variables.
         let mut after: Vec<VariableSet> = vec![VariableSet::default()];
         for one in post.iter().rev() {
@@ -143,6 +144,39 @@ impl Planner<'_> {
                     self.lower_values(variables, rows, flow)?;
                 }
                 node => left.push(node),
+            }
+        }
+        Ok(left)
+    }
+
+    /// Joins parts that only parameters may have a value for before, and leaves the rest.
+    fn join_of_rows<'q>(
+        &mut self,
+        others: Vec<&'q Node>,
+        patterns: &[&Pattern],
+        flow: &mut Flow,
+        needed: &VariableSet,
+        post: &[Post<'_>],
+        filters: &[Conjunct],
+    ) -> Result<Vec<&'q Node>> {
+        if !others.iter().any(|node| self.needs_rows(node)) {
+            return Ok(others);
+        }
+        let mut left = Vec::with_capacity(others.len());
+        for (at, node) in others.iter().enumerate() {
+            let rest = others.iter().enumerate().filter(|(other, _)| *other != at);
+            let rest = rest.fold(VariableSet::default(), |set, (_, other)| set.union(&possible(other)));
+            let rest = patterns.iter().fold(rest, |mut set, pattern| {
+                set.extend(pattern.variables());
+                set
+            });
+            if self.needs_rows(node) && !is_lateral(node, &rest.clone().minus(&self.parameters)) {
+                let needed =
+                    post.iter().fold(needed.clone().union(&rest), |set, one| set.union(&one.variables()));
+                let needed = filters.iter().fold(needed, |set, filter| set.union(&filter.variables));
+                self.join(node, flow, &needed, Vec::new())?;
+            } else {
+                left.push(*node);
             }
         }
         Ok(left)

@@ -17,12 +17,12 @@ use crate::filter::{Conjunct, split};
 use crate::flow::Flow;
 use crate::frontier::ignores_duplicates;
 use crate::parts::{Parts, is_group};
-use crate::scope::{certain, expression_variables, free, is_lateral, possible};
+use crate::scope::{certain, expression_variables, free, is_lateral, looks_at, possible};
 use crate::set::VariableSet;
 use oxrdf::Term;
 use std::rc::Rc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Variable};
-use vervet_kernel::plan::{JoinKind, Pipeline, Step};
+use vervet_kernel::plan::{Existence, JoinKind, Pipeline, Step};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
@@ -152,15 +152,17 @@ impl<'a> Planner<'a> {
 
     /// Whether the node must be planned from the rows that bind parameters: an expression reads one of them, or an
     /// operator treats a variable that has a value otherwise than one that it joins later.
-    fn needs_rows(&self, node: &Node) -> bool {
+    pub(crate) fn needs_rows(&self, node: &Node) -> bool {
         if self.parameters.is_empty() {
             return false;
         }
         let of_rows = possible(node).intersection(&self.parameters);
-        free(node).intersects(&self.parameters) || !is_bag(node) && !of_rows.is_subset(&certain(node))
+        free(node).intersects(&self.parameters)
+            || looks_at(node).intersects(&self.parameters)
+            || !is_bag(node) && !of_rows.is_subset(&certain(node))
     }
 
-    fn is_lateral_in(&self, node: &Node, flow: &Flow) -> bool {
+    pub(crate) fn is_lateral_in(&self, node: &Node, flow: &Flow) -> bool {
         match node {
             Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => flow.unit,
             node => is_lateral(node, &flow.possible.clone().minus(&self.parameters)),
@@ -420,13 +422,16 @@ impl<'a> Planner<'a> {
         if flow.empty || shared.is_empty() {
             return Ok(());
         }
-        if !both.is_subset(&shared) {
+        let outside = self.needs_rows(right);
+        if outside || !both.is_subset(&shared) {
+            // Where something is shared for certain, only whether values agree is left to see, those of parameters too.
             let sure = shared.clone().intersection(&flow.certain).intersection(&certain(right));
-            if sure.is_empty() || self.needs_rows(right) {
+            if sure.is_empty() || outside && !self.is_lateral_in(right, flow) {
                 return Err(needs_rows_error());
             }
-        } else if free(right).intersects(&self.parameters) {
-            return Err(needs_rows_error());
+        }
+        if outside {
+            return self.minus_from_rows(right, flow);
         }
         let side = self.alone(right, &both, Vec::new())?;
         let both = both.intersection(&side.possible);
@@ -434,6 +439,24 @@ impl<'a> Planner<'a> {
             let rows = flow.rows;
             self.push_join(flow, side, JoinKind::Minus, &both, &VariableSet::default(), rows);
         }
+        Ok(())
+    }
+
+    /// Excludes rows from which the excluded part has a solution.
+    fn minus_from_rows(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
+        let mut inner = flow.nested();
+        self.join(right, &mut inner, &VariableSet::default(), Vec::new())?;
+        if inner.empty {
+            return Ok(());
+        }
+        if inner.steps.is_empty() {
+            flow.make_empty();
+            return Ok(());
+        }
+        let row = self.new_variable()?;
+        flow.cost = inner.cost + flow.rows * cost::OUTPUT_ROW;
+        let inner = Pipeline { steps: inner.steps };
+        flow.push(Step::Exists { inner, row, existence: Existence::Drop }, flow.rows);
         Ok(())
     }
 

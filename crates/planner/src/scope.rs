@@ -108,6 +108,25 @@ pub(crate) fn free(node: &Node) -> VariableSet {
     set.union(&read).minus(&bound)
 }
 
+/// The variables by whose value an operator in `node` decides, and that its own input need not bind: it sees another value if
+/// that comes from outside than if it is joined later. What an expression reads and nobody binds is in [`free`].
+pub(crate) fn looks_at(node: &Node) -> VariableSet {
+    let mut set = VariableSet::default();
+    node.for_each_child(&mut |child| set.add_all(&looks_at(child)));
+    let (seen, bound) = match node {
+        Node::Filter { input, condition } => (expression_variables(condition), certain(input)),
+        Node::Extend { input, expression, .. } => (expression_variables(expression), certain(input)),
+        Node::LeftJoin { left, right, condition } => {
+            let of_condition = condition.as_ref().map(expression_variables).unwrap_or_default();
+            let of_condition = of_condition.minus(&certain(right));
+            (possible(right).union(&of_condition), certain(left))
+        }
+        Node::Minus { left, right } => (possible(right), certain(left)),
+        _ => return set,
+    };
+    set.union(&seen.minus(&bound))
+}
+
 /// Whether the expression has the same value wherever and however often it is evaluated for a row.
 pub(crate) fn is_deterministic(expression: &Expression) -> bool {
     if let Expression::Call(Function::Rand | Function::BNode | Function::Uuid | Function::StrUuid, _) =

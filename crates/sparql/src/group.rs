@@ -181,12 +181,15 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// The right side of a minus has a table of names of its own: what it binds is never seen. Only names
-    /// that the left side may bind mean the same on both sides.
+    /// that the left side may bind mean the same on both sides, and those that have values before anything.
     fn minus(&mut self, left: Node) -> Result<Node, QueryError> {
         self.link()?;
         let start = self.ahead;
         let left = self.anchored(left)?;
-        let outer = std::mem::take(&mut self.scope);
+        let given: VariableSet = self.outer().collect();
+        let scope = self.scope.iter().filter(|(_, variable)| given.contains(**variable));
+        let scope = scope.map(|(name, variable)| (*name, *variable)).collect();
+        let outer = std::mem::replace(&mut self.scope, scope);
         let right = self.group();
         let inner = std::mem::replace(&mut self.scope, outer);
         let mut right = right?;

@@ -1,0 +1,145 @@
+//! `EXISTS` against its definition: for each row the pattern with the values of the row in the place of its variables
+//! (SPARQL 1.1 §18.6), which is asked for by itself.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use vervet::{Answer, Database, ErrorKind, Format, QueryOptions};
+
+const PREFIX: &str = "PREFIX : <http://e/> ";
+const OUTER: &str = "?p a :Person ; :age ?a .";
+
+fn database() -> Database {
+    let database = Database::in_memory();
+    let text = "@prefix : <http://e/> .
+        :ann a :Person ; :name \"Ann\" ; :age 34 ; :knows :bob, :eve ; :tag \"a\", \"b\", \"c\" ; :dept :d1 .
+        :bob a :Person ; :name \"Bob\"@en ; :age 28 ; :knows :eve, :dan ; :tag \"b\" ; :dept :d1 .
+        :eve a :Person ; :name \"Eve\"@fr, \"Ève\"@fr ; :age 40 ; :knows :ann ; :tag \"c\", \"d\" ; :dept :d2 .
+        :dan a :Person, :Boss ; :name \"Dan\" ; :age \"x\" ; :knows :zoe ; :dept :d2 .
+        :zoe a :Person ; :name \"Zoe\" ; :age 34.0 .
+        :d1 :name \"Dept One\" ; :boss :dan . :d2 :name \"Dept Two\" ; :boss :eve .";
+    database.load_text(Format::Turtle, text).unwrap();
+    database
+}
+
+struct Random(fastrand::Rng);
+
+impl Random {
+    fn one<'t>(&mut self, of: &[&'t str]) -> &'t str {
+        of[self.0.usize(..of.len())]
+    }
+
+    fn triple(&mut self) -> String {
+        let (subject, is_edge) = (self.one(&["?p", "?q", "?x"]), self.0.u8(..5) < 3);
+        let (predicate, object) = match is_edge {
+            true => (self.one(&[":knows", ":dept", ":boss"]), self.one(&["?p", "?q", "?x"])),
+            false => (self.one(&[":age", ":tag", ":name"]), self.one(&["?x", "?a", "?b"])),
+        };
+        format!("{subject} {predicate} {object} . ")
+    }
+
+    fn group(&mut self, depth: usize) -> String {
+        let mut text: String = (0..self.0.usize(1..=2)).map(|_| self.triple()).collect();
+        for _ in 0..self.0.usize(0..=2) {
+            let kind = self.0.u8(if depth == 0 { 0..25 } else { 0..100 });
+            let mut inner = |before: &str| format!("{before} {{ {} }} ", self.group(depth - 1));
+            text += &match kind {
+                0..25 => {
+                    let conditions =
+                        ["?a > 30", "?b < ?a", "BOUND(?x)", "!BOUND(?b)", "?q != ?p", "isIRI(?q)"];
+                    format!("FILTER({}) ", self.one(&conditions))
+                }
+                25..45 => inner("OPTIONAL"),
+                45..70 => inner("MINUS"),
+                70..80 => inner("") + &inner("UNION"),
+                80..88 => inner("") + &self.triple(),
+                88..94 => inner("FILTER EXISTS"),
+                _ => inner("FILTER NOT EXISTS"),
+            };
+        }
+        text
+    }
+}
+
+/// The pattern with values in the place of variables; what is bound by the text is bound.
+fn substituted(pattern: &str, row: &[(&str, String)]) -> String {
+    row.iter().fold(pattern.to_owned(), |text, (name, value)| {
+        text.replace(&format!("BOUND({name})"), "(true)").replace(name, value)
+    })
+}
+
+#[test]
+fn exists_is_its_pattern_with_the_values_of_the_row() {
+    let seed = fastrand::u64(..);
+    eprintln!("seed {seed}");
+    let mut random = Random(fastrand::Rng::with_seed(seed));
+    let database = database();
+    let rows: Vec<[(&str, String); 2]> = database
+        .select(&format!("{PREFIX} SELECT ?p ?a {{ {OUTER} }}"))
+        .unwrap()
+        .rows()
+        .map(|row| ["?p", "?a"].map(|name| (name, row.get(&name[1..]).unwrap().unwrap().to_string())))
+        .collect();
+    assert_eq!(rows.len(), 5);
+    let (mut compared, mut refused, mut some) = (0, 0, 0);
+    let mut fixed = [
+        "?d :boss ?q MINUS { ?p :knows ?q }",
+        "?q :boss ?x MINUS { ?q :boss ?p }",
+        "?x :boss ?q MINUS { ?x :name ?c FILTER(?a > 30) }",
+        "?x :boss ?q OPTIONAL { ?q :knows ?p . ?p :tag ?z } ?p :tag ?z",
+        "?q :dept ?d OPTIONAL { ?q :knows ?p } ?p :dept ?d",
+        "?x :dept ?d MINUS { ?x :knows ?q MINUS { ?q :knows ?p } }",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for _ in 0..1_500 {
+        let pattern = fixed.pop().unwrap_or_else(|| random.group(2));
+        let query = format!("{PREFIX} SELECT ?p {{ {OUTER} FILTER EXISTS {{ {pattern} }} }}");
+        for optimize in [true, false] {
+            let options = QueryOptions { optimize, ..QueryOptions::default() };
+            let answer = match database.query_with(&query, &options) {
+                Ok(Answer::Solutions(solutions)) => solutions,
+                Ok(_) => panic!("a table"),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Unsupported, "{query}: {error}");
+                    refused += 1;
+                    continue;
+                }
+            };
+            let mut found: Vec<String> =
+                answer.rows().map(|row| row.get("p").unwrap().unwrap().to_string()).collect();
+            found.sort();
+            let mut expected = Vec::new();
+            for row in &rows {
+                let ask = format!("{PREFIX} ASK {{ {} }}", substituted(&pattern, row));
+                match database.query_with(&ask, &options) {
+                    Ok(Answer::Boolean(true)) => expected.push(row[0].1.clone()),
+                    Ok(Answer::Boolean(false)) => {}
+                    other => panic!("{ask}: {other:?}"),
+                }
+            }
+            expected.sort();
+            compared += 1;
+            some += usize::from(!found.is_empty() && found.len() < rows.len());
+            assert_eq!(found, expected, "{query}");
+        }
+    }
+    eprintln!("{compared} compared, {some} of them with some rows and not all, {refused} refused");
+    assert!(compared > 2_000 && some > 200, "{compared}, {some}");
+    assert!(refused < compared / 10, "{refused} of {compared} were refused");
+}
+
+/// A parameter is a value from outside too.
+#[test]
+fn conditions_in_minus_read_parameters() {
+    let database = database();
+    for (limit, count) in [(30, 2), (50, 5), (10, 1)] {
+        let query = format!("{PREFIX} SELECT ?p {{ {OUTER} MINUS {{ ?p :age ?b FILTER(?b > ?limit) }} }}");
+        let parameters = vec![("limit".to_owned(), oxrdf::Literal::from(limit).into())];
+        let options = QueryOptions { parameters, ..QueryOptions::default() };
+        let Answer::Solutions(rows) = database.query_with(&query, &options).unwrap() else {
+            panic!("a table")
+        };
+        let without = query.replace("?limit", &limit.to_string());
+        assert_eq!(rows.rows().count(), database.select(&without).unwrap().rows().count(), "{limit}");
+        assert_eq!(rows.rows().count(), count, "{limit}");
+    }
+}
