@@ -57,7 +57,18 @@ impl<'a> Parser<'a, '_> {
             let node = self.where_clause()?;
             return Ok(self.modifiers(node, &head, true)?.0);
         }
-        let outer = std::mem::take(&mut self.scope);
+        // Names that come out are those of the place around; what has a value before anything has it in here too.
+        let mut scope = Scope::default();
+        let given: VariableSet = self.outer().collect();
+        for item in &head.items {
+            if let Item::Variable(lexeme) = item
+                && let Some((name, variable)) = self.scope.get_key_value(&self.spelled(*lexeme)[1..])
+                && given.contains(*variable)
+            {
+                scope.insert(*name, *variable);
+            }
+        }
+        let outer = std::mem::replace(&mut self.scope, scope);
         let result = self.where_clause().and_then(|node| self.modifiers(node, &head, true));
         self.scope = outer;
         let (mut node, columns) = result?;

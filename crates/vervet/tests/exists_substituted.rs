@@ -143,3 +143,27 @@ fn conditions_in_minus_read_parameters() {
         assert_eq!(rows.rows().count(), count, "{limit}");
     }
 }
+
+/// A name that a sub-query shows is the name around it, in its conditions too; what it does not show is its own.
+#[test]
+fn sub_queries_read_what_they_show() {
+    let database = database();
+    for (pattern, count) in [
+        ("{ SELECT ?p ?q { ?d :boss ?q FILTER(?p != ?q && ?q != :dan) } }", 4),
+        ("{ SELECT ?p { ?d :boss ?q FILTER(?a < 30) } }", 0),
+        ("{ SELECT ?a { ?d :boss ?q FILTER(?a < 30) } }", 1),
+    ] {
+        let query = format!("{PREFIX} SELECT ?p {{ {OUTER} FILTER EXISTS {{ {pattern} }} }}");
+        for optimize in [true, false] {
+            let options = QueryOptions { optimize, ..QueryOptions::default() };
+            let Answer::Solutions(rows) = database.query_with(&query, &options).unwrap() else {
+                panic!("a table")
+            };
+            assert_eq!(rows.rows().count(), count, "{query}");
+        }
+    }
+    // A group is made of rows that the row outside has no part in.
+    let group = "{ SELECT ?p (COUNT(*) AS ?n) { ?d :boss ?q FILTER(BOUND(?p)) } GROUP BY ?p }";
+    let query = format!("{PREFIX} SELECT ?p {{ {OUTER} FILTER EXISTS {{ ?x :dept ?d {group} }} }}");
+    assert_eq!(database.select(&query).unwrap_err().kind(), ErrorKind::Unsupported);
+}
