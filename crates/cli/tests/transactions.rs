@@ -156,7 +156,14 @@ fn a_damaged_log_is_explained_and_cut() {
     assert_eq!(std::fs::read(path).unwrap(), bytes, "looking changes nothing");
     place.fails(&["recover", "db", "--yes"], 2, &["--cut-at-damage"]);
 
-    let text = place.ok(&["recover", "db", "--cut-at-damage"]);
+    let done = place.run(&["recover", "db", "--cut-at-damage"]);
+    assert_eq!(done.code, 2, "nobody can be asked: {done:?}");
+    assert!(done.err.contains("nothing was changed") && done.err.contains("--yes"), "{}", done.err);
+    let done = place.run_with_input(&["recover", "db", "--cut-at-damage"], "y\n");
+    assert_eq!(done.code, 2, "an answer from a pipe is none: {done:?}");
+    assert_eq!(std::fs::read(path).unwrap(), bytes, "refusing changes nothing");
+
+    let text = place.ok(&["recover", "db", "--cut-at-damage", "--yes"]);
     assert!(text.contains("the log was cut"), "{text}");
     // A prefix of the commits, as the command said.
     assert_eq!(count(&place, "?s ?p ?o"), before + 5);
