@@ -45,6 +45,45 @@ fn a_script_commits_and_rolls_back() {
     assert_eq!(count(&place, "?s <urn:p> ?o"), 3);
 }
 
+/// Leading dots are how Gremlin is mostly written: a line that goes on with a traversal is no command, and what came
+/// before it is not run without it.
+#[test]
+fn a_traversal_of_several_lines_is_one_input() {
+    let place = people();
+    let gremlin = |script: &str| place.run_with_input(&["shell", "db", "--language", "gremlin"], script);
+    let all = || {
+        place.ok(&[
+            "query",
+            "db",
+            "--language",
+            "gremlin",
+            "--format",
+            "json",
+            "g.V().hasLabel('half').count()",
+        ])
+    };
+    let whole = "g.addV(\"half\")\n.property(\"a\",1);\n";
+    let done = gremlin(whole);
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+    let done = shell(&place, "g.addV('half')\n\n  \ng.V()\n  .hasLabel('half')\n  .values('a')\n");
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+    assert!(done.out.lines().any(|line| line.trim() == "1"), "{}", done.out);
+    assert_eq!(all().trim(), "2");
+    // A second line that is no step is an error, also if it is the name of a command, and nothing of it happens.
+    for script in
+        ["g.addV('half')\n.info\n;\n", "g.addV('half')\n.quit\n", "g.addV('half')\n.propperty('a',1);\n"]
+    {
+        let done = gremlin(script);
+        assert_eq!(done.code, 1, "{script}: {done:?}");
+        assert_eq!(all().trim(), "2", "{script}");
+    }
+    // A first line is a command or nothing.
+    let done = gremlin(".property('a',1);\n");
+    assert!(done.code == 1 && done.err.contains("unknown: \".property('a',1);\""), "{done:?}");
+    assert_eq!(gremlin(&format!(".prefixes\n{whole}.quit\n")).code, 0);
+    assert_eq!(all().trim(), "3");
+}
+
 #[test]
 fn what_is_no_command_here_says_what_is() {
     let place = people();
