@@ -121,6 +121,52 @@ fn malformed_graphml_names_the_place() {
     assert!(skipped.starts_with("x.graphml:12:"), "{skipped}");
 }
 
+/// What would load as nothing is told; files that say nothing in their format are valid.
+#[test]
+fn files_that_are_not_what_their_names_say_are_errors() {
+    let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>";
+    let nothing = "the file has no element";
+    for (name, text, part) in [
+        ("x.graphml", "", nothing),
+        ("x.graphml", " \n", nothing),
+        ("x.graphml", "<?xml version='1.0'?><!-- nothing -->", nothing),
+        ("x.graphml", "@prefix : <http://a/> .\n:a :b :c .", ""),
+        ("x.graphml", "prefix a: nothing .", nothing),
+        ("x.graphml", "<http://a/s> <http://a/p> \"o\" .\n", "x.graphml:1:"),
+        ("x.graphml", rdf, "the first element is <RDF>, not <graphml>"),
+        ("x.graphml", "<graphml/><a/>", "not <graphml>"),
+        ("x.rdf", "", "x.rdf:1: the file has no element"),
+        ("x.rdf", " \n\n", "x.rdf:3: the file has no element"),
+        ("x.owl", "<?xml version='1.0'?>\n<!-- nothing -->", nothing),
+        ("x.xml", "", nothing),
+        ("x.rdf", ":a :b :c .", ""),
+        ("x.jsonld", "", ""),
+        ("x.csv", "", ""),
+    ] {
+        for threads in [1, 2] {
+            let options = LoadOptions { threads, ..options() };
+            let error = load_texts(&[(name, text)], &options).expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::Input, "{name} {text:?}: {error}");
+            assert!(error.to_string().contains(part), "{name} {text:?}: {error}");
+        }
+    }
+    for (name, text) in [
+        ("x.graphml", "<graphml/>"),
+        ("x.graphml", "<?xml version='1.0'?>\n<!-- <a> -->\n<g:graphml xmlns:g='http://a/'></g:graphml>\n"),
+        ("x.rdf", rdf),
+        ("x.ttl", ""),
+        ("x.trig", "# nothing\n"),
+        ("x.nt", "\n"),
+        ("x.nq", ""),
+        ("x.jsonld", "[]"),
+        // A graph without vertices, as TinkerPop writes it line by line.
+        ("x.graphson", ""),
+        ("x.graphson", "{\"vertices\":[]}"),
+    ] {
+        assert_eq!(lines(&[(name, text)]).len(), 0, "{name} {text:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
