@@ -167,6 +167,49 @@ fn files_that_are_not_what_their_names_say_are_errors() {
     }
 }
 
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    let statement = "<http://a/s> <http://a/p> \"o\" .\n";
+    let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:a='http://a/'><rdf:Description rdf:about='http://a/s'><a:p>o</a:p></rdf:Description></rdf:RDF>";
+    for (name, text) in [
+        ("x.nt", statement),
+        ("x.nq", statement),
+        ("x.ttl", statement),
+        ("x.trig", statement),
+        ("x.rdf", rdf),
+        ("x.jsonld", r#"{"@id":"http://a/s","http://a/p":"o"}"#),
+        ("x.graphml", GRAPHML),
+        ("x.xml", GRAPHML),
+        ("x.graphson", r#"{"id":1,"label":"a"}"#),
+        ("x.csv", "id,name\n1,a\n"),
+    ] {
+        let marked = format!("\u{feff}{text}");
+        let expected = lines(&[(name, text)]);
+        assert!(!expected.is_empty());
+        assert_eq!(lines(&[(name, &marked)]), expected, "{name}");
+        // Of each file, also of a stream and of one that is compressed.
+        let mut target = MapTarget::default();
+        let sources = vec![
+            Source::bytes(name, text.as_bytes()),
+            Source::reader(name, std::io::Cursor::new(marked.clone())),
+        ];
+        load(sources, &options(), &mut target, &mut std::io::sink()).expect("valid");
+        let compressed = zstd::encode_all(marked.as_bytes(), 3).expect("compresses");
+        let mut target = MapTarget::default();
+        load(vec![Source::bytes(name, compressed)], &options(), &mut target, &mut std::io::sink())
+            .expect("valid");
+        assert_eq!(short(target.lines()), expected, "{name}, compressed");
+        // One alone, and one in the middle, are what they are.
+        let twice = format!("\u{feff}{marked}");
+        if !matches!(name, "x.csv" | "x.rdf" | "x.graphml" | "x.xml" | "x.jsonld") {
+            assert!(load_texts(&[(name, &twice)], &options()).is_err(), "{name}");
+        }
+    }
+    assert_eq!(lines(&[("x.nt", "\u{feff}")]).len(), 0);
+    let error = error("x.nt", "\u{feff}<http://a/s> x");
+    assert!(error.to_string().starts_with("x.nt:1:"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
