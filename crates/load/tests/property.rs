@@ -210,6 +210,39 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
     assert!(error.to_string().starts_with("x.nt:1:"), "{error}");
 }
 
+#[test]
+fn graphson_goes_on_behind_a_vertex_of_another_shape() {
+    let text = concat!(
+        r#"{"id":1,"label":"a","properties":{"name":[{"value":"ann"}]}}"#,
+        "\n",
+        r#"{"id":2,"label":"a","properties":{"name":"bare"}}"#,
+        "\n",
+        r#"{"label":"a"}"#,
+        "\n",
+        r#"{"id":3,"label":"a","outE":{"k":[{"inV":1}]}}"#,
+        "\n",
+    );
+    let stopped = error("x.graphson", text);
+    assert_eq!(stopped.message(), "x.graphson:2:42: expected an array, found \"bare\"");
+    assert!(stopped.hint().is_some_and(|hint| hint.contains("--skip-errors")), "{stopped:?}");
+    let skipping = LoadOptions { skip_errors: true, ..options() };
+    let (target, report, skipped) = load_texts(&[("x.graphson", text)], &skipping).expect("skips");
+    assert_eq!(
+        (report.skipped, skipped.as_str()),
+        (2, "x.graphson:2: expected an array, found \"bare\"\nx.graphson:3: expected a member \"id\"\n")
+    );
+    let without: String = text
+        .lines()
+        .filter(|line| !line.contains("bare") && line.contains("id"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert_eq!(short(target.lines()), lines(&[("x.graphson", &without)]));
+    // Where the JSON is broken nobody knows where the next vertex begins.
+    let broken = text.replace("\"bare\"", "bare");
+    let error = load_texts(&[("x.graphson", &broken)], &skipping).expect_err("broken");
+    assert!(error.message().starts_with("x.graphson:2:42: expected an array, found \"bare"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
