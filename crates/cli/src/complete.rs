@@ -13,7 +13,7 @@ use vervet_sparql::well_known_prefixes;
 pub(crate) const COMMANDS: [(&str, &str); 12] = [
     (".help", "this list"),
     (".explain QUERY", "show the plan of a query"),
-    (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs"),
+    (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs; table, graphson, json for gremlin"),
     (".info", "what the database holds"),
     (".prefixes", "prefixes that need no PREFIX line"),
     (".timing on|off", "say how long each query took"),

@@ -85,6 +85,33 @@ fn a_traversal_of_several_lines_is_one_input() {
 }
 
 #[test]
+fn plans_and_formats_follow_the_language() {
+    let place = people();
+    let count = "g.V().hasLabel('http://example.org/Person').count();\n";
+    for (language, query) in [("gremlin", ""), ("sparql", "ASK { ?s ?p ?o };\n")] {
+        let run = |script: &str| place.run_with_input(&["shell", "db", "--language", language], script);
+        let done = run(&format!(".explain {count}"));
+        let asked = ["query", "db", "--language", "gremlin", "--explain", count.trim()];
+        assert_eq!((done.code, done.out.as_str()), (0, place.ok(&asked).as_str()), "{done:?}");
+        let done = run(&format!(
+            ".format json\n{count}{query}.format graphson;\n{count}{query}.format table\n{count}"
+        ));
+        assert_eq!(done.code, 0, "{done:?}");
+        let (json, rest) = done.out.split_once('\n').unwrap();
+        assert_eq!(json, "3", "{}", done.out);
+        assert!(rest.contains(r#"{"@type":"g:Int64","@value":3}"#) && rest.contains("result"), "{rest}");
+        // GraphSON leaves SPARQL the format that it had.
+        assert_eq!(rest.matches(r#""boolean""#).count(), if query.is_empty() { 0 } else { 2 }, "{rest}");
+    }
+    for (language, name) in [("gremlin", "csv"), ("gremlin", "yaml"), ("sparql", "yaml")] {
+        let script = format!(".format {name}\n");
+        let done = place.run_with_input(&["shell", "db", "--language", language], &script);
+        assert!(done.code == 1 && done.err.contains("known"), "{done:?}");
+        assert!(done.err.contains("graphson"), "{}", done.err);
+    }
+}
+
+#[test]
 fn what_is_no_command_here_says_what_is() {
     let place = people();
     let cases = [
