@@ -13,7 +13,7 @@ use vervet_sparql::well_known_prefixes;
 pub(crate) const COMMANDS: [(&str, &str); 12] = [
     (".help", "this list"),
     (".explain QUERY", "show the plan of a query"),
-    (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs"),
+    (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs; table, graphson, json for gremlin"),
     (".info", "what the database holds"),
     (".prefixes", "prefixes that need no PREFIX line"),
     (".timing on|off", "say how long each query took"),
@@ -251,7 +251,8 @@ impl Highlighter for Assistant {}
 impl Helper for Assistant {}
 
 /// Whether an input of one or more lines is to be run: a command, an empty line at the end, or `;` at the
-/// end outside of all brackets (inside, it separates statements).
+/// end outside of all brackets (inside, it separates statements). Only a first line is a command: one behind it that
+/// begins with a dot goes on with a traversal, whose brackets may well all be closed before it.
 pub(crate) fn is_complete(input: &str) -> bool {
     let text = input.trim();
     if text.is_empty() || text.starts_with('.') || Control::parse(text).is_some() {
@@ -260,10 +261,6 @@ pub(crate) fn is_complete(input: &str) -> bool {
     let last_line = input.rsplit('\n').next().unwrap_or_default();
     if last_line.trim().is_empty() && input.contains('\n') {
         return true;
-    }
-    if crate::gremlin::is_gremlin(text) {
-        // A traversal goes on behind a dot or a comma, and while a bracket is open.
-        return !text.ends_with(['.', ',']) && open_brackets(text) == Some(0);
     }
     text.ends_with(';') && open_brackets(text) == Some(0)
 }
@@ -319,6 +316,9 @@ mod tests {
             "begin",
             "rollback to here",
             "INSERT DATA { <urn:a> <urn:p> 1 };",
+            "g.V();",
+            "g.addV(\"half\")\n.property(\"a\",1);",
+            "g.V()\n  .count()\n",
         ] {
             assert!(is_complete(input), "{input:?}");
         }
@@ -328,6 +328,11 @@ mod tests {
             "SELECT * { ?s a ?c ;\n ?p ?o",
             "ASK { ?s ?p \"};",
             "ASK {} # comment ;",
+            "g.V()",
+            "g.addV(\"half\")\n.property(\"a\",1)",
+            "g.V()\n.info",
+            "ASK { ?s ?p 1\n.quit",
+            "g.V().union(out();",
         ] {
             assert!(!is_complete(input), "{input:?}");
         }

@@ -2,19 +2,37 @@
 
 use crate::arguments::{ExportArguments, exported};
 use crate::interrupt;
-use crate::output::{Outcome, Output};
+use crate::output::{Failure, Outcome, Output};
+use std::path::Path;
 use vervet::{Database, Format};
 
 pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
-    let by_name = || {
-        let name = arguments.output.as_ref()?.to_string_lossy().into_owned();
-        Format::from_file_name(&name).filter(|format| exported(*format))
+    let format = match arguments.format {
+        Some(format) => format,
+        // N-Quads hold everything: the default loses nothing.
+        None => by_name(arguments.output.as_deref())?.unwrap_or(Format::NQuads),
     };
-    // N-Quads hold everything: the default loses nothing.
-    let format = arguments.format.or_else(by_name).unwrap_or(Format::NQuads);
     let _running = interrupt::start();
     let database = Database::open(&arguments.database)?;
     let mut out = Output::file(arguments.output.as_deref())?;
     database.export(format, &mut out)?;
     out.finish()
+}
+
+/// The format that the name of the output says, if it says any. What could not be loaded under that name is not written.
+fn by_name(output: Option<&Path>) -> Outcome<Option<Format>> {
+    let Some(name) = output.map(Path::to_string_lossy) else { return Ok(None) };
+    let refused = |what: &str, hint: &str| Err(Failure::Usage(format!("{name} {what}"), hint.to_owned()));
+    let extension = Path::new(&*name).extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+    if matches!(extension.as_deref(), Some("gz" | "zst")) {
+        let hint = "pipe standard output through gzip or zstd, or name the format with --format";
+        return refused("is the name of a compressed file, and exports are not compressed", hint);
+    }
+    match Format::from_file_name(&name) {
+        Some(format) if !exported(format) => {
+            let hint = "use .nt, .nq, .ttl, .trig, .graphson or .graphml, or name the format with --format";
+            refused("is the name of a format that cannot be exported", hint)
+        }
+        format => Ok(format),
+    }
 }

@@ -76,6 +76,25 @@ pub(crate) fn run(
     Ok(())
 }
 
+/// Shows which steps of a text run on kernels, instead of running it.
+pub(crate) fn explain(
+    database: &Database,
+    transaction: Option<&mut Transaction>,
+    text: &str,
+    options: &GremlinOptions,
+    out: &mut Output,
+) -> Outcome {
+    let script = database.gremlin_script(&format!("{text}.explain()"), options)?;
+    let plan = match transaction {
+        Some(transaction) => transaction.run_gremlin(&script, options)?,
+        None => database.run_gremlin(&script, options)?,
+    };
+    for part in plan.values().filter_map(Value::as_text) {
+        writeln!(out, "{}", part.trim_end())?;
+    }
+    Ok(())
+}
+
 /// The keys that all results have, if all are maps of the same texts.
 fn columns(results: &GremlinResults) -> Option<Vec<String>> {
     let keys = |map: &Map| -> Option<Vec<String>> {

@@ -68,11 +68,7 @@ fn run_gremlin(
     };
     let text = text.trim_end().trim_end_matches(';');
     if arguments.explain {
-        let plan = database.gremlin_with(&format!("{text}.explain()"), &options)?;
-        for line in plan.values().filter_map(Value::as_text) {
-            write_text(out, line)?;
-        }
-        return Ok(());
+        return gremlin::explain(database, None, text, &options, out);
     }
     match arguments.profile {
         true => {

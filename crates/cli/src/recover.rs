@@ -1,7 +1,7 @@
 //! `vervet recover`: says what is wrong with the log of a database, and cuts it there if asked to.
 
 use crate::arguments::RecoverArguments;
-use crate::output::{self, Outcome, Output};
+use crate::output::{self, Failure, Outcome, Output};
 use std::io::{self, BufRead, IsTerminal, Write};
 use vervet::{Damage, Database, Environment, Error, ErrorKind};
 
@@ -25,6 +25,11 @@ pub(crate) fn run(arguments: &RecoverArguments) -> Outcome {
             .into());
     }
     out.flush()?;
+    if !arguments.yes && !io::stdin().is_terminal() {
+        let message = "nothing was changed: whether to cut the log can be asked on a terminal alone";
+        let hint = "add --yes if what comes behind the damage may be lost; copy the directory first";
+        return Err(Failure::Usage(message.to_owned(), hint.to_owned()));
+    }
     if !arguments.yes && !agreed()? {
         writeln!(out, "nothing was changed")?;
         return out.finish();
@@ -51,11 +56,8 @@ fn explanation(damage: &Damage) -> String {
     )
 }
 
-/// Asks a person; without one, the option says it all.
+/// Asks a person at a terminal.
 fn agreed() -> Outcome<bool> {
-    if !io::stdin().is_terminal() {
-        return Ok(true);
-    }
     eprint!("Cut the log there? What is lost cannot be brought back. [y/N] ");
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Error::io("read standard input", &error))?;

@@ -20,8 +20,14 @@ use vervet_sparql::well_known_prefixes;
 pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
     let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
     let database = Database::open_with(&arguments.database, open)?;
-    let mut session =
-        Session { database, work: Work::default(), format: None, timing: true, language: arguments.language };
+    let mut session = Session {
+        database,
+        work: Work::default(),
+        format: None,
+        gremlin_format: gremlin::Format::Table,
+        timing: true,
+        language: arguments.language,
+    };
     if io::stdin().is_terminal() {
         session.edit()
     } else {
@@ -35,6 +41,7 @@ struct Session {
     work: Work,
     /// What the user chose; `None`: by the form of the query.
     format: Option<OutputFormat>,
+    gremlin_format: gremlin::Format,
     timing: bool,
     language: Language,
 }
@@ -156,10 +163,14 @@ impl Session {
             return self.command(command, rest.trim());
         }
         let text = without_semicolon(input);
-        if self.language == Language::Gremlin || gremlin::is_gremlin(text) {
+        if self.is_gremlin(text) {
             return self.gremlin(text).map(|()| Next::More);
         }
         if is_update(text) { self.update(text) } else { self.query(text) }.map(|()| Next::More)
+    }
+
+    fn is_gremlin(&self, text: &str) -> bool {
+        self.language == Language::Gremlin || gremlin::is_gremlin(text)
     }
 
     /// Runs an update in the open transaction, else as one of its own.
@@ -183,9 +194,8 @@ impl Session {
         let running = interrupt::start();
         let mut out = Output::standard();
         let started = Instant::now();
-        let options = GremlinOptions { cancel: Some(running.token.clone()), ..GremlinOptions::default() };
-        let format = gremlin::Format::Table;
-        gremlin::run(&self.database, self.work.open(), text, &options, format, &mut out)?;
+        let options = gremlin_options(&running);
+        gremlin::run(&self.database, self.work.open(), text, &options, self.gremlin_format, &mut out)?;
         if self.timing {
             writeln!(io::stderr(), "in {}", output::time(started.elapsed()))?;
         }
@@ -214,6 +224,26 @@ impl Session {
         options
     }
 
+    /// A name that both languages know is for both; in a shell for Gremlin only its own mean something.
+    fn choose_format(&mut self, name: &str) -> Outcome {
+        let sparql: Option<OutputFormat> = name.parse().ok();
+        let gremlin = gremlin::Format::from_name(name);
+        match self.language {
+            Language::Gremlin if gremlin.is_none() => {
+                return Err(unknown(name, "known for gremlin are table, graphson, json"));
+            }
+            Language::Sparql if sparql.is_none() && gremlin.is_none() => {
+                let hint =
+                    "known are table, tsv, csv, json, xml, nt, turtle; for gremlin table, graphson, json";
+                return Err(unknown(name, hint));
+            }
+            _ => {}
+        }
+        self.format = sparql.or(self.format);
+        self.gremlin_format = gremlin.unwrap_or(self.gremlin_format);
+        Ok(())
+    }
+
     fn command(&mut self, command: &str, argument: &str) -> Outcome<Next> {
         let mut out = Output::standard();
         match command {
@@ -231,13 +261,16 @@ impl Session {
             ".info" => info::Facts::collect(&self.database)?.write_text(false, &mut out)?,
             ".explain" => {
                 let running = interrupt::start();
-                let plan = self.database.explain(without_semicolon(argument), &self.options(&running))?;
-                writeln!(out, "{}", plan.trim_end())?;
+                let text = without_semicolon(argument);
+                if self.is_gremlin(text) {
+                    let options = gremlin_options(&running);
+                    gremlin::explain(&self.database, self.work.open(), text, &options, &mut out)?;
+                } else {
+                    let plan = self.database.explain(text, &self.options(&running))?;
+                    writeln!(out, "{}", plan.trim_end())?;
+                }
             }
-            ".format" => match argument.parse() {
-                Ok(format) => self.format = Some(format),
-                Err(_) => return Err(unknown(argument, "known are table, tsv, csv, json, xml, nt, turtle")),
-            },
+            ".format" => self.choose_format(without_semicolon(argument))?,
             ".timing" => match argument {
                 "on" => self.timing = true,
                 "off" => self.timing = false,
@@ -248,6 +281,10 @@ impl Session {
         out.finish()?;
         Ok(Next::More)
     }
+}
+
+fn gremlin_options(running: &interrupt::Running) -> GremlinOptions {
+    GremlinOptions { cancel: Some(running.token.clone()), ..GremlinOptions::default() }
 }
 
 fn unknown(word: &str, hint: &str) -> Failure {

@@ -30,6 +30,34 @@ fn graphs_go_out_and_come_back() {
     place.fails(&["export", "db", "--format", "csv"], 2, &["known are nt, nq, ttl, trig, graphson"]);
 }
 
+/// What could not be loaded again under its name is not written there.
+#[test]
+fn the_name_of_an_export_says_its_format_or_none() {
+    let place = Place::new();
+    place.file("graph.json", GRAPHSON);
+    place.ok(&["load", "db", "graph.json"]);
+    for name in ["x.csv", "x.rdf", "x.xml", "x.jsonld", "x.PARQUET", "x.nq.gz", "x.graphml.zst"] {
+        place.fails(&["export", "db", "--output", name], 2, &[name, "--format"]);
+        assert!(!place.path(name).exists(), "{name}");
+        place.ok(&["export", "db", "--output", name, "--format", "nq"]);
+        assert!(place.path(name).exists(), "{name}");
+    }
+    let quads = place.ok(&["export", "db"]);
+    for name in ["x", "x.txt", "x.nq", "-"] {
+        let said = place.ok(&["export", "db", "--output", name]);
+        let written = if name == "-" { said } else { std::fs::read_to_string(place.path(name)).unwrap() };
+        assert_eq!(written, quads, "{name}");
+    }
+    // An empty graph is an empty file in GraphSON, which loads.
+    place.file("empty.ttl", "");
+    place.ok(&["load", "empty", "empty.ttl"]);
+    for name in ["e.graphson", "e.graphson2", "e.graphml", "e.ttl", "e.nq"] {
+        place.ok(&["export", "empty", "--output", name]);
+        let said = place.ok(&["load", "again", name]);
+        assert!(said.starts_with("loaded 0 statements "), "{name}: {said}");
+    }
+}
+
 #[test]
 fn tables_are_shown_mapped_and_loaded() {
     let place = Place::new();

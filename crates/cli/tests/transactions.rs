@@ -45,6 +45,72 @@ fn a_script_commits_and_rolls_back() {
     assert_eq!(count(&place, "?s <urn:p> ?o"), 3);
 }
 
+/// Leading dots are how Gremlin is mostly written: a line that goes on with a traversal is no command, and what came
+/// before it is not run without it.
+#[test]
+fn a_traversal_of_several_lines_is_one_input() {
+    let place = people();
+    let gremlin = |script: &str| place.run_with_input(&["shell", "db", "--language", "gremlin"], script);
+    let all = || {
+        place.ok(&[
+            "query",
+            "db",
+            "--language",
+            "gremlin",
+            "--format",
+            "json",
+            "g.V().hasLabel('half').count()",
+        ])
+    };
+    let whole = "g.addV(\"half\")\n.property(\"a\",1);\n";
+    let done = gremlin(whole);
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+    let done = shell(&place, "g.addV('half')\n\n  \ng.V()\n  .hasLabel('half')\n  .values('a')\n");
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+    assert!(done.out.lines().any(|line| line.trim() == "1"), "{}", done.out);
+    assert_eq!(all().trim(), "2");
+    // A second line that is no step is an error, also if it is the name of a command, and nothing of it happens.
+    for script in
+        ["g.addV('half')\n.info\n;\n", "g.addV('half')\n.quit\n", "g.addV('half')\n.propperty('a',1);\n"]
+    {
+        let done = gremlin(script);
+        assert_eq!(done.code, 1, "{script}: {done:?}");
+        assert_eq!(all().trim(), "2", "{script}");
+    }
+    // A first line is a command or nothing.
+    let done = gremlin(".property('a',1);\n");
+    assert!(done.code == 1 && done.err.contains("unknown: \".property('a',1);\""), "{done:?}");
+    assert_eq!(gremlin(&format!(".prefixes\n{whole}.quit\n")).code, 0);
+    assert_eq!(all().trim(), "3");
+}
+
+#[test]
+fn plans_and_formats_follow_the_language() {
+    let place = people();
+    let count = "g.V().hasLabel('http://example.org/Person').count();\n";
+    for (language, query) in [("gremlin", ""), ("sparql", "ASK { ?s ?p ?o };\n")] {
+        let run = |script: &str| place.run_with_input(&["shell", "db", "--language", language], script);
+        let done = run(&format!(".explain {count}"));
+        let asked = ["query", "db", "--language", "gremlin", "--explain", count.trim()];
+        assert_eq!((done.code, done.out.as_str()), (0, place.ok(&asked).as_str()), "{done:?}");
+        let done = run(&format!(
+            ".format json\n{count}{query}.format graphson;\n{count}{query}.format table\n{count}"
+        ));
+        assert_eq!(done.code, 0, "{done:?}");
+        let (json, rest) = done.out.split_once('\n').unwrap();
+        assert_eq!(json, "3", "{}", done.out);
+        assert!(rest.contains(r#"{"@type":"g:Int64","@value":3}"#) && rest.contains("result"), "{rest}");
+        // GraphSON leaves SPARQL the format that it had.
+        assert_eq!(rest.matches(r#""boolean""#).count(), if query.is_empty() { 0 } else { 2 }, "{rest}");
+    }
+    for (language, name) in [("gremlin", "csv"), ("gremlin", "yaml"), ("sparql", "yaml")] {
+        let script = format!(".format {name}\n");
+        let done = place.run_with_input(&["shell", "db", "--language", language], &script);
+        assert!(done.code == 1 && done.err.contains("known"), "{done:?}");
+        assert!(done.err.contains("graphson"), "{}", done.err);
+    }
+}
+
 #[test]
 fn what_is_no_command_here_says_what_is() {
     let place = people();
@@ -156,7 +222,14 @@ fn a_damaged_log_is_explained_and_cut() {
     assert_eq!(std::fs::read(path).unwrap(), bytes, "looking changes nothing");
     place.fails(&["recover", "db", "--yes"], 2, &["--cut-at-damage"]);
 
-    let text = place.ok(&["recover", "db", "--cut-at-damage"]);
+    let done = place.run(&["recover", "db", "--cut-at-damage"]);
+    assert_eq!(done.code, 2, "nobody can be asked: {done:?}");
+    assert!(done.err.contains("nothing was changed") && done.err.contains("--yes"), "{}", done.err);
+    let done = place.run_with_input(&["recover", "db", "--cut-at-damage"], "y\n");
+    assert_eq!(done.code, 2, "an answer from a pipe is none: {done:?}");
+    assert_eq!(std::fs::read(path).unwrap(), bytes, "refusing changes nothing");
+
+    let text = place.ok(&["recover", "db", "--cut-at-damage", "--yes"]);
     assert!(text.contains("the log was cut"), "{text}");
     // A prefix of the commits, as the command said.
     assert_eq!(count(&place, "?s ?p ?o"), before + 5);

@@ -265,11 +265,8 @@ impl Document {
 
     /// The error of a document that has passed a limit.
     fn excessive(&self) -> Option<Error> {
-        let Excess { line, message } = self.excess.get()?;
-        Some(
-            Error::new(ErrorKind::Input, format!("{}:{}: {message}", self.name, line + 1))
-                .with_hint("no data that people exchange is like that; if yours is, load it as N-Quads"),
-        )
+        let Excess { line, message, hint } = self.excess.get()?;
+        Some(Error::new(ErrorKind::Input, format!("{}:{}: {message}", self.name, line + 1)).with_hint(*hint))
     }
 
     /// The libraries wrap some syntax errors of XML as errors of reading.

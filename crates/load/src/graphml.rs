@@ -2,7 +2,8 @@
 //!
 //! Labels are the keys `labelV` and `labelE` (as TinkerPop writes them) or the attributes `labels` and
 //! `label` (as Neo4j writes them). An undirected graph is read as if its edges had the direction in
-//! which they are written. Nested graphs and hyperedges are refused; ports and descriptions passed over.
+//! which they are written. Nested graphs and hyperedges are refused; ports and descriptions passed over. A document whose
+//! elements are not inside of `<graphml>` is none.
 
 use crate::block::Malformed;
 use crate::merge::Merger;
@@ -100,12 +101,16 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
         content: String::new(),
         graphs: 0,
         depth: 0,
+        rooted: false,
     };
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
         let outcome = match reader.read_event_into(&mut buffer) {
-            Ok(Event::Eof) if loader.depth == 0 => break,
+            Ok(Event::Eof) if loader.depth == 0 && loader.rooted => break,
+            Ok(Event::Eof) if loader.depth == 0 => {
+                Err(not_graphml("the file has no element <graphml>: it is empty, or no GraphML"))
+            }
             Ok(Event::Eof) => {
                 Err(Failure::File("the file ends inside of an element".to_owned(), ErrorKind::Input))
             }
@@ -140,16 +145,20 @@ struct Loader<'m, 'a, T: Target + ?Sized> {
     graphs: u32,
     /// Open elements.
     depth: u64,
+    /// Whether there was an element.
+    rooted: bool,
 }
 
 impl<T: Target + ?Sized> Loader<'_, '_, T> {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
             Event::Start(start) => {
+                self.check_root(start)?;
                 self.depth += 1;
                 self.start(start)
             }
             Event::Empty(start) => {
+                self.check_root(start)?;
                 self.start(start)?;
                 self.end(start.local_name().as_ref())
             }
@@ -172,6 +181,18 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Anything else than GraphML would load as nothing.
+    fn check_root(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
+        let name = start.local_name();
+        if self.depth == 0 && name.as_ref() != "graphml" {
+            // What is no XML at all may have a tag as long as the file.
+            let name: String = name.as_ref().chars().take(40).collect();
+            return Err(not_graphml(&format!("the first element is <{name}>, not <graphml>")));
+        }
+        self.rooted = true;
+        Ok(())
     }
 
     fn start(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
@@ -317,6 +338,10 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         }
         Ok(())
     }
+}
+
+fn not_graphml(message: &str) -> Failure {
+    Failure::File(message.to_owned(), ErrorKind::Input)
 }
 
 fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 use vervet_gremlin::{Property, Value};
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result};
+use vervet_model::{ErrorKind, Id, LiteralKind, Result};
 use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
 use vervet_tinkerpop::stored::{literal, vertex_name};
 use vervet_tinkerpop::{ReadError, ReadErrorKind};
@@ -33,7 +33,17 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
     while let Some(vertex) = reader.next() {
         let vertex = match vertex {
             Ok(vertex) => vertex,
-            Err(error) => return Err(failure(name, &error, reader.get_ref(), again, writer.merger)),
+            Err(error) => {
+                // To look for the place is to read the file again, which is not done for each vertex that is passed over.
+                let passed_over = reader.goes_on() && writer.merger.options.skip_errors;
+                let again = again.as_ref().filter(|_| !passed_over);
+                let malformed = malformed(name, &error, reader.get_ref(), again)?;
+                if !reader.goes_on() {
+                    return Err(writer.merger.fatal(&malformed));
+                }
+                writer.merger.malformed(&malformed)?;
+                continue;
+            }
         };
         match add_vertex(&vertex, &mut writer) {
             Ok(()) => {}
@@ -143,27 +153,24 @@ fn statements<T: Target + ?Sized>(
     Ok(all)
 }
 
-/// An error behind which the file cannot be read on.
-fn failure<T: Target + ?Sized>(
-    name: &str,
-    error: &ReadError,
-    at: &Positioned,
-    again: Option<Source>,
-    merger: &Merger<'_, T>,
-) -> Error {
+/// What is wrong with the text of a vertex, or of the file.
+///
+/// # Errors
+/// Reading failed.
+fn malformed(name: &str, error: &ReadError, at: &Positioned, again: Option<&Source>) -> Result<Malformed> {
     if let Some(error) = at.failure() {
-        return read_error(name, error);
+        return Err(read_error(name, error));
     }
     let kind = match error.kind() {
         ReadErrorKind::Unsupported => ErrorKind::Unsupported,
         _ => ErrorKind::Input,
     };
-    let place = again.and_then(|mut source| place(&mut source, error.at()));
+    let place = again.and_then(Source::again).and_then(|mut source| place(&mut source, error.at()));
     let (line, column, message) = match place {
         Some((line, column)) => (line, Some(column), error.message().to_owned()),
-        None => (at.line(), None, error.to_string()),
+        None => (at.line(), None, error.message().to_owned()),
     };
-    merger.fatal(&Malformed { line, column, message, kind })
+    Ok(Malformed { line, column, message, kind })
 }
 
 /// Line and column of a byte, from 0.

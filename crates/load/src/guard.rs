@@ -63,6 +63,14 @@ impl Syntax {
         Self::Xml(Box::default())
     }
 
+    /// What is wrong with a document that ends here, though the parser would take it for one that says nothing.
+    fn end(&self) -> Result<(), String> {
+        match self {
+            Self::Xml(xml) => xml.end(),
+            Self::Json(_) | Self::Turtle(_) => Ok(()),
+        }
+    }
+
     /// What is wrong with the document up to these bytes, which follow those before.
     fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
@@ -98,13 +106,20 @@ fn too_deep() -> String {
     format!("the document is nested more than {DEPTH_MAX} levels deep (DEPTH_MAX)")
 }
 
-/// The limit that a document has passed.
+/// The limit that a document has passed, or that it is none.
 #[derive(Debug)]
 pub(crate) struct Excess {
     /// From 0.
     pub(crate) line: u64,
     pub(crate) message: String,
+    pub(crate) hint: &'static str,
 }
+
+/// What to do about a document beyond a limit.
+const BEYOND: &str = "no data that people exchange is like that; if yours is, load it as N-Quads";
+/// What to do about a document that is none.
+const NONE: &str =
+    "the file is empty, or not what its name says; name its format with --format, or fetch it again";
 
 /// Hands out bytes as long as they pass no limit.
 pub(crate) struct Guard<R> {
@@ -128,10 +143,17 @@ impl<R: Read> Read for Guard<R> {
             return Err(error(excess));
         }
         let length = self.input.read(buffer)?;
+        if length == 0
+            && !buffer.is_empty()
+            && let Err(message) = self.syntax.end()
+        {
+            let line = self.lines;
+            return Err(error(self.excess.get_or_init(|| Excess { line, message, hint: NONE })));
+        }
         for line in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
             if let Err(message) = self.syntax.follow(line) {
                 let line = self.lines;
-                return Err(error(self.excess.get_or_init(|| Excess { line, message })));
+                return Err(error(self.excess.get_or_init(|| Excess { line, message, hint: BEYOND })));
             }
             self.lines += u64::from(line.ends_with(b"\n"));
         }

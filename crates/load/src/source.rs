@@ -1,7 +1,8 @@
 //! Inputs: where bytes come from, what format they have, how they are decompressed.
 //!
 //! Compression is told by the name (`.gz`, `.zst`) or, without such a name, by the first bytes: no text
-//! format starts with the magic bytes of gzip or zstd.
+//! format starts with the magic bytes of gzip or zstd. A byte order mark before a text is no part of it: it is passed over, in
+//! every format alike, and counts as no column.
 
 use flate2::read::MultiGzDecoder;
 use std::fmt;
@@ -203,7 +204,7 @@ impl Source {
         Ok(text)
     }
 
-    /// The decompressed bytes; `count` grows by what is read from the input itself. A stream can be
+    /// The decompressed bytes behind a byte order mark; `count` grows by what is read from the input itself. A stream can be
     /// opened once.
     pub(crate) fn open(&mut self, count: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
         let input: Box<dyn Read + Send> = match &mut self.origin {
@@ -232,14 +233,14 @@ impl Source {
         }
         let input = io::Cursor::new(head).take(u64::try_from(length).unwrap_or(0)).chain(input);
         Ok(match compression {
-            None => Box::new(input),
+            None => Box::new(Unmarked::new(input)),
             Some(Compression::Gzip) => {
-                Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, input)))
+                Box::new(Unmarked::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, input))))
             }
             Some(Compression::Zstd) => {
                 let decoder = zstd::stream::read::Decoder::new(input)
                     .and_then(|mut decoder| decoder.window_log_max(31).map(|()| decoder));
-                Box::new(decoder.map_err(|error| read_error(&self.name, &error))?)
+                Box::new(Unmarked::new(decoder.map_err(|error| read_error(&self.name, &error))?))
             }
         })
     }
@@ -298,6 +299,40 @@ impl Read for Counted {
         // A plain sum for progress: no other memory depends on it, so relaxed is enough.
         self.count.fetch_add(u64::try_from(read).unwrap_or(0), Ordering::Relaxed);
         Ok(read)
+    }
+}
+
+/// What some editors put before a text in UTF-8.
+const BYTE_ORDER_MARK: [u8; 3] = *b"\xEF\xBB\xBF";
+
+/// A text without the byte order mark at its beginning.
+struct Unmarked<R> {
+    /// The first bytes, once they were read, if they are no mark.
+    first: io::Cursor<Vec<u8>>,
+    started: bool,
+    input: R,
+}
+
+impl<R: Read> Unmarked<R> {
+    fn new(input: R) -> Self {
+        Self { first: io::Cursor::default(), started: false, input }
+    }
+}
+
+impl<R: Read> Read for Unmarked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.started {
+            let mut first = [0; BYTE_ORDER_MARK.len()];
+            let length = read_full(&mut self.input, &mut first)?;
+            self.started = true;
+            if first != BYTE_ORDER_MARK {
+                self.first = io::Cursor::new(first[..length].to_vec());
+            }
+        }
+        match self.first.read(buffer)? {
+            0 => self.input.read(buffer),
+            length => Ok(length),
+        }
     }
 }
 

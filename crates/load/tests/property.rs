@@ -121,6 +121,128 @@ fn malformed_graphml_names_the_place() {
     assert!(skipped.starts_with("x.graphml:12:"), "{skipped}");
 }
 
+/// What would load as nothing is told; files that say nothing in their format are valid.
+#[test]
+fn files_that_are_not_what_their_names_say_are_errors() {
+    let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>";
+    let nothing = "the file has no element";
+    for (name, text, part) in [
+        ("x.graphml", "", nothing),
+        ("x.graphml", " \n", nothing),
+        ("x.graphml", "<?xml version='1.0'?><!-- nothing -->", nothing),
+        ("x.graphml", "@prefix : <http://a/> .\n:a :b :c .", ""),
+        ("x.graphml", "prefix a: nothing .", nothing),
+        ("x.graphml", "<http://a/s> <http://a/p> \"o\" .\n", "x.graphml:1:"),
+        ("x.graphml", rdf, "the first element is <RDF>, not <graphml>"),
+        ("x.graphml", "<graphml/><a/>", "not <graphml>"),
+        ("x.rdf", "", "x.rdf:1: the file has no element"),
+        ("x.rdf", " \n\n", "x.rdf:3: the file has no element"),
+        ("x.owl", "<?xml version='1.0'?>\n<!-- nothing -->", nothing),
+        ("x.xml", "", nothing),
+        ("x.rdf", ":a :b :c .", ""),
+        ("x.jsonld", "", ""),
+        ("x.csv", "", ""),
+    ] {
+        for threads in [1, 2] {
+            let options = LoadOptions { threads, ..options() };
+            let error = load_texts(&[(name, text)], &options).expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::Input, "{name} {text:?}: {error}");
+            assert!(error.to_string().contains(part), "{name} {text:?}: {error}");
+        }
+    }
+    for (name, text) in [
+        ("x.graphml", "<graphml/>"),
+        ("x.graphml", "<?xml version='1.0'?>\n<!-- <a> -->\n<g:graphml xmlns:g='http://a/'></g:graphml>\n"),
+        ("x.rdf", rdf),
+        ("x.ttl", ""),
+        ("x.trig", "# nothing\n"),
+        ("x.nt", "\n"),
+        ("x.nq", ""),
+        ("x.jsonld", "[]"),
+        // A graph without vertices, as TinkerPop writes it line by line.
+        ("x.graphson", ""),
+        ("x.graphson", "{\"vertices\":[]}"),
+    ] {
+        assert_eq!(lines(&[(name, text)]).len(), 0, "{name} {text:?}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    let statement = "<http://a/s> <http://a/p> \"o\" .\n";
+    let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:a='http://a/'><rdf:Description rdf:about='http://a/s'><a:p>o</a:p></rdf:Description></rdf:RDF>";
+    for (name, text) in [
+        ("x.nt", statement),
+        ("x.nq", statement),
+        ("x.ttl", statement),
+        ("x.trig", statement),
+        ("x.rdf", rdf),
+        ("x.jsonld", r#"{"@id":"http://a/s","http://a/p":"o"}"#),
+        ("x.graphml", GRAPHML),
+        ("x.xml", GRAPHML),
+        ("x.graphson", r#"{"id":1,"label":"a"}"#),
+        ("x.csv", "id,name\n1,a\n"),
+    ] {
+        let marked = format!("\u{feff}{text}");
+        let expected = lines(&[(name, text)]);
+        assert!(!expected.is_empty());
+        assert_eq!(lines(&[(name, &marked)]), expected, "{name}");
+        // Of each file, also of a stream and of one that is compressed.
+        let mut target = MapTarget::default();
+        let sources = vec![
+            Source::bytes(name, text.as_bytes()),
+            Source::reader(name, std::io::Cursor::new(marked.clone())),
+        ];
+        load(sources, &options(), &mut target, &mut std::io::sink()).expect("valid");
+        let compressed = zstd::encode_all(marked.as_bytes(), 3).expect("compresses");
+        let mut target = MapTarget::default();
+        load(vec![Source::bytes(name, compressed)], &options(), &mut target, &mut std::io::sink())
+            .expect("valid");
+        assert_eq!(short(target.lines()), expected, "{name}, compressed");
+        // One alone, and one in the middle, are what they are.
+        let twice = format!("\u{feff}{marked}");
+        if !matches!(name, "x.csv" | "x.rdf" | "x.graphml" | "x.xml" | "x.jsonld") {
+            assert!(load_texts(&[(name, &twice)], &options()).is_err(), "{name}");
+        }
+    }
+    assert_eq!(lines(&[("x.nt", "\u{feff}")]).len(), 0);
+    let error = error("x.nt", "\u{feff}<http://a/s> x");
+    assert!(error.to_string().starts_with("x.nt:1:"), "{error}");
+}
+
+#[test]
+fn graphson_goes_on_behind_a_vertex_of_another_shape() {
+    let text = concat!(
+        r#"{"id":1,"label":"a","properties":{"name":[{"value":"ann"}]}}"#,
+        "\n",
+        r#"{"id":2,"label":"a","properties":{"name":"bare"}}"#,
+        "\n",
+        r#"{"label":"a"}"#,
+        "\n",
+        r#"{"id":3,"label":"a","outE":{"k":[{"inV":1}]}}"#,
+        "\n",
+    );
+    let stopped = error("x.graphson", text);
+    assert_eq!(stopped.message(), "x.graphson:2:42: expected an array, found \"bare\"");
+    assert!(stopped.hint().is_some_and(|hint| hint.contains("--skip-errors")), "{stopped:?}");
+    let skipping = LoadOptions { skip_errors: true, ..options() };
+    let (target, report, skipped) = load_texts(&[("x.graphson", text)], &skipping).expect("skips");
+    assert_eq!(
+        (report.skipped, skipped.as_str()),
+        (2, "x.graphson:2: expected an array, found \"bare\"\nx.graphson:3: expected a member \"id\"\n")
+    );
+    let without: String = text
+        .lines()
+        .filter(|line| !line.contains("bare") && line.contains("id"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert_eq!(short(target.lines()), lines(&[("x.graphson", &without)]));
+    // Where the JSON is broken nobody knows where the next vertex begins.
+    let broken = text.replace("\"bare\"", "bare");
+    let error = load_texts(&[("x.graphson", &broken)], &skipping).expect_err("broken");
+    assert!(error.message().starts_with("x.graphson:2:42: expected an array, found \"bare"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 

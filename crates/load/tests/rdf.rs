@@ -66,8 +66,9 @@ fn check_line(line: &str, with_graph: bool) {
         return;
     }
     let name = if with_graph { "x.nq" } else { "x.nt" };
-    // Twice in one block: the second time every token is known.
-    let text = format!("{line}\n{line}\n");
+    // Twice in one block: the second time every token is known. Not at the beginning of the file, where a byte order mark
+    // is no part of the line.
+    let text = format!("\n{line}\n{line}\n");
     let ours = load_text(name, text.as_bytes(), &options(1));
     match (by_library(line, with_graph), ours) {
         (Some(expected), Ok((target, ..))) => {
@@ -75,7 +76,7 @@ fn check_line(line: &str, with_graph: bool) {
         }
         // A carriage return alone ends a line for the library too.
         (None, Err(error)) if line.contains('\r') => assert!(error.to_string().starts_with(name), "{error}"),
-        (None, Err(error)) => assert!(error.to_string().starts_with(&format!("{name}:1:")), "{error}"),
+        (None, Err(error)) => assert!(error.to_string().starts_with(&format!("{name}:2:")), "{error}"),
         (expected, ours) => {
             panic!("{line:?}: library {expected:?}, here {:?}", ours.map(|ours| ours.0.lines()))
         }

@@ -68,6 +68,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn expected(&mut self, expected: &str) -> ReadError {
         let found = match self.peek() {
             None => "the end".to_owned(),
+            Some(b'"') => quoted(&self.text[self.at + 1..]),
             Some(_) => shortened(&self.text[self.at..].chars().take(12).collect::<String>()),
         };
         ReadError::malformed(self.at, format!("expected {expected}, found {found}"))
@@ -311,6 +312,16 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// At most 12 characters of the string whose opening quote stands before `rest`, for a message.
+fn quoted(rest: &str) -> String {
+    let end = rest.find(['"', '\\']).unwrap_or(rest.len());
+    match rest[..end].char_indices().nth(12) {
+        Some((cut, _)) => shortened(&rest[..cut]) + "…",
+        None if rest[end..].starts_with('"') => shortened(&rest[..end]),
+        None => shortened(&rest[..end]) + "…",
+    }
+}
+
 /// Appends `text` as a JSON string, with its quotes.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
@@ -391,6 +402,15 @@ mod tests {
     fn errors_say_where() {
         let mut cursor = cursor("  [1, 2, x]");
         assert_eq!(cursor.skip().unwrap_err().to_string(), "expected a value, found \"x]\" at byte 9");
+        for (text, found) in [
+            (r#""bare"}}"#, r#"expected an array, found "bare" at byte 0"#),
+            (r#" "a \" b""#, r#"expected an array, found "a "… at byte 1"#),
+            (r#""abcdefghijklmnop""#, r#"expected an array, found "abcdefghijkl"… at byte 0"#),
+            (r#"""#, r#"expected an array, found ""… at byte 0"#),
+        ] {
+            let error = self::cursor(text).array(|_| Ok(())).unwrap_err();
+            assert_eq!(error.to_string(), found, "{text}");
+        }
     }
 
     #[test]

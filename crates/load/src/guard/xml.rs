@@ -15,6 +15,8 @@ const NAME_BYTES_MAX: usize = DOCTYPE_BYTES_MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Xml {
     depth: usize,
+    /// Whether there was an element.
+    rooted: bool,
     place: Place,
     /// Of the start tag.
     attributes: usize,
@@ -72,6 +74,11 @@ impl Xml {
         Ok(())
     }
 
+    /// A document of XML has an element.
+    pub(super) fn end(&self) -> Result<(), String> {
+        if self.rooted { Ok(()) } else { Err("the file has no element: it is no document of XML".to_owned()) }
+    }
+
     fn step(&mut self, byte: u8) -> Result<Place, String> {
         Ok(match self.place {
             Place::Text => match byte {
@@ -92,6 +99,7 @@ impl Xml {
                     Place::End
                 }
                 _ => {
+                    self.rooted = true;
                     self.depth += 1;
                     if self.depth > DEPTH_MAX {
                         return Err(too_deep());

@@ -1,4 +1,5 @@
 //! Reads a graph file, a vertex at a time: braces are counted to find where a vertex ends, then it is read as one text.
+//! Whether the file can be read on behind an error depends on that: behind a text that is JSON and no vertex it can.
 
 use super::{GraphEdge, GraphVertex, VERTEX_BYTES_MAX};
 use crate::graphson::{EDGE_LABEL, VERTEX_LABEL};
@@ -25,7 +26,8 @@ enum State {
     End,
 }
 
-/// The vertices of a graph file. It ends after the first error.
+/// The vertices of a graph file. It ends after an error, unless that is about what one vertex says
+/// ([`GraphReader::goes_on`]).
 #[derive(Debug)]
 pub struct GraphReader<R> {
     source: R,
@@ -39,6 +41,8 @@ pub struct GraphReader<R> {
     counted: Option<Direction>,
     /// How many edges come in, how many go out.
     edges: [u64; 2],
+    /// Whether a vertex could not be read, so that numbers of edges say nothing.
+    skipped: bool,
 }
 
 impl<R: BufRead> GraphReader<R> {
@@ -46,7 +50,8 @@ impl<R: BufRead> GraphReader<R> {
     pub fn new(source: R) -> Self {
         // One vertex may have very many edges.
         let limits = Limits { bytes: VERTEX_BYTES_MAX, values: usize::MAX, ..Limits::default() };
-        Self { source, limits, state: State::Start, at: 0, text: Vec::new(), counted: None, edges: [0; 2] }
+        let state = State::Start;
+        Self { source, limits, state, at: 0, text: Vec::new(), counted: None, edges: [0; 2], skipped: false }
     }
 
     /// Accepts less, or more, of a vertex.
@@ -54,6 +59,11 @@ impl<R: BufRead> GraphReader<R> {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// Whether there may be more: not behind the end, nor behind an error that leaves open where the next vertex begins.
+    pub fn goes_on(&self) -> bool {
+        self.state != State::End
     }
 
     /// Where the file is read from.
@@ -201,12 +211,26 @@ impl<R: BufRead> GraphReader<R> {
     }
 
     fn next_vertex(&mut self) -> Result<Option<GraphVertex>> {
-        if !self.next_text()? {
+        let text = self.next_text();
+        if !matches!(text, Ok(true)) {
+            self.state = State::End;
+        }
+        if !text? {
             return self.checked_end().map(|()| None);
         }
         // White space after the first brace of a file is not kept, so the place is counted from the end.
         let start = self.at - self.text.len() as u64;
-        let vertex = vertex(&self.text, self.limits).map_err(|error| error.moved(start))?;
+        let vertex = match vertex(&self.text, self.limits) {
+            Ok(vertex) => vertex,
+            Err(error) => {
+                self.skipped = true;
+                if !is_json(&self.text, self.limits) {
+                    // Its end may be another one than the braces say.
+                    self.state = State::End;
+                }
+                return Err(error.moved(start));
+            }
+        };
         self.edges[0] += vertex.incoming.len() as u64;
         self.edges[1] += vertex.outgoing.len() as u64;
         if self.counted.is_none() {
@@ -222,7 +246,7 @@ impl<R: BufRead> GraphReader<R> {
     /// Whether both directions say the same, as far as numbers tell.
     fn checked_end(&self) -> Result<()> {
         let [incoming, outgoing] = self.edges;
-        if incoming == 0 || outgoing == 0 || incoming == outgoing {
+        if self.skipped || incoming == 0 || outgoing == 0 || incoming == outgoing {
             return Ok(());
         }
         let message = format!("expected as many edges in inE as in outE, found {incoming} and {outgoing}");
@@ -237,11 +261,7 @@ impl<R: BufRead> Iterator for GraphReader<R> {
         if self.state == State::End {
             return None;
         }
-        let next = self.next_vertex().transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.state = State::End;
-        }
-        next
+        self.next_vertex().transpose()
     }
 }
 
@@ -273,6 +293,12 @@ impl Scan {
         }
         self.depth == 0 && byte == b'}'
     }
+}
+
+/// Whether all of a text is one value of JSON.
+fn is_json(text: &[u8], limits: Limits) -> bool {
+    let whole = |mut cursor: Cursor<'_>| cursor.skip().and_then(|()| cursor.end());
+    Cursor::new(text, limits).and_then(whole).is_ok()
 }
 
 fn vertex(text: &[u8], limits: Limits) -> Result<GraphVertex> {

@@ -137,6 +137,19 @@ fn bad_files_say_where() {
         let last = GraphReader::new(text.as_bytes()).enumerate().skip_while(|(_, item)| item.is_ok());
         assert_eq!(last.count(), 1, "{text}");
     }
+    // Behind a vertex that is JSON of another shape the next one is read, and that there are fewer edges is no second error.
+    let text = concat!(
+        r#"{"id":1,"outE":{"x":[{"inV":2},{"inV":3}]}} {"id":2,"properties":{"name":"bare"}} {"id":[}"#,
+        "\n{\"id\":3}"
+    );
+    let text = text.replace("[}", "3,\"inE\":{\"x\":[{\"outV\":1}]}}");
+    let mut reader = GraphReader::new(text.as_bytes());
+    assert!(reader.next().unwrap().is_ok());
+    let error = reader.next().unwrap().unwrap_err();
+    assert_eq!(error.message(), "expected an array, found \"bare\"");
+    assert!(reader.goes_on());
+    assert_eq!(reader.by_ref().map(|vertex| vertex.unwrap().id).collect::<Vec<_>>(), [3, 3].map(Value::Int));
+    assert!(!reader.goes_on());
     let limits = Limits { bytes: 100, ..Limits::default() };
     let long = format!("{{\"id\":\"{}\"}}", "x".repeat(1_000));
     let error = GraphReader::new(long.as_bytes()).with_limits(limits).next().unwrap().unwrap_err();

@@ -62,6 +62,9 @@ fn a_text_stands_in_the_address() {
     let get = |query: &str| server.get(&format!("/gremlin?{query}"), &[]);
     let reply = get("gremlin=g.V(x).values(what)&bindings.x=1&bindings.what=name&batchSize=1").expect(200);
     assert_eq!(values(&reply, Format::Json), [Value::text("marko")]);
+    // As curl -G --data-urlencode sends the example of docs/server.md.
+    let reply = get("gremlin=g.V%28x%29.values%28%22name%22%29&bindings.x=1").expect(200);
+    assert_eq!(values(&reply, Format::Json), [Value::text("marko")]);
     get("gremlin=g.addV()").expect(405);
     get("gremlin=g.vv()").expect(400);
     get("gremlin=g.V()&gremlin=g.E()").expect(400);
