@@ -11,7 +11,7 @@ pub(crate) fn run(arguments: &BackupArguments) -> Outcome {
     let database = Database::open(&arguments.database)?;
     let statements = database.backup(&arguments.to)?;
     if io::stderr().is_terminal() {
-        eprintln!("{} statements copied in {}", output::count(statements), output::time(started.elapsed()));
+        eprintln!("{} copied in {}", output::statements(statements), output::time(started.elapsed()));
     }
     Ok(())
 }

@@ -47,8 +47,9 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     if report.skipped > 0 {
         writeln!(
             io::stderr(),
-            "skipped {} malformed statements{}",
+            "skipped {} malformed {}{}",
             output::count(report.skipped),
+            if report.skipped == 1 { "statement" } else { "statements" },
             skipped.path.map(|path| format!(", see {}", path.display())).unwrap_or_default()
         )?;
     }
@@ -86,8 +87,8 @@ fn summary(report: &LoadReport, elapsed: Duration, database: &Database) -> Resul
     let size: u64 = database.parts()?.iter().map(|part| part.size_bytes).sum();
     let per_statement = size as f64 / (statements.max(1)) as f64;
     Ok(format!(
-        "loaded {} statements from {} in {:.2} s ({} statements/s); the database has {} in {} ({per_statement:.1} bytes each)",
-        output::count(report.statements),
+        "loaded {} from {} in {:.2} s ({} statements/s); the database has {} in {} ({per_statement:.1} bytes each)",
+        output::statements(report.statements),
         output::bytes(report.bytes),
         elapsed.as_secs_f64(),
         output::rate(report.statements, elapsed),

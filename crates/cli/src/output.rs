@@ -182,6 +182,11 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
+/// `1,234 statements`, `1 statement`.
+pub(crate) fn statements(number: u64) -> String {
+    format!("{} {}", count(number), if number == 1 { "statement" } else { "statements" })
+}
+
 /// Bytes for people: `16.2 MB` (a kB has 1000 bytes).
 pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;
@@ -235,6 +240,7 @@ mod tests {
     #[test]
     fn numbers_are_easy_to_read() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1, 2000].map(statements), ["0 statements", "1 statement", "2,000 statements"]);
         assert_eq!([12, 16_234_567].map(bytes), ["12 bytes", "16.2 MB"]);
         assert_eq!(time(Duration::from_micros(12)), "12 µs");
         assert_eq!(time(Duration::from_micros(1234)), "1.23 ms");

@@ -11,7 +11,9 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use vervet::gremlin::{GremlinOptions, Value};
-use vervet::{CancelToken, Database, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, Transaction};
+use vervet::{
+    CancelToken, Database, Error, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, Transaction,
+};
 use vervet_model::vocab::{VERTEX_NAMESPACE, iri_name};
 
 pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
@@ -31,16 +33,29 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
         Some(_) => usage(ErrorKind::InvalidValue, "this format is for gremlin alone"),
     };
     if arguments.explain {
-        write_text(&mut out, &database.explain(&text, &options)?)?;
+        let plan = database.explain(&text, &options).map_err(|error| hinted(error, &text))?;
+        write_text(&mut out, &plan)?;
     } else if arguments.profile {
-        let prepared = database.prepare_with(&text, &options)?;
+        let prepared = prepare(&database, &text, &options)?;
         write_text(&mut out, &prepared.profile_with(&options)?)?;
     } else {
-        let prepared = database.prepare_with(&text, &options)?;
+        let prepared = prepare(&database, &text, &options)?;
         let format = format.unwrap_or_else(|| default_format(&prepared, io::stdout().is_terminal()));
         prepared.write_with(&options, format, &mut out)?;
     }
     out.finish()
+}
+
+fn prepare(database: &Database, text: &str, options: &QueryOptions) -> Outcome<Prepared> {
+    Ok(database.prepare_with(text, options).map_err(|error| hinted(error, text))?)
+}
+
+/// The error of a text that is no SPARQL, with what to do about one in Gremlin.
+fn hinted(error: Error, text: &str) -> Error {
+    match gremlin::is_gremlin(text) {
+        true => error.with_hint("this looks like Gremlin: add --language gremlin"),
+        false => error,
+    }
 }
 
 fn run_gremlin(

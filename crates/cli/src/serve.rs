@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Outcome {
     let server = Server::bind(database, options)?;
     let scheme = if server.has_tls() { "https" } else { "http" };
     // Who starts it in a script waits for this line; it is no result.
-    eprintln!("{} statements at {scheme}://{}/ ({rights})", output::count(statements), server.address()?);
+    eprintln!("{} at {scheme}://{}/ ({rights})", output::statements(statements), server.address()?);
     server.run()?;
     eprintln!("ended");
     Ok(())

@@ -138,9 +138,9 @@ impl Session {
         let mut out = Output::standard();
         writeln!(
             out,
-            "Vervet {}, {} statements. A query or update ends with ; or an empty line; .help lists commands.",
+            "Vervet {}, {}. A query or update ends with ; or an empty line; .help lists commands.",
             env!("CARGO_PKG_VERSION"),
-            output::count(self.database.snapshot().statement_count()),
+            output::statements(self.database.snapshot().statement_count()),
         )?;
         out.finish()
     }

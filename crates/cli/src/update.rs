@@ -41,5 +41,5 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
 
 /// What a request has done, for people.
 pub(crate) fn summary(report: UpdateReport) -> String {
-    format!("{} statements added, {} removed", output::count(report.inserted), output::count(report.removed))
+    format!("{} added, {} removed", output::statements(report.inserted), output::count(report.removed))
 }

@@ -12,6 +12,30 @@ SELECT ?p ?name ?age { ?p :name ?name OPTIONAL { ?p :age ?age } } ORDER BY ?p";
 /// What a count of three looks like.
 const COUNTED: &str = "?n\n\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>\n";
 
+/// What a text was probably meant as stands behind its error.
+#[test]
+fn texts_for_another_command_say_which() {
+    let place = people();
+    for text in ["g.V()", " g\n .V().count()"] {
+        for option in ["--threads=1", "--explain", "--profile"] {
+            place.fails(
+                &["query", "db", text, option],
+                1,
+                &["hint: this looks like Gremlin", "--language gremlin"],
+            );
+        }
+    }
+    let done = place.run(&["query", "db", "graph"]);
+    assert!(done.code == 1 && !done.err.contains("Gremlin"), "{done:?}");
+    place.fails(&["query", "db", "INSERT DATA { <urn:a> <urn:b> 1 }"], 1, &["vervet update", "POST /update"]);
+    place.fails(&["update", "db", "ASK {}"], 1, &["vervet query"]);
+    place.fails(&["update", "db", "LOAD <file:///a.ttl>"], 1, &["LOAD is turned off", "vervet load"]);
+    let lambda = ["query", "db", "--language", "gremlin", "g.V().map{it.get()}"];
+    place.fails(&lambda, 1, &["lambdas are not part of gremlin-lang"]);
+    place.file("one.nt", "<urn:a> <urn:b> <urn:c> .\n");
+    assert!(place.ok(&["load", "one", "one.nt"]).starts_with("loaded 1 statement from "));
+}
+
 #[test]
 fn tsv_to_the_letter() {
     let expected = "?p\t?name\t?age\n\

@@ -185,10 +185,9 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
 
     /// Anything else than GraphML would load as nothing.
     fn check_root(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
-        let name = start.local_name();
-        if self.depth == 0 && name.as_ref() != "graphml" {
+        if self.depth == 0 && start.local_name().as_ref() != "graphml" {
             // What is no XML at all may have a tag as long as the file.
-            let name: String = name.as_ref().chars().take(40).collect();
+            let name: String = start.name().as_ref().chars().take(40).collect();
             return Err(not_graphml(&format!("the first element is <{name}>, not <graphml>")));
         }
         self.rooted = true;

@@ -133,7 +133,7 @@ fn files_that_are_not_what_their_names_say_are_errors() {
         ("x.graphml", "@prefix : <http://a/> .\n:a :b :c .", ""),
         ("x.graphml", "prefix a: nothing .", nothing),
         ("x.graphml", "<http://a/s> <http://a/p> \"o\" .\n", "x.graphml:1:"),
-        ("x.graphml", rdf, "the first element is <RDF>, not <graphml>"),
+        ("x.graphml", rdf, "the first element is <rdf:RDF>, not <graphml>"),
         ("x.graphml", "<graphml/><a/>", "not <graphml>"),
         ("x.rdf", "", "x.rdf:1: the file has no element"),
         ("x.rdf", " \n\n", "x.rdf:3: the file has no element"),

@@ -115,9 +115,9 @@ impl<'a, 'o> Parser<'a, 'o> {
             Some(
                 "INSERT" | "DELETE" | "LOAD" | "CLEAR" | "CREATE" | "DROP" | "COPY" | "MOVE" | "ADD" | "WITH",
             ) => {
-                return Err(self
-                    .error(self.ahead, "this is an update, not a query")
-                    .with_hint("run it as one: `vervet update`, or `Database::update`"));
+                return Err(self.error(self.ahead, "this is an update, not a query").with_hint(
+                    "run it as one: `vervet update`, `Database::update`, or over HTTP POST /update",
+                ));
             }
             _ => return Err(self.expected("SELECT, ASK, CONSTRUCT or DESCRIBE")),
         };

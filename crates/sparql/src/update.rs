@@ -95,7 +95,9 @@ impl Parser<'_, '_> {
             Some("COPY") => Ok(Operation::Copy(self.transfer()?)),
             Some("SELECT" | "ASK" | "CONSTRUCT" | "DESCRIBE") => {
                 let message = format!("{} begins a query, and this is an update", self.spelled(start));
-                Err(self.error(start, message).with_hint("run it as a query"))
+                Err(self
+                    .error(start, message)
+                    .with_hint("run it as a query: `vervet query`, `Database::query`, or over HTTP /query"))
             }
             _ => Err(self.expected(OPERATIONS)),
         }

@@ -497,7 +497,7 @@ fn mistakes_are_pointed_at() {
             "INSERT DATA { :a :b :c }",
             (1, 1),
             "this is an update, not a query",
-            "run it as one: `vervet update`, or `Database::update`",
+            "run it as one: `vervet update`, `Database::update`, or over HTTP POST /update",
         ),
         ("SELECT * { ?x :p ?y FILTER(?x<?y&&?y>?x) }", (1, 30), "but found <?y&&?y>", "blank behind <"),
         ("SELECT * { ?x :p 1 } LIMIT -1", (1, 28), "expected a whole number", ""),

@@ -41,7 +41,10 @@ impl Database {
             }
         };
         if graphs == Graphs::None && !store.graphs().is_empty() {
-            let message = format!("{} named graphs do not fit into this format", store.graphs().len());
+            let message = match store.graphs().len() {
+                1 => "a named graph does not fit into this format".to_owned(),
+                count => format!("{count} named graphs do not fit into this format"),
+            };
             return Err(Error::new(ErrorKind::Input, message).with_hint("export as N-Quads (nq)"));
         }
         match format {

@@ -6,6 +6,10 @@ use vervet_model::{Error, ErrorKind};
 /// Shorthand of this module.
 pub(super) type Result<T> = std::result::Result<T, Box<Fault>>;
 
+/// What to say where a text has a lambda of Groovy.
+pub(super) const NO_LAMBDAS: &str =
+    "lambdas are not part of gremlin-lang; say it in steps, such as filter(out()) or map(values(\"name\"))";
+
 /// What is wrong with bytes `start..end` of a text.
 #[derive(Debug)]
 pub(super) struct Fault {

@@ -4,7 +4,7 @@
 //! outside of the basic plane, which the grammar of TinkerPop does not have.
 
 use super::TOKENS_MAX;
-use super::error::{Fault, Result};
+use super::error::{Fault, NO_LAMBDAS, Result};
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,6 +130,9 @@ impl<'a> Lexer<'a> {
             at += 1;
             if self.bytes[at..].starts_with(b"Infinity") {
                 return self.number_end(start, at + "Infinity".len());
+            }
+            if self.bytes[start..].starts_with(b"->") {
+                return Err(self.fault(start, "-> has no meaning here".to_owned()).hint(NO_LAMBDAS));
             }
             if !self.bytes.get(at).is_some_and(u8::is_ascii_digit) {
                 return Err(self.fault(start, "a number must follow this sign".to_owned()));

@@ -1,6 +1,6 @@
 //! What stands between the parentheses of a step: literals, members of enumerations, collections, strategies, variables.
 
-use super::error::Result;
+use super::error::{NO_LAMBDAS, Result};
 use super::forms::{PREDICATES, STEPS, is_any};
 use super::lex::{Kind, Token};
 use super::parse::Parser;
@@ -206,6 +206,9 @@ impl Parser<'_> {
         }
         if text == "new" {
             return fault.hint("objects are made with datetime(…), UUID(…) or as literals");
+        }
+        if text == "it" {
+            return fault.hint(NO_LAMBDAS);
         }
         let mut known: Vec<&str> = self.options.bindings.keys().map(String::as_str).collect();
         known.sort_unstable();

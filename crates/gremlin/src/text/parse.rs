@@ -5,7 +5,7 @@
 //! * `depth` counts what the parser is inside of; `deepest` is where the value just read goes deepest, for predicates, which
 //!   grow at their root (`p.and(q).or(r)`).
 
-use super::error::{Fault, Result};
+use super::error::{Fault, NO_LAMBDAS, Result};
 use super::forms::{Callable, SOURCE, SPAWN, STEPS, TERMINALS, Table, is_terminal};
 use super::lex::{Kind, Lexer, Token};
 use super::suggest::nearest;
@@ -302,6 +302,9 @@ impl<'a> Parser<'a> {
         let Some(callable) = table.find(text) else {
             return Err(self.no_step(name, table));
         };
+        if self.token.kind == Kind::OpenBrace {
+            return Err(self.unexpected("( behind the name of a step").hint(NO_LAMBDAS));
+        }
         self.expect(Kind::Open, "( behind the name of a step")?;
         let strategies = matches!(text, "withStrategies" | "withoutStrategies");
         let mut arguments = self.arguments(Kind::Close, strategies)?;

@@ -87,7 +87,10 @@ impl Asked {
         let text = match take(&mut args, "gremlin") {
             Some(Value::String(text)) => text.to_string(),
             Some(other) => {
-                return Err(Trouble::argument(format!("gremlin is a text, not a {}", other.type_name())));
+                return Err(Trouble::argument(format!(
+                    "gremlin is a text, not of the type {}",
+                    other.type_name()
+                )));
             }
             None => return Err(Trouble::argument("the request has no argument gremlin")),
         };
@@ -102,7 +105,8 @@ impl Asked {
             match name {
                 Value::String(name) => drop(bindings.insert(name.to_string(), value)),
                 name => {
-                    let message = format!("the name of a binding is a text, not a {}", name.type_name());
+                    let message =
+                        format!("the name of a binding is a text, not of the type {}", name.type_name());
                     return Err(Trouble::argument(message));
                 }
             }
@@ -118,7 +122,10 @@ impl Asked {
         let bytecode = match take(&mut args, "gremlin") {
             Some(Value::Traversal(bytecode)) => bytecode.as_ref().clone(),
             Some(other) => {
-                return Err(Trouble::argument(format!("gremlin is bytecode, not a {}", other.type_name())));
+                return Err(Trouble::argument(format!(
+                    "gremlin is bytecode, not of the type {}",
+                    other.type_name()
+                )));
             }
             None => return Err(Trouble::argument("the request has no argument gremlin")),
         };
@@ -267,7 +274,9 @@ fn map(args: &mut Map, name: &str) -> Result<Option<Map>, Trouble> {
     match take(args, name) {
         None => Ok(None),
         Some(Value::Map(map)) => Ok(Some(map.as_ref().clone())),
-        Some(other) => Err(Trouble::argument(format!("{name} is a map, not a {}", other.type_name()))),
+        Some(other) => {
+            Err(Trouble::argument(format!("{name} is a map, not of the type {}", other.type_name())))
+        }
     }
 }
 

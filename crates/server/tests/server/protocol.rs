@@ -147,6 +147,8 @@ fn errors_of_a_query_point_at_the_mistake() {
     assert_eq!(json["error"]["kind"], "query");
     assert!(json["error"]["message"].as_str().is_some_and(|message| message.contains('^')), "{json}");
     assert!(json["error"]["hint"].as_str().is_some_and(|hint| hint.contains("foaf:")), "{json}");
+    let update = server.query("INSERT DATA { <urn:a> <urn:b> 1 }", &[]).expect(400);
+    assert!(update.text().contains("hint: ") && update.text().contains("POST /update"), "{}", update.text());
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Request<'_, '_> {
     pub(super) fn load(&mut self, source: &NamedNode, graph: Option<&NamedNode>) -> Result<()> {
         let Some(documents) = self.documents.as_deref_mut() else {
             return Err(Error::new(ErrorKind::Unsupported, "LOAD is turned off")
-                .with_hint("load the document with the tools of the database"));
+                .with_hint("load the document with `vervet load`, or `Database::load`"));
         };
         let document = documents.open(source.as_str())?;
         let cancel = self.options.cancel.as_ref().map(crate::CancelToken::flag);
