@@ -4,7 +4,7 @@
 //! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct and a count above
 //! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
 //! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
-//! of walks, `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
+//! of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
 //! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold` behind these with tests, `project`
 //! and `order` of the entries (`entries.rs`), `as` and `select` of one label.
 //! # Invariants
@@ -18,6 +18,7 @@
 
 mod entries;
 mod gather;
+mod labels;
 
 pub(crate) use entries::{Entries, Fold, Part};
 
@@ -65,6 +66,8 @@ pub(crate) struct Native {
     uniform_keys: Vec<Arc<str>>,
     /// Keys, and what their values are compared with by the literal that stands for it.
     compared: Vec<(Arc<str>, Value)>,
+    /// Names that are labels here, unless there is a side effect with that name.
+    names: Vec<Arc<str>>,
 }
 
 /// Where a traverser is at the end of a query.
@@ -114,6 +117,11 @@ impl Native {
             Some(entries) => entries.columns.iter().map(|(column, _)| *column).collect(),
         };
         before.chain(self.shape.key()).chain(last).map(Variable::index).collect()
+    }
+
+    /// Whether one of its labels means something else to the steps: a side effect that has its name.
+    pub(crate) fn is_hidden(&self, is_side_effect: impl Fn(&str) -> bool) -> bool {
+        self.names.iter().any(|name| is_side_effect(name))
     }
 
     /// Whether the query means what the steps mean on this graph.
@@ -204,6 +212,7 @@ struct Builder {
     integer_keys: Vec<Arc<str>>,
     compared: Vec<(Arc<str>, Value)>,
     uniform_keys: Vec<Arc<str>>,
+    names: Vec<Arc<str>>,
     /// Variables that hold the one value of a key, by vertex and key.
     known: Vec<(Variable, Arc<str>, Variable)>,
     walks: usize,
@@ -241,6 +250,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         integer_keys: Vec::new(),
         compared: Vec::new(),
         uniform_keys: Vec::new(),
+        names: Vec::new(),
         known: Vec::new(),
         walks: 0,
         worth: false,
@@ -327,17 +337,18 @@ impl Builder {
         let after = self.current();
         match (step.name(), after) {
             // An object of the path, whatever it is called.
-            ("V" | "out" | "in" | "both" | "inV" | "outV" | "values" | "select", Some(variable)) => {
+            (
+                "V" | "out" | "in" | "both" | "inV" | "outV" | "otherV" | "values" | "select",
+                Some(variable),
+            ) => {
                 self.path.push((variable, step.labels.clone()));
             }
-            (_, Some(variable)) if before == after => {
-                if let Some((last, labels)) = self.path.last_mut()
-                    && *last == variable
-                {
-                    labels.extend(step.labels.iter().cloned());
-                }
-            }
             _ if step.labels.is_empty() => {}
+            // Where two vertices are one, they have one variable from then on.
+            (name, Some(variable)) if before == after || name == "where" => {
+                let (_, labels) = self.path.last_mut().filter(|(last, _)| *last == variable)?;
+                labels.extend(step.labels.iter().cloned());
+            }
             _ => return None,
         }
         Some(())
@@ -621,6 +632,8 @@ impl Builder {
                 self.filters.push(exists);
                 Some(())
             }
+            ("where", [Value::P(test)]) => self.compare_labelled(None, test),
+            ("where", [Value::String(label), Value::P(test)]) => self.compare_labelled(Some(label), test),
             ("not", [Value::Traversal(traversal)]) => {
                 let exists = self.exists(traversal)?;
                 self.filters.push(Expression::Not(Box::new(exists)));
@@ -661,19 +674,6 @@ impl Builder {
             }
             _ => None,
         }
-    }
-
-    /// Where the traversers were last at a step with this label.
-    fn labelled(&self, label: &str) -> Option<Place> {
-        let found = self.path.iter().rev().find(|(_, labels)| labels.iter().any(|l| **l == *label))?.0;
-        let is_value = self.patterns.iter().any(|pattern| {
-            pattern.object == Slot::Variable(found)
-                && self
-                    .value_keys
-                    .iter()
-                    .any(|key| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into()))
-        });
-        Some(if is_value { Place::Value(found) } else { Place::Vertex(found) })
     }
 
     /// A test of a property.
@@ -849,6 +849,7 @@ impl Builder {
             integer_keys: self.integer_keys,
             compared: self.compared,
             uniform_keys: self.uniform_keys,
+            names: self.names,
         })
     }
 }
