@@ -4,7 +4,7 @@
 //! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct and a count above
 //! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
 //! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
-//! of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
+//! of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat` with a number of rounds (`repeat.rs`), `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
 //! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold` behind these with tests, `project`
 //! and `order` of the entries (`entries.rs`), `as` and `select` of one label.
 //! # Invariants
@@ -19,6 +19,7 @@
 mod entries;
 mod gather;
 mod labels;
+mod repeat;
 
 pub(crate) use entries::{Entries, Fold, Part};
 
@@ -31,18 +32,12 @@ use crate::graph::names::{has_integers_only, has_one_type_of_integers, has_value
 use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
-use vervet_algebra::{
-    Comparator, Exists, Expression, Form, GraphSlot, Node, Path, PathPattern, Pattern, Query, Slot, Variable,
-};
+use vervet_algebra::{Comparator, Exists, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
 use vervet_gremlin::{Bytecode, Comparison, Instruction, P, T, Token, Value};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// Rounds of a loop that are written out.
-const ROUNDS_MAX: i64 = 8;
-/// Rounds of a loop that gives out what it finds: each is some states of an automaton.
-const EMITTED_ROUNDS_MAX: i64 = 8;
 /// Patterns of one query.
 const PATTERNS_MAX: usize = 24;
 
@@ -375,85 +370,6 @@ impl Builder {
             }
             Place::Start => None,
         }
-    }
-
-    fn repeat(&mut self, step: &Modulated<'_>) -> Option<()> {
-        let modulators: Vec<_> = step.before.iter().chain(&step.behind).collect();
-        if let [first, second] = modulators.as_slice()
-            && step.before.is_empty()
-        {
-            return match (&*first.name, &*second.name) {
-                ("emit", "times") => self.emitted(step, first, second),
-                ("times", "emit") => self.emitted(step, second, first),
-                _ => None,
-            };
-        }
-        let [times] = modulators.as_slice() else { return None };
-        let ("times", [Value::Traversal(body)]) = (&*times.name, step.arguments()) else { return None };
-        let rounds = times.arguments.first()?.as_integer()?;
-        if !(1..=ROUNDS_MAX).contains(&rounds) || !step.labels.is_empty() {
-            return None;
-        }
-        for _ in 0..rounds {
-            for instruction in &body.steps {
-                // Tests and walks; what counts or gathers would be over all rounds.
-                if !matches!(
-                    &*instruction.name,
-                    "out" | "in" | "both" | "has" | "hasLabel" | "where" | "not" | "identity"
-                ) {
-                    return None;
-                }
-                self.instruction(instruction)?;
-                if matches!(&*instruction.name, "out" | "in" | "both") {
-                    self.path.push((self.current()?, Vec::new()));
-                }
-            }
-        }
-        Some(())
-    }
-
-    /// `repeat(both("knows").dedup()).emit().times(3)`: each vertex that a walk of at most so many edges leads to, once.
-    fn emitted(&mut self, step: &Modulated<'_>, emit: &Instruction, times: &Instruction) -> Option<()> {
-        let ([], [rounds], [Value::Traversal(body)]) =
-            (emit.arguments.as_slice(), times.arguments.as_slice(), step.arguments())
-        else {
-            return None;
-        };
-        let [walk, dedup] = body.steps.as_slice() else { return None };
-        let ("both" | "out" | "in", [Value::String(label)]) = (&*walk.name, walk.arguments.as_slice()) else {
-            return None;
-        };
-        let rounds = rounds.as_integer()?;
-        if &*dedup.name != "dedup"
-            || !dedup.arguments.is_empty()
-            || !(1..=EMITTED_ROUNDS_MAX).contains(&rounds)
-            || !step.labels.is_empty()
-            || !self.forgets()
-        {
-            return None;
-        }
-        let Place::Vertex(from) = self.place else { return None };
-        self.edge_keys.push(label.clone());
-        let to = self.fresh()?;
-        let edge = Path::Predicate(iri(KEY_NAMESPACE, label));
-        let walk = match &*walk.name {
-            "out" => edge,
-            "in" => Path::Inverse(Box::new(edge)),
-            _ => Path::Alternative(vec![edge.clone(), Path::Inverse(Box::new(edge))]),
-        };
-        // One walk, and perhaps as many as are left.
-        let path = (1..rounds).fold(walk.clone(), |rest, _| {
-            Path::Sequence(vec![walk.clone(), Path::ZeroOrOne(Box::new(rest))])
-        });
-        let path = Node::Path(PathPattern {
-            subject: Slot::Variable(from),
-            path,
-            object: Slot::Variable(to),
-            graphs: vec![GraphSlot::Any],
-        });
-        self.rebase(distinct(Node::Join(vec![self.node(), path]), to), to);
-        self.walks += 2;
-        Some(())
     }
 
     /// Whether nothing needs what the traversers have been at before.
