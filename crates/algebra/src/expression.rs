@@ -121,6 +121,15 @@ impl Expression {
         }
     }
 
+    /// Calls `visit` with each [`Expression::Variable`] and [`Expression::Bound`], which it may replace; those inside the
+    /// patterns of `EXISTS` are left out.
+    pub fn for_each_variable_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
+        match self {
+            Self::Variable(_) | Self::Bound(_) => visit(self),
+            _ => self.for_each_child_mut(&mut |child| child.for_each_variable_mut(visit)),
+        }
+    }
+
     /// Calls `visit` with each direct sub-expression; what is inside the pattern of an `EXISTS` is none.
     pub fn for_each_child(&self, visit: &mut dyn FnMut(&Expression)) {
         match self {

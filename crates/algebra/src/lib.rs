@@ -19,6 +19,7 @@ mod expression;
 mod node;
 mod path;
 mod query;
+mod rename;
 mod service;
 mod update;
 

@@ -9,7 +9,7 @@ use crate::exists::Place;
 use crate::lexer::Token;
 use crate::parser::Parser;
 use crate::triples::Sink;
-use crate::walk::{VariableSet, certain, filter, join, mark_possible, rename};
+use crate::walk::{VariableSet, certain, filter, join, mark_possible};
 use vervet_algebra::{Expression, Node, Variable};
 
 /// A group whose filters have not been applied yet: those of an `OPTIONAL` are conditions of the left join.
@@ -199,7 +199,7 @@ impl<'a> Parser<'a, '_> {
             .filter_map(|(name, variable)| Some((*variable, *self.scope.get(name)?)))
             .filter(|(_, shared)| left_set.contains(*shared))
             .collect();
-        rename(&mut right, &pairs);
+        right.rename(&pairs);
         if let Some(graph) = self.graph_variable() {
             // Both sides bind the graph in our algebra and neither does in SPARQL's: it must not decide.
             let mut right_set = self.visible(&right);

@@ -511,7 +511,7 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     /// Replaces variables that are not visible: they are never bound here.
     pub(crate) fn restrict(expression: &mut Expression, visible: &VariableSet) {
-        crate::walk::for_each_variable(expression, &mut |leaf| match leaf {
+        expression.for_each_variable_mut(&mut |leaf| match leaf {
             Expression::Variable(variable) if !visible.contains(*variable) => *leaf = Expression::Unbound,
             Expression::Bound(variable) if !visible.contains(*variable) => {
                 *leaf = Expression::Constant(oxrdf::Literal::from(false).into());

@@ -8,7 +8,7 @@ use crate::QueryError;
 use crate::function::is_aggregate;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::{Parser, Scope};
-use crate::walk::{VariableSet, filter, for_each_variable, join, rename};
+use crate::walk::{VariableSet, filter, join};
 use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable};
 
 /// The `SELECT` clause, not yet resolved.
@@ -79,7 +79,7 @@ impl<'a> Parser<'a, '_> {
                 pairs.push((inner, shown));
             }
         }
-        rename(&mut node, &pairs);
+        node.rename(&pairs);
         Ok(node)
     }
 
@@ -385,7 +385,7 @@ impl<'a> Parser<'a, '_> {
         visible: &VariableSet,
     ) -> Result<(), QueryError> {
         let mut hidden = None;
-        for_each_variable(expression, &mut |leaf| match leaf {
+        expression.for_each_variable_mut(&mut |leaf| match leaf {
             Expression::Variable(variable) if !visible.contains(*variable) => hidden = Some(*variable),
             _ => {}
         });

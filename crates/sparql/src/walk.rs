@@ -1,4 +1,4 @@
-//! Questions about, and renaming in, algebra that is already built.
+//! Questions about algebra that is already built.
 
 use vervet_algebra::{Expression, GraphSlot, Node, Pattern, Slot, Variable};
 
@@ -154,108 +154,6 @@ pub(crate) fn ordinary_variables(pattern: &Pattern) -> impl Iterator<Item = Vari
         .flatten()
 }
 
-/// Gives variables other numbers: `from` becomes `to` for each pair.
-pub(crate) fn rename(node: &mut Node, pairs: &[(Variable, Variable)]) {
-    if pairs.is_empty() {
-        return;
-    }
-    let fresh = |variable: &mut Variable| {
-        if let Some((_, to)) = pairs.iter().find(|(from, _)| from == variable) {
-            *variable = *to;
-        }
-    };
-    match node {
-        Node::Patterns(patterns) => patterns.iter_mut().for_each(|pattern| {
-            let slots = [&mut pattern.subject, &mut pattern.predicate, &mut pattern.object];
-            for slot in slots.into_iter().chain(pattern.edge.as_mut()) {
-                if let Slot::Variable(variable) = slot {
-                    fresh(variable);
-                }
-            }
-            if let GraphSlot::Variable(variable) = &mut pattern.graph {
-                fresh(variable);
-            }
-        }),
-        Node::Service(service) => {
-            if let Slot::Variable(variable) = &mut service.endpoint {
-                fresh(variable);
-            }
-            service.variables.iter_mut().for_each(|(_, variable)| fresh(variable));
-        }
-        Node::Path(path) => {
-            for slot in [&mut path.subject, &mut path.object] {
-                if let Slot::Variable(variable) = slot {
-                    fresh(variable);
-                }
-            }
-            for graph in &mut path.graphs {
-                if let GraphSlot::Variable(variable) = graph {
-                    fresh(variable);
-                }
-            }
-        }
-        Node::Join(nodes) | Node::Union(nodes) => nodes.iter_mut().for_each(|node| rename(node, pairs)),
-        Node::LeftJoin { left, right, condition } => {
-            rename(left, pairs);
-            rename(right, pairs);
-            if let Some(condition) = condition {
-                rename_expression(condition, pairs);
-            }
-        }
-        Node::Minus { left, right } => {
-            rename(left, pairs);
-            rename(right, pairs);
-        }
-        Node::Filter { input, condition } => {
-            rename(input, pairs);
-            rename_expression(condition, pairs);
-        }
-        Node::Extend { input, variable, expression } => {
-            rename(input, pairs);
-            fresh(variable);
-            rename_expression(expression, pairs);
-        }
-        Node::Values { variables, .. } => variables.iter_mut().for_each(fresh),
-        Node::Group { input, keys, aggregates } => {
-            rename(input, pairs);
-            keys.iter_mut().for_each(fresh);
-            for (variable, aggregate) in aggregates {
-                fresh(variable);
-                if let Some(expression) = &mut aggregate.expression {
-                    rename_expression(expression, pairs);
-                }
-            }
-        }
-        Node::Project { input, variables } => {
-            rename(input, pairs);
-            variables.iter_mut().for_each(fresh);
-        }
-        Node::Distinct(input) | Node::Reduced(input) | Node::Slice { input, .. } => rename(input, pairs),
-        Node::OrderBy { input, keys } => {
-            rename(input, pairs);
-            keys.iter_mut().for_each(|key| rename_expression(&mut key.expression, pairs));
-        }
-    }
-}
-
-fn rename_expression(expression: &mut Expression, pairs: &[(Variable, Variable)]) {
-    for_each_variable(expression, &mut |leaf| {
-        if let Expression::Variable(variable) | Expression::Bound(variable) = leaf
-            && let Some((_, to)) = pairs.iter().find(|(from, _)| from == variable)
-        {
-            *variable = *to;
-        }
-    });
-    expression.for_each_exists_mut(&mut |exists| {
-        rename(&mut exists.pattern, pairs);
-        for variable in &mut exists.outer {
-            if let Some((_, to)) = pairs.iter().find(|(from, _)| from == variable) {
-                *variable = *to;
-            }
-        }
-    });
-}
-
 /// Every variable that `node` speaks of, in patterns or in expressions, each once.
 pub(crate) fn mentioned(node: &Node) -> Vec<Variable> {
     fn visit(node: &Node, all: &mut Vec<Variable>) {
@@ -266,14 +164,6 @@ pub(crate) fn mentioned(node: &Node) -> Vec<Variable> {
     let mut all = Vec::new();
     visit(node, &mut all);
     all
-}
-
-/// Calls `visit` with each [`Expression::Variable`] and [`Expression::Bound`], which it may replace.
-pub(crate) fn for_each_variable(expression: &mut Expression, visit: &mut dyn FnMut(&mut Expression)) {
-    match expression {
-        Expression::Variable(_) | Expression::Bound(_) => visit(expression),
-        _ => expression.for_each_child_mut(&mut |child| for_each_variable(child, visit)),
-    }
 }
 
 /// Joins two nodes; patterns come together in one list, nested joins become one.

@@ -4,7 +4,7 @@
 //! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct and a count above
 //! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
 //! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
-//! of walks, `repeat` with a number of rounds, `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
+//! of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat` with a number of rounds (`repeat.rs`), `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
 //! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold` behind these with tests, `project`
 //! and `order` of the entries (`entries.rs`), `as` and `select` of one label.
 //! # Invariants
@@ -18,6 +18,8 @@
 
 mod entries;
 mod gather;
+mod labels;
+mod repeat;
 
 pub(crate) use entries::{Entries, Fold, Part};
 
@@ -30,18 +32,12 @@ use crate::graph::names::{has_integers_only, has_one_type_of_integers, has_value
 use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
-use vervet_algebra::{
-    Comparator, Exists, Expression, Form, GraphSlot, Node, Path, PathPattern, Pattern, Query, Slot, Variable,
-};
+use vervet_algebra::{Comparator, Exists, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
 use vervet_gremlin::{Bytecode, Comparison, Instruction, P, T, Token, Value};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// Rounds of a loop that are written out.
-const ROUNDS_MAX: i64 = 8;
-/// Rounds of a loop that gives out what it finds: each is some states of an automaton.
-const EMITTED_ROUNDS_MAX: i64 = 8;
 /// Patterns of one query.
 const PATTERNS_MAX: usize = 24;
 
@@ -65,6 +61,8 @@ pub(crate) struct Native {
     uniform_keys: Vec<Arc<str>>,
     /// Keys, and what their values are compared with by the literal that stands for it.
     compared: Vec<(Arc<str>, Value)>,
+    /// Names that are labels here, unless there is a side effect with that name.
+    names: Vec<Arc<str>>,
 }
 
 /// Where a traverser is at the end of a query.
@@ -114,6 +112,11 @@ impl Native {
             Some(entries) => entries.columns.iter().map(|(column, _)| *column).collect(),
         };
         before.chain(self.shape.key()).chain(last).map(Variable::index).collect()
+    }
+
+    /// Whether one of its labels means something else to the steps: a side effect that has its name.
+    pub(crate) fn is_hidden(&self, is_side_effect: impl Fn(&str) -> bool) -> bool {
+        self.names.iter().any(|name| is_side_effect(name))
     }
 
     /// Whether the query means what the steps mean on this graph.
@@ -204,6 +207,7 @@ struct Builder {
     integer_keys: Vec<Arc<str>>,
     compared: Vec<(Arc<str>, Value)>,
     uniform_keys: Vec<Arc<str>>,
+    names: Vec<Arc<str>>,
     /// Variables that hold the one value of a key, by vertex and key.
     known: Vec<(Variable, Arc<str>, Variable)>,
     walks: usize,
@@ -241,6 +245,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         integer_keys: Vec::new(),
         compared: Vec::new(),
         uniform_keys: Vec::new(),
+        names: Vec::new(),
         known: Vec::new(),
         walks: 0,
         worth: false,
@@ -327,17 +332,18 @@ impl Builder {
         let after = self.current();
         match (step.name(), after) {
             // An object of the path, whatever it is called.
-            ("V" | "out" | "in" | "both" | "inV" | "outV" | "values" | "select", Some(variable)) => {
+            (
+                "V" | "out" | "in" | "both" | "inV" | "outV" | "otherV" | "values" | "select",
+                Some(variable),
+            ) => {
                 self.path.push((variable, step.labels.clone()));
             }
-            (_, Some(variable)) if before == after => {
-                if let Some((last, labels)) = self.path.last_mut()
-                    && *last == variable
-                {
-                    labels.extend(step.labels.iter().cloned());
-                }
-            }
             _ if step.labels.is_empty() => {}
+            // Where two vertices are one, they have one variable from then on.
+            (name, Some(variable)) if before == after || name == "where" => {
+                let (_, labels) = self.path.last_mut().filter(|(last, _)| *last == variable)?;
+                labels.extend(step.labels.iter().cloned());
+            }
             _ => return None,
         }
         Some(())
@@ -364,85 +370,6 @@ impl Builder {
             }
             Place::Start => None,
         }
-    }
-
-    fn repeat(&mut self, step: &Modulated<'_>) -> Option<()> {
-        let modulators: Vec<_> = step.before.iter().chain(&step.behind).collect();
-        if let [first, second] = modulators.as_slice()
-            && step.before.is_empty()
-        {
-            return match (&*first.name, &*second.name) {
-                ("emit", "times") => self.emitted(step, first, second),
-                ("times", "emit") => self.emitted(step, second, first),
-                _ => None,
-            };
-        }
-        let [times] = modulators.as_slice() else { return None };
-        let ("times", [Value::Traversal(body)]) = (&*times.name, step.arguments()) else { return None };
-        let rounds = times.arguments.first()?.as_integer()?;
-        if !(1..=ROUNDS_MAX).contains(&rounds) || !step.labels.is_empty() {
-            return None;
-        }
-        for _ in 0..rounds {
-            for instruction in &body.steps {
-                // Tests and walks; what counts or gathers would be over all rounds.
-                if !matches!(
-                    &*instruction.name,
-                    "out" | "in" | "both" | "has" | "hasLabel" | "where" | "not" | "identity"
-                ) {
-                    return None;
-                }
-                self.instruction(instruction)?;
-                if matches!(&*instruction.name, "out" | "in" | "both") {
-                    self.path.push((self.current()?, Vec::new()));
-                }
-            }
-        }
-        Some(())
-    }
-
-    /// `repeat(both("knows").dedup()).emit().times(3)`: each vertex that a walk of at most so many edges leads to, once.
-    fn emitted(&mut self, step: &Modulated<'_>, emit: &Instruction, times: &Instruction) -> Option<()> {
-        let ([], [rounds], [Value::Traversal(body)]) =
-            (emit.arguments.as_slice(), times.arguments.as_slice(), step.arguments())
-        else {
-            return None;
-        };
-        let [walk, dedup] = body.steps.as_slice() else { return None };
-        let ("both" | "out" | "in", [Value::String(label)]) = (&*walk.name, walk.arguments.as_slice()) else {
-            return None;
-        };
-        let rounds = rounds.as_integer()?;
-        if &*dedup.name != "dedup"
-            || !dedup.arguments.is_empty()
-            || !(1..=EMITTED_ROUNDS_MAX).contains(&rounds)
-            || !step.labels.is_empty()
-            || !self.forgets()
-        {
-            return None;
-        }
-        let Place::Vertex(from) = self.place else { return None };
-        self.edge_keys.push(label.clone());
-        let to = self.fresh()?;
-        let edge = Path::Predicate(iri(KEY_NAMESPACE, label));
-        let walk = match &*walk.name {
-            "out" => edge,
-            "in" => Path::Inverse(Box::new(edge)),
-            _ => Path::Alternative(vec![edge.clone(), Path::Inverse(Box::new(edge))]),
-        };
-        // One walk, and perhaps as many as are left.
-        let path = (1..rounds).fold(walk.clone(), |rest, _| {
-            Path::Sequence(vec![walk.clone(), Path::ZeroOrOne(Box::new(rest))])
-        });
-        let path = Node::Path(PathPattern {
-            subject: Slot::Variable(from),
-            path,
-            object: Slot::Variable(to),
-            graphs: vec![GraphSlot::Any],
-        });
-        self.rebase(distinct(Node::Join(vec![self.node(), path]), to), to);
-        self.walks += 2;
-        Some(())
     }
 
     /// Whether nothing needs what the traversers have been at before.
@@ -621,6 +548,8 @@ impl Builder {
                 self.filters.push(exists);
                 Some(())
             }
+            ("where", [Value::P(test)]) => self.compare_labelled(None, test),
+            ("where", [Value::String(label), Value::P(test)]) => self.compare_labelled(Some(label), test),
             ("not", [Value::Traversal(traversal)]) => {
                 let exists = self.exists(traversal)?;
                 self.filters.push(Expression::Not(Box::new(exists)));
@@ -661,19 +590,6 @@ impl Builder {
             }
             _ => None,
         }
-    }
-
-    /// Where the traversers were last at a step with this label.
-    fn labelled(&self, label: &str) -> Option<Place> {
-        let found = self.path.iter().rev().find(|(_, labels)| labels.iter().any(|l| **l == *label))?.0;
-        let is_value = self.patterns.iter().any(|pattern| {
-            pattern.object == Slot::Variable(found)
-                && self
-                    .value_keys
-                    .iter()
-                    .any(|key| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into()))
-        });
-        Some(if is_value { Place::Value(found) } else { Place::Vertex(found) })
     }
 
     /// A test of a property.
@@ -849,6 +765,7 @@ impl Builder {
             integer_keys: self.integer_keys,
             compared: self.compared,
             uniform_keys: self.uniform_keys,
+            names: self.names,
         })
     }
 }

@@ -311,6 +311,205 @@ fn a_text_in_a_language_that_comes_meanwhile_is_a_conflict() {
     }
 }
 
+/// Walks that come back to a vertex, or must not: against the same steps one by one, and against all edges gone through.
+#[test]
+fn labelled_vertices_are_compared() {
+    let database = graph();
+    for weight in 0..60 {
+        let (from, to) = (weight % 7, weight % 11 % 7);
+        let edge = format!(
+            "g.V('P:{from}').addE('likes').property('weight', {weight}).to(__.V('P:{to}')).iterate()"
+        );
+        database.gremlin(&edge).expect("an edge is written");
+    }
+    let ends = "g.V().as('f').out('knows').as('t').select('f', 't').by('number').select(values).unfold()";
+    let ends: Vec<i64> = run(&database, ends, false).iter().filter_map(Value::as_integer).collect();
+    let out: Vec<(i64, i64)> = ends.chunks(2).map(|ends| (ends[0], ends[1])).collect();
+    assert_eq!(out.len(), 122);
+    let both: Vec<(i64, i64)> = out.iter().flat_map(|&(from, to)| [(from, to), (to, from)]).collect();
+    // How many walks of so many edges end where they begin, or do not.
+    let walks = |edges: &[(i64, i64)], length: usize, closed: bool| -> i64 {
+        let mut all: Vec<(i64, i64)> = edges.to_vec();
+        for _ in 1..length {
+            all = all
+                .iter()
+                .flat_map(|&(a, b)| edges.iter().filter(move |(c, _)| *c == b).map(move |(_, d)| (a, *d)))
+                .collect();
+        }
+        all.iter().filter(|(from, to)| (from == to) == closed).count() as i64
+    };
+    for (walk, edges) in [("out", &out), ("in", &out), ("both", &both)] {
+        for length in 1..=4 {
+            for (test, closed) in [("eq", true), ("neq", false)] {
+                let walk = format!(".{walk}('knows')").repeat(length);
+                let expected = [Value::Long(walks(edges, length, closed))];
+                for text in [
+                    format!("g.V().as('a'){walk}.where({test}('a')).count()"),
+                    format!("g.V().as('a'){walk}.as('b').where('a', {test}('b')).count()"),
+                    format!("g.V().hasLabel('person').as('a'){walk}.as('b').where('b', {test}('a')).count()"),
+                ] {
+                    for kernels in [true, false] {
+                        assert_eq!(run(&database, &text, kernels), expected, "{text}");
+                    }
+                    let plan = explained(&database, &text);
+                    let first = plan.lines().next().unwrap_or_default();
+                    assert!(first.contains("kernels: ") && first.ends_with("count()"), "{plan}");
+                    // A cycle is closed by a join, and nothing is tested afterwards.
+                    assert!(!closed || !plan.contains("sameTerm"), "{plan}");
+                }
+            }
+        }
+    }
+    // With what the first line of the plan ends in, as above.
+    let cases: &[(&str, &str)] = &[
+        (
+            "g.V('P:1').as('a').both('knows').both('knows').where(eq('a')).values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V('P:1', 'P:5').as('a').both('knows').both('knows').where(neq('a')).values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V('P:1').both('knows').both('knows').as('a').out('knows').out('knows').where(eq('a')).count()",
+            "count()",
+        ),
+        // Behind distinct vertices, from either end.
+        (
+            "g.V('P:1').both('knows').dedup().as('a').both('knows').both('knows').where(eq('a')).values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V('P:1').both('knows').dedup().as('a').out('knows').as('c').out('knows').as('b').select('a').where(eq('b')).select('c').values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V('P:1').as('a').both('knows').both('knows').as('b').select('a').where(eq('b')).out('knows').values('number')",
+            "values(\"number\")",
+        ),
+        // The place itself, and one label for several: the last counts.
+        ("g.V().as('a').out('knows').as('b').where(eq('b')).count()", "count()"),
+        (
+            "g.V().out('knows').as('a').out('knows').as('a').out('knows').where(eq('a')).values('number')",
+            "values(\"number\")",
+        ),
+        ("g.V().as('a').out('knows').as('a').out('knows').as('b').where('a', neq('b')).count()", "count()"),
+        // What stands behind: labels, tests, paths, sides of a triangle that meet.
+        (
+            "g.V().as('a').out('knows').as('b').out('knows').as('c').out('knows').where(eq('a')).as('d').select('d').out('knows').where(neq('b')).select('c').values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V().as('a').out('knows').as('b').out('knows').as('c').where('a', neq('c')).select('a', 'b', 'c').by('number')",
+            "P.neq(\"c\"))",
+        ),
+        (
+            "g.V().as('a').out('knows').out('knows').out('knows').where(eq('a')).path().by('number')",
+            "P.eq(\"a\"))",
+        ),
+        (
+            "g.V().as('a').out('knows').out('knows').out('knows').where(eq('a')).as('z').path().from('a').by('number')",
+            "P.eq(\"a\"))",
+        ),
+        ("g.V().as('a').out('knows').as('b').where(neq('a')).path().by('number')", "P.neq(\"a\"))"),
+        (
+            "g.V().as('a').has('age', gt(1)).out('knows').has('age', lt(6)).out('knows').has('age', gt(0)).where(eq('a')).has('age', gt(2)).values('age')",
+            "values(\"age\")",
+        ),
+        (
+            "g.V().as('a').out('knows').where(__.out('knows').has('name', 'bob')).in('knows').where(__.out('knows').has('name', 'ann')).where(eq('a')).not(__.in('knows').has('name', 'eve')).count()",
+            "count()",
+        ),
+        (
+            "g.V().as('a').out('knows').out('knows').out('knows').where(eq('a')).dedup().values('number')",
+            "P.eq(\"a\"))",
+        ),
+        ("g.V().as('a').out('knows').out('knows').where(eq('a')).groupCount().by('name')", "groupCount()"),
+        (
+            "g.V().as('a').out('knows').as('b').in('knows').where(neq('a')).group().by('name').by(select('b').count())",
+            "group()",
+        ),
+        ("g.V().as('a').out('knows').where(neq('a')).order().by('number').limit(4).values('number')", ""),
+        ("g.V('P:1').as('a').repeat(both('knows').where(neq('a'))).times(3).count()", "count()"),
+        (
+            "g.V('P:1').as('a').repeat(both('knows').both('knows').where(eq('a'))).times(2).path().by('number')",
+            "",
+        ),
+        ("g.withSack(2).V('P:1').as('a').both('knows').both('knows').where(eq('a')).sack()", "P.eq(\"a\"))"),
+        // Edges: at one whose ends are compared, and a loop.
+        (
+            "g.V().as('a').out('knows').as('b').outE('likes').has('weight', gt(7)).where('a', neq('b')).values('weight')",
+            "P.neq(\"b\"))",
+        ),
+        (
+            "g.V().as('a').out('knows').as('b').outE('likes').has('weight', gt(7)).where('a', eq('b')).values('weight')",
+            "P.eq(\"b\"))",
+        ),
+        (
+            "g.V().out('likes').as('a').outE('likes').has('weight', gt(7)).inV().where(eq('a')).values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V().as('a').out('knows').as('b').outE('likes').has('weight', gt(3)).otherV().where(eq('a')).as('c').select('b').where(neq('c')).values('number')",
+            "",
+        ),
+        // Values, lists, edges, names of side effects, and other tests are for steps.
+        (
+            "g.V().as('a').values('number').as('n').select('a').out('knows').values('number').where(neq('n'))",
+            "values(\"number\")",
+        ),
+        (
+            "g.V().as('a').out('knows').values('name').as('m').select('a').values('name').where(eq('m'))",
+            "values(\"name\")",
+        ),
+        (
+            "g.V().out('knows').as('a').values('number').as('n').select('a').where('n', neq('a')).count()",
+            "select(\"a\")",
+        ),
+        ("g.V('P:1').fold().as('a').unfold().out('knows').where(neq('a')).count()", ""),
+        (
+            "g.V().out('likes').as('a').outE('likes').has('weight', gt(7)).as('e').inV().where(neq('e')).count()",
+            "",
+        ),
+        ("g.V().as('a').out('knows').out('knows').where(eq('a').or(neq('a'))).count()", "out(\"knows\")"),
+        ("g.V().as('a').out('knows').out('knows').where(within('a')).count()", "out(\"knows\")"),
+        ("g.V().as('a').out('knows').out('knows').where(eq('a')).by('name').count()", "out(\"knows\")"),
+        ("g.withSideEffect('a', 5).V('P:1').out('knows').as('a').out('knows').where(neq('a')).count()", ""),
+        ("g.withSideEffect('a', 5).V('P:1').out('knows').as('a').out('knows').select('a')", ""),
+        (
+            "g.withSideEffect('a', 5).V('P:1').out('knows').as('a').out('knows').group().by(select('a')).by(count())",
+            "",
+        ),
+        (
+            "g.V('P:1').out('knows').as('a').out('knows').as('b').where('a', neq('b')).aggregate('a').count()",
+            "",
+        ),
+    ];
+    for (text, taken) in cases {
+        let [mut kernels, mut steps] = [true, false].map(|kernels| run(&database, text, kernels));
+        for values in [&mut kernels, &mut steps] {
+            values.sort_by_key(|value| format!("{value:?}"));
+        }
+        assert!(!steps.is_empty(), "{text} finds nothing");
+        assert_eq!(kernels, steps, "{text}");
+        let plan = explained(&database, text);
+        let first = plan.lines().next().unwrap_or_default();
+        assert!(
+            first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
+            "{text}:\n{plan}"
+        );
+    }
+    // A label that nothing has is an error either way.
+    for kernels in [true, false] {
+        let options = GremlinOptions { kernels, ..GremlinOptions::default() };
+        let text = "g.V().as('a').out('knows').out('knows').where(eq('b')).count()";
+        assert_eq!(
+            database.gremlin_with(text, &options).map(|_| ()).map_err(|e| e.kind()),
+            Err(ErrorKind::Query)
+        );
+    }
+}
+
 /// Rows can end at edges that have properties.
 #[test]
 fn walks_end_at_edges() {

@@ -3,6 +3,7 @@
 use super::{Builder, Place, Shape, Value};
 use crate::compile::Modulated;
 use oxrdf::NamedNode;
+use std::sync::Arc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, OrderKey, Pattern, Slot, Variable};
 use vervet_gremlin::{Instruction, Order, Token};
 use vervet_model::vocab::RDF_TYPE;
@@ -60,7 +61,10 @@ impl Builder {
             Some([of, last]) => (Some(label_of(of)?), Some(last)),
             Some(_) => return None,
         };
-        let place = of.map_or_else(|| Some(self.place.clone()), |label| self.labelled(label))?;
+        let place = match of {
+            Some(label) => self.labelled(label)?,
+            None => self.place.clone(),
+        };
         match last.map(|last| (&*last.name, last.arguments.as_slice())) {
             Some(("count", [])) => self.counts(key),
             None | Some(("fold", [])) => {
@@ -130,7 +134,7 @@ impl Builder {
 }
 
 /// The label of a `select` of one.
-fn label_of(instruction: &Instruction) -> Option<&str> {
+fn label_of(instruction: &Instruction) -> Option<&Arc<str>> {
     match (&*instruction.name, instruction.arguments.as_slice()) {
         ("select", [Value::String(label)]) => Some(label),
         _ => None,

@@ -65,7 +65,8 @@ impl Solve {
 
     fn begin(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<()> {
         let native = self.native.clone();
-        let fits = context.read(|snapshot, names| native.fits(snapshot, names))?;
+        let fits = !native.is_hidden(|name| context.side_effects.contains_key(name))
+            && context.read(|snapshot, names| native.fits(snapshot, names))?;
         if fits {
             let columns = native.columns();
             let mut rows = Rows { ids: Vec::new(), times: Vec::new(), width: columns.len(), next: 0 };

@@ -1,0 +1,94 @@
+//! Loops with a number of rounds: written out, or as one path if they give out what they find.
+
+use super::{Builder, Place, distinct, iri};
+use crate::compile::Modulated;
+use vervet_algebra::{GraphSlot, Node, Path, PathPattern, Slot};
+use vervet_gremlin::{Instruction, Value};
+use vervet_model::vocab::KEY_NAMESPACE;
+
+/// Rounds of a loop that are written out.
+const ROUNDS_MAX: i64 = 8;
+/// Rounds of a loop that gives out what it finds: each is some states of an automaton.
+const EMITTED_ROUNDS_MAX: i64 = 8;
+
+impl Builder {
+    /// `repeat(…).times(n)`, written out, or with `emit`.
+    pub(super) fn repeat(&mut self, step: &Modulated<'_>) -> Option<()> {
+        let modulators: Vec<_> = step.before.iter().chain(&step.behind).collect();
+        if let [first, second] = modulators.as_slice()
+            && step.before.is_empty()
+        {
+            return match (&*first.name, &*second.name) {
+                ("emit", "times") => self.emitted(step, first, second),
+                ("times", "emit") => self.emitted(step, second, first),
+                _ => None,
+            };
+        }
+        let [times] = modulators.as_slice() else { return None };
+        let ("times", [Value::Traversal(body)]) = (&*times.name, step.arguments()) else { return None };
+        let rounds = times.arguments.first()?.as_integer()?;
+        if !(1..=ROUNDS_MAX).contains(&rounds) || !step.labels.is_empty() {
+            return None;
+        }
+        for _ in 0..rounds {
+            for instruction in &body.steps {
+                // Tests and walks; what counts or gathers would be over all rounds.
+                if !matches!(
+                    &*instruction.name,
+                    "out" | "in" | "both" | "has" | "hasLabel" | "where" | "not" | "identity"
+                ) {
+                    return None;
+                }
+                self.instruction(instruction)?;
+                if matches!(&*instruction.name, "out" | "in" | "both") {
+                    self.path.push((self.current()?, Vec::new()));
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// `repeat(both("knows").dedup()).emit().times(3)`: each vertex that a walk of at most so many edges leads to, once.
+    fn emitted(&mut self, step: &Modulated<'_>, emit: &Instruction, times: &Instruction) -> Option<()> {
+        let ([], [rounds], [Value::Traversal(body)]) =
+            (emit.arguments.as_slice(), times.arguments.as_slice(), step.arguments())
+        else {
+            return None;
+        };
+        let [walk, dedup] = body.steps.as_slice() else { return None };
+        let ("both" | "out" | "in", [Value::String(label)]) = (&*walk.name, walk.arguments.as_slice()) else {
+            return None;
+        };
+        let rounds = rounds.as_integer()?;
+        if &*dedup.name != "dedup"
+            || !dedup.arguments.is_empty()
+            || !(1..=EMITTED_ROUNDS_MAX).contains(&rounds)
+            || !step.labels.is_empty()
+            || !self.forgets()
+        {
+            return None;
+        }
+        let Place::Vertex(from) = self.place else { return None };
+        self.edge_keys.push(label.clone());
+        let to = self.fresh()?;
+        let edge = Path::Predicate(iri(KEY_NAMESPACE, label));
+        let walk = match &*walk.name {
+            "out" => edge,
+            "in" => Path::Inverse(Box::new(edge)),
+            _ => Path::Alternative(vec![edge.clone(), Path::Inverse(Box::new(edge))]),
+        };
+        // One walk, and perhaps as many as are left.
+        let path = (1..rounds).fold(walk.clone(), |rest, _| {
+            Path::Sequence(vec![walk.clone(), Path::ZeroOrOne(Box::new(rest))])
+        });
+        let path = Node::Path(PathPattern {
+            subject: Slot::Variable(from),
+            path,
+            object: Slot::Variable(to),
+            graphs: vec![GraphSlot::Any],
+        });
+        self.rebase(distinct(Node::Join(vec![self.node(), path]), to), to);
+        self.walks += 2;
+        Some(())
+    }
+}
