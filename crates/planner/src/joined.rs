@@ -32,12 +32,13 @@ impl Planner<'_> {
         needed: &VariableSet,
     ) -> Result<()> {
         let Parts { patterns, bindings, others, post, mut filters } = parts;
+        let given = bindings.iter().map(|(variable, _)| *variable).collect();
+        let others = self.join_of_rows(others, &patterns, given, flow, needed, &post, &filters)?;
         for (variable, term) in bindings {
             let id = self.value(term)?;
             self.push_values(vec![variable], vec![vec![id]], flow);
         }
         let others = self.join_constants(others, flow)?;
-        let others = self.join_of_rows(others, &patterns, flow, needed, &post, &filters)?;
         // What is still to come needs its variables.
         let mut after: Vec<VariableSet> = vec![VariableSet::default()];
         for one in post.iter().rev() {
@@ -154,6 +155,7 @@ impl Planner<'_> {
         &mut self,
         others: Vec<&'q Node>,
         patterns: &[&Pattern],
+        given: VariableSet,
         flow: &mut Flow,
         needed: &VariableSet,
         post: &[Post<'_>],
@@ -165,7 +167,7 @@ impl Planner<'_> {
         let mut left = Vec::with_capacity(others.len());
         for (at, node) in others.iter().enumerate() {
             let rest = others.iter().enumerate().filter(|(other, _)| *other != at);
-            let rest = rest.fold(VariableSet::default(), |set, (_, other)| set.union(&possible(other)));
+            let rest = rest.fold(given.clone(), |set, (_, other)| set.union(&possible(other)));
             let rest = patterns.iter().fold(rest, |mut set, pattern| {
                 set.extend(pattern.variables());
                 set

@@ -28,7 +28,10 @@ use crate::context::Settings;
 use crate::graph::Names;
 use crate::graph::ids::{EVERY, vertex_name};
 use crate::graph::literal::{equal_literals, literal};
-use crate::graph::names::{has_integers_only, has_one_type_of_integers, has_values, leads_to_vertices};
+use crate::graph::names::{
+    has_integers_only, has_one_type_of_integers, has_other_numbers, has_values, leads_to_vertices,
+    speaks_of_edges,
+};
 use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
@@ -61,6 +64,8 @@ pub(crate) struct Native {
     uniform_keys: Vec<Arc<str>>,
     /// Keys, and what their values are compared with by the literal that stands for it.
     compared: Vec<(Arc<str>, Value)>,
+    /// Keys whose values are compared with numbers.
+    number_keys: Vec<Arc<str>>,
     /// Names that are labels here, unless there is a side effect with that name.
     names: Vec<Arc<str>>,
 }
@@ -126,7 +131,7 @@ impl Native {
         }
         for key in &self.edge_keys {
             if let Some(id) = names.key(snapshot, key)?
-                && has_values(snapshot, id)?
+                && (has_values(snapshot, id)? || speaks_of_edges(snapshot, id)?)
             {
                 return Ok(false);
             }
@@ -157,6 +162,13 @@ impl Native {
         for (key, value) in &self.compared {
             let Some(key) = names.key(snapshot, key)? else { continue };
             if has_other_literals(snapshot, key, value)? {
+                return Ok(false);
+            }
+        }
+        for key in &self.number_keys {
+            if let Some(id) = names.key(snapshot, key)?
+                && has_other_numbers(snapshot, id)?
+            {
                 return Ok(false);
             }
         }
@@ -206,6 +218,7 @@ struct Builder {
     value_keys: Vec<Arc<str>>,
     integer_keys: Vec<Arc<str>>,
     compared: Vec<(Arc<str>, Value)>,
+    number_keys: Vec<Arc<str>>,
     uniform_keys: Vec<Arc<str>>,
     names: Vec<Arc<str>>,
     /// Variables that hold the one value of a key, by vertex and key.
@@ -244,6 +257,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         value_keys: Vec::new(),
         integer_keys: Vec::new(),
         compared: Vec::new(),
+        number_keys: Vec::new(),
         uniform_keys: Vec::new(),
         names: Vec::new(),
         known: Vec::new(),
@@ -628,8 +642,17 @@ impl Builder {
     /// for strings alone.
     fn compare(&mut self, key: &Arc<str>, test: &P) -> Option<()> {
         let is_text = |value: &Value| matches!(value, Value::String(_));
+        if let P::Compare(_, value) | P::Inside(value, _) | P::Between(value, _) = test
+            && value.is_number()
+        {
+            self.number_keys.push(key.clone());
+        }
         let texts: &[Value] = match test {
             P::And(parts) => return parts.iter().try_for_each(|part| self.compare(key, part)),
+            P::Within(values) | P::Without(values) if values.iter().any(Value::is_number) => {
+                self.number_keys.push(key.clone());
+                values
+            }
             P::Compare(Comparison::Eq | Comparison::Neq, value) => std::slice::from_ref(value),
             P::Within(values) => values,
             P::Compare(_, value) if is_text(value) => return None,
@@ -694,6 +717,7 @@ impl Builder {
         self.single_keys.clone_from(&inner.single_keys);
         self.value_keys.clone_from(&inner.value_keys);
         self.compared.clone_from(&inner.compared);
+        self.number_keys.clone_from(&inner.number_keys);
         let pattern = inner.node();
         Some(Expression::Exists(Box::new(Exists { pattern, outer: vec![vertex] })))
     }
@@ -764,6 +788,7 @@ impl Builder {
             value_keys: self.value_keys,
             integer_keys: self.integer_keys,
             compared: self.compared,
+            number_keys: self.number_keys,
             uniform_keys: self.uniform_keys,
             names: self.names,
         })

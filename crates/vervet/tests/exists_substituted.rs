@@ -87,6 +87,8 @@ fn exists_is_its_pattern_with_the_values_of_the_row() {
         "?x :boss ?q OPTIONAL { ?q :knows ?p . ?p :tag ?z } ?p :tag ?z",
         "?q :dept ?d OPTIONAL { ?q :knows ?p } ?p :dept ?d",
         "?x :dept ?d MINUS { ?x :knows ?q MINUS { ?q :knows ?p } }",
+        "VALUES ?z { :eve } { ?q :dept ?d OPTIONAL { ?q :knows ?z FILTER(?p = :ann) } }",
+        "BIND(:eve AS ?z) { ?q :dept ?d OPTIONAL { ?q :knows ?z FILTER(?p = :ann) } }",
     ]
     .map(str::to_owned)
     .to_vec();

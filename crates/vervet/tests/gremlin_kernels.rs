@@ -819,3 +819,48 @@ fn collections_are_looked_up() {
         assert_eq!(first, sorted(&by_list), "{text}");
     }
 }
+
+/// What only one of the two languages takes for a number, or for an edge, and numbers in several forms.
+#[test]
+fn graphs_of_rdf_are_what_steps_take_them_for() {
+    let database = Database::in_memory();
+    let text = "@prefix k: <urn:vervet:key:> . @prefix e: <http://e/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+        e:a k:knows e:b ~ e:r1 . e:r1 k:knows e:c . e:c k:knows e:r1 . e:a k:likes e:b . e:b k:likes e:a, e:c, e:d .
+        e:a k:big -99999999999999999999999 . e:b k:big 3 . e:c k:big 0.10000000000000000555 . e:d k:big 0.5 .
+        e:a k:unsigned 7 . e:b k:unsigned \"5\"^^xsd:unsignedLong . e:c k:unsigned \"5\"^^xsd:positiveInteger .
+        e:a k:odd 5 . e:b k:odd 5.0 . e:c k:odd \"5.0\"^^xsd:double . e:d k:odd 5e0, 5.000, \"05\"^^xsd:int, \"+5\"^^xsd:float, \"05\" .
+        e:a k:zero 0 . e:b k:zero \"-0.0E0\"^^xsd:double . e:c k:zero \"-0.0\"^^xsd:decimal . e:d k:zero \"-0\"^^xsd:float .";
+    database.load_text(Format::Turtle, text).expect("loads");
+    for (text, count) in [
+        ("g.V().in('knows').id()", 1),
+        ("g.V().out('knows').id()", 1),
+        ("g.V().outE('knows').inV().id()", 1),
+        ("g.V().both('knows').both('likes').id()", 6),
+        ("g.V().in('knows').dedup().values('odd')", 1),
+        ("g.V().out('likes').has('big', lt(1)).id()", 3),
+        ("g.V().out('likes').has('big', gt(0)).id()", 3),
+        ("g.V().out('likes').has('big', between(0, 1)).id()", 2),
+        ("g.V().both('likes').has('unsigned', 5).id()", 0),
+        ("g.V().both('likes').has('unsigned', gt(5)).id()", 2),
+        ("g.V().out('likes').has('odd', 5).id()", 4),
+        ("g.V().has('odd', 5).id()", 4),
+        ("g.V().has('odd', 5.0).id()", 4),
+        ("g.V().has('odd', 5.0m).id()", 4),
+        ("g.V().has('odd', '05').id()", 1),
+        ("g.V().has('zero', 0).id()", 4),
+    ] {
+        let [mut kernels, mut steps] = [text.to_owned(), text.replacen("g.V()", "g.V().barrier()", 1)]
+            .map(|text| run(&database, &text, true));
+        let mut indexed = run(&database, text, false);
+        for values in [&mut kernels, &mut steps, &mut indexed] {
+            values.sort_by_key(|value| format!("{value:?}"));
+        }
+        assert_eq!(kernels, steps, "{text}");
+        assert_eq!(indexed, steps, "{text}");
+        assert_eq!(steps.len(), count, "{text}: {steps:?}");
+    }
+    let writes = Database::in_memory();
+    writes.gremlin("g.addV('x').property('d', 5.0m).iterate()").expect("it runs");
+    writes.gremlin("g.mergeV([d: 5]).iterate()").expect("it runs");
+    assert_eq!(run(&writes, "g.V().count()", true), [Value::Long(1)]);
+}

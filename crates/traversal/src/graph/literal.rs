@@ -63,7 +63,7 @@ fn other(inline: &Inline) -> Value {
 }
 
 /// The literals of the graph that are read as a value equal to this one: what an index has to be asked for. `None`: the graph
-/// cannot say. A text is that of strings, of texts in any language, and of literals that no type here stands for.
+/// cannot say. Numbers in literals of the dictionary that are not in canonical form are left out. A text is that of strings, of texts in any language, and of literals that no type here stands for.
 pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<Option<Vec<Id>>> {
     let mut found = Vec::new();
     for literal in literals_of(wanted) {
@@ -90,6 +90,9 @@ pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<
     Ok(Some(found))
 }
 
+/// Digits behind the point of decimals in ids, at most (`vervet_model::Inline::Decimal`).
+const DIGITS_MAX: usize = 15;
+
 /// The literals that are equal to a value, whatever their types, but for texts in languages and of unknown types.
 fn literals_of(value: &Value) -> Vec<Literal> {
     let mut all: Vec<Literal> = literal(value).ok().into_iter().collect();
@@ -107,6 +110,13 @@ fn literals_of(value: &Value) -> Vec<Literal> {
         let text = number.to_string();
         for datatype in [xsd::INTEGER, xsd::LONG, xsd::INT, xsd::SHORT, xsd::BYTE, xsd::DECIMAL] {
             all.push(Literal::new_typed_literal(&text, datatype));
+        }
+        // Decimals in ids keep their number of digits.
+        for digits in 1..=DIGITS_MAX {
+            all.push(Literal::new_typed_literal(format!("{text}.{:0digits$}", 0), xsd::DECIMAL));
+        }
+        if number == 0 {
+            all.push(Literal::new_typed_literal("-0.0E0", xsd::DOUBLE));
         }
         let big = Value::BigInteger(Arc::new(number.into()));
         all.extend(literal(&big));

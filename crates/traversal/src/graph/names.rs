@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, iri_name, is_iri, name_iri};
-use vervet_model::{Direction, Id, Result, Tag};
+use vervet_model::{Direction, Id, LiteralKind, Result, Tag, TermParts};
 use vervet_snapshot::{Expansion, Snapshot};
 
 /// Predicates by what their objects may be.
@@ -206,13 +206,73 @@ pub(crate) fn has_one_type_of_integers(snapshot: &dyn Snapshot, predicate: Id) -
     Ok(!has(Tag::Int)? || !has(Tag::Integer)? && !has(Tag::Long)?)
 }
 
+/// Whether an edge is a subject or an object of a predicate: what Gremlin calls no edge, since those are between vertices.
+pub(crate) fn speaks_of_edges(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    let (first, last) = (Id::new(Tag::Edge, 0), Id::new(Tag::Edge, Id::PAYLOAD_MAX));
+    Ok(has_objects(snapshot, predicate, first, last)?
+        || has_keys(snapshot, predicate, Direction::Out, first, last)?)
+}
+
+/// Whether an object of a predicate is a literal of the dictionary.
+pub(crate) fn has_stored_literals(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    has_objects(snapshot, predicate, Id::literal(0), Id::new(Tag::Literal, Id::PAYLOAD_MAX))
+}
+
+/// Whether an object of a predicate may be a number for one of the two languages alone: integers and decimals too long for an
+/// id, and the types of XML Schema that Gremlin has not. Of many literals this is not looked at.
+pub(crate) fn has_other_numbers(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    const LOOKED_AT_MAX: usize = 256;
+    let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };
+    let last = Id::new(Tag::Literal, Id::PAYLOAD_MAX);
+    let (mut literals, mut from) = (Vec::new(), Some(Id::literal(0)));
+    while let Some(first) = from.filter(|_| literals.len() <= LOOKED_AT_MAX) {
+        from = objects.keys_up_to(first, last, LOOKED_AT_MAX + 1, &mut literals)?;
+    }
+    if literals.len() > LOOKED_AT_MAX {
+        return Ok(true);
+    }
+    let mut found = false;
+    for id in literals {
+        snapshot.read_term(id, &mut String::new(), &mut |parts| {
+            if let TermParts::Literal { kind: LiteralKind::Typed(datatype), .. } = parts {
+                found |= OTHER_NUMBERS.iter().any(|name| datatype.strip_prefix(XSD) == Some(name));
+            }
+        })?;
+    }
+    Ok(found)
+}
+
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+const OTHER_NUMBERS: [&str; 10] = [
+    "integer",
+    "decimal",
+    "nonPositiveInteger",
+    "negativeInteger",
+    "nonNegativeInteger",
+    "positiveInteger",
+    "unsignedLong",
+    "unsignedInt",
+    "unsignedShort",
+    "unsignedByte",
+];
+
 /// In the direction from objects, keys are objects in the order of their tags.
 fn has_objects(snapshot: &dyn Snapshot, predicate: Id, first: Id, last: Id) -> Result<bool> {
-    let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };
+    has_keys(snapshot, predicate, Direction::In, first, last)
+}
+
+fn has_keys(
+    snapshot: &dyn Snapshot,
+    predicate: Id,
+    direction: Direction,
+    first: Id,
+    last: Id,
+) -> Result<bool> {
+    let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(false) };
     let (mut one, mut from) = (Vec::with_capacity(1), Some(first));
     // Fewer keys than asked for do not mean the end.
     while let Some(first) = from.filter(|_| one.is_empty()) {
-        from = objects.keys_up_to(first, last, 1, &mut one)?;
+        from = segment.keys_up_to(first, last, 1, &mut one)?;
     }
     Ok(!one.is_empty())
 }

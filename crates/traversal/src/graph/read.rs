@@ -6,9 +6,10 @@
 
 use super::ids::EVERY;
 use super::literal::value;
-use super::names::Names;
+use super::names::{Names, has_stored_literals};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use vervet_gremlin::semantics::compare::equal;
 use vervet_gremlin::{
     Direction as Ends, Edge, EdgeKey, Property, PropertyKey, Value, Vertex, VertexProperty,
 };
@@ -450,9 +451,17 @@ pub(crate) fn elements_with(
 ) -> Result<()> {
     let Some(predicate) = names.key(snapshot, key)? else { return Ok(()) };
     let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(()) };
+    let last = Id::new(Tag::Literal, Id::PAYLOAD_MAX);
     let literals = match super::literal::equal_literals(snapshot, wanted)? {
+        // Literals of the dictionary may be this number in another form.
+        Some(mut literals) if wanted.is_number() && has_stored_literals(snapshot, predicate)? => {
+            literals.extend(equal_objects(snapshot, segment, wanted, last)?);
+            literals.sort_unstable();
+            literals.dedup();
+            literals
+        }
         Some(literals) => literals,
-        None => equal_objects(snapshot, segment, wanted)?,
+        None => equal_objects(snapshot, segment, wanted, Id::END)?,
     };
     let mut found = Vec::new();
     for id in literals {
@@ -464,14 +473,22 @@ pub(crate) fn elements_with(
     Ok(())
 }
 
-/// The objects of a predicate that are read as this value, of all that it has.
-fn equal_objects(snapshot: &dyn Snapshot, objects: &dyn Segment, wanted: &Value) -> Result<Vec<Id>> {
+/// The objects of a predicate up to `last` that are read as this value.
+fn equal_objects(
+    snapshot: &dyn Snapshot,
+    objects: &dyn Segment,
+    wanted: &Value,
+    last: Id,
+) -> Result<Vec<Id>> {
     let (mut found, mut keys, mut from) = (Vec::new(), Vec::new(), Some(Id::literal(0)));
     while let Some(first) = from {
         keys.clear();
-        from = objects.keys_up_to(first, Id::END, CHUNK, &mut keys)?;
+        from = objects.keys_up_to(first, last, CHUNK, &mut keys)?;
         for &id in &keys {
-            if value(snapshot, id)?.as_ref() == Some(wanted) {
+            if wanted.is_number() && snapshot.is_plain_text(id)? {
+                continue;
+            }
+            if value(snapshot, id)?.is_some_and(|value| equal(&value, wanted)) {
                 found.push(id);
             }
         }

@@ -33,6 +33,7 @@ pub(super) fn entries<'r>(
     let mut groups = Vec::with_capacity(rows.size_hint().0);
     for row in rows {
         let Some((&key, columns)) = row.split_first() else { continue };
+        context.control.work(row.len())?;
         let columns = columns.iter().map(|id| read(*id, context)).collect::<Result<_>>()?;
         groups.push(Group { key, value: None, columns });
     }
@@ -43,6 +44,7 @@ pub(super) fn entries<'r>(
     for (part, test) in &entries.tests {
         let mut kept = Vec::with_capacity(groups.len());
         for mut group in groups {
+            context.control.work(1)?;
             if passes(test, group.part(*part, context)?)? {
                 kept.push(group);
             }
@@ -53,6 +55,7 @@ pub(super) fn entries<'r>(
     sort(&mut groups, &entries.order, count.map(|count| from.saturating_add(count)), context)?;
     let mut all = VecDeque::new();
     for mut group in groups.into_iter().skip(from).take(count.unwrap_or(usize::MAX)) {
+        context.control.work(1)?;
         all.push_back(match &entries.names {
             None => {
                 let key = group.part(Part::Key, context)?.clone();
@@ -117,6 +120,7 @@ fn may_be_equal(groups: &[Group], context: &mut Context<'_>) -> Result<bool> {
 fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> Result<Vec<Group>> {
     let mut all: IndexMap<Value, Group, Hashing> = IndexMap::default();
     for mut group in groups {
+        context.control.work(1)?;
         let key = group.part(Part::Key, context)?.clone();
         let Some(same) = all.get_mut(&key) else {
             all.insert(key, group);
@@ -171,6 +175,7 @@ fn sort(
     }
     let mut keyed = Vec::with_capacity(groups.len());
     for mut group in groups.drain(..) {
+        context.control.work(1)?;
         let mut keys = Vec::with_capacity(by.len());
         for (part, _) in by {
             let value = group.part(*part, context)?.clone();

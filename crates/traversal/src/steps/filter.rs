@@ -12,7 +12,7 @@ use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use vervet_gremlin::{Bytecode, Instruction, P, Pop, Value, Vertex};
 use vervet_model::{Error, ErrorKind, Result};
@@ -184,10 +184,11 @@ fn is_in_collection(
     Some(is_in == matches!(test, P::Within(_)))
 }
 
-/// The list that was last looked at, and the vertices in it once it is looked at again.
+/// The list that was last looked at, and the vertices in it once it is looked at again. Who owns the list may change it, and it is
+/// another one then.
 #[derive(Clone, Default)]
 struct Lists {
-    last: Option<Arc<Vec<Value>>>,
+    last: Weak<Vec<Value>>,
     vertices: Option<Rc<FxHashSet<u64>>>,
 }
 
@@ -200,8 +201,8 @@ impl Lists {
         if list.len() <= Self::SHORT {
             return list.contains(vertex);
         }
-        if !self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, list)) {
-            *self = Self { last: Some(list.clone()), vertices: None };
+        if !std::ptr::eq(self.last.as_ptr(), Arc::as_ptr(list)) {
+            *self = Self { last: Arc::downgrade(list), vertices: None };
             return list.contains(vertex);
         }
         let vertices = self.vertices.get_or_insert_with(|| {
