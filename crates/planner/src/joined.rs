@@ -32,8 +32,17 @@ impl Planner<'_> {
         needed: &VariableSet,
     ) -> Result<()> {
         let Parts { patterns, bindings, others, post, mut filters } = parts;
-        let given = bindings.iter().map(|(variable, _)| *variable).collect();
-        let others = self.join_of_rows(others, &patterns, given, flow, needed, &post, &filters)?;
+        let others = match self.parameters.is_empty() {
+            true => others,
+            false => {
+                let mut known: VariableSet = bindings.iter().map(|(variable, _)| *variable).collect();
+                patterns.iter().for_each(|pattern| known.extend(pattern.variables()));
+                let needed =
+                    post.iter().fold(needed.clone().union(&known), |set, one| set.union(&one.variables()));
+                let needed = filters.iter().fold(needed, |set, filter| set.union(&filter.variables));
+                self.join_of_rows(others, &known, flow, &needed)?
+            }
+        };
         for (variable, term) in bindings {
             let id = self.value(term)?;
             self.push_values(vec![variable], vec![vec![id]], flow);
@@ -150,33 +159,20 @@ impl Planner<'_> {
         Ok(left)
     }
 
-    /// Joins parts that only parameters may have a value for before, and leaves the rest.
+    /// Joins parts that only parameters may have a value for before, and leaves the rest; `known`: what is joined beside them.
     fn join_of_rows<'q>(
         &mut self,
         others: Vec<&'q Node>,
-        patterns: &[&Pattern],
-        given: VariableSet,
+        known: &VariableSet,
         flow: &mut Flow,
         needed: &VariableSet,
-        post: &[Post<'_>],
-        filters: &[Conjunct],
     ) -> Result<Vec<&'q Node>> {
-        if !others.iter().any(|node| self.needs_rows(node)) {
-            return Ok(others);
-        }
         let mut left = Vec::with_capacity(others.len());
         for (at, node) in others.iter().enumerate() {
             let rest = others.iter().enumerate().filter(|(other, _)| *other != at);
-            let rest = rest.fold(given.clone(), |set, (_, other)| set.union(&possible(other)));
-            let rest = patterns.iter().fold(rest, |mut set, pattern| {
-                set.extend(pattern.variables());
-                set
-            });
+            let rest = rest.fold(known.clone(), |set, (_, other)| set.union(&possible(other)));
             if self.needs_rows(node) && !is_lateral(node, &rest.clone().minus(&self.parameters)) {
-                let needed =
-                    post.iter().fold(needed.clone().union(&rest), |set, one| set.union(&one.variables()));
-                let needed = filters.iter().fold(needed, |set, filter| set.union(&filter.variables));
-                self.join(node, flow, &needed, Vec::new())?;
+                self.join(node, flow, &needed.clone().union(&rest), Vec::new())?;
             } else {
                 left.push(*node);
             }
