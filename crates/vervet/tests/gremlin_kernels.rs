@@ -83,6 +83,23 @@ fn explained(database: &Database, text: &str) -> String {
     }
 }
 
+/// Kernels and steps find the same, in any order, and kernels take the traversal up to `taken`; empty: whatever they take.
+#[track_caller]
+fn check_agree(database: &Database, text: &str, taken: &str) {
+    let [mut kernels, mut steps] = [true, false].map(|kernels| run(database, text, kernels));
+    for values in [&mut kernels, &mut steps] {
+        values.sort_by_key(|value| format!("{value:?}"));
+    }
+    assert!(!steps.is_empty(), "{text} finds nothing");
+    assert_eq!(kernels, steps, "{text}");
+    let plan = explained(database, text);
+    let first = plan.lines().next().unwrap_or_default();
+    assert!(
+        first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
+        "{text}:\n{plan}"
+    );
+}
+
 #[test]
 fn kernels_and_steps_agree() {
     let database = graph();
@@ -194,18 +211,7 @@ fn kernels_and_steps_agree() {
         ("g.withSack(1).V('P:1').repeat(both('knows').dedup()).emit().times(2).sack()", ""),
         ("g.V('P:1').as('a').repeat(both('knows').dedup()).emit().times(2).select('a').values('number')", ""),
     ] {
-        let [mut kernels, mut steps] = [true, false].map(|kernels| run(&database, text, kernels));
-        for values in [&mut kernels, &mut steps] {
-            values.sort_by_key(|value| format!("{value:?}"));
-        }
-        assert!(!steps.is_empty(), "{text} finds nothing");
-        assert_eq!(kernels, steps, "{text}");
-        let plan = explained(&database, text);
-        let first = plan.lines().next().unwrap_or_default();
-        assert!(
-            first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
-            "{text}:\n{plan}"
-        );
+        check_agree(&database, text, taken);
     }
 }
 
@@ -486,18 +492,7 @@ fn labelled_vertices_are_compared() {
         ),
     ];
     for (text, taken) in cases {
-        let [mut kernels, mut steps] = [true, false].map(|kernels| run(&database, text, kernels));
-        for values in [&mut kernels, &mut steps] {
-            values.sort_by_key(|value| format!("{value:?}"));
-        }
-        assert!(!steps.is_empty(), "{text} finds nothing");
-        assert_eq!(kernels, steps, "{text}");
-        let plan = explained(&database, text);
-        let first = plan.lines().next().unwrap_or_default();
-        assert!(
-            first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
-            "{text}:\n{plan}"
-        );
+        check_agree(&database, text, taken);
     }
     // A label that nothing has is an error either way.
     for kernels in [true, false] {
@@ -544,18 +539,7 @@ fn walks_end_at_edges() {
             "",
         ),
     ] {
-        let [mut kernels, mut steps] = [true, false].map(|kernels| run(&database, text, kernels));
-        for values in [&mut kernels, &mut steps] {
-            values.sort_by_key(|value| format!("{value:?}"));
-        }
-        assert!(!steps.is_empty(), "{text} finds nothing");
-        assert_eq!(kernels, steps, "{text}");
-        let plan = explained(&database, text);
-        let first = plan.lines().next().unwrap_or_default();
-        assert!(
-            first.contains("kernels: ") && first.trim_end().ends_with(taken) || taken.is_empty(),
-            "{text}:\n{plan}"
-        );
+        check_agree(&database, text, taken);
     }
 }
 

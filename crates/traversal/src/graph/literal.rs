@@ -63,7 +63,8 @@ fn other(inline: &Inline) -> Value {
 }
 
 /// The literals of the graph that are read as a value equal to this one: what an index has to be asked for. `None`: the graph
-/// cannot say. Numbers in literals of the dictionary that are not in canonical form are left out. A text is that of strings, of texts in any language, and of literals that no type here stands for.
+/// cannot say. Numbers in literals of the dictionary that are not in canonical form are left out. A text is that of strings, of
+/// texts in any language, and of literals that no type here stands for.
 pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<Option<Vec<Id>>> {
     let mut found = Vec::new();
     for literal in literals_of(wanted) {
