@@ -406,7 +406,7 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
 }
 
 /// Whether payloads are whole numbers, of which those of all such tags are alike.
-fn is_integer(tag: Tag) -> bool {
+pub(crate) fn is_integer(tag: Tag) -> bool {
     matches!(tag, Tag::Integer | Tag::Int | Tag::Long)
 }
 

@@ -22,6 +22,7 @@
 mod aggregate;
 mod arithmetic;
 mod batch;
+mod bounds;
 mod cast;
 mod compare;
 mod compile;

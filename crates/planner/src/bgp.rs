@@ -57,6 +57,9 @@ impl<'a> Planner<'a> {
             }
             flow.domains = domains;
             self.seek(&mut atoms, flow, &mut filters)?;
+            if self.options.inference && self.options.reorder {
+                self.imply(&atoms, flow, &mut filters)?;
+            }
             if !self.search(&atoms, flow, &needed, &mut filters, limit)? {
                 return Ok(false);
             }

@@ -8,7 +8,7 @@
 //! solution.
 
 use crate::cost;
-use crate::filter::Conjunct;
+use crate::filter::{Conjunct, together};
 use crate::flow::Flow;
 use crate::lower::Planner;
 use crate::scope::{certain, free, possible};
@@ -20,7 +20,7 @@ use vervet_model::Result;
 impl Planner<'_> {
     /// Applies conditions where they stand.
     pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, flow: &mut Flow) -> Result<()> {
-        for filter in filters {
+        for filter in together(filters) {
             match &filter.expression {
                 Expression::Exists(exists) => self.lower_exists(exists, Existence::Keep, flow)?,
                 Expression::Not(inner) if matches!(**inner, Expression::Exists(_)) => {

@@ -54,6 +54,71 @@ impl Conjunct {
             _ => None,
         }
     }
+
+    /// The variable and the terms of which it must be one, if this says no more and no less.
+    pub(crate) fn as_one_of(&self) -> Option<(Variable, Vec<&Term>)> {
+        one_of(&self.expression)
+    }
+
+    /// The variable that this compares with constants, and does nothing else.
+    fn compared(&self) -> Option<Variable> {
+        let mut all = match &self.expression {
+            Expression::And(all) => all.iter(),
+            one => std::slice::from_ref(one).iter(),
+        };
+        let variable_of = |one: &Expression| match one {
+            Expression::Compare(_, a, b) => match (&**a, &**b) {
+                (Expression::Variable(variable), Expression::Constant(_)) => Some(*variable),
+                _ => None,
+            },
+            _ => None,
+        };
+        let first = variable_of(all.next()?)?;
+        all.all(|one| variable_of(one) == Some(first)).then_some(first)
+    }
+
+    /// Adds to this what must be true too.
+    fn and(&mut self, other: Self) {
+        let mut all = Vec::new();
+        for one in [std::mem::replace(&mut self.expression, Expression::And(Vec::new())), other.expression] {
+            match one {
+                Expression::And(of) => all.extend(of),
+                one => all.push(one),
+            }
+        }
+        self.expression = Expression::And(all);
+        self.selectivity *= other.selectivity;
+    }
+}
+
+/// As [`Conjunct::as_one_of`].
+pub(crate) fn one_of(expression: &Expression) -> Option<(Variable, Vec<&Term>)> {
+    let Expression::In(one, list) = expression else { return None };
+    let Expression::Variable(variable) = **one else { return None };
+    let mut terms = Vec::with_capacity(list.len());
+    for one in list {
+        match one {
+            Expression::Constant(term) if is_identity(term) => terms.push(term),
+            _ => return None,
+        }
+    }
+    Some((variable, terms))
+}
+
+/// Puts comparisons of one variable with constants together where they are tested at the same place: then they take one look at
+/// each value.
+pub(crate) fn together(filters: Vec<Conjunct>) -> Vec<Conjunct> {
+    let mut all: Vec<Conjunct> = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let same = filter
+            .compared()
+            .and_then(|variable| all.iter_mut().find(|other| other.compared() == Some(variable)));
+        match same {
+            Some(same) => same.and(filter),
+            None => all.push(filter),
+        }
+    }
+    all
 }
 
 fn is_identity(term: &Term) -> bool {

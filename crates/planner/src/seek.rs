@@ -1,7 +1,7 @@
 //! Conditions on an object that let only some keys of its segment through: prefixes and ranges.
 //!
 //! # Shape
-//! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`; a full-text search of `?x`. What they allow
+//! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`; `?x IN ("a", "b")`; a full-text search of `?x`. What they allow
 //! becomes ranges of ids, since values inside ids keep their order ([`vervet_model::Inline`]), and hence
 //! of keys of the direction from object to subject; and, for texts, a range in the order of the literals of the
 //! dictionary ([`Snapshot::literal_range`]) and those that came later ([`Snapshot::later_literals`]), or what an index of
@@ -16,7 +16,7 @@
 //! Decimals and numbers in other than canonical form, which lie in no order of values: all keys with their
 //! tag are let in.
 
-use crate::filter::Conjunct;
+use crate::filter::{Conjunct, one_of};
 use oxrdf::{Literal, Term};
 use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_kernel::plan::{Among, Texts};
@@ -58,6 +58,8 @@ enum Allowed {
     Number { low: f64, high: f64 },
     /// Dates or date-times, by tag, both ends included.
     Time { tag: Tag, low: i64, high: i64 },
+    /// One of these, which nothing else is equal to.
+    OneOf(Vec<Term>),
 }
 
 /// What `filters` leave of the keys `variable` of `segment`; `None` if they say nothing of use. Sharpens
@@ -174,6 +176,10 @@ fn allowed_by(condition: &Expression) -> Option<(Variable, Allowed)> {
             }
             _ => None,
         },
+        Expression::In(..) => {
+            let (variable, terms) = one_of(condition)?;
+            Some((variable, Allowed::OneOf(terms.into_iter().cloned().collect())))
+        }
         _ => None,
     }
 }
@@ -404,6 +410,11 @@ fn candidates(
             chosen.add_tag(Tag::Decimal)?;
             chosen.add_tag(Tag::Literal)?;
         }
+        Allowed::OneOf(terms) => {
+            for term in terms {
+                chosen.add_bounds(snapshot.lookup(term.as_ref())?.map(|id| (id, id)))?;
+            }
+        }
         Allowed::Time { tag, low, high } => {
             chosen.add_bounds(integer_bounds(*tag, *low, *high))?;
             chosen.add_tag(Tag::Literal)?;
@@ -411,6 +422,7 @@ fn candidates(
     }
     let Chosen { mut ranges, sure, unsure, count, .. } = chosen;
     ranges.sort_unstable();
+    ranges.dedup();
     let count = count.saturating_add(literals.end - literals.start).saturating_add(later);
     let candidates = count as f64;
     let passing = sure as f64 + unsure as f64 * default;

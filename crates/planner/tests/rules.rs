@@ -259,9 +259,12 @@ fn what_ids_decide_is_tested_before_walks_to_other_conditions() {
         compare(Comparator::Less, "60"),
     ]);
     let found = shape(&names.select(&["s"], Node::Filter { input, condition }), &graph);
+    println!("{found:#?}");
     let order: Vec<_> = found.iter().map(|step| step.split_whitespace().nth(1).unwrap_or_default()).collect();
-    assert_eq!(order, ["expand", "expand", "filter", "filter", "expand", "expand", "filter"], "{found:#?}");
-    assert_eq!(found[1], "├─ expand ?s ─:age→ ?a", "{found:#?}");
+    assert_eq!(order, ["expand", "expand", "filter", "expand", "filter", "expand", "filter"], "{found:#?}");
+    // Two of 150 places have these names, so who lives elsewhere goes first.
+    assert_eq!(found[1], "├─ expand ?s ─:lives→ ?c", "{found:#?}");
+    assert_eq!(found[2], "├─ filter ?c in (:c3, :c4)", "{found:#?}");
 }
 
 #[test]

@@ -12,6 +12,9 @@ use vervet_model::{Error, ErrorKind, Result};
 /// The longest time that a limit may be: beyond it, sums of times could leave the range of the clock.
 const SECONDS_MAX: f64 = 1e9;
 
+/// Beyond it, threads that talk to clients would never sleep.
+const AWAKE_MICROSECONDS_MAX: u64 = 10_000;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -64,6 +67,7 @@ struct LimitsTable {
     sessions: Option<usize>,
     session_timeout_seconds: Option<f64>,
     idle_timeout_seconds: Option<f64>,
+    awake_microseconds: Option<u64>,
     shutdown_timeout_seconds: Option<f64>,
 }
 
@@ -129,6 +133,11 @@ impl LimitsTable {
                 }
                 Some(seconds) => return Err(out_of_range(name, &seconds)),
             }
+        }
+        match self.awake_microseconds {
+            None => {}
+            Some(time) if time <= AWAKE_MICROSECONDS_MAX => limits.awake = Duration::from_micros(time),
+            Some(time) => return Err(out_of_range("awake_microseconds", &time)),
         }
         for (name, value, limit) in [
             ("text_bytes", self.text_bytes, &mut limits.text_bytes),

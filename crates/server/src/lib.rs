@@ -52,6 +52,7 @@
 mod accept;
 mod api;
 mod auth;
+mod awake;
 mod config;
 mod describe;
 mod encoding;
@@ -72,6 +73,7 @@ mod state;
 mod store;
 mod stream;
 mod swift;
+mod talkers;
 mod update;
 mod wire;
 

@@ -8,12 +8,14 @@
 //! what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a broken answer.
 
 use crate::auth::Users;
+use crate::awake::Awake;
 use crate::gremlin;
 use crate::heavy::STACK_BYTES;
 use crate::metrics::Gauge;
 use crate::options::{Limits, ServerOptions};
 use crate::route;
 use crate::state::State;
+use crate::talkers::Talkers;
 use crate::wire::Wire;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -35,9 +37,6 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use vervet::Database;
 use vervet_model::{Error, ErrorKind, Result};
-
-/// Threads that talk to connections, at most: they hand everything that takes time to others.
-const TALKERS_MAX: usize = 8;
 
 /// Connections that wait to be accepted.
 #[cfg(unix)]
@@ -133,28 +132,21 @@ impl Server {
     /// [`ErrorKind::Io`]: the system gives no threads.
     pub fn run(self) -> Result<()> {
         let limits = &self.state.options.limits;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(cores.clamp(1, TALKERS_MAX))
-            // Heavy requests have threads of their own; passwords and one to spare.
-            .max_blocking_threads(limits.requests + 4)
-            .thread_stack_size(STACK_BYTES)
-            .thread_name("vervet-server")
-            .enable_all()
-            .build()
+        // Heavy requests have threads of their own; passwords and one to spare.
+        let talkers = Talkers::start(limits.requests + 4, STACK_BYTES, limits.awake)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);
         let state = Arc::clone(&self.state);
-        let done = runtime.block_on(self.serve());
+        let done = talkers.block_on(self.serve(&talkers));
         state.cancel_all();
-        runtime.block_on(async {
+        talkers.block_on(async {
             let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.no_heavy()).await;
         });
-        runtime.shutdown_timeout(CANCEL_TIMEOUT);
+        talkers.end(CANCEL_TIMEOUT);
         done
     }
 
-    async fn serve(self) -> Result<()> {
+    async fn serve(self, talkers: &Talkers) -> Result<()> {
         let listener =
             tokio::net::TcpListener::from_std(self.listener).map_err(|error| Error::io("listen", &error))?;
         let state = self.state;
@@ -183,8 +175,9 @@ impl Server {
             let gauge = Gauge::new(&state.metrics, |metrics| &metrics.connections);
             let (state, tls, stopped) = (Arc::clone(&state), tls.clone(), stopped.clone());
             let alive = alive.clone();
-            tokio::spawn(async move {
-                connection(state, stream, tls, stopped).await;
+            let Ok(stream) = stream.into_std() else { continue };
+            talkers.talk(stream, async move |stream, awake| {
+                connection(state, (stream, awake), tls, stopped).await;
                 drop((gauge, alive));
             });
         }
@@ -202,7 +195,7 @@ impl Server {
 /// Talks to one client.
 async fn connection(
     state: Arc<State>,
-    stream: TcpStream,
+    (stream, awake): (TcpStream, Arc<Awake>),
     tls: Option<TlsAcceptor>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -212,9 +205,9 @@ async fn connection(
     let has_tls = tls.is_some();
     let host: Arc<str> = stream.peer_addr().map_or_else(|_| String::new(), |peer| format!("/{peer}")).into();
     let wire = match tls {
-        None => Wire::plain(stream, limits.write_timeout),
+        None => Wire::plain(stream, awake, limits.write_timeout),
         Some(tls) => match tokio::time::timeout(limits.head_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => Wire::tls(stream, limits.write_timeout),
+            Ok(Ok(stream)) => Wire::tls(stream, awake, limits.write_timeout),
             _ => return,
         },
     };

@@ -1,5 +1,6 @@
-//! A connection, plain or with TLS, that gives up on a client which takes nothing.
+//! A connection, plain or with TLS, that gives up on a client which takes nothing, and keeps its thread awake for one that does.
 
+use crate::awake::Awake;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use tokio_rustls::server::TlsStream;
 /// See the header of this file.
 pub(crate) struct Wire {
     stream: Stream,
+    awake: Arc<Awake>,
     write_timeout: Duration,
     received_bytes: Arc<AtomicU64>,
     /// Runs while a write waits.
@@ -27,16 +29,16 @@ enum Stream {
 }
 
 impl Wire {
-    pub(crate) fn plain(stream: TcpStream, write_timeout: Duration) -> Self {
-        Self::new(Stream::Plain(stream), write_timeout)
+    pub(crate) fn plain(stream: TcpStream, awake: Arc<Awake>, write_timeout: Duration) -> Self {
+        Self::new(Stream::Plain(stream), awake, write_timeout)
     }
 
-    pub(crate) fn tls(stream: TlsStream<TcpStream>, write_timeout: Duration) -> Self {
-        Self::new(Stream::Tls(Box::new(stream)), write_timeout)
+    pub(crate) fn tls(stream: TlsStream<TcpStream>, awake: Arc<Awake>, write_timeout: Duration) -> Self {
+        Self::new(Stream::Tls(Box::new(stream)), awake, write_timeout)
     }
 
-    fn new(stream: Stream, write_timeout: Duration) -> Self {
-        Self { stream, write_timeout, received_bytes: Arc::default(), stuck: None }
+    fn new(stream: Stream, awake: Arc<Awake>, write_timeout: Duration) -> Self {
+        Self { stream, awake, write_timeout, received_bytes: Arc::default(), stuck: None }
     }
 
     /// Counts what comes, also when the connection has gone elsewhere.
@@ -119,6 +121,9 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
         };
+        if attempt.is_ready() {
+            self.awake.answered();
+        }
         self.patiently(context, attempt)
     }
 

@@ -1,7 +1,7 @@
 //! A client that is a WebSocket and the format alone: GraphBinary on one blocking socket.
 
 use super::ADD;
-use super::clients::{Client, Flow, Single, Writes};
+use super::clients::{self, Client, Flow, Single, Writes};
 use crate::measure::thread_cpu;
 use crate::snb::Found;
 use std::collections::HashMap;
@@ -47,13 +47,22 @@ impl Bare {
     }
 
     fn send(&mut self, session: Option<&str>, text: &str, bindings: HashMap<String, Value>) -> Result<Uuid> {
+        self.send_in(FORMAT, session, text, bindings)
+    }
+
+    fn send_in(
+        &mut self,
+        format: Format,
+        session: Option<&str>,
+        text: &str,
+        bound: HashMap<String, Value>,
+    ) -> Result<Uuid> {
         self.last_id += 1;
         let id = Uuid::from_u128(self.last_id);
-        let bindings: Map = bindings.into_iter().map(|(name, value)| (Value::text(name), value)).collect();
         let mut args: Map = [
             (Value::text("gremlin"), Value::text(text)),
             (Value::text("language"), Value::text("gremlin-lang")),
-            (Value::text("bindings"), bindings.into()),
+            (Value::text("bindings"), bindings(bound).into()),
         ]
         .into_iter()
         .collect();
@@ -63,10 +72,46 @@ impl Bare {
         let processor = if session.is_some() { "session" } else { "" };
         let request = Request { id, op: "eval".to_owned(), processor: processor.to_owned(), args };
         let mut bytes = Vec::new();
-        FORMAT.begin_frame(&mut bytes);
-        request.write(FORMAT, &mut bytes).map_err(|error| internal(&error))?;
+        format.begin_frame(&mut bytes);
+        request.write(format, &mut bytes).map_err(|error| internal(&error))?;
         self.socket()?.send(Message::binary(bytes)).map_err(|error| internal(&error))?;
         Ok(id)
+    }
+
+    /// The bytes of the messages that answer one request, and its id.
+    ///
+    /// # Errors
+    /// The server does not answer, or says that it cannot.
+    pub(super) fn record(
+        &mut self,
+        format: clients::Format,
+        text: &str,
+        parameters: &Parameters,
+    ) -> Result<(Uuid, Vec<Vec<u8>>)> {
+        let format = match format {
+            clients::Format::GraphBinary => Format::GraphBinary1,
+            clients::Format::GraphSon => Format::GraphSon3,
+        };
+        let id = self.send_in(format, None, text, parameters.bindings())?;
+        let mut all = Vec::new();
+        loop {
+            let bytes = match self.socket()?.read().map_err(|error| internal(&error))? {
+                Message::Binary(bytes) => bytes.to_vec(),
+                Message::Text(text) => text.as_bytes().to_vec(),
+                _ => continue,
+            };
+            let response =
+                Response::read(&bytes, format, Limits::default()).map_err(|error| internal(&error))?;
+            all.push(bytes);
+            match response.status.code {
+                206 => {}
+                code if code < 300 => return Ok((id, all)),
+                _ => {
+                    let message = format!("the server said: {}", response.status.message);
+                    return Err(Error::internal(message));
+                }
+            }
+        }
     }
 
     /// The results in the next message, whose request it is, and whether it is the last of it.
@@ -190,6 +235,11 @@ impl Client for Bare {
         }
         Ok(begin.elapsed().as_secs_f64())
     }
+}
+
+/// As a request has them.
+pub(super) fn bindings(bound: HashMap<String, Value>) -> Map {
+    bound.into_iter().map(|(name, value)| (Value::text(name), value)).collect()
 }
 
 fn internal(error: &dyn std::fmt::Display) -> Error {

@@ -1,20 +1,37 @@
 //! Tables and targets of `vervet-bench wire`.
 
-use super::WireOptions;
-use super::clients::Writes;
+use super::clients::{Format, Writes};
+use super::{FLOOR, OURS, WireOptions};
 use crate::measure::quantile;
 use crate::sections::{Section, SectionReport};
 use crate::snb::Network;
 use crate::table::{count, figure};
 use std::fmt;
 
+/// What a server may add to the embedded interface.
+const ADDED_MS_MAX: f64 = 0.15;
+
 /// Who asks whom, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Way {
-    pub(super) server: String,
-    pub(super) client: String,
+    pub(super) server: &'static str,
+    pub(super) client: &'static str,
     pub(super) format: &'static str,
-    pub(super) is_ours: bool,
+}
+
+impl Way {
+    pub(super) fn new(server: &'static str, client: &'static str, format: Format) -> Self {
+        Self { server, client, format: format.name() }
+    }
+
+    fn is_ours(&self) -> bool {
+        self.server == OURS
+    }
+
+    /// The same way to the server that has all its answers at hand.
+    fn to_floor(&self) -> Self {
+        Self { server: FLOOR, ..self.clone() }
+    }
 }
 
 impl fmt::Display for Way {
@@ -84,23 +101,38 @@ impl Figures {
         self.embedded.get(at).map_or(f64::NAN, |times| quantile(times, share))
     }
 
+    /// The median of the same request the same way to the server that only looks answers up.
+    fn floor(&self, light: &Light) -> Option<f64> {
+        let way = light.way.to_floor();
+        self.light.iter().find(|other| other.at == light.at && other.way == way).map(|floor| floor.median)
+    }
+
     pub(super) fn report(&self) -> SectionReport {
         let mut report = SectionReport::new(self.title.clone());
         report.push(self.light());
         report.push(self.many());
         report.push(self.written());
-        for light in self.light.iter().filter(|light| light.way.is_ours && light.at > 0) {
+        for light in self.light.iter().filter(|light| light.way.is_ours() && light.at > 0) {
             let added = (light.median - self.embedded(light.at, 0.5)) / 1e3;
             let (text, way) = (self.texts[light.at], &light.way);
             report.target(
                 format!("added to {text} by {}, {}, ms", way.client, way.format),
                 added,
-                0.15,
+                ADDED_MS_MAX,
                 true,
             );
+            if let Some(floor) = self.floor(light) {
+                let floor = (floor - self.embedded(light.at, 0.5)) / 1e3;
+                report.target(
+                    format!("the floor: added to {text} by {}, {}, ms", way.client, way.format),
+                    floor,
+                    ADDED_MS_MAX,
+                    true,
+                );
+            }
         }
         let pipelined = |written: &&Written| {
-            written.way.is_ours && written.writes.session && written.writes.in_flight > 1
+            written.way.is_ours() && written.writes.session && written.writes.in_flight > 1
         };
         for written in self.written.iter().filter(pipelined) {
             let (client, format) = (&written.way.client, written.way.format);
@@ -118,9 +150,20 @@ impl Figures {
         let mut section = Section::new(
             "Light requests, one at a time on one connection",
             "Wall time from the call to the last result, in µs. `added`: the median less the median of the same text embedded. `beyond nothing`: \
-             the median less that of `g.inject(1)` the same way, which is what the way itself costs. `processor`: of our process for \
+             the median less that of `g.inject(1)` the same way, which is what the way itself costs. `beyond floor`: the median less that of \
+             the same answer by a server that only looks it up. `processor`: of our process for \
              each request, that of the bare client taken off. The bare client is a WebSocket with GraphBinary and nothing else.",
-            &["request", "server", "client", "median", "p99", "added", "beyond nothing", "processor"],
+            &[
+                "request",
+                "server",
+                "client",
+                "median",
+                "p99",
+                "added",
+                "beyond nothing",
+                "beyond floor",
+                "processor",
+            ],
         );
         for (at, text) in self.texts.iter().enumerate() {
             section.row(vec![
@@ -132,18 +175,20 @@ impl Figures {
                 String::new(),
                 String::new(),
                 String::new(),
+                String::new(),
             ]);
             for light in self.light.iter().filter(|light| light.at == at) {
                 let nothing = self.light.iter().find(|other| other.at == 0 && other.way == light.way);
-                let if_ours = |value: f64| if light.way.is_ours { figure(value) } else { String::new() };
+                let if_ours = |value: f64| if light.way.is_ours() { figure(value) } else { String::new() };
                 section.row(vec![
                     (*text).to_owned(),
-                    light.way.server.clone(),
+                    light.way.server.to_owned(),
                     format!("{}, {}", light.way.client, light.way.format),
                     figure(light.median),
                     figure(light.p99),
                     if_ours(light.median - self.embedded(at, 0.5)),
                     figure(nothing.map_or(f64::NAN, |nothing| light.median - nothing.median)),
+                    if_ours(light.median - self.floor(light).unwrap_or(f64::NAN)),
                     if_ours(light.server_cpu),
                 ]);
             }
@@ -163,10 +208,10 @@ impl Figures {
         for many in &self.many {
             section.row(vec![
                 self.texts[many.at].to_owned(),
-                many.way.server.clone(),
+                many.way.server.to_owned(),
                 format!("{}, {}", many.way.client, many.way.format),
                 figure(many.rate),
-                if many.way.is_ours { figure(many.server_cpu) } else { String::new() },
+                if many.way.is_ours() { figure(many.server_cpu) } else { String::new() },
             ]);
         }
         section
@@ -197,13 +242,13 @@ impl Figures {
             let writes = &written.writes;
             section.row(vec![
                 if writes.session { "in one session" } else { "each by itself" }.to_owned(),
-                written.way.server.clone(),
+                written.way.server.to_owned(),
                 format!("{}, {}", written.way.client, written.way.format),
                 writes.in_flight.to_string(),
                 count(u64::from(writes.vertices)),
                 if writes.session { count(u64::from(writes.commit_each)) } else { "1".to_owned() },
                 figure(written.rate),
-                if written.way.is_ours { figure(written.server_cpu) } else { String::new() },
+                if written.way.is_ours() { figure(written.server_cpu) } else { String::new() },
             ]);
         }
         section

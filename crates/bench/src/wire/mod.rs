@@ -3,25 +3,29 @@
 //! # Shape
 //! * `clients`: what a client can do. `bare`: a WebSocket and nothing else, in this process. `driver`: TinkerPop's driver for Java, a
 //!   process (`peers/gremlin`), to our server and, if asked for, to TinkerPop's own with TinkerGraph.
+//! * `floor`: a server that only looks up what ours has said.
 //! * `figures`: tables and targets.
 //! * The server runs in this process on a database in a directory, so its processor time is that of this process while the driver works.
 //! * Each text is asked with each of its parameters once first, and must give what the embedded interface gives.
 //!
 //! # What is compared
 //! All times are those of the wall clock around one call, since waiting is what a server adds. The client that does nothing but
-//! `g.inject(1)` shows what the way itself costs, the bare client what of that is the driver's.
+//! `g.inject(1)` shows what the way itself costs, the bare client what of that is the driver's, and the same requests to a server
+//! that has all its answers at hand (`floor`) what of it no server can save.
 
 mod bare;
 mod clients;
 mod driver;
 mod figures;
+mod floor;
 
 use crate::measure::{process_cpu, quantile};
 use crate::sections::SectionReport;
 use crate::snb::{Drawn, Found, Network, Operation, canonical, hash, once, operations};
 use clients::{Client, Flow, Format, Writes};
 use driver::Driver;
-use figures::{Light, Many, Written};
+use figures::{Light, Many, Way, Written};
+use floor::{Answers, Floor};
 use std::hint::black_box;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,6 +40,10 @@ use vervet_server::{Server, ServerOptions};
 const LIGHT: [&str; 3] = ["point look-up", "1 hop", "IS1"];
 /// The request that asks for nothing.
 const NOTHING: &str = "g.inject(1)";
+/// Names of servers in tables.
+const OURS: &str = "ours";
+const FLOOR: &str = "floor";
+const PEER: &str = "Gremlin Server";
 /// What writes add.
 const ADD: &str = "g.addV('person').property('name', x)";
 
@@ -58,6 +66,8 @@ pub struct WireOptions {
     pub in_flight: u32,
     /// Vertices of a transaction of a session.
     pub commit_each: u32,
+    /// How long our server stays awake after an answer; `None`: as it does by default.
+    pub awake: Option<Duration>,
 }
 
 /// Measures.
@@ -87,14 +97,23 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
     }
     figures.embedded_writes = embedded_writes(&database, options)?;
 
-    let running = Running::start(&database)?;
+    let running = Running::start(&database, options.awake)?;
     let mut measure = Measure { options, light: &light, found: &found, database: Some(&database), number: 0 };
-    measure.client("ours", &mut bare::Bare::new(running.address), Format::GraphBinary, &mut figures)?;
+    let mut bare = bare::Bare::new(running.address);
+    let floor = Floor::start(Answers::record(&mut bare, &light)?)?;
+    let format = Format::GraphBinary;
+    measure.light(OURS, &mut bare, format, &mut figures)?;
+    measure.light(FLOOR, &mut bare::Bare::new(floor.address), format, &mut figures)?;
+    measure.heavy(OURS, &mut bare, format, &mut figures)?;
     if let Some(script) = &options.script {
         let mut driver = Driver::start(script)?;
         for format in [Format::GraphBinary, Format::GraphSon] {
             driver.connect(running.address, format)?;
-            measure.client("ours", &mut driver, format, &mut figures)?;
+            measure.light(OURS, &mut driver, format, &mut figures)?;
+            driver.connect(floor.address, format)?;
+            measure.light(FLOOR, &mut driver, format, &mut figures)?;
+            driver.connect(running.address, format)?;
+            measure.heavy(OURS, &mut driver, format, &mut figures)?;
         }
         if options.against_gremlin_server {
             let files = folder.path().join("csv");
@@ -104,7 +123,8 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
             measure.database = None;
             for format in [Format::GraphBinary, Format::GraphSon] {
                 driver.connect(peer.address, format)?;
-                measure.client("Gremlin Server", &mut driver, format, &mut figures)?;
+                measure.light(PEER, &mut driver, format, &mut figures)?;
+                measure.heavy(PEER, &mut driver, format, &mut figures)?;
             }
         }
     }
@@ -126,6 +146,7 @@ pub fn self_check() -> Result<SectionReport> {
         vertices: 500,
         in_flight: 64,
         commit_each: 200,
+        awake: None,
     };
     run(&Network::made(60), &options)
 }
@@ -143,8 +164,9 @@ struct Running {
 }
 
 impl Running {
-    fn start(database: &Database) -> Result<Self> {
+    fn start(database: &Database, awake: Option<Duration>) -> Result<Self> {
         let mut options = ServerOptions::default();
+        options.limits.awake = awake.unwrap_or(options.limits.awake);
         options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         let server = Server::bind(database.clone(), options)?;
         let (address, stopper) = (server.address()?, server.stopper());
@@ -208,19 +230,15 @@ struct Measure<'m> {
 }
 
 impl Measure<'_> {
-    fn client(
-        &mut self,
-        server: &str,
+    /// One request at a time.
+    fn light(
+        &self,
+        server: &'static str,
         client: &mut dyn Client,
         format: Format,
         figures: &mut figures::Figures,
     ) -> Result<()> {
-        let way = figures::Way {
-            server: server.to_owned(),
-            client: client.name().to_owned(),
-            format: format.name(),
-            is_ours: self.database.is_some(),
-        };
+        let way = Way::new(server, client.name(), format);
         for (at, operation) in self.light.iter().enumerate() {
             let seen = client.look(&operation.gremlin, &operation.parameters)?;
             if seen != self.found[at] {
@@ -238,6 +256,20 @@ impl Measure<'_> {
                 p99: quantile(&micros.times, 0.99),
                 server_cpu: cpu.as_secs_f64() * 1e6 / requests,
             });
+        }
+        Ok(())
+    }
+
+    /// Many requests at a time, and writes.
+    fn heavy(
+        &mut self,
+        server: &'static str,
+        client: &mut dyn Client,
+        format: Format,
+        figures: &mut figures::Figures,
+    ) -> Result<()> {
+        let way = Way::new(server, client.name(), format);
+        for (at, operation) in self.light.iter().enumerate() {
             let (begin, own) = (process_cpu(), client.own_cpu());
             let flow = client.many(
                 &operation.gremlin,

@@ -1,0 +1,143 @@
+//! A server that has all its answers at hand: what a request costs on its way, whoever answers it.
+//!
+//! # Shape
+//! Our server's answers are recorded once as bytes. A blocking thread for each connection reads a request with our reader,
+//! looks the answer up by its text and bindings, writes the id of the request into it, and sends it. It has no limits, users,
+//! sessions, transactions or graph, and hands nothing to another thread: no server can add less without keeping a
+//! processor busy while it waits.
+
+use super::bare::Bare;
+use super::clients::Format;
+use crate::snb::Operation;
+use std::collections::HashMap;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tungstenite::Message;
+use tungstenite::protocol::WebSocket;
+use uuid::Uuid;
+use vervet::gremlin::{Map, Value};
+use vervet_model::{Error, Result};
+use vervet_tinkerpop::{Limits, Request};
+
+/// Answers by the text that asks for them.
+#[derive(Default)]
+pub(super) struct Answers(HashMap<String, Vec<Recorded>>);
+
+/// A message without the id of its request.
+#[derive(Clone)]
+struct Recorded {
+    format: Format,
+    bytes: Vec<u8>,
+    /// Where the id stands in it.
+    id_at: usize,
+}
+
+impl Answers {
+    /// Asks a server for everything, in both formats.
+    ///
+    /// # Errors
+    /// It does not answer, or an answer does not say whose it is.
+    pub(super) fn record(bare: &mut Bare, light: &[Operation]) -> Result<Self> {
+        let mut all = Self::default();
+        for operation in light {
+            for parameters in &operation.parameters {
+                let key = key(&operation.gremlin, &super::bare::bindings(parameters.bindings()));
+                for format in [Format::GraphBinary, Format::GraphSon] {
+                    let (id, messages) = bare.record(format, &operation.gremlin, parameters)?;
+                    for bytes in messages {
+                        let said = said(format, id);
+                        let id_at = bytes.windows(said.len()).position(|part| *part == *said);
+                        let id_at =
+                            id_at.ok_or_else(|| Error::internal("an answer does not say whose it is"))?;
+                        all.0.entry(key.clone()).or_default().push(Recorded { format, bytes, id_at });
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The messages that answer a request; none if nobody has recorded it.
+    fn to(&self, format: Format, request: &Request) -> Vec<Message> {
+        let Some(Value::String(text)) = request.args.get(&Value::text("gremlin")) else { return Vec::new() };
+        let key = match request.args.get(&Value::text("bindings")) {
+            Some(Value::Map(bindings)) => key(text, bindings),
+            _ => key(text, &Map::default()),
+        };
+        let recorded = self.0.get(&key).into_iter().flatten().filter(|recorded| recorded.format == format);
+        let said = said(format, request.id);
+        recorded
+            .map(|recorded| {
+                let mut bytes = recorded.bytes.clone();
+                bytes[recorded.id_at..recorded.id_at + said.len()].copy_from_slice(&said);
+                match format {
+                    Format::GraphBinary => Message::binary(bytes),
+                    Format::GraphSon => Message::text(String::from_utf8_lossy(&bytes).into_owned()),
+                }
+            })
+            .collect()
+    }
+}
+
+/// An id as an answer says it.
+fn said(format: Format, id: Uuid) -> Vec<u8> {
+    match format {
+        Format::GraphBinary => id.as_bytes().to_vec(),
+        Format::GraphSon => id.to_string().into_bytes(),
+    }
+}
+
+fn key(text: &str, bindings: &Map) -> String {
+    let mut bound: Vec<String> = bindings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    bound.sort();
+    format!("{text} {}", bound.join(" "))
+}
+
+/// See the header of this file. It ends with the process; its threads with their connections.
+pub(super) struct Floor {
+    pub(super) address: SocketAddr,
+    _thread: JoinHandle<()>,
+}
+
+impl Floor {
+    /// Listens on a loopback address.
+    ///
+    /// # Errors
+    /// The system gives no socket.
+    pub(super) fn start(answers: Answers) -> Result<Self> {
+        let failed = |error: std::io::Error| Error::io("listen", &error);
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let answers = Arc::new(answers);
+        let thread = std::thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                let answers = Arc::clone(&answers);
+                std::thread::spawn(move || talk(stream, &answers));
+            }
+        });
+        Ok(Self { address, _thread: thread })
+    }
+}
+
+/// Answers until the client goes, or asks what nobody has recorded.
+fn talk(stream: TcpStream, answers: &Answers) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut socket: WebSocket<TcpStream> = tungstenite::accept(stream).ok()?;
+    loop {
+        let Message::Binary(bytes) = socket.read().ok()? else { continue };
+        let (format, request) = Request::read_frame(&bytes, Limits::default()).ok()?;
+        let format = match format {
+            vervet_tinkerpop::Format::GraphBinary1 => Format::GraphBinary,
+            _ => Format::GraphSon,
+        };
+        let messages = answers.to(format, &request);
+        if messages.is_empty() {
+            return None;
+        }
+        for message in messages {
+            socket.write(message).ok()?;
+        }
+        socket.flush().ok()?;
+    }
+}

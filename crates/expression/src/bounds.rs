@@ -1,0 +1,112 @@
+//! Comparisons of a variable with constants that ids alone decide, as one range of payloads.
+//!
+//! Payloads keep the order of values within a tag, and among integers. So `?x >= 5 && ?x < 9` is one look at the tag and one at
+//! the payload for each row, however many comparisons there are.
+
+use crate::compile::Node;
+use crate::evaluate::is_integer;
+use vervet_algebra::Comparator;
+use vervet_model::{Id, Tag};
+
+/// See the header of this file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
+    /// A bit for each tag whose values the range decides about.
+    tags: u16,
+    /// The least payload that passes, and the greatest; none does if that is below.
+    low: u64,
+    high: u64,
+}
+
+impl Bounds {
+    /// The variable and the bounds of a comparison, or of several that all have to hold; `None`: ids alone do not decide it.
+    pub(crate) fn of(node: &Node) -> Option<(usize, Self)> {
+        match node {
+            Node::Compare(comparator, ab) => match &**ab {
+                [Node::Variable(variable), Node::Constant(constant)] => {
+                    Some((*variable, Self::compared(*comparator, constant.id)?))
+                }
+                _ => None,
+            },
+            Node::And(all) => {
+                let mut all = all.iter().map(Self::of);
+                let (variable, mut bounds) = all.next()??;
+                for other in all {
+                    let (of, other) = other?;
+                    if of != variable || other.tags != bounds.tags {
+                        return None;
+                    }
+                    bounds.low = bounds.low.max(other.low);
+                    bounds.high = bounds.high.min(other.high);
+                }
+                Some((variable, bounds))
+            }
+            _ => None,
+        }
+    }
+
+    fn compared(comparator: Comparator, id: Id) -> Option<Self> {
+        let tags = match id.tag() {
+            tag if is_integer(tag) => bit(Tag::Integer) | bit(Tag::Int) | bit(Tag::Long),
+            tag @ (Tag::ShortString | Tag::Boolean | Tag::DateTime | Tag::Date) => bit(tag),
+            _ => return None,
+        };
+        // A range in which nothing is.
+        let none = (1, 0);
+        let payload = id.payload();
+        let (low, high) = match comparator {
+            Comparator::Less => payload.checked_sub(1).map_or(none, |last| (0, last)),
+            Comparator::LessOrEqual => (0, payload),
+            Comparator::Greater => (payload + 1, Id::PAYLOAD_MAX),
+            Comparator::GreaterOrEqual => (payload, Id::PAYLOAD_MAX),
+        };
+        Some(Self { tags, low, high })
+    }
+
+    /// Whether a value passes; `None`: its id does not say.
+    #[inline]
+    pub(crate) fn has(self, id: Id) -> Option<bool> {
+        let payload = id.payload();
+        (self.tags & bit(id.tag()) != 0).then_some(self.low <= payload && payload <= self.high)
+    }
+}
+
+#[inline]
+fn bit(tag: Tag) -> u16 {
+    1 << tag as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::compare_ids;
+    use vervet_model::Inline;
+
+    #[test]
+    fn bounds_decide_as_comparisons_do() {
+        let mut ids: Vec<Id> = [i64::MIN, -7, -1, 0, 1, 5, 1 << 40]
+            .into_iter()
+            .flat_map(|value| [Inline::Integer(value), Inline::Long(value)])
+            .chain([Inline::Int(-3), Inline::Int(5), Inline::Boolean(false), Inline::Boolean(true)])
+            .chain([Inline::DateTime(-5), Inline::DateTime(12), Inline::Date(0), Inline::Double(1.5)])
+            .filter_map(Inline::to_id)
+            .collect();
+        ids.extend([
+            Id::UNBOUND,
+            Id::vertex(7),
+            Id::new(Tag::Integer, 0),
+            Id::new(Tag::Long, Id::PAYLOAD_MAX),
+        ]);
+        let comparators =
+            [Comparator::Less, Comparator::LessOrEqual, Comparator::Greater, Comparator::GreaterOrEqual];
+        for &constant in &ids {
+            for comparator in comparators {
+                let Some(bounds) = Bounds::compared(comparator, constant) else { continue };
+                for &id in &ids {
+                    let expected = compare_ids(comparator, id, constant);
+                    assert_eq!(bounds.has(id), expected, "{id:?} {comparator:?} {constant:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Conditions that patterns and conditions imply together.
+//!
+//! # Shape
+//! `?message :isLocatedIn ?place . ?place :name ?name FILTER(?name IN ("India", "China"))` implies `?place IN (…)`, and there are few
+//! such places: they are looked up, and messages elsewhere are dropped before the names of their places are read. What implied
+//! it stays as it is, so the new condition may let too many through, but never too few.
+//! # Cost
+//! A look-up and a degree for each term of the list; nothing is read where there are more than [`VERTICES_MAX`].
+
+use crate::atom::{Atom, variable_of};
+use crate::filter::Conjunct;
+use crate::flow::Flow;
+use crate::lower::Planner;
+use oxrdf::{NamedNode, Term};
+use vervet_algebra::{Expression, Variable};
+use vervet_model::{Direction, Id, Result, Tag, TermParts};
+use vervet_snapshot::{EntryFilter, Snapshot};
+
+/// Longer lists take longer than what they save.
+const VERTICES_MAX: usize = 16;
+
+/// A condition that most pass is not worth its test.
+const PASSING_MAX: f64 = 0.5;
+
+impl<'a> Planner<'a> {
+    /// Adds to `filters` what they imply with `atoms`; what implies it is then expected to stop nothing more.
+    pub(crate) fn imply(&self, atoms: &[Atom<'a>], flow: &Flow, filters: &mut Vec<Conjunct>) -> Result<()> {
+        for at in 0..filters.len() {
+            let Some((object, terms)) = filters[at].as_one_of() else { continue };
+            if terms.len() > VERTICES_MAX || flow.possible.contains(object) {
+                continue;
+            }
+            let is_of = |atom: &&Atom<'a>| atom.general.is_none() && variable_of(atom.object) == Some(object);
+            let Some(atom) = atoms.iter().find(is_of) else { continue };
+            let Some(subject) = variable_of(atom.subject) else { continue };
+            let Some(vertices) = self.subjects(atom, &terms)? else { continue };
+            let selectivity = self.share(atoms, atom, subject, &vertices)?;
+            if selectivity > PASSING_MAX {
+                continue;
+            }
+            let mut list = Vec::with_capacity(vertices.len());
+            for vertex in vertices {
+                let Some(name) = name_of(self.snapshot, vertex)? else { break };
+                list.push(Expression::Constant(Term::NamedNode(name)));
+            }
+            if list.is_empty() {
+                continue;
+            }
+            let condition = Expression::In(Box::new(Expression::Variable(subject)), list);
+            filters[at].selectivity = 1.0;
+            filters.push(Conjunct { selectivity, ..Conjunct::new(condition) });
+        }
+        Ok(())
+    }
+
+    /// The subjects of an atom whose objects are among some terms, each once; `None`: too many, or not all have a name.
+    fn subjects(&self, atom: &Atom<'a>, terms: &[&Term]) -> Result<Option<Vec<Id>>> {
+        let Some(side) = atom.side(Direction::In) else { return Ok(None) };
+        let mut keys = Vec::with_capacity(terms.len());
+        for term in terms {
+            keys.extend(self.snapshot.lookup(term.as_ref())?);
+        }
+        let filter = EntryFilter { graph: atom.graph, parallel: false };
+        let mut degrees = Vec::new();
+        side.segment.degrees(&keys, filter, &mut degrees)?;
+        if degrees.iter().sum::<u64>() > VERTICES_MAX as u64 {
+            return Ok(None);
+        }
+        let mut subjects = Vec::new();
+        for key in keys {
+            side.segment.neighbours(key, filter, &mut subjects)?;
+        }
+        subjects.sort_unstable();
+        subjects.dedup();
+        for &subject in &subjects {
+            if subject.tag() != Tag::Vertex || self.snapshot.is_blank(subject)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(subjects))
+    }
+
+    /// The fraction of the entries of the other atoms of `subject` that `vertices` have; 1 if there are none.
+    fn share(&self, atoms: &[Atom<'a>], atom: &Atom<'a>, subject: Variable, vertices: &[Id]) -> Result<f64> {
+        let mut most: f64 = 0.0;
+        let mut is_used = false;
+        for other in atoms.iter().filter(|other| !std::ptr::eq(*other, atom) && other.general.is_none()) {
+            for direction in Direction::BOTH {
+                let Some(side) = other.side(direction) else { continue };
+                if variable_of(other.ends(direction).0) != Some(subject) || other.implied {
+                    continue;
+                }
+                let filter = EntryFilter { graph: other.graph, parallel: other.parallel };
+                let mut degrees = Vec::new();
+                side.segment.degrees(vertices, filter, &mut degrees)?;
+                let entries = side.statistics.entries.max(1) as f64;
+                most = most.max(degrees.iter().sum::<u64>() as f64 / entries);
+                is_used = true;
+            }
+        }
+        Ok(if is_used { most.clamp(1e-6, 1.0) } else { 1.0 })
+    }
+}
+
+fn name_of(snapshot: &dyn Snapshot, vertex: Id) -> Result<Option<NamedNode>> {
+    let mut name = None;
+    snapshot.read_term(vertex, &mut String::new(), &mut |parts| {
+        if let TermParts::Iri { namespace, local } = parts {
+            name = Some(NamedNode::new_unchecked(format!("{namespace}{local}")));
+        }
+    })?;
+    Ok(name)
+}
