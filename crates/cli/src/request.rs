@@ -18,7 +18,8 @@ impl Control {
     /// The command that `input` is; `None`: it is none.
     pub(crate) fn parse(input: &str) -> Option<Self> {
         let text = input.trim().trim_end_matches(';').trim_end();
-        let words: Vec<&str> = text.strip_prefix('.').unwrap_or(text).split_whitespace().collect();
+        // No command has more than three words; a long input is asked with each line of it.
+        let words: Vec<&str> = text.strip_prefix('.').unwrap_or(text).split_whitespace().take(4).collect();
         let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
         Some(match lower[..] {
