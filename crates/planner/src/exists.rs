@@ -3,19 +3,23 @@
 //! # Shape
 //! A pattern is planned from the rows that it is asked for, as an optional part is, and everything those rows bind is a
 //! parameter in it: it stands in its place as if the text had it there (SPARQL 1.1 §18.6). A plain pattern may also run
-//! once by itself, and rows are looked up among its solutions (a semi-join). A condition that *is* an `EXISTS`, or the
-//! negation of one, keeps or drops rows; in any other expression a variable of the plan's own says whether there was a
-//! solution.
+//! once by itself, and rows are looked up among its solutions (a semi-join); one that names a vertex or a value may come before
+//! all else, as a part of the join whose solutions are distinct: "posts with this tag" are few, all others are not looked at.
+//! A condition that *is* an `EXISTS`, or the negation of one, keeps or drops rows; in any other expression a variable of
+//! the plan's own says whether there was a solution.
 
 use crate::cost;
 use crate::filter::{Conjunct, together};
 use crate::flow::Flow;
 use crate::lower::Planner;
+use crate::parts::Parts;
 use crate::scope::{certain, free, possible};
 use crate::set::VariableSet;
-use vervet_algebra::{Exists, Expression, Node};
+use oxrdf::Term;
+use vervet_algebra::{Exists, Expression, Node, Slot};
 use vervet_kernel::plan::{Existence, JoinKind, Pipeline, Step};
 use vervet_model::Result;
+use vervet_model::vocab::RDF_TYPE;
 
 impl Planner<'_> {
     /// Applies conditions where they stand.
@@ -112,6 +116,31 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// A condition `EXISTS` among those on a join that can be a part of it, by its place, and as that part: what its pattern has in
+    /// common with the join, each once. That is so where the pattern means the same by itself, names where to begin, and nothing
+    /// is bound before.
+    pub(crate) fn exists_as_part(&mut self, parts: &Parts<'_>, flow: &Flow) -> Option<(usize, Node)> {
+        if !flow.unit || !self.options.reorder || !self.parameters.is_empty() {
+            return None;
+        }
+        let joined = parts.certain();
+        let found = parts.filters.iter().enumerate().find_map(|(at, filter)| {
+            let Expression::Exists(exists) = &filter.expression else { return None };
+            let pattern = &exists.pattern;
+            let outer: VariableSet = exists.outer.iter().copied().collect();
+            let means_the_same = is_plain(pattern)
+                && !exists.outer.is_empty()
+                && outer.is_subset(&joined)
+                && outer.is_subset(&certain(pattern))
+                && free(pattern).is_empty();
+            (means_the_same && is_anchored(pattern)).then(|| {
+                let input = Box::new(pattern.clone());
+                (at, Node::Distinct(Box::new(Node::Project { input, variables: exists.outer.clone() })))
+            })
+        })?;
+        self.may_compare(2).then_some(found)
+    }
+
     /// Rows looked up among the solutions of the pattern, where that means the same and may be cheaper.
     fn semi_join(
         &mut self,
@@ -142,6 +171,22 @@ impl Planner<'_> {
         let mut hashed = flow.clone();
         self.push_join(&mut hashed, right, kind, &shared, &VariableSet::default(), rows);
         Ok(Some(hashed))
+    }
+}
+
+/// Whether the pattern says where to begin: it names a vertex or a value, of which a type is none.
+fn is_anchored(node: &Node) -> bool {
+    let is_type =
+        |slot: &Slot| matches!(slot, Slot::Constant(Term::NamedNode(name)) if name.as_str() == RDF_TYPE);
+    match node {
+        Node::Patterns(patterns) => patterns.iter().any(|pattern| {
+            pattern.subject.variable().is_none()
+                || pattern.object.variable().is_none() && !is_type(&pattern.predicate)
+        }),
+        Node::Values { .. } => true,
+        Node::Join(nodes) => nodes.iter().any(is_anchored),
+        Node::Filter { input, .. } => is_anchored(input),
+        _ => false,
     }
 }
 

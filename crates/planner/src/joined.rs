@@ -24,13 +24,31 @@ use vervet_model::Result;
 const PERMUTED_MAX: usize = 3;
 
 impl Planner<'_> {
-    /// Orders the parts of a join by cost, then adds what follows on it.
+    /// Adds a join and what follows on it; a condition `EXISTS` may become one of the parts of the join.
     pub(crate) fn lower_parts(
         &mut self,
         parts: Parts<'_>,
         flow: &mut Flow,
         needed: &VariableSet,
     ) -> Result<()> {
+        let Some((at, part)) = self.exists_as_part(&parts, flow) else {
+            return self.lower_joined(parts, flow, needed);
+        };
+        let mut with_part = parts.clone();
+        with_part.filters.remove(at);
+        with_part.others.push(&part);
+        let mut joined = flow.clone();
+        self.lower_parts(with_part, &mut joined, needed)?;
+        self.lower_joined(parts, flow, needed)?;
+        let total = |flow: &Flow| flow.cost + flow.rows * cost::FUTURE_ROW;
+        if total(&joined) < total(flow) {
+            *flow = joined;
+        }
+        Ok(())
+    }
+
+    /// Orders the parts of a join by cost, then adds what follows on it.
+    fn lower_joined(&mut self, parts: Parts<'_>, flow: &mut Flow, needed: &VariableSet) -> Result<()> {
         let Parts { patterns, bindings, others, post, mut filters } = parts;
         let others = match self.parameters.is_empty() {
             true => others,

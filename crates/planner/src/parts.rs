@@ -13,6 +13,7 @@ use oxrdf::Term;
 use vervet_algebra::{Expression, Node, Pattern, Variable};
 
 /// What follows on the join.
+#[derive(Clone, Copy)]
 pub(crate) enum Post<'q> {
     /// An optional part and its condition.
     Optional(&'q Node, Option<&'q Expression>),
@@ -40,7 +41,7 @@ impl Post<'_> {
 }
 
 /// A group taken apart: `post(… post(patterns ⋈ bindings ⋈ others))`, filtered by `filters`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Parts<'q> {
     /// All patterns.
     pub(crate) patterns: Vec<&'q Pattern>,
@@ -122,6 +123,15 @@ impl<'q> Parts<'q> {
             Node::Project { input, .. } if is_group(input) => self.add(input, rest, false),
             _ => self.others.push(node),
         }
+    }
+}
+
+impl Parts<'_> {
+    /// The variables that every solution of what is joined binds.
+    pub(crate) fn certain(&self) -> VariableSet {
+        let of_patterns = self.patterns.iter().flat_map(|pattern| pattern.variables());
+        let joined = of_patterns.chain(self.bindings.iter().map(|(variable, _)| *variable)).collect();
+        self.others.iter().fold(joined, |set, node| set.union(&certain(node)))
     }
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Names, graph, shape, term};
 use vervet_algebra::{
-    Aggregate, AggregateKind, Comparator, Expression, Form, Function, Node, OrderKey, Query, Variable,
+    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, Function, Node, OrderKey, Query, Variable,
 };
 use vervet_testkit::MemorySnapshot;
 
@@ -328,6 +328,37 @@ fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
     assert!(common.iter().any(|line| line.contains("expand ?f ←:by─ ?m")), "{common:#?}");
     let rare = plan_of("rare");
     assert!(rare.iter().any(|line| line.contains("expand :rare ←:about─ ?m")), "{rare:#?}");
+}
+
+/// What friends wrote about something, as a condition: from the topic on, each message once, if that is rare; for each message of
+/// theirs if not.
+#[test]
+fn a_condition_that_names_something_rare_comes_first() {
+    let mut text = String::new();
+    for friend in 0..40 {
+        for message in 0..20 {
+            let of = format!("m{friend}_{message}");
+            text += &format!("{of} by f{friend} . {of} about common . ");
+        }
+    }
+    text += "hub knows f1 . hub knows f7 . hub knows f9 . ";
+    let graph = graph(&(text + "m7_7 about rare . "));
+    let plan_of = |topic: &str, negated: bool| {
+        let mut names = Names::default();
+        let input = names.node("hub knows ?f . ?m by ?f");
+        let m = names.variable("m");
+        let exists = Exists { pattern: names.node(&format!("?m about {topic}")), outer: vec![m] };
+        let exists = Expression::Exists(Box::new(exists));
+        let condition = if negated { Expression::Not(Box::new(exists)) } else { exists };
+        shape(&names.select(&["m"], Node::Filter { input: Box::new(input), condition }), &graph)
+    };
+    let rare = plan_of("rare", false);
+    assert!(rare[0].contains("expand :rare ←:about─ ?m"), "{rare:#?}");
+    assert!(!rare.iter().any(|line| line.contains("exists")), "{rare:#?}");
+    for (topic, negated) in [("common", false), ("rare", true)] {
+        let plan = plan_of(topic, negated);
+        assert!(plan[0].contains("expand :hub ─:knows→ ?f"), "{plan:#?}");
+    }
 }
 
 /// Every level could be planned as an exploration or alone: without a bound that is 2^30 plans.

@@ -30,8 +30,8 @@ impl Random {
     fn triple(&mut self) -> String {
         let (subject, is_edge) = (self.one(&["?p", "?q", "?x"]), self.0.u8(..5) < 3);
         let (predicate, object) = match is_edge {
-            true => (self.one(&[":knows", ":dept", ":boss"]), self.one(&["?p", "?q", "?x"])),
-            false => (self.one(&[":age", ":tag", ":name"]), self.one(&["?x", "?a", "?b"])),
+            true => (self.one(&[":knows", ":dept", ":boss"]), self.one(&["?p", "?q", "?x", ":eve"])),
+            false => (self.one(&[":age", ":tag", ":name"]), self.one(&["?x", "?a", "?b", "\"c\""])),
         };
         format!("{subject} {predicate} {object} . ")
     }

@@ -122,6 +122,19 @@ fn kernels_and_steps_agree() {
             "values(\"number\")",
         ),
         ("g.V().out('knows').has('age', gt(1)).has('age', lt(5)).values('number')", "values(\"number\")"),
+        // Conditions that name something, which may come first: a row stays as often as it was there.
+        (
+            "g.V().out('knows').where(out('knows').has('name', 'bob')).out('knows').values('number')",
+            "values(\"number\")",
+        ),
+        (
+            "g.V('P:1').repeat(both('knows').dedup()).emit().times(2).in('knows').where(out('knows').has('name', 'bob')).where(__.in('knows').has('name', 'eve')).out('knows').has('name', neq('bob')).groupCount().by('name')",
+            "groupCount()",
+        ),
+        (
+            "g.V('P:1').both('knows').where(out('knows').has('name', 'bob')).not(out('knows').has('name', 'eve')).both('knows').values('number')",
+            "values(\"number\")",
+        ),
         ("g.V('P:1').both('knows').both('knows').groupCount().by('number')", "groupCount()"),
         ("g.V('P:1').both('knows').both('knows').groupCount().by('age').unfold()", ""),
         ("g.V().out('knows').values('mixed').groupCount()", "groupCount()"),
