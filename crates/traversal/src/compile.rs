@@ -12,8 +12,9 @@ use crate::by::By;
 use crate::context::Settings;
 use crate::native::translate;
 use crate::step::{Node, Pipeline, Step};
+use crate::steps::chain::join;
 use crate::steps::write::{self, Write};
-use crate::steps::{self, algorithm, make};
+use crate::steps::{self, algorithm, collect, make};
 use crate::strategy::Strategies;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ pub(crate) struct Compiler {
     reading: bool,
     depth: usize,
     steps: usize,
+    /// Names that the step of the whole traversal that is built, or one behind it, puts to.
+    put_to: Vec<Arc<str>>,
     /// What is beside the traversers before the first comes: an empty collection for each name that is put to.
     pub(crate) side_effects: Vec<(Arc<str>, Value)>,
 }
@@ -70,6 +73,7 @@ impl Compiler {
             reading: false,
             depth: 0,
             steps: 0,
+            put_to: Vec::new(),
             side_effects: Vec::new(),
         }
     }
@@ -77,6 +81,19 @@ impl Compiler {
     /// Whether what is built is inside a step.
     pub(crate) fn is_nested(&self) -> bool {
         self.depth > 0
+    }
+
+    /// Whether the step that is built, or one behind it, may put to a side effect of this name.
+    pub(crate) fn is_put_to(&self, name: &Arc<str>) -> bool {
+        self.put_to.contains(name)
+    }
+
+    /// Makes the last step a part of a chain with those before it, if that means the same.
+    pub(crate) fn join(&self, nodes: &mut Vec<Node>) {
+        if !self.settings.paths && self.strategies.is_plain() {
+            let merges = self.settings.sack.is_none() && !self.settings.no_bulk && self.put_to.is_empty();
+            join(nodes, merges);
+        }
     }
 
     /// Steps with [`connected`] parts, unless the source takes that strategy away.
@@ -161,15 +178,16 @@ impl Compiler {
     pub(crate) fn whole(&mut self, instructions: &[Instruction], native: bool) -> Result<Pipeline> {
         let instructions = &*self.connected(instructions, true);
         let steps = self.modulated(instructions)?;
+        self.put_to = puts(&steps);
         let is_plain = self.strategies.is_plain();
         let taken = (native && is_plain).then(|| translate(&steps, &self.settings)).flatten();
-        let Some((query, count)) = taken else { return self.nodes(&steps) };
-        let otherwise = self.nodes(&steps[..count])?;
+        let Some((query, count)) = taken else { return self.nodes(&steps, true) };
+        let otherwise = self.nodes(&steps[..count], false)?;
         let mut first = self.node(Box::new(steps::solve::Solve::new(query, otherwise)));
         let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
         first.text = format!("kernels: {}", taken.join(".")).into();
         self.reading = true;
-        let mut rest = self.nodes(&steps[count..])?;
+        let mut rest = self.nodes(&steps[count..], true)?;
         rest.nodes.insert(0, first);
         Ok(rest)
     }
@@ -178,12 +196,16 @@ impl Compiler {
     pub(crate) fn pipeline(&mut self, instructions: &[Instruction]) -> Result<Pipeline> {
         let instructions = &*self.connected(instructions, false);
         let steps = self.modulated(instructions)?;
-        self.nodes(&steps)
+        self.nodes(&steps, false)
     }
 
-    fn nodes(&mut self, steps: &[Modulated<'_>]) -> Result<Pipeline> {
+    /// `to_end`: these are the last steps of the whole traversal.
+    fn nodes(&mut self, steps: &[Modulated<'_>], to_end: bool) -> Result<Pipeline> {
         let mut nodes: Vec<Node> = Vec::new();
-        for step in steps {
+        for (at, step) in steps.iter().enumerate() {
+            if to_end && !self.put_to.is_empty() {
+                self.put_to = puts(&steps[at..]);
+            }
             self.steps += 1;
             if self.steps > STEPS_MAX {
                 let message = format!("the traversal has more than {STEPS_MAX} steps");
@@ -207,12 +229,20 @@ impl Compiler {
             steps::build(step, self, &mut nodes)?;
             self.reading = write::reads_on(step.name(), self.reading);
             self.walked |= !self.is_nested() && !algorithm::keeps_place(step.name());
-            for node in &mut nodes[first..] {
-                node.text = text.clone();
+            match nodes.get_mut(first..) {
+                Some(new) if !new.is_empty() => new.iter_mut().for_each(|node| node.text = text.clone()),
+                // The step has become part of the one before.
+                _ => {
+                    if let Some(last) = nodes.last_mut() {
+                        last.text = format!("{}.{text}", last.text).into();
+                    }
+                }
             }
             if !labels.is_empty() {
-                if nodes.len() == first {
-                    // The step has become part of the one before.
+                if let Some(last) = nodes.last()
+                    && nodes.len() <= first
+                    && !(last.moves && last.labels.is_empty())
+                {
                     let step = Box::new(steps::identity());
                     nodes.push(self.node(step));
                 }
@@ -346,9 +376,14 @@ impl<'b> Modulated<'b> {
 
     /// Whether it changes the graph, or a traversal in it does.
     fn writes_somewhere(&self) -> bool {
+        self.parts().any(write::writes)
+    }
+
+    /// The instruction, and those that modulate it and may have traversals.
+    fn parts(&self) -> impl Iterator<Item = &'b Instruction> {
         let around = [&self.bys, &self.options, &self.before, &self.behind];
-        write::writes(self.instruction)
-            || around.into_iter().flatten().chain(&self.from).chain(&self.to).any(|part| write::writes(part))
+        let around = around.into_iter().flatten().copied();
+        std::iter::once(self.instruction).chain(around).chain(self.from).chain(self.to)
     }
 
     /// Its name.
@@ -377,6 +412,13 @@ fn gather_texts(values: &[Value], all: &mut Vec<Arc<str>>) {
             _ => {}
         }
     }
+}
+
+/// The names of side effects that steps put to.
+fn puts(steps: &[Modulated<'_>]) -> Vec<Arc<str>> {
+    let mut names = Vec::new();
+    steps.iter().flat_map(Modulated::parts).for_each(|part| collect::puts_of(part, &mut names));
+    names
 }
 
 /// What the steps need of paths.

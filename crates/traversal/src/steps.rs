@@ -3,6 +3,7 @@
 pub(crate) mod algorithm;
 pub(crate) mod branch;
 mod call;
+pub(crate) mod chain;
 pub(crate) mod collect;
 mod entries;
 pub(crate) mod filter;
@@ -104,6 +105,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     };
     compiler.strategies.check_walk(step)?;
     nodes.push(compiler.node(built));
+    compiler.join(nodes);
     match compiler.strategies.partition.clone() {
         Some(partition) if finds_elements(step) => {
             let test =

@@ -107,29 +107,37 @@ pub(crate) fn retain_labelled(
     labels: &Wanted,
     vertices: &mut Vec<Id>,
 ) -> Result<()> {
+    let mut rows = Vec::with_capacity(vertices.len());
+    labelled_rows(snapshot, names, labels, vertices, &mut rows)?;
+    for (to, from) in rows.iter().enumerate() {
+        vertices[to] = vertices[*from as usize];
+    }
+    vertices.truncate(rows.len());
+    Ok(())
+}
+
+/// Appends the rows of those of some vertices that have one of these labels, as [`retain_labelled`]; `rows` is empty before.
+pub(crate) fn labelled_rows(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    labels: &Wanted,
+    vertices: &[Id],
+    rows: &mut Vec<u32>,
+) -> Result<()> {
     let types = match snapshot.type_predicate() {
         Some(predicate) => snapshot.segment(predicate, Direction::Out)?,
         None => None,
     };
-    let Some(types) = types else {
-        vertices.clear();
-        return Ok(());
-    };
-    let (mut rows, mut found) = (Vec::with_capacity(vertices.len()), Vec::new());
+    let Some(types) = types else { return Ok(()) };
     for label in labels {
-        let Some(label) = names.label(snapshot, label)? else { continue };
-        found.clear();
-        types.check_constant(vertices, label, EVERY, &mut found)?;
-        rows.extend_from_slice(&found);
+        if let Some(label) = names.label(snapshot, label)? {
+            types.check_constant(vertices, label, EVERY, rows)?;
+        }
     }
     if labels.len() > 1 {
         rows.sort_unstable();
         rows.dedup();
     }
-    for (to, from) in rows.iter().enumerate() {
-        vertices[to] = vertices[*from as usize];
-    }
-    vertices.truncate(rows.len());
     Ok(())
 }
 

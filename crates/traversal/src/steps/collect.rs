@@ -12,7 +12,7 @@ use crate::context::{Context, SideEffect};
 use crate::step::Step;
 use crate::traverser::Traverser;
 use std::sync::Arc;
-use vervet_gremlin::{Bulk, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex};
+use vervet_gremlin::{Bulk, Instruction, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex};
 use vervet_model::Result;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -44,6 +44,18 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             return Err(compiler.error(step.instruction, message));
         }
     })
+}
+
+/// Appends the names that a step puts to, or a traversal in it.
+pub(crate) fn puts_of(step: &Instruction, names: &mut Vec<Arc<str>>) {
+    let puts = matches!(&*step.name, "aggregate" | "store" | "group" | "groupCount" | "tree" | "subgraph");
+    for argument in &step.arguments {
+        match argument {
+            Value::String(name) if puts => names.push(name.clone()),
+            Value::Traversal(traversal) => traversal.steps.iter().for_each(|step| puts_of(step, names)),
+            _ => {}
+        }
+    }
 }
 
 /// The side effect of this name, made if it is not there.

@@ -1,7 +1,8 @@
 //! `filter`, `where`, `is`, `not`, `and`, `or`, and other tests of one traverser.
 
+use super::chain::Link;
 use super::has::predicate;
-use super::make;
+use super::make::{self, Test};
 use super::question::Question;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
@@ -35,32 +36,18 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("filter" | "where", [Value::Traversal(traversal)]) => {
             let named = step.name() == "where";
             let steps = if named { named_ends(traversal, compiler)? } else { compiler.nested(traversal)? };
-            let mut test = Question::about(traversal, steps, compiler);
-            make::filter(move |traverser, context| test.test(traverser, context))
+            let questions = vec![Question::about(traversal, steps, compiler)];
+            make::test(Asked { questions, wanted: Wanted::All })
         }
-        ("where", [Value::P(test)]) => where_test(None, test, compiler.bys(step)?),
+        ("where", [Value::P(test)]) => make::test(Named::new(None, test, compiler.bys(step)?, compiler)),
         ("where", [Value::String(start), Value::P(test)]) => {
-            where_test(Some(start.clone()), test, compiler.bys(step)?)
+            make::test(Named::new(Some(start.clone()), test, compiler.bys(step)?, compiler))
         }
         ("not", [_]) => {
-            let mut tests = Question::of_all(step, compiler)?;
-            make::filter(move |traverser, context| match tests.first_mut() {
-                Some(test) => Ok(!test.test(traverser, context)?),
-                None => Ok(false),
-            })
+            make::test(Asked { questions: Question::of_all(step, compiler)?, wanted: Wanted::None })
         }
-        ("and" | "or", _) => {
-            let mut tests = Question::of_all(step, compiler)?;
-            let all = step.name() == "and";
-            make::filter(move |traverser, context| {
-                for test in &mut tests {
-                    if test.test(traverser, context)? != all {
-                        return Ok(!all);
-                    }
-                }
-                Ok(all)
-            })
-        }
+        ("and", _) => make::test(Asked { questions: Question::of_all(step, compiler)?, wanted: Wanted::All }),
+        ("or", _) => make::test(Asked { questions: Question::of_all(step, compiler)?, wanted: Wanted::Any }),
         ("all" | "any" | "none", [Value::P(test)]) => {
             let (test, name) = (test.clone(), step.name().to_owned());
             make::filter(move |traverser, _| {
@@ -139,27 +126,95 @@ pub(crate) fn part_of_path(traverser: &Traverser, from: Option<&str>, to: Option
     path.objects.get(start..end).map(<[Value]>::to_vec).unwrap_or_default()
 }
 
+/// Traversals that something must come of: `filter`, `where`, `not`, `and`, `or`.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    questions: Vec<Question>,
+    wanted: Wanted,
+}
+
+/// Of how many traversals something must come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    All,
+    Any,
+    None,
+}
+
+impl Asked {
+    /// The traversals as chains, if all are.
+    pub(crate) fn links(&mut self) -> Option<(Vec<Vec<Link>>, Wanted)> {
+        let ways = self.questions.iter_mut().map(Question::links).collect::<Option<Vec<_>>>()?;
+        (!ways.is_empty()).then_some((ways, self.wanted))
+    }
+}
+
+impl Test for Asked {
+    fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        let all = self.wanted == Wanted::All;
+        for question in &mut self.questions {
+            if question.test(traverser, context)? != all {
+                return Ok(self.wanted == Wanted::Any);
+            }
+        }
+        Ok(self.wanted != Wanted::Any)
+    }
+}
+
 /// `where(P)`: names inside the predicate stand for their values.
-fn where_test(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>) -> Box<dyn Step> {
-    let (test, mut by) = (test.clone(), by);
-    let mut lists = Lists::default();
-    make::filter(move |traverser, context| {
-        let value = match &start {
+#[derive(Clone)]
+pub(crate) struct Named {
+    start: Option<Arc<str>>,
+    test: Arc<P>,
+    by: Vec<By>,
+    lists: Lists,
+    sealed: bool,
+}
+
+impl Named {
+    fn new(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>, compiler: &Compiler) -> Self {
+        let sealed =
+            by.is_empty() && !start.iter().any(|name| compiler.is_put_to(name)) && is_sealed(test, compiler);
+        Self { start, test: test.clone(), by, lists: Lists::default(), sealed }
+    }
+
+    /// Whether what the names stand for is the same for all that come of one traverser.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+}
+
+/// Whether no step from here on puts to what the names of a predicate stand for.
+fn is_sealed(test: &P, compiler: &Compiler) -> bool {
+    let one = |value: &Value| !matches!(value, Value::String(name) if compiler.is_put_to(name));
+    match test {
+        P::Compare(_, value) | P::Text(_, value) | P::TypeOf(value) => one(value),
+        P::Inside(low, high) | P::Outside(low, high) | P::Between(low, high) => one(low) && one(high),
+        P::Within(values) | P::Without(values) => values.iter().all(one),
+        P::Not(inner) => is_sealed(inner, compiler),
+        P::And(parts) | P::Or(parts) => parts.iter().all(|part| is_sealed(part, compiler)),
+    }
+}
+
+impl Test for Named {
+    fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        let Self { start, test, by, lists, .. } = self;
+        let value = match start {
             Some(start) => scoped(traverser, start, Pop::Last, context).ok_or_else(|| no_value(start))?,
             None => traverser.value.clone(),
         };
         let mut place = 0;
         if by.is_empty()
-            && let Some(is_in) = is_in_collection(&test, &value, &mut lists, traverser, context)
+            && let Some(is_in) = is_in_collection(test, &value, lists, traverser, context)
         {
             return Ok(is_in);
         }
-        let Some(value) = in_turn(&mut by, &mut place, &value, traverser, context)? else { return Ok(false) };
-        let Some(test) = with_values(&test, &mut by, &mut place, traverser, context)? else {
+        let Some(value) = in_turn(by, &mut place, &value, traverser, context)? else { return Ok(false) };
+        let Some(test) = with_values(test, by, &mut place, traverser, context)? else {
             return Ok(false);
         };
         passes(&test, &value)
-    })
+    }
 }
 
 /// `within` and `without` of one name, for a vertex: whether it is in the collection of that name, without going through all

@@ -3,13 +3,13 @@
 //! Behind `V()` or `E()` they become conditions of that step, so that an index can answer them; behind `out`, `in` and `both` a test
 //! of labels becomes a part of it, so that all neighbours are tested together.
 
-use super::make;
+use super::make::{self, Test};
 use super::start::{Elements, label_names};
 use super::walk::Neighbours;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::ids::find_vertex;
-use crate::graph::read::{values, vertex_has_label, vertex_value};
+use crate::graph::read::{is_of_one_type, values, vertex_has_label, vertex_value};
 use crate::semantic::passes;
 use crate::step::{Node, Pipeline, Step};
 use crate::steps::property::token_value;
@@ -51,6 +51,15 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
+    /// Whether it is about the element alone, with no traversal in it.
+    pub(crate) fn is_plain(&self) -> bool {
+        match self {
+            Self::Ends(inner) => inner.is_plain(),
+            Self::Traversal(_) | Self::PropertyTraversal(..) => false,
+            _ => true,
+        }
+    }
+
     pub(crate) fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
         let element = &traverser.value;
         match self {
@@ -119,6 +128,12 @@ impl Condition {
     }
 }
 
+impl Test for Condition {
+    fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        Self::test(self, traverser, context)
+    }
+}
+
 /// Whether the id of an element as text passes.
 fn has_id_text(element: &Value, test: &P, context: &mut Context<'_>) -> Result<bool> {
     match token_value(element, T::Id, context)? {
@@ -158,10 +173,17 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         {
             continue;
         }
-        let mut condition = condition;
-        let filter: Box<dyn Step> =
-            make::filter(move |traverser, context| condition.test(traverser, context));
-        nodes.push(compiler.node(filter));
+        if let Condition::Label(labels) = &condition
+            && let Some(last) = nodes.last_mut()
+            && last.labels.is_empty()
+            && let Some(chain) = last.step.as_chain()
+            && labels.iter().all(|label| is_of_one_type(label))
+        {
+            chain.take_labels(labels);
+            continue;
+        }
+        nodes.push(compiler.node(make::test(condition)));
+        compiler.join(nodes);
     }
     Ok(())
 }
@@ -280,7 +302,7 @@ impl dyn Step {
     }
 
     /// The step to neighbours that this is, if their ends are tested by nothing else.
-    fn as_neighbours(&mut self) -> Option<&mut Neighbours> {
+    pub(crate) fn as_neighbours(&mut self) -> Option<&mut Neighbours> {
         self.as_any().downcast_mut()
     }
 }

@@ -37,6 +37,16 @@ pub(crate) fn filter(
     Box::new(Filter { passes })
 }
 
+/// What lets some traversers through and does nothing else.
+pub(crate) trait Test {
+    fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool>;
+}
+
+/// As [`filter`], of a test that others can see (see [`super::chain`]).
+pub(crate) fn test<T: Test + Clone + 'static>(test: T) -> Box<dyn Step> {
+    Box::new(Tested(test))
+}
+
 /// Every traverser, as it was or changed, but with the same path.
 pub(crate) fn with_each(
     change: impl FnMut(Traverser, &mut Context<'_>) -> Result<Option<Traverser>> + Clone + 'static,
@@ -174,6 +184,51 @@ where
 
     fn moves(&self) -> bool {
         false
+    }
+}
+
+/// See [`test`].
+#[derive(Clone)]
+pub(crate) struct Tested<T>(pub(crate) T);
+
+impl<T: Test + Clone + 'static> Step for Tested<T> {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        while let Some(traverser) = input.next(context)? {
+            if self.0.test(&traverser, context)? {
+                return Ok(Some(traverser));
+            }
+        }
+        Ok(None)
+    }
+
+    fn moves(&self) -> bool {
+        false
+    }
+}
+
+/// A step, and what others may know of it.
+#[derive(Clone)]
+pub(crate) struct Marked<M> {
+    step: Box<dyn Step>,
+    pub(crate) mark: M,
+}
+
+/// The same step, of which others may know something (see [`super::chain`]).
+pub(crate) fn marked<M: Clone + 'static>(step: Box<dyn Step>, mark: M) -> Box<dyn Step> {
+    Box::new(Marked { step, mark })
+}
+
+impl<M: Clone + 'static> Step for Marked<M> {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        self.step.next(input, context)
+    }
+
+    fn reset(&mut self) {
+        self.step.reset();
+    }
+
+    fn moves(&self) -> bool {
+        self.step.moves()
     }
 }
 

@@ -13,6 +13,7 @@
 //! # Source
 //! The planner does the same for queries, as a semi-join; J. Chen et al., "Grasper", SoCC 2019, §4.3, decomposes such walks.
 
+use super::chain::{Link, links_of_all};
 use super::has::is_of_one_vertex;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
@@ -83,6 +84,11 @@ impl Question {
     /// A question of these steps.
     pub(crate) fn of_steps(steps: Pipeline) -> Self {
         Self { steps, end: None, asked: 0 }
+    }
+
+    /// The traversal as a chain, if it is one that is better walked from here.
+    pub(crate) fn links(&mut self) -> Option<Vec<Link>> {
+        if self.end.is_some() { None } else { links_of_all(&mut self.steps.nodes) }
     }
 
     /// The answer for a traverser.

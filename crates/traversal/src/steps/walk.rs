@@ -1,5 +1,6 @@
 //! `out`, `inE`, `otherV`, …: from element to element.
 
+use super::chain::Link;
 use super::has::Condition;
 use super::make;
 use crate::compile::{Compiler, Modulated};
@@ -124,6 +125,15 @@ impl Neighbours {
         can
     }
 
+    /// The links that it is as a part of a chain.
+    pub(crate) fn links(&self) -> Option<Vec<Link>> {
+        if self.nothing {
+            return None;
+        }
+        let walk = Link::Walk { ends: self.ends, labels: self.labels.clone() };
+        Some([walk].into_iter().chain(self.types.iter().cloned().map(Link::Labelled)).collect())
+    }
+
     /// The labels of all are looked at together, unless somebody remembers at what a traversal has looked.
     fn list(&mut self, vertex: u64, context: &mut Context<'_>) -> Result<()> {
         let sparing = context.host.remembers_reads();
@@ -197,7 +207,8 @@ fn incident(
 ) -> Result<Box<dyn Step>> {
     let (mut vertex_test, mut edge_test) = conditions(compiler)?;
     let free_edges = compiler.strategies.free_edges;
-    Ok(make::flat_map(move |traverser, context, out| {
+    let mark = ToEdges { ends, labels: labels.clone(), nothing };
+    let step = make::flat_map(move |traverser, context, out| {
         let Value::Vertex(vertex) = &traverser.value else {
             return Err(expected("a vertex", &traverser.value, "a step to edges"));
         };
@@ -234,12 +245,25 @@ fn incident(
             out.push_back(edge_value(edge));
         }
         Ok(())
-    }))
+    });
+    Ok(make::marked(step, mark))
 }
+
+/// What is known of a step to edges.
+#[derive(Clone)]
+pub(crate) struct ToEdges {
+    pub(crate) ends: Direction,
+    pub(crate) labels: Vec<Arc<str>>,
+    pub(crate) nothing: bool,
+}
+
+/// The ends that a step from edges goes to.
+#[derive(Clone)]
+pub(crate) struct ToEnds(pub(crate) Direction);
 
 fn endpoints(ends: Direction, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let (mut vertex_test, _) = conditions(compiler)?;
-    Ok(make::flat_map(move |traverser, context, out| {
+    let step = make::flat_map(move |traverser, context, out| {
         let Value::Edge(edge) = &traverser.value else {
             return Err(expected("an edge", &traverser.value, "a step to the ends of an edge"));
         };
@@ -254,7 +278,8 @@ fn endpoints(ends: Direction, compiler: &mut Compiler) -> Result<Box<dyn Step>> 
             out.push_back(vertex);
         }
         Ok(())
-    }))
+    });
+    Ok(make::marked(step, ToEnds(ends)))
 }
 
 fn other(compiler: &mut Compiler) -> Result<Box<dyn Step>> {

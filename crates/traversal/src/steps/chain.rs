@@ -1,0 +1,562 @@
+//! Walks in a row, and tests between them, as one step over ids.
+//!
+//! # Shape
+//! Step by step, `in("hasCreator").hasLabel("Post").in("containerOf")` makes a traverser for each post only to ask it for its
+//! forum. Here these steps are the links of a chain. Before each link ids wait, and a number with each; a link takes a chunk of
+//! them, and what it finds waits before the next one. The last link that something waits for goes first, so little is found that
+//! nobody asks for; chunks grow as more is asked for. `where` and `not` of a chain are links too: the chain in them goes
+//! through a chunk at once, with the row of each id, and leaves a row alone once it has led somewhere. Vertices that several ways
+//! lead to become one with their number, as the bulk of a traverser.
+//! # Invariants
+//! 1. Nobody asks for what lies between: no whole paths are kept, and no link but the last has labels. Neither does a strategy test
+//!    what walks find.
+//! 2. A link tells nobody that it ran, and what it reads does not change meanwhile: a test against a side effect is a link only if no
+//!    step from there on puts to that.
+//! 3. Vertices become one only where nobody sees it: no sack, no side effect that steps from there on put to, bulk allowed.
+//! 4. Who remembers what is read takes one id after the other.
+//! # Cost
+//! One call of a segment for each chunk and link, and about 20 ns for an entry. 16 bytes for each id that waits.
+//! # Not here
+//! An order of links, for which [`crate::native`] is: these are what is left to steps, mostly inside others.
+
+use super::filter::{Asked, Named, Wanted};
+use super::has::Condition;
+use super::make::{Marked, Test, Tested};
+use super::walk::{Neighbours, ToEdges, ToEnds};
+use crate::context::Context;
+use crate::graph::ids::EVERY;
+use crate::graph::literal;
+use crate::graph::read::{edge_predicates, labelled_rows, neighbours, vertex_value, vertex_values};
+use crate::semantic::passes;
+use crate::step::{Input, Node, Step};
+use crate::traverser::Traverser;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use vervet_gremlin::{Direction as Ends, P, Value};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
+use vervet_snapshot::{Cursor, Expansion};
+
+/// Ids of the first chunk.
+const CHUNK_FIRST: usize = 16;
+/// Ids of a chunk.
+const CHUNK: usize = 1024;
+/// Where a chunk leaves more ids than this behind it, the next one is smaller.
+const WAITING: usize = 16 * CHUNK;
+/// So many ids are not worth a look for equal ones.
+const FEW: usize = 4;
+
+/// A part of a chain.
+#[derive(Clone)]
+pub(crate) enum Link {
+    /// To neighbours.
+    Walk { ends: Ends, labels: Vec<Arc<str>> },
+    /// To the vertices at the other ends of edges with properties that pass.
+    Through { ends: Ends, labels: Vec<Arc<str>>, tests: Vec<(Arc<str>, P)> },
+    /// Those with one of these labels.
+    Labelled(Vec<Arc<str>>),
+    /// Those that pass so many of these chains: those that something comes of.
+    Leads { ways: Vec<Vec<Link>>, wanted: Wanted },
+    /// Those that have something.
+    Has(Condition),
+    /// Those that are what a name stands for.
+    Named(Named),
+}
+
+/// See the header of this file.
+#[derive(Clone)]
+pub(crate) struct Chain {
+    links: Vec<Link>,
+    from: Option<Traverser>,
+    /// What waits before each link, and behind the last.
+    waiting: Vec<Rows>,
+    chunk: usize,
+    /// Equal ids become one.
+    merges: bool,
+}
+
+/// Ids, and a number with each: how often it is there, or which row it was walked to from.
+#[derive(Clone, Default)]
+struct Rows {
+    ids: Vec<Id>,
+    with: Vec<u64>,
+    next: usize,
+}
+
+/// How many ids are taken after so many have given so many others.
+fn next_chunk(chunk: usize, given: usize) -> usize {
+    if given > WAITING { (chunk / 4).max(1) } else { (2 * chunk).min(CHUNK) }
+}
+
+impl FromIterator<(Id, u64)> for Rows {
+    fn from_iter<I: IntoIterator<Item = (Id, u64)>>(all: I) -> Self {
+        let (ids, with) = all.into_iter().unzip();
+        Self { ids, with, next: 0 }
+    }
+}
+
+impl Rows {
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.with.clear();
+        self.next = 0;
+    }
+
+    fn push(&mut self, id: Id, with: u64) {
+        self.ids.push(id);
+        self.with.push(with);
+    }
+
+    fn is_done(&self) -> bool {
+        self.next >= self.ids.len()
+    }
+
+    /// Equal ids become one; it stands where the first stood.
+    fn merge(&mut self) {
+        if self.ids.len() <= FEW {
+            return;
+        }
+        let mut places: FxHashMap<Id, usize> = FxHashMap::default();
+        places.reserve(self.ids.len());
+        let mut count = 0;
+        for at in 0..self.ids.len() {
+            let (id, times) = (self.ids[at], self.with[at]);
+            let place = *places.entry(id).or_insert(count);
+            if place == count {
+                (self.ids[count], self.with[count]) = (id, times);
+                count += 1;
+            } else {
+                self.with[place] = self.with[place].saturating_add(times);
+            }
+        }
+        self.ids.truncate(count);
+        self.with.truncate(count);
+    }
+}
+
+/// Makes the last of these nodes a part of a chain with those before it, if it can be; `merges`: nobody sees whether equal vertices
+/// come apart.
+pub(crate) fn join(nodes: &mut Vec<Node>, merges: bool) {
+    join_ends(nodes, merges);
+    let Some((last, before)) = nodes.split_last_mut() else { return };
+    let Some(links) = links_of(last) else { return };
+    let is_walk = links.iter().any(Link::is_walk);
+    let leads = links.iter().any(|link| matches!(link, Link::Leads { .. }));
+    // Where a chain could begin. Behind one walk a test that asks one after the other is as good as a step.
+    let mut first = before.len();
+    loop {
+        let Some(node) = first.checked_sub(1).and_then(|at| before.get_mut(at)) else { return };
+        if !node.labels.is_empty() {
+            return;
+        }
+        first -= 1;
+        if node.step.as_chain().is_some() || (is_walk || leads) && node.step.as_neighbours().is_some() {
+            break;
+        }
+        if !is_walk || links_of(node).is_none() {
+            return;
+        }
+    }
+    let links = nodes[first..].iter_mut().filter_map(links_of).flatten().collect();
+    replace(nodes, first, links, merges);
+}
+
+/// Makes a walk to edges, tests of their properties, and the step to their other ends one link.
+fn join_ends(nodes: &mut Vec<Node>, merges: bool) {
+    let Some((last, before)) = nodes.split_last_mut() else { return };
+    let Some(Marked { mark: ToEnds(to), .. }) = last.step.as_any().downcast_mut() else { return };
+    let mut tests = Vec::new();
+    for (first, node) in before.iter_mut().enumerate().rev() {
+        if !node.labels.is_empty() {
+            return;
+        }
+        let step = node.step.as_any();
+        if let Some(Tested(test)) = step.downcast_mut::<Tested<Condition>>() {
+            let Condition::Property(key, test) = test else { return };
+            tests.push((key.clone(), test.clone()));
+            continue;
+        }
+        let Some(Marked { mark: ToEdges { ends, labels, nothing: false }, .. }) = step.downcast_mut() else {
+            return;
+        };
+        let is_other = matches!((*ends, *to), (Ends::Out, Ends::In) | (Ends::In, Ends::Out));
+        if is_other {
+            let (ends, labels) = (*ends, labels.clone());
+            tests.reverse();
+            let link = if tests.is_empty() {
+                Link::Walk { ends, labels }
+            } else {
+                Link::Through { ends, labels, tests }
+            };
+            replace(nodes, first, vec![link], merges);
+        }
+        return;
+    }
+}
+
+/// Puts a chain in the place of the nodes from `first` on.
+fn replace(nodes: &mut Vec<Node>, first: usize, links: Vec<Link>, merges: bool) {
+    let texts: Vec<Arc<str>> =
+        nodes.drain(first..).map(|node| node.text).filter(|text| !text.is_empty()).collect();
+    let step = Chain { links, from: None, waiting: Vec::new(), chunk: CHUNK_FIRST, merges };
+    let (labels, text) = (Vec::new().into(), texts.join(".").into());
+    nodes.push(Node { moves: step.moves(), step: Box::new(step), labels, text, meter: None });
+}
+
+/// Steps that are links; `None`: one of them is more.
+pub(crate) fn links_of_all(nodes: &mut [Node]) -> Option<Vec<Link>> {
+    let mut all = Vec::new();
+    for node in nodes.iter_mut() {
+        if !node.labels.is_empty() {
+            return None;
+        }
+        all.extend(links_of(node)?);
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn links_of(node: &mut Node) -> Option<Vec<Link>> {
+    if let Some(chain) = node.step.as_chain() {
+        return Some(chain.links.clone());
+    }
+    let any = node.step.as_any();
+    if let Some(walk) = any.downcast_mut::<Neighbours>() {
+        return walk.links();
+    }
+    if let Some(has) = any.downcast_mut::<Tested<Condition>>() {
+        return has.0.is_plain().then(|| vec![Link::Has(has.0.clone())]);
+    }
+    if let Some(named) = any.downcast_mut::<Tested<Named>>() {
+        return named.0.is_sealed().then(|| vec![Link::Named(named.0.clone())]);
+    }
+    let (ways, wanted) = any.downcast_mut::<Tested<Asked>>()?.0.links()?;
+    Some(vec![Link::Leads { ways, wanted }])
+}
+
+impl dyn Step {
+    /// The chain that this is.
+    pub(crate) fn as_chain(&mut self) -> Option<&mut Chain> {
+        self.as_any().downcast_mut()
+    }
+}
+
+impl Chain {
+    /// Takes a test of labels, which are those of one type each.
+    pub(crate) fn take_labels(&mut self, labels: &[Arc<str>]) {
+        self.links.push(Link::Labelled(labels.to_vec()));
+    }
+}
+
+impl Link {
+    fn is_walk(&self) -> bool {
+        matches!(self, Self::Walk { .. } | Self::Through { .. })
+    }
+
+    /// Appends what comes of some ids to `out`, with the number of the id that it comes of; `from`: whose values names are.
+    fn apply(
+        &mut self,
+        ids: &[Id],
+        with: &[u64],
+        out: &mut Rows,
+        from: &Traverser,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
+        context.control.work(32 * ids.len())?;
+        match self {
+            Self::Walk { ends, labels } => walk(*ends, labels, ids, with, out, context),
+            Self::Through { ends, labels, tests } => through(*ends, labels, tests, ids, with, out, context),
+            Self::Labelled(labels) => {
+                let mut rows = Vec::with_capacity(ids.len());
+                context.read(|snapshot, names| {
+                    rows.clear();
+                    labelled_rows(snapshot, names, labels, ids, &mut rows)
+                })?;
+                for row in rows {
+                    let row = row as usize;
+                    out.push(ids[row], with[row]);
+                }
+                Ok(())
+            }
+            Self::Leads { ways, wanted } => {
+                let rows: Vec<u64> = (0..ids.len() as u64).collect();
+                let mut found = vec![*wanted == Wanted::All; ids.len()];
+                for way in ways {
+                    let mut passed = vec![false; ids.len()];
+                    if *wanted != Wanted::All {
+                        passed.copy_from_slice(&found);
+                    }
+                    // Rows of which the answer is known are not asked for.
+                    let known = |row: &usize| found[*row] == (*wanted != Wanted::All);
+                    let open: Rows =
+                        (0..ids.len()).filter(|row| !known(row)).map(|row| (ids[row], rows[row])).collect();
+                    leads(way, &open.ids, &open.with, &mut passed, from, context)?;
+                    found = passed;
+                }
+                for (row, _) in
+                    found.iter().enumerate().filter(|(_, found)| **found == (*wanted != Wanted::None))
+                {
+                    out.push(ids[row], with[row]);
+                }
+                Ok(())
+            }
+            Self::Has(Condition::Property(key, test)) => {
+                for row in with_property(key, test, ids, context)? {
+                    let row = row as usize;
+                    out.push(ids[row], with[row]);
+                }
+                Ok(())
+            }
+            Self::Has(test) => one_by_one(test, ids, with, out, from, context),
+            Self::Named(test) => one_by_one(test, ids, with, out, from, context),
+        }
+    }
+}
+
+/// Appends those that pass.
+fn one_by_one(
+    test: &mut impl Test,
+    ids: &[Id],
+    with: &[u64],
+    out: &mut Rows,
+    from: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let mut traverser = from.single();
+    for (&id, &with) in ids.iter().zip(with) {
+        traverser.value = vertex_value(id.bits());
+        if test.test(&traverser, context)? {
+            out.push(id, with);
+        }
+    }
+    Ok(())
+}
+
+/// Appends neighbours.
+fn walk(
+    ends: Ends,
+    labels: &[Arc<str>],
+    ids: &[Id],
+    with: &[u64],
+    out: &mut Rows,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let (before, direction) = (
+        out.ids.len(),
+        match ends {
+            Ends::Out => Some(Direction::Out),
+            Ends::In => Some(Direction::In),
+            Ends::Both => None,
+        },
+    );
+    context.read(|snapshot, names| {
+        out.ids.truncate(before);
+        out.with.truncate(before);
+        let ([label], Some(direction)) = (labels, direction) else {
+            for (id, &with) in ids.iter().zip(with) {
+                neighbours(snapshot, names, id.bits(), ends, labels, &mut |key| {
+                    out.push(Id::from_bits(key), with);
+                })?;
+            }
+            return Ok(());
+        };
+        let Some(predicate) = names.key(snapshot, label)? else { return Ok(()) };
+        let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(()) };
+        let mut found = std::mem::take(&mut names.expansion);
+        found.capacity = CHUNK;
+        let mut cursor = Cursor::default();
+        while cursor.row < ids.len() {
+            found.clear();
+            segment.expand(ids, EVERY, &mut cursor, &mut found)?;
+            for (row, neighbour) in found.rows.iter().zip(&found.neighbours) {
+                if neighbour.tag() == Tag::Vertex {
+                    out.push(*neighbour, with[*row as usize]);
+                }
+            }
+        }
+        names.expansion = found;
+        Ok(())
+    })?;
+    context.control.work(8 * (out.ids.len() - before))
+}
+
+/// Appends the vertices at the other ends of edges with properties that pass; those without an identity have none.
+fn through(
+    ends: Ends,
+    labels: &[Arc<str>],
+    tests: &[(Arc<str>, P)],
+    ids: &[Id],
+    with: &[u64],
+    out: &mut Rows,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let direction = if ends == Ends::Out { Direction::Out } else { Direction::In };
+    let mut found = Vec::new();
+    let mut edges = Vec::new();
+    // A walk over several labels finds the edges of one vertex together.
+    let parts = if labels.len() == 1 { ids.len().max(1) } else { 1 };
+    for (ids, with) in ids.chunks(parts).zip(with.chunks(parts)) {
+        found.clear();
+        edges.clear();
+        context.read(|snapshot, names| {
+            let mut all = Expansion { want_edges: true, ..Expansion::new(CHUNK) };
+            for predicate in edge_predicates(snapshot, names, labels)? {
+                let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+                let mut cursor = Cursor::default();
+                while cursor.row < ids.len() {
+                    all.clear();
+                    segment.expand(ids, EVERY, &mut cursor, &mut all)?;
+                    for ((row, neighbour), edge) in all.rows.iter().zip(&all.neighbours).zip(&all.edges) {
+                        if neighbour.tag() == Tag::Vertex && edge.is_bound() {
+                            found.push((*neighbour, with[*row as usize]));
+                            edges.push(*edge);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        context.control.work(8 * found.len())?;
+        for (key, test) in tests {
+            let rows = with_property(key, test, &edges, context)?;
+            for (to, from) in rows.iter().enumerate() {
+                (found[to], edges[to]) = (found[*from as usize], edges[*from as usize]);
+            }
+            found.truncate(rows.len());
+            edges.truncate(rows.len());
+        }
+        found.iter().for_each(|(id, with)| out.push(*id, *with));
+    }
+    Ok(())
+}
+
+/// The rows of ids, vertices or edges, of which a value of a key passes; ascending.
+fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>) -> Result<Vec<u32>> {
+    let mut rows: Vec<u32> = Vec::new();
+    context.read(|snapshot, names| {
+        let keys = [key.clone()];
+        if names.computed.has(key) {
+            for (row, id) in (0..).zip(ids) {
+                let mut passed = Ok(false);
+                vertex_values(snapshot, names, id.bits(), &keys, &mut |_, _, value| {
+                    if let Ok(false) = passed {
+                        passed = passes(test, &value);
+                    }
+                })?;
+                if passed? {
+                    rows.push(row);
+                }
+            }
+            return Ok(());
+        }
+        let Some(predicate) = names.key(snapshot, key)? else { return Ok(()) };
+        let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { return Ok(()) };
+        let mut found = std::mem::take(&mut names.expansion);
+        found.capacity = CHUNK;
+        let mut cursor = Cursor::default();
+        // One after the other often has the same value.
+        let mut last = (Id::UNBOUND, false);
+        while cursor.row < ids.len() {
+            found.clear();
+            segment.expand(ids, EVERY, &mut cursor, &mut found)?;
+            for (&row, &object) in found.rows.iter().zip(&found.neighbours) {
+                if rows.last() == Some(&row) {
+                    continue;
+                }
+                if last.0 != object {
+                    let value = literal::value(snapshot, object)?;
+                    last = (object, value.map_or(Ok(false), |value| passes(test, &value))?);
+                }
+                if last.1 {
+                    rows.push(row);
+                }
+            }
+        }
+        names.expansion = found;
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Marks the rows from which links lead on: `ids` are where they have led so far, each with its row.
+fn leads(
+    links: &mut [Link],
+    ids: &[Id],
+    rows: &[u64],
+    found: &mut [bool],
+    from: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let at = |row: &u64| usize::try_from(*row).unwrap_or(usize::MAX);
+    let Some((first, rest)) = links.split_first_mut() else {
+        for row in rows {
+            found[at(row)] = true;
+        }
+        return Ok(());
+    };
+    let sparing = context.host.remembers_reads();
+    let mut chunk = if sparing { 1 } else { CHUNK_FIRST };
+    let (mut part, mut out) = (Rows::default(), Rows::default());
+    let mut left = ids.iter().zip(rows);
+    loop {
+        part.clear();
+        // Rows that have led somewhere need no more.
+        let open = left.by_ref().filter(|(_, row)| !found[at(row)]).take(chunk);
+        open.for_each(|(id, row)| part.push(*id, *row));
+        if part.ids.is_empty() {
+            return Ok(());
+        }
+        out.clear();
+        first.apply(&part.ids, &part.with, &mut out, from, context)?;
+        leads(rest, &out.ids, &out.with, found, from, context)?;
+        chunk = if sparing { 1 } else { next_chunk(chunk, out.ids.len()) };
+    }
+}
+
+impl Step for Chain {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        loop {
+            if let Some(from) = &self.from
+                && let Some(last) = self.waiting.iter().rposition(|rows| !rows.is_done())
+            {
+                let (before, behind) = self.waiting.split_at_mut(last + 1);
+                let rows = &mut before[last];
+                let (Some(link), Some(out)) = (self.links.get_mut(last), behind.first_mut()) else {
+                    let (id, times) = (rows.ids[rows.next], rows.with[rows.next]);
+                    rows.next += 1;
+                    let mut found = from.at(vertex_value(id.bits()));
+                    found.bulk = found.bulk.saturating_mul(times);
+                    return Ok(Some(found));
+                };
+                let chunk = if context.host.remembers_reads() { 1 } else { self.chunk };
+                let end = rows.ids.len().min(rows.next + chunk);
+                out.clear();
+                link.apply(&rows.ids[rows.next..end], &rows.with[rows.next..end], out, from, context)?;
+                if self.merges && last > 0 && link.is_walk() {
+                    out.merge();
+                }
+                rows.next = end;
+                self.chunk = next_chunk(self.chunk, out.ids.len());
+                continue;
+            }
+            let Some(traverser) = input.next(context)? else { return Ok(None) };
+            let Value::Vertex(vertex) = &traverser.value else {
+                let what = traverser.value.type_name();
+                let message = format!("a step to neighbours needs a vertex, and this is a {what}");
+                return Err(Error::new(ErrorKind::Query, message));
+            };
+            self.waiting.resize_with(self.links.len() + 1, Rows::default);
+            self.waiting[0].clear();
+            self.waiting[0].push(Id::from_bits(vertex.key), 1);
+            self.from = Some(traverser);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.from = None;
+        self.waiting.iter_mut().for_each(Rows::clear);
+        self.chunk = CHUNK_FIRST;
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
