@@ -27,6 +27,8 @@ pub(crate) enum By {
     Traversal(Pipeline),
     /// The same of `values("key")`, or of `select("label").values("key")`, of elements read without a traverser of its own.
     Values { label: Option<Arc<str>>, key: Arc<str>, otherwise: Pipeline },
+    /// The same of `select("label")`.
+    Selected { label: Arc<str>, steps: Pipeline },
 }
 
 impl By {
@@ -57,7 +59,10 @@ impl By {
                 let steps = compiler.nested(traversal)?;
                 match values_of(traversal).filter(|_| compiler.strategies.is_plain()) {
                     Some((label, key)) => Self::Values { label, key, otherwise: steps },
-                    None => Self::Traversal(steps),
+                    None => match selected(traversal) {
+                        Some(label) => Self::Selected { label, steps },
+                        None => Self::Traversal(steps),
+                    },
                 }
             }
             Value::Null => Self::Identity,
@@ -82,6 +87,7 @@ impl By {
             Self::Token(token) => token_value(&traverser.value, *token, context)?,
             Self::Column(column) => Some(column_of(&traverser.value, *column)?),
             Self::Traversal(traversal) => traversal.first(traverser, context)?,
+            Self::Selected { label, .. } => select_one(traverser, label, context),
             Self::Values { label, key, otherwise } => {
                 let selected = match label {
                     None => Some(Cow::Borrowed(&traverser.value)),
@@ -115,6 +121,17 @@ impl By {
 
 fn is_element(value: &Value) -> bool {
     matches!(value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_))
+}
+
+/// The label of `select("label")`.
+fn selected(traversal: &Bytecode) -> Option<Arc<str>> {
+    match traversal.steps.as_slice() {
+        [select] if &*select.name == "select" => match select.arguments.as_slice() {
+            [Value::String(label)] => Some(label.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The label and the key of `select("label").values("key")`, where both are one.

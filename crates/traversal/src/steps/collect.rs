@@ -200,12 +200,31 @@ fn group_count(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
     }
 }
 
+/// Whether a traversal asks traversers for nothing but numbers, and how often each is there.
+fn is_sum(value: &Value) -> bool {
+    let Value::Traversal(traversal) = value else { return false };
+    match traversal.steps.as_slice() {
+        [step] => {
+            matches!(&*step.name, "sum" | "count" | "min" | "max" | "mean") && step.arguments.is_empty()
+        }
+        _ => false,
+    }
+}
+
 fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let mut by = compiler.bys(step)?.into_iter();
     let mut key = by.next().unwrap_or(By::Identity);
     let mut each = match (by.next(), step.bys.get(1).and_then(|by| by.arguments.first())) {
-        (Some(By::Traversal(members) | By::Values { otherwise: members, .. }), _) => {
-            return Ok(Box::new(Grouped::new(key, members, name)));
+        (
+            Some(
+                By::Traversal(members)
+                | By::Values { otherwise: members, .. }
+                | By::Selected { steps: members, .. },
+            ),
+            members_of,
+        ) => {
+            let counts = members_of.is_some_and(is_sum);
+            return Ok(Box::new(Grouped::new(key, members, name, counts)));
         }
         (Some(by), _) => by,
         (None, _) => By::Identity,

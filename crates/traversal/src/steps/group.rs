@@ -18,6 +18,8 @@ pub(crate) struct Grouped {
     key: By,
     members: Pipeline,
     name: Option<Arc<str>>,
+    /// The traversal asks for nothing but numbers.
+    sums: bool,
     /// What has come for each group that has no name.
     groups: indexmap::IndexMap<Value, Vec<Traverser>, vervet_gremlin::Hashing>,
     /// Traversers that go on behind the side effect.
@@ -26,13 +28,32 @@ pub(crate) struct Grouped {
 }
 
 impl Grouped {
-    pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>) -> Self {
+    /// `sums`: the traversal only sums numbers up, or counts.
+    pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>, sums: bool) -> Self {
         let groups = indexmap::IndexMap::default();
-        Self { key, members, name, groups, ready: VecDeque::new(), done: false }
+        Self { key, members, name, sums, groups, ready: VecDeque::new(), done: false }
     }
 
-    fn add(&mut self, traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
+    fn add(&mut self, mut traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
         let key = self.key.apply(&traverser, context)?;
+        if self.sums
+            && self.name.is_none()
+            && let Some(key) = key
+        {
+            traverser.path = None;
+            let members = self.groups.entry(key).or_default();
+            // The same number again, as a constant is.
+            match (members.last_mut(), &traverser.value) {
+                (Some(last), Value::Int(_) | Value::Long(_)) if last.merges_with(&traverser) => {
+                    last.bulk = last.bulk.saturating_add(traverser.bulk);
+                }
+                _ => {
+                    context.hold(1)?;
+                    members.push(traverser);
+                }
+            }
+            return Ok(());
+        }
         if key.is_some() {
             context.hold(1)?;
         }
