@@ -12,6 +12,7 @@ pub mod ldbc;
 pub mod lubm;
 mod manifest;
 pub mod random;
+pub mod random_gremlin;
 mod random_path;
 pub mod random_update;
 pub mod rdf;

@@ -2,11 +2,12 @@
 //! and a last line `N passed, M failed`.
 #![forbid(unsafe_code)]
 
+use std::path::Path;
 use std::process::ExitCode;
 use vervet::Database;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, history, known, ldbc, lubm, random, random_update, rdf, social_network, sparql,
+    Outcome, Report, acid, history, known, ldbc, lubm, random, random_gremlin, random_update, rdf, social_network, sparql,
     test_data, tinkerpop, tinkerpop_suite, w3c_suites,
 };
 
@@ -15,6 +16,7 @@ type Case = fn(u64) -> Result<Verdict, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
                      random-update [CASES [FIRST-SEED]] | \
+                     random-gremlin [CASES [FIRST-SEED]] [--delta] [--against tinkergraph] | \
                      tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] \
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
@@ -35,8 +37,11 @@ fn main() -> ExitCode {
     }
 }
 
+fn number(text: &String) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("not a number: {text}"))
+}
+
 fn run(arguments: &[String]) -> Result<Report, String> {
-    let number = |text: &String| text.parse::<u64>().map_err(|_| format!("not a number: {text}"));
     let mut report = Report::default();
     match arguments.split_first() {
         Some((suite, scales)) if suite == "lubm" => {
@@ -69,6 +74,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                 }
             }
         }
+        Some((suite, rest)) if suite == "random-gremlin" => random_gremlin(rest, &mut report)?,
         Some((suite, rest)) if suite == "tinkerpop" => {
             let root = tinkerpop_suite().ok_or("TinkerPop's suite is not there: set VERVET_TEST_DATA")?;
             let options = tinkerpop_options(rest)?;
@@ -106,6 +112,33 @@ fn run(arguments: &[String]) -> Result<Report, String> {
         _ => return Err(USAGE.to_owned()),
     }
     Ok(report)
+}
+
+fn random_gremlin(arguments: &[String], report: &mut Report) -> Result<(), String> {
+    let (mut numbers, mut with_changes, mut peer) = (Vec::new(), false, None);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--delta" => with_changes = true,
+            "--against" if rest.next().is_some_and(|peer| peer == "tinkergraph") => {
+                peer = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/peers/tinkergraph/run.sh"));
+            }
+            "--against" => return Err(USAGE.to_owned()),
+            _ => numbers.push(number(argument)?),
+        }
+    }
+    let (cases, first) =
+        (numbers.first().copied().unwrap_or(20_000), numbers.get(1).copied().unwrap_or(1));
+    let end = first.saturating_add(cases);
+    println!("cases with seeds {first} to {}", end.saturating_sub(1));
+    let mut suite = random_gremlin::Suite::new(with_changes, peer.map(Path::new))?;
+    for seed in first..end {
+        match suite.case(seed) {
+            Ok(verdict) => report.add(verdict.name(), "", Ok(())),
+            Err(difference) => report.add("compared", &format!("seed {seed}"), Err(difference)),
+        }
+    }
+    Ok(())
 }
 
 fn tinkerpop_options(arguments: &[String]) -> Result<tinkerpop::Options, String> {

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest.
 //! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`, `protocol`,
-//! `random`, `random-update`, `tinkerpop`, `ldbc` (queries of the social network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
+//! `random`, `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc` (queries of the social network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
 //! `cargo xtask tidy` checks what no lint can say.
 //! `cargo xtask page` builds and tests the web console, if npm is there (`ci` does, too).
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | conformance lubm | sparql | rdf | protocol | random | random-update | tinkerpop | ldbc | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
 
 /// A step of CI: its name, its command, and environment for it.
 struct Step {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Starts TinkerGraph for `vervet-bench snb --against tinkergraph` with a folder of CSV files.
+# Starts TinkerGraph: with a folder of CSV files for `vervet-bench snb --against tinkergraph`, with `--answers` for
+# `cargo xtask conformance random-gremlin --against tinkergraph`.
 # The first time, Maven fetches its libraries and compiles it, into VERVET_PEERS or else the user's cache.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,4 +11,5 @@ if [ ! -e "$cache/ready" ] || [ -n "$(find "$here" -newer "$cache/ready" -type f
       dependency:copy-dependencies -DoutputDirectory="$cache/libraries" -DincludeScope=runtime >&2
   touch "$cache/ready"
 fi
-exec java -Xmx"${VERVET_PEER_HEAP:-4g}" -XX:+UseSerialGC -cp "$cache/target/classes:$cache/libraries/*" Peer "$1"
+if [ "$1" = --answers ]; then program=(Answers); else program=(Peer "$1"); fi
+exec java -Xmx"${VERVET_PEER_HEAP:-4g}" -XX:+UseSerialGC -cp "$cache/target/classes:$cache/libraries/*" "${program[@]}"
