@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use vervet::Database;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, history, known, ldbc, lubm, random, random_gremlin, random_update, rdf, social_network, sparql,
-    test_data, tinkerpop, tinkerpop_suite, w3c_suites,
+    Outcome, Report, acid, history, known, ldbc, lubm, random, random_gremlin, random_update, rdf,
+    social_network, sparql, test_data, tinkerpop, tinkerpop_suite, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -127,8 +127,7 @@ fn random_gremlin(arguments: &[String], report: &mut Report) -> Result<(), Strin
             _ => numbers.push(number(argument)?),
         }
     }
-    let (cases, first) =
-        (numbers.first().copied().unwrap_or(20_000), numbers.get(1).copied().unwrap_or(1));
+    let (cases, first) = (numbers.first().copied().unwrap_or(20_000), numbers.get(1).copied().unwrap_or(1));
     let end = first.saturating_add(cases);
     println!("cases with seeds {first} to {}", end.saturating_sub(1));
     let mut suite = random_gremlin::Suite::new(with_changes, peer.map(Path::new))?;

@@ -193,10 +193,12 @@ impl Suite {
         let (mut best, mut best_difference) = (traversal, difference);
         'again: loop {
             for units in shorter(&best.units) {
-                let orders = |units: &[Unit]| units.iter().filter(|unit| unit.template.contains("order(")).count();
-                // Without the order there is none.
+                let orders = |units: &[Unit]| units.iter().filter(|unit| unit.makes_order).count();
                 let ordered = best.ordered && orders(&units) == orders(&best.units);
                 let candidate = Traversal { units, ordered, bags: best.bags };
+                if !candidate.has_its_names() {
+                    continue;
+                }
                 if let Err(found) = self.compare(made, &candidate) {
                     (best, best_difference) = (candidate, found);
                     continue 'again;
@@ -220,8 +222,15 @@ fn shorter(units: &[Unit]) -> Vec<Vec<Unit>> {
             let mut inner = units.to_vec();
             inner.splice(at..=at, nested.iter().cloned());
             all.push(inner);
+            // What makes one of many stays at the end: a modulator takes one.
+            let reduces = |units: &[Unit]| {
+                let last = units.last().map_or("", |last| &last.template);
+                ["count()", "sum()", "mean()", "min()", "max()", "groupCount()", "fold()"]
+                    .iter()
+                    .any(|end| last.ends_with(end))
+            };
             for less in shorter(nested) {
-                if !less.is_empty() {
+                if !less.is_empty() && (reduces(&less) || !reduces(nested)) {
                     let mut less_inside = units.to_vec();
                     less_inside[at].nested[place] = less;
                     all.push(less_inside);
@@ -275,7 +284,9 @@ fn difference((our_name, ours): (&str, &Answer), (their_name, theirs): (&str, &A
             let some: Vec<String> = only.iter().take(SHOWN_MAX).map(|text| format!("\n    {text}")).collect();
             match only.is_empty() && results.len() == others.len() {
                 true => format!("in this order: {results:?}"),
-                false => format!("{} results, of which only here {}:{}", results.len(), only.len(), some.concat()),
+                false => {
+                    format!("{} results, of which only here {}:{}", results.len(), only.len(), some.concat())
+                }
             }
         }
         (Answer::Results(results), _) => {

@@ -150,7 +150,8 @@ fn values_of(traversal: &Bytecode) -> Option<(Option<Arc<str>>, Arc<str>)> {
 /// The property of an element, or the value of a map.
 fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Option<Value>> {
     match value {
-        Value::Map(map) => Ok(map.get(&Value::String(key.clone())).cloned()),
+        // A map has something for every key: null, if nothing else.
+        Value::Map(map) => Ok(Some(map.get(&Value::String(key.clone())).cloned().unwrap_or_default())),
         Value::Entry(entry) => Ok((entry.0.as_text() == Some(&**key)).then(|| entry.1.clone())),
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
             let keys = [key.clone()];

@@ -301,8 +301,12 @@ impl Compiler {
                 }
                 "option" => all.last_mut().ok_or_else(misplaced)?.options.push(instruction),
                 "times" | "until" | "emit" => match all.last_mut() {
-                    Some(step) if &*step.instruction.name == "repeat" && ahead.is_empty() => {
-                        // A second `until` behind a complete loop begins the next one.
+                    // A second `until` or `emit` behind a loop begins the next one.
+                    Some(step)
+                        if step.name() == "repeat"
+                            && ahead.is_empty()
+                            && !step.has_modulator(instruction) =>
+                    {
                         step.behind.push(instruction);
                     }
                     _ => ahead.push(instruction),
@@ -384,6 +388,12 @@ impl<'b> Modulated<'b> {
         let around = [&self.bys, &self.options, &self.before, &self.behind];
         let around = around.into_iter().flatten().copied();
         std::iter::once(self.instruction).chain(around).chain(self.from).chain(self.to)
+    }
+
+    /// Whether a loop has what this says already: when it ends, or what it gives on the way.
+    fn has_modulator(&self, modulator: &Instruction) -> bool {
+        let is_emit = |instruction: &Instruction| &*instruction.name == "emit";
+        self.before.iter().chain(&self.behind).any(|own| is_emit(own) == is_emit(modulator))
     }
 
     /// Its name.

@@ -578,6 +578,9 @@ impl Builder {
                 if self.keep_paths || self.path.iter().any(|(_, labels)| !labels.is_empty()) {
                     return None;
                 }
+                if !self.filters.is_empty() && !self.is_bound() {
+                    return None;
+                }
                 let found = distinct(self.node(), current);
                 let worth = self.worth;
                 if let (Place::Vertex(_), false) = (&self.place, self.has_sack) {
@@ -720,6 +723,12 @@ impl Builder {
         self.number_keys.clone_from(&inner.number_keys);
         let pattern = inner.node();
         Some(Expression::Exists(Box::new(Exists { pattern, outer: vec![vertex] })))
+    }
+
+    /// Whether anything says which vertices there are. What closes a query asks for that where there are filters: a walk that
+    /// comes later is no part of it.
+    fn is_bound(&self) -> bool {
+        self.base.is_some() || self.start.is_some() || !self.patterns.is_empty() || !self.unions.is_empty()
     }
 
     /// What has been taken so far.

@@ -48,8 +48,10 @@ pub(super) fn show(value: &Value, bags: bool) -> String {
         }
         Value::Entry(entry) => format!("{{{}: {}}}", show(&entry.0, bags), show(&entry.1, bags)),
         Value::Map(map) => {
-            let mut entries: Vec<String> =
-                map.iter().map(|(key, value)| format!("{}: {}", show(key, bags), show(value, bags))).collect();
+            let mut entries: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("{}: {}", show(key, bags), show(value, bags)))
+                .collect();
             entries.sort_unstable();
             format!("{{{}}}", entries.join(", "))
         }

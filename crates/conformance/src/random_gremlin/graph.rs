@@ -192,7 +192,9 @@ impl Graph {
         }
         for which in 0..random.below(4) {
             let id = noise(which);
-            base.push(format!("g.addV('person').property(T.id,{id}).property('name','ann').property('age',1)"));
+            base.push(format!(
+                "g.addV('person').property(T.id,{id}).property('name','ann').property('age',1)"
+            ));
             for (vertex, _) in self.vertices.iter().zip(&in_base).filter(|(_, there)| **there).take(3) {
                 let label = of(random, &EDGE_LABELS);
                 base.push(format!("g.V({}).addE('{label}').to(__.V({id}))", vertex.id));

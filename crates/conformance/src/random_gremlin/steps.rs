@@ -5,6 +5,13 @@ use super::traversal::{Keeps, Kind, Unit, Writer};
 
 type Step = (Unit, Kind, Keeps);
 
+/// Ids, each once: what is named twice TinkerGraph may find twice, and nothing says so.
+fn once(mut ids: Vec<String>) -> Vec<String> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
 fn boxed(kind: &Kind) -> Box<Kind> {
     Box::new(kind.clone())
 }
@@ -17,11 +24,7 @@ impl Writer<'_> {
             6 | 7 => {
                 let ids: Vec<String> =
                     (0..1 + self.random.below(3)).map(|_| self.graph.vertex_id(self.random)).collect();
-                // An id that is there twice is found once or twice.
-                let mut ids = ids;
-                ids.sort();
-                ids.dedup();
-                (Unit::new(format!("V({})", ids.join(","))), Kind::Vertex)
+                (Unit::new(format!("V({})", once(ids).join(","))), Kind::Vertex)
             }
             8 => {
                 let label = self.random.pick(&VERTEX_LABELS);
@@ -74,7 +77,11 @@ impl Writer<'_> {
     fn edge_labels(&mut self) -> String {
         match self.random.below(10) {
             0..4 => String::new(),
-            4 => format!("'{}','{}'", self.random.pick(&EDGE_LABELS), self.random.pick(&EDGE_LABELS)),
+            // Not one of them twice: TinkerGraph walks such edges twice, and nothing says so.
+            4 => {
+                let first = self.random.below(EDGE_LABELS.len());
+                format!("'{}','{}'", EDGE_LABELS[first], EDGE_LABELS[(first + 1) % EDGE_LABELS.len()])
+            }
             5 if self.random.chance(20) => "'nothing'".to_owned(),
             _ => format!("'{}'", self.random.pick(&EDGE_LABELS)),
         }
@@ -125,15 +132,19 @@ impl Writer<'_> {
         Some(match self.random.below(14) {
             0..6 => {
                 let end = self.random.pick(&["outV()", "inV()", "bothV()"]);
-                let keeps = if end == "bothV()" { Keeps::Nothing } else { Keeps::Order };
-                (Unit::new(end), Kind::Vertex, keeps)
+                (Unit::new(end), Kind::Vertex, Keeps::Nothing)
             }
             6 => {
                 let keys = self.random.pick(&["", "'weight'", "'since','mixed'"]);
                 (Unit::new(format!("properties({keys})")), Kind::Property, Keeps::Nothing)
             }
             7 => {
-                let map = self.random.pick(&["valueMap()", "elementMap()", "valueMap('weight')", "elementMap('since')"]);
+                let map = self.random.pick(&[
+                    "valueMap()",
+                    "elementMap()",
+                    "valueMap('weight')",
+                    "elementMap('since')",
+                ]);
                 (Unit::new(map), Kind::Any, Keeps::Order)
             }
             _ => self.of_element(&Kind::Edge)?,
@@ -145,18 +156,18 @@ impl Writer<'_> {
         let id = if self.graph.numbered { Kind::Long } else { Kind::Text };
         let (key, of) = self.key(kind)?;
         let filter = |text: String| (Unit::new(text), kind.clone(), Keeps::Order);
-        let ids: Vec<String> = (0..1 + self.random.below(4))
-            .map(|_| match kind {
-                Kind::Vertex => self.graph.vertex_id(self.random),
-                _ => self.graph.edge_id(self.random),
-            })
-            .collect();
+        let count = 1 + self.random.below(4);
+        let ids = (0..count).map(|_| match kind {
+            Kind::Vertex => self.graph.vertex_id(self.random),
+            _ => self.graph.edge_id(self.random),
+        });
+        let ids = once(ids.collect());
         let label = match kind {
             Kind::Vertex => self.random.pick(&VERTEX_LABELS),
             _ => self.random.pick(&EDGE_LABELS),
         };
         Some(match self.random.below(20) {
-            0..5 => (Unit::new(format!("values('{key}')")), of, Keeps::Order),
+            0..5 => (Unit::new(format!("values('{key}')")), of, Keeps::Nothing),
             5 => (Unit::new("values()"), Kind::Mixed, Keeps::Nothing),
             6 => (Unit::new(format!("values('{key}','name')")), Kind::Mixed, Keeps::Nothing),
             7 => (Unit::new("id()"), id, Keeps::Order),
@@ -174,10 +185,13 @@ impl Writer<'_> {
             17 => filter(format!("has('{label}','{key}',{})", self.predicate(&of, 0))),
             18 => filter(format!("hasLabel(P.neq('{label}'))")),
             _ if *kind == Kind::Vertex && self.random.chance(50) => match self.random.chance(50) {
-                true => filter(format!("has('tag',{})", self.predicate(&Kind::Text, 1))),
-                false => filter(format!("has('nums',{})", self.predicate(&Kind::Mixed, 1))),
+                true => filter(format!("has('tag',{})", self.whole_predicate(&Kind::Text))),
+                false => filter(format!("has('nums',{})", self.whole_predicate(&Kind::Mixed))),
             },
-            _ => filter(format!("hasLabel('{label}','knows')")),
+            _ => {
+                let other = if *kind == Kind::Edge && label != "knows" { "knows" } else { "nothing" };
+                filter(format!("hasLabel('{label}','{other}')"))
+            }
         })
     }
 
@@ -189,15 +203,13 @@ impl Writer<'_> {
             3 => (Unit::new("key()"), Kind::Text, Keeps::Order),
             4 if of_vertex => (Unit::new("label()"), Kind::Text, Keeps::Order),
             5 if of_vertex => (Unit::new("properties()"), Kind::Property, Keeps::Nothing),
-            6 if of_vertex => (Unit::new("values('since')"), Kind::Int, Keeps::Order),
+            6 if of_vertex => (Unit::new("values('since')"), Kind::Int, Keeps::Nothing),
             7 if of_vertex => filter(format!("has('since',{})", self.predicate(&Kind::Int, 1))),
             8 if of_vertex => (Unit::new("element()"), Kind::Vertex, Keeps::Order),
             9 => filter(format!("hasKey({})", self.random.pick(&["'tag'", "'since'", "'name','age'"]))),
             10 => filter(format!("hasValue({})", self.predicate(&Kind::Mixed, 1))),
             11 => filter(format!("hasValue({})", self.value(&Kind::Mixed))),
-            _ if of_vertex => {
-                (Unit::new("valueMap()"), Kind::Any, Keeps::Order)
-            }
+            _ if of_vertex => (Unit::new("valueMap()"), Kind::Any, Keeps::Order),
             _ => return None,
         })
     }
@@ -210,19 +222,19 @@ impl Writer<'_> {
                 (Unit::new(format!("is({predicate})")), kind.clone(), Keeps::Order)
             }
             (4, _) => (Unit::new(format!("is({})", self.value(kind))), kind.clone(), Keeps::Order),
-            (5 | 6, Kind::Int | Kind::Long | Kind::Double) => {
-                to(self.random.pick(&["math('_ + 1')", "math('_ * _ - 2')", "math('abs(_) / 4')"]), Kind::Double)
-            }
+            (5 | 6, Kind::Int | Kind::Long | Kind::Double) => to(
+                self.random.pick(&["math('_ + 1')", "math('_ * _ - 2')", "math('abs(_) / 4')"]),
+                Kind::Double,
+            ),
             (5, Kind::Text) => to("toUpper()", Kind::Text),
             (6, Kind::Text) => to("toLower()", Kind::Text),
             (7, Kind::Text) => to("length()", Kind::Int),
             (8, Kind::Text) => {
-                to(self.random.pick(&["substring(1)", "substring(0,2)", "substring(-2)"]), Kind::Text)
+                to(self.random.pick(&["substring(1)", "substring(0,2)", "substring(1,2)"]), Kind::Text)
             }
-            (9, Kind::Text) => to(
-                self.random.pick(&["reverse()", "trim()", "replace('b','xy')", "lTrim()"]),
-                Kind::Text,
-            ),
+            (9, Kind::Text) => {
+                to(self.random.pick(&["reverse()", "trim()", "replace('b','xy')", "lTrim()"]), Kind::Text)
+            }
             (10, Kind::Text) => to("concat('-',' z')", Kind::Text),
             (11, Kind::Text) => to("split('b')", Kind::List(Box::new(Kind::Text))),
             (7 | 8, Kind::Int | Kind::Long | Kind::Boolean | Kind::Mixed) => to("asString()", Kind::Text),
@@ -279,7 +291,11 @@ impl Writer<'_> {
                 to(format!("select('{name}')"), of)
             }
             (Kind::Project(_) | Kind::Table(..), 4) => to("count(local)".to_owned(), Kind::Long),
-            (Kind::Project(_), _) => (Unit::new("unfold()"), Kind::Entry(Box::new(Kind::Text), Box::new(Kind::Any)), Keeps::Nothing),
+            (Kind::Project(_), _) => (
+                Unit::new("unfold()"),
+                Kind::Entry(Box::new(Kind::Text), Box::new(Kind::Any)),
+                Keeps::Nothing,
+            ),
             (Kind::Table(key, value), 0..3) => {
                 (Unit::new("unfold()"), Kind::Entry(key.clone(), value.clone()), Keeps::Nothing)
             }
@@ -294,10 +310,7 @@ impl Writer<'_> {
                 let predicate = self.predicate(value, 1);
                 to(format!("where(__.select(values).is({predicate}))"), kind.clone())
             }
-            (Kind::Entry(key, _), _) if key.is_ordered() => {
-                let cut = self.cut();
-                (Unit::new(format!("order().by(keys){cut}")), kind.clone(), Keeps::Makes)
-            }
+            (Kind::Entry(..), _) => (Unit::new("order().by(keys)"), kind.clone(), Keeps::Nothing),
             _ => return None,
         })
     }
@@ -399,17 +412,28 @@ impl Writer<'_> {
             5 if kind.is_scalar() => {
                 let predicate = self.predicate(kind, 1);
                 let (a, a_kind) = self.nested(kind, depth);
-                (Unit::with(format!("choose({predicate},#)"), vec![a]), either(a_kind, kind.clone()), Keeps::Nothing)
+                (
+                    Unit::with(format!("choose({predicate},#)"), vec![a]),
+                    either(a_kind, kind.clone()),
+                    Keeps::Nothing,
+                )
             }
             6 if matches!(kind, Kind::Vertex) => {
                 let (key, of) = self.key(kind)?;
                 let (x, y) = (self.value(&of), self.predicate(&of, 0));
                 let ((a, a_kind), (b, b_kind)) = (self.nested(kind, depth), self.nested(kind, depth));
                 let template = format!("choose(__.values('{key}')).option({x},#).option({y},#)");
-                (Unit::with(template, vec![a, b]), either(either(a_kind, b_kind), Kind::Vertex), Keeps::Nothing)
+                (
+                    Unit::with(template, vec![a, b]),
+                    either(either(a_kind, b_kind), Kind::Vertex),
+                    Keeps::Nothing,
+                )
             }
             7 => {
+                // TinkerGraph asks it before there is anything to count, and lets one stand for many.
+                let gathers = std::mem::replace(&mut self.gathers, false);
                 let (a, a_kind) = self.nested(kind, depth);
+                self.gathers = gathers;
                 (Unit::with("optional(#)", vec![a]), either(a_kind, kind.clone()), Keeps::Nothing)
             }
             8 => {
@@ -485,9 +509,15 @@ impl Writer<'_> {
         let predicate = self.predicate(&of, 0);
         let patterns = match self.random.below(4) {
             0 => format!("__.as('{a}').{first}.as('{b}'),__.as('{b}').{second}.as('{c}')"),
-            1 => format!("__.as('{a}').{first}.as('{b}'),__.as('{a}').{second}.as('{c}'),__.as('{c}').{first}.as('{b}')"),
-            2 => format!("__.as('{a}').{first}.as('{b}'),__.as('{b}').has('{key}',{predicate}),__.as('{b}').{second}.as('{c}')"),
-            _ => format!("__.as('{a}').{first}.as('{b}'),__.not(__.as('{b}').{second}.as('{a}')),__.as('{b}').{first}.as('{c}')"),
+            1 => format!(
+                "__.as('{a}').{first}.as('{b}'),__.as('{a}').{second}.as('{c}'),__.as('{c}').{first}.as('{b}')"
+            ),
+            2 => format!(
+                "__.as('{a}').{first}.as('{b}'),__.as('{b}').has('{key}',{predicate}),__.as('{b}').{second}.as('{c}')"
+            ),
+            _ => format!(
+                "__.as('{a}').{first}.as('{b}'),__.not(__.as('{b}').{second}.as('{a}')),__.as('{b}').{first}.as('{c}')"
+            ),
         };
         let kinds = [a, b, c].map(|name| (name, Kind::Vertex)).to_vec();
         self.labels.extend(kinds.iter().cloned());
@@ -543,7 +573,7 @@ impl Writer<'_> {
 
     /// What looks at many traversers.
     fn gathered(&mut self, kind: &Kind, depth: usize, outer: bool) -> Option<Step> {
-        if self.is_repeated {
+        if self.is_repeated || !self.gathers {
             return None;
         }
         Some(match self.random.below(20) {
@@ -558,7 +588,8 @@ impl Writer<'_> {
                 (Unit::new(format!("dedup().by('{key}').values('{key}')")), of, Keeps::Nothing)
             }
             7 if self.labels.iter().filter(|(_, of)| of.is_plain()).count() > 1 => {
-                let labels: Vec<_> = self.labels.iter().filter(|(_, of)| of.is_plain()).take(2).cloned().collect();
+                let labels: Vec<_> =
+                    self.labels.iter().filter(|(_, of)| of.is_plain()).take(2).cloned().collect();
                 self.forget();
                 let names = format!("'{}','{}'", labels[0].0, labels[1].0);
                 (Unit::new(format!("dedup({names}).select({names})")), Kind::Project(labels), Keeps::Nothing)
@@ -567,11 +598,22 @@ impl Writer<'_> {
                 self.forget();
                 let (by, mut nested, key) = self.by(kind, depth);
                 let is_plain = key.is_plain();
-                let (template, value) = match self.random.below(3) {
+                let (template, value) = match self.random.below(4) {
                     _ if !is_plain => return None,
+                    3 if outer && key.is_ordered() => {
+                        let cut = self.cut();
+                        let order =
+                            self.random.pick(&[".by(keys)", ".by(values,desc).by(keys)", ".by(keys,desc)"]);
+                        let unit =
+                            Unit::with(format!("groupCount(){by}.unfold().order(){order}{cut}"), nested);
+                        return Some((unit, Kind::Entry(Box::new(key), Box::new(Kind::Long)), Keeps::Makes));
+                    }
                     0 => (format!("groupCount(){by}"), Kind::Long),
                     1 => {
+                        // What gives nothing behind another step that gathers, TinkerGraph shows what it has gathered of.
+                        let gathers = std::mem::replace(&mut self.gathers, false);
                         let (value, value_kind) = self.single(kind, depth.min(1));
+                        self.gathers = gathers;
                         nested.push(value);
                         (format!("group(){}.by(#)", if by.is_empty() { ".by()" } else { &by }), value_kind)
                     }
@@ -592,7 +634,11 @@ impl Writer<'_> {
                     kinds.push((name, of));
                 }
                 let names: Vec<String> = kinds.iter().map(|(name, _)| format!("'{name}'")).collect();
-                (Unit::with(format!("project({}){template}", names.join(",")), nested), Kind::Project(kinds), Keeps::Order)
+                (
+                    Unit::with(format!("project({}){template}", names.join(",")), nested),
+                    Kind::Project(kinds),
+                    Keeps::Order,
+                )
             }
             13 if self.has_history => {
                 let (by, nested, _) = self.by(kind, 0);

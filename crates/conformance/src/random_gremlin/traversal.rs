@@ -17,6 +17,8 @@ use crate::random::Random;
 pub(super) struct Unit {
     pub(super) template: String,
     pub(super) nested: Vec<Vec<Unit>>,
+    /// Whether the order of results is the one that it makes.
+    pub(super) makes_order: bool,
 }
 
 impl Unit {
@@ -25,7 +27,7 @@ impl Unit {
     }
 
     pub(super) fn with(template: impl Into<String>, nested: Vec<Vec<Unit>>) -> Self {
-        Self { template: template.into(), nested }
+        Self { template: template.into(), nested, makes_order: false }
     }
 }
 
@@ -99,16 +101,20 @@ impl Traversal {
             fresh: 0,
             budget: 22,
             is_repeated: false,
+            gathers: true,
             stored: None,
         };
         let (start, mut kind) = writer.start();
         let mut units = vec![start];
         let mut ordered = false;
         for _ in 0..1 + writer.random.below(7) {
-            let (unit, next, keeps) = writer.step(&kind, 2, true);
-            ordered = keeps.order(ordered);
-            units.push(unit);
-            kind = next;
+            let (mut unit, next, keeps) = writer.step(&kind, 2, true);
+            unit.makes_order = keeps == Keeps::Makes;
+            if goes_on(&units, &unit) {
+                ordered = keeps.order(ordered);
+                units.push(unit);
+                kind = next;
+            }
         }
         let bags = writer.bags;
         Self { units, ordered, bags }
@@ -116,6 +122,36 @@ impl Traversal {
 
     pub(super) fn text(&self) -> String {
         format!("g.{}", text(&self.units))
+    }
+
+    /// Whether each name that [`Writer::name`] gave is still given by a step.
+    pub(super) fn has_its_names(&self) -> bool {
+        let text = self.text();
+        let quoted: Vec<&str> = text.split('\'').skip(1).step_by(2).collect();
+        let is_name = |name: &&&str| {
+            name.starts_with(['l', 'm'])
+                && name.len() > 1
+                && name[1..].bytes().all(|byte| byte.is_ascii_digit())
+        };
+        quoted.iter().filter(is_name).all(|name| text.contains(&format!("as('{name}')")))
+    }
+}
+
+/// Whether a unit may stand behind others where it is a step of its own, and TinkerGraph has no bug of which this would be the
+/// next report:
+/// * 3.8.1 removes all of `identity().identity()`, and a traversal that has no steps left gives nothing.
+/// * It counts no further than `is` behind `count` needs, gives that count as the result, and casts what is compared to `Long`.
+fn goes_on(units: &[Unit], unit: &Unit) -> bool {
+    let name = |unit: &Unit| unit.template.split('(').next().unwrap_or_default().to_owned();
+    let filters =
+        ["is", "and", "or", "not", "where", "filter", "as", "identity", "barrier", "sideEffect", "aggregate"];
+    match name(unit).as_str() {
+        "identity" => units.is_empty(),
+        test if filters[..6].contains(&test) => {
+            let last = units.iter().rev().find(|last| !filters.contains(&name(last).as_str()));
+            last.is_none_or(|last| !last.template.ends_with("count()"))
+        }
+        _ => true,
     }
 }
 
@@ -142,7 +178,7 @@ pub(super) fn text(units: &[Unit]) -> String {
 pub(super) enum Keeps {
     /// It may lose it.
     Nothing,
-    /// What comes first goes first.
+    /// What comes first goes first. (Not behind walks and `values`: TinkerGraph may put equal ones together.)
     Order,
     /// It makes one.
     Makes,
@@ -174,6 +210,8 @@ pub(super) struct Writer<'r> {
     pub(super) budget: usize,
     /// Inside of `repeat`.
     pub(super) is_repeated: bool,
+    /// Whether what gathers traversers may stand here.
+    pub(super) gathers: bool,
     /// What a side effect holds.
     pub(super) stored: Option<Kind>,
 }
@@ -191,8 +229,10 @@ impl Writer<'_> {
         let (mut units, mut kind) = (Vec::new(), kind.clone());
         for _ in 0..length {
             let (unit, next, _) = self.step(&kind, depth.saturating_sub(1), false);
-            units.push(unit);
-            kind = next;
+            if goes_on(&units, &unit) {
+                units.push(unit);
+                kind = next;
+            }
         }
         self.labels.truncate(labels);
         (units, kind)
@@ -201,10 +241,19 @@ impl Writer<'_> {
     /// As [`Self::nested`], but it only asks: what it does to histories is forgotten.
     pub(super) fn question(&mut self, kind: &Kind, depth: usize) -> Vec<Unit> {
         let (labels, has_history) = (self.labels.clone(), self.has_history);
-        let (units, _) = self.nested(kind, depth);
-        self.labels = labels;
-        self.has_history = has_history;
-        units
+        // At an end of what `where` asks, a label is not given but asked for.
+        let labels_at_end = |units: &[Unit]| {
+            let ends = [units.first(), units.last()];
+            ends.into_iter().flatten().any(|end| end.template.starts_with("as("))
+        };
+        loop {
+            let (units, _) = self.nested(kind, depth);
+            self.labels.clone_from(&labels);
+            self.has_history = has_history;
+            if !labels_at_end(&units) {
+                return units;
+            }
+        }
     }
 
     /// Equal ones become one, or a number of them.

@@ -138,7 +138,12 @@ fn split(text: &str, separator: Option<&str>) -> Value {
     let parts: Vec<Value> = match separator {
         Some("") if text.is_empty() => vec![Value::text("")],
         Some("") => text.chars().map(|c| Value::text(c.encode_utf8(&mut [0; 4]))).collect(),
-        Some(separator) => text.split(separator).filter(|part| !part.is_empty()).map(Value::text).collect(),
+        // Separators side by side are one, and one at the beginning is none; behind one at the end there is an empty text.
+        Some(separator) => {
+            let mut parts: Vec<&str> = text.split(separator).collect();
+            let last = parts.pop().filter(|last| !last.is_empty() || !parts.is_empty());
+            parts.into_iter().filter(|part| !part.is_empty()).chain(last).map(Value::text).collect()
+        }
         None => text.split(is_white_space).filter(|part| !part.is_empty()).map(Value::text).collect(),
     };
     Value::list(parts)

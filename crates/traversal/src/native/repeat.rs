@@ -65,6 +65,7 @@ impl Builder {
             || !(1..=EMITTED_ROUNDS_MAX).contains(&rounds)
             || !step.labels.is_empty()
             || !self.forgets()
+            || !self.filters.is_empty() && !self.is_bound()
         {
             return None;
         }

@@ -155,7 +155,7 @@ fn dedup(local: bool, labels: Vec<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
         return make::map(|traverser, _| {
             Ok(Some(match semantic::items(&traverser.value) {
                 Some(values) => Value::set(values),
-                None => traverser.value.clone(),
+                None => Value::set([traverser.value.clone()]),
             }))
         });
     }
