@@ -56,8 +56,8 @@ fn modulators_that_a_loop_has_are_of_the_next() {
             "g.V().repeat(__.out()).emit().times(1).identity().emit().repeat(__.in()).times(1)",
         ),
         (
-            "g.V().repeat(__.out()).times(1).emit().until(__.has('age')).repeat(__.in())",
-            "g.V().repeat(__.out()).times(1).emit().identity().until(__.has('age')).repeat(__.in())",
+            "g.V().repeat(__.out()).times(1).emit().until(__.or(__.loops().is(2), __.has('age'))).repeat(__.in())",
+            "g.V().repeat(__.out()).times(1).emit().identity().until(__.or(__.loops().is(2), __.has('age'))).repeat(__.in())",
         ),
         (
             "g.V().repeat(__.out()).times(1).emit().times(2).repeat(__.in())",

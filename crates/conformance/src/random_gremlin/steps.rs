@@ -1,7 +1,7 @@
 //! The units that a random traversal goes on with, by what a traverser is at.
 
 use super::graph::{EDGE_LABELS, VERTEX_LABELS};
-use super::traversal::{Keeps, Kind, Unit, Writer};
+use super::traversal::{Keeps, Kind, Unit, Writer, text};
 
 type Step = (Unit, Kind, Keeps);
 
@@ -437,7 +437,10 @@ impl Writer<'_> {
                 (Unit::with("optional(#)", vec![a]), either(a_kind, kind.clone()), Keeps::Nothing)
             }
             8 => {
+                // As in `optional`: TinkerGraph gives the count of nothing where there is nothing.
+                let gathers = std::mem::replace(&mut self.gathers, false);
                 let (a, a_kind) = self.nested(kind, depth);
+                self.gathers = gathers;
                 (Unit::with("local(#)", vec![a]), a_kind, Keeps::Nothing)
             }
             9 => {
@@ -614,6 +617,11 @@ impl Writer<'_> {
                         let gathers = std::mem::replace(&mut self.gathers, false);
                         let (value, value_kind) = self.single(kind, depth.min(1));
                         self.gathers = gathers;
+                        if ["values('tag').fold()", "values('nums').fold()"].contains(&text(&value).as_str())
+                        {
+                            // TinkerGraph makes `by("tag")` of it, which refuses several values.
+                            return None;
+                        }
                         nested.push(value);
                         (format!("group(){}.by(#)", if by.is_empty() { ".by()" } else { &by }), value_kind)
                     }
