@@ -251,16 +251,13 @@ impl Writer<'_> {
     /// As [`Self::nested`], but it only asks: what it does to histories is forgotten.
     pub(super) fn question(&mut self, kind: &Kind, depth: usize) -> Vec<Unit> {
         let (labels, has_history) = (self.labels.clone(), self.has_history);
-        // At an end of what `where` asks, a label is not given but asked for.
-        let labels_at_end = |units: &[Unit]| {
-            let ends = [units.first(), units.last()];
-            ends.into_iter().flatten().any(|end| end.template.starts_with("as("))
-        };
+        // At an end of what `where` asks, a label is not given but asked for, and filters may change their places.
+        let has_labels = |units: &[Unit]| units.iter().any(|unit| unit.template.starts_with("as("));
         loop {
             let (units, _) = self.nested(kind, depth);
             self.labels.clone_from(&labels);
             self.has_history = has_history;
-            if !labels_at_end(&units) {
+            if !has_labels(&units) {
                 return units;
             }
         }
