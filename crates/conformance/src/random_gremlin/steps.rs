@@ -590,9 +590,16 @@ impl Writer<'_> {
                 let (key, of) = self.key(kind)?;
                 (Unit::new(format!("dedup().by('{key}').values('{key}')")), of, Keeps::Nothing)
             }
-            7 if self.labels.iter().filter(|(_, of)| of.is_plain()).count() > 1 => {
-                let labels: Vec<_> =
-                    self.labels.iter().filter(|(_, of)| of.is_plain()).take(2).cloned().collect();
+            7 if self.labels.iter().filter(|(name, of)| name.starts_with('l') && of.is_plain()).count()
+                > 1 =>
+            {
+                let labels: Vec<_> = self
+                    .labels
+                    .iter()
+                    .filter(|(name, of)| name.starts_with('l') && of.is_plain())
+                    .take(2)
+                    .cloned()
+                    .collect();
                 self.forget();
                 let names = format!("'{}','{}'", labels[0].0, labels[1].0);
                 (Unit::new(format!("dedup({names}).select({names})")), Kind::Project(labels), Keeps::Nothing)

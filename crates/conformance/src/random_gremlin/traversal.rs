@@ -10,7 +10,7 @@
 //! into an order ([`Kind::Bag`]) is not asked for its order, nor compared by it; a modulator gives one value.
 
 //! # Not written, because of TinkerGraph 3.8.1
-//! Each was found by this suite, and by the reference documentation Vervet is right or nothing is said:
+//! Each was found by this suite; Vervet does what the steps are documented to do, or nothing is said:
 //! * `identity().identity()` as a whole traversal: both are removed, and one without steps gives nothing.
 //! * `count().is(…)`: it counts no further than the test needs and gives that as the result; bounds of other types are cast.
 //! * What gathers (`count`, `fold`, `group`, `dedup`) in `optional` and `local`: where nothing comes in they give the count of that,
@@ -19,6 +19,7 @@
 //! * `by(values("k").fold())` of a key with several values: it becomes `by("k")`, which refuses them.
 //! * One label or id twice (`out("a", "a")`, `hasId(1, 1)`): it finds such elements twice.
 //! * `has(k, inside(a, b))` where `k` has several values: it becomes two tests, which different values may pass.
+//! * `dedup("a", "b")` of labels that `match` gives: equal pairs come more than once.
 //! * `substring` with negative places on an empty text: an error of arithmetic.
 //! * An order of results behind walks and `values`: equal traversers may come together.
 
