@@ -83,6 +83,12 @@ impl CompiledExpression {
                     return self.filter_column(&mut context, variable, rows, quick, selection);
                 }
             }
+            Node::In(item, list) => {
+                if let (Node::Variable(variable), Some(vertices)) = (&**item, vertices(list)) {
+                    let quick = |id: Id| (id.tag() == Tag::Vertex).then(|| vertices.contains(&id));
+                    return self.filter_column(&mut context, *variable, rows, quick, selection);
+                }
+            }
             Node::Equal(ab) => {
                 if let Some((variable, constant)) = of_constant(ab) {
                     let quick = |id| equals_constant(id, constant);
@@ -287,6 +293,15 @@ fn of_constant(ab: &[Node; 2]) -> Option<(usize, &Constant)> {
         | [Node::Constant(constant), Node::Variable(variable)] => Some((*variable, constant)),
         _ => None,
     }
+}
+
+/// The constants of a list that has nothing but IRIs and blank nodes, which are equal to themselves alone.
+fn vertices(list: &[Node]) -> Option<Vec<Id>> {
+    let vertex = |node: &Node| match node {
+        Node::Constant(constant) if constant.id.tag() == Tag::Vertex => Some(constant.id),
+        _ => None,
+    };
+    list.iter().map(vertex).collect()
 }
 
 /// Whether `id IN (list)` is true, where ids and constants alone decide it.

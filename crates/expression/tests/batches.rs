@@ -7,7 +7,7 @@ use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
 use vervet_model::Id;
 
 /// Of `?v0`; what is true, false and an error for some of the values below.
-const CONDITIONS: [&str; 16] = [
+const CONDITIONS: [&str; 17] = [
     "sameTerm(?v0, <urn:v4>)",
     "sameTerm('India', ?v0)",
     "!sameTerm(?v0, 'a string that is longer than an id')",
@@ -16,6 +16,7 @@ const CONDITIONS: [&str; 16] = [
     "?v0 IN ('India', 'a string that is longer than an id')",
     "?v0 IN ('text 3 of those that fill the places', <urn:v4>, 'absent')",
     "?v0 IN ('text 3 of those that fill the places', 4)",
+    "?v0 IN (<urn:v4>, <urn:v5>)",
     "?v0 IN (1, 1.0)",
     "?v0 NOT IN ('India', 'a string that is longer than an id')",
     "!(?v0 = 'a string that is longer than an id')",

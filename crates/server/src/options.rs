@@ -129,7 +129,8 @@ pub struct Limits {
     pub session_timeout: Duration,
     /// How long a WebSocket may bring nothing before it is closed.
     pub idle_timeout: Duration,
-    /// How long a thread that talks to connections stays awake after an answer, in case there is more to come; zero: not at all.
+    /// How long a thread that talks to connections stays awake after an answer, in case there is more to come; zero: not at all, since
+    /// the processor may be wanted elsewhere.
     pub awake: Duration,
     /// How long running requests have to end when the server is to end; then they are cancelled.
     pub shutdown_timeout: Duration,
@@ -159,7 +160,7 @@ impl Default for Limits {
             sessions: 256,
             session_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(3600),
-            awake: Duration::from_micros(50),
+            awake: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(10),
         }
     }
