@@ -21,7 +21,11 @@ use tokio::runtime::{Builder, Runtime};
 const TALKERS_MAX: usize = 8;
 
 /// See the header of this file.
-pub(crate) struct Talkers(Vec<Talker>);
+pub(crate) struct Talkers {
+    all: Vec<Talker>,
+    /// What is about all connections: who comes in, signals, the end. It waits for none of them.
+    main: Runtime,
+}
 
 struct Talker {
     runtime: Runtime,
@@ -49,12 +53,13 @@ impl Talkers {
             runtime.spawn(Arc::clone(&awake).keep());
             Ok(Talker { runtime, connections: Arc::default(), awake })
         };
-        (0..cores.clamp(1, TALKERS_MAX)).map(start).collect::<io::Result<_>>().map(Self)
+        let all = (0..cores.clamp(1, TALKERS_MAX)).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { all, main: Builder::new_current_thread().enable_all().build()? })
     }
 
     /// Runs what is about all connections, on the calling thread.
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.0[0].runtime.block_on(future)
+        self.main.block_on(future)
     }
 
     /// Gives a connection to the thread that has the fewest. One that the system does not want to tell about is dropped.
@@ -64,7 +69,7 @@ impl Talkers {
         T: Future<Output = ()> + Send + 'static,
     {
         let connections = |talker: &&Talker| talker.connections.load(Ordering::Relaxed);
-        let Some(talker) = self.0.iter().min_by_key(connections) else { return };
+        let Some(talker) = self.all.iter().min_by_key(connections) else { return };
         let (counted, awake) = (Counted::new(&talker.connections), Arc::clone(&talker.awake));
         talker.runtime.spawn(async move {
             // Here, since a stream belongs to the runtime in which it is made.
@@ -78,7 +83,7 @@ impl Talkers {
     /// Ends the threads; those that have not ended in this time are left alone.
     pub(crate) fn end(self, patience: Duration) {
         let until = Instant::now() + patience;
-        for talker in self.0 {
+        for talker in self.all {
             talker.runtime.shutdown_timeout(until.saturating_duration_since(Instant::now()));
         }
     }

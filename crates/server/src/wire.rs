@@ -17,6 +17,8 @@ use tokio_rustls::server::TlsStream;
 pub(crate) struct Wire {
     stream: Stream,
     awake: Arc<Awake>,
+    /// Since it was last flushed.
+    has_written: bool,
     write_timeout: Duration,
     received_bytes: Arc<AtomicU64>,
     /// Runs while a write waits.
@@ -38,7 +40,7 @@ impl Wire {
     }
 
     fn new(stream: Stream, awake: Arc<Awake>, write_timeout: Duration) -> Self {
-        Self { stream, awake, write_timeout, received_bytes: Arc::default(), stuck: None }
+        Self { stream, awake, has_written: false, write_timeout, received_bytes: Arc::default(), stuck: None }
     }
 
     /// Counts what comes, also when the connection has gone elsewhere.
@@ -94,6 +96,7 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         };
+        self.has_written = true;
         self.patiently(context, attempt)
     }
 
@@ -106,6 +109,7 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
         };
+        self.has_written = true;
         self.patiently(context, attempt)
     }
 
@@ -121,7 +125,7 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
         };
-        if attempt.is_ready() {
+        if attempt.is_ready() && std::mem::take(&mut self.has_written) {
             self.awake.answered();
         }
         self.patiently(context, attempt)

@@ -414,3 +414,32 @@ fn a_prefix_of_many_names_is_sought() {
         assert_eq!(database.select(&query).expect("it runs").len(), answers, "{query}");
     }
 }
+
+/// A plan is used again after a commit; what it knows of the neighbours of constants has to hold then.
+#[test]
+fn plans_that_are_used_again_know_of_new_neighbours() {
+    let query = "PREFIX : <http://e/> SELECT ?m { ?m :at ?p . ?p :name ?n FILTER(?n IN (\"n1\", \"n2\")) }";
+    for is_loaded in [false, true] {
+        let database = Database::in_memory();
+        let places: String = (1..=10)
+            .map(|at| format!("<http://e/p{at}> <http://e/name> \"n{at}\" . <http://e/m{at}> <http://e/at> <http://e/p{at}> . "))
+            .collect();
+        if is_loaded {
+            database.load_text(Format::Turtle, &places).expect("it loads");
+            let plan = database.explain(query, &QueryOptions::default()).expect("plan");
+            assert!(plan.contains("?p in ("), "{plan}");
+        } else {
+            database.update(&format!("INSERT DATA {{ {places} }}")).expect("it is written");
+        }
+        let prepared = database.prepare(query).expect("it is a query");
+        for more in 0..4 {
+            assert_eq!(rows(&database, query).len(), 2 + more, "after {more} commits");
+            let kept = prepared.run().expect("it runs").into_solutions().expect("it is a SELECT");
+            assert_eq!(kept.rows().count(), 2 + more, "prepared, after {more} commits");
+            let update = format!(
+                "INSERT DATA {{ <http://e/q{more}> <http://e/name> \"n1\" . <http://e/new{more}> <http://e/at> <http://e/q{more}> }}"
+            );
+            database.update(&update).expect("it is written");
+        }
+    }
+}

@@ -13,9 +13,10 @@
 //! 2. A link tells nobody that it ran, and what it reads does not change meanwhile: a test against a side effect is a link only if no
 //!    step from there on puts to that.
 //! 3. Vertices become one only where nobody sees it: no sack, no side effect that steps from there on put to, bulk allowed.
-//! 4. Who remembers what is read takes one id after the other.
+//! 4. Who remembers what is read takes one id after the other, a vertex with all its edges.
 //! # Cost
-//! One call of a segment for each chunk and link, and about 20 ns for an entry. 16 bytes for each id that waits.
+//! Two calls of a segment for each chunk and link, and about 20 ns for an entry. 16 bytes for each id that waits: before each link
+//! [`WAITING`] at most, or the neighbours of one vertex.
 //! # Not here
 //! An order of links, for which [`crate::native`] is: these are what is left to steps, mostly inside others.
 
@@ -34,13 +35,13 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vervet_gremlin::{Direction as Ends, P, Value};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
-use vervet_snapshot::{Cursor, Expansion};
+use vervet_snapshot::{Cursor, Expansion, Segment};
 
 /// Ids of the first chunk.
 const CHUNK_FIRST: usize = 16;
 /// Ids of a chunk.
 const CHUNK: usize = 1024;
-/// Where a chunk leaves more ids than this behind it, the next one is smaller.
+/// A chunk ends where it would leave more ids than this behind it, unless they are those of one vertex.
 const WAITING: usize = 16 * CHUNK;
 /// So many ids are not worth a look for equal ones.
 const FEW: usize = 4;
@@ -145,19 +146,21 @@ pub(crate) fn join(nodes: &mut Vec<Node>, merges: bool) {
     let mut first = before.len();
     loop {
         let Some(node) = first.checked_sub(1).and_then(|at| before.get_mut(at)) else { return };
-        if !node.labels.is_empty() {
+        if !node.labels.is_empty() || links_of(node).is_none() {
             return;
         }
         first -= 1;
         if node.step.as_chain().is_some() || (is_walk || leads) && node.step.as_neighbours().is_some() {
             break;
         }
-        if !is_walk || links_of(node).is_none() {
+        if !is_walk {
             return;
         }
     }
-    let links = nodes[first..].iter_mut().filter_map(links_of).flatten().collect();
-    replace(nodes, first, links, merges);
+    let links: Option<Vec<_>> = nodes[first..].iter_mut().map(links_of).collect();
+    if let Some(links) = links {
+        replace(nodes, first, links.into_iter().flatten().collect(), merges);
+    }
 }
 
 /// Makes a walk to edges, tests of their properties, and the step to their other ends one link.
@@ -251,7 +254,8 @@ impl Link {
         matches!(self, Self::Walk { .. } | Self::Through { .. })
     }
 
-    /// Appends what comes of some ids to `out`, with the number of the id that it comes of; `from`: whose values names are.
+    /// Appends what comes of the first of some ids to `out`, with the number of the id that it comes of, and says how many they
+    /// were; `from`: whose values names are.
     fn apply(
         &mut self,
         ids: &[Id],
@@ -259,11 +263,13 @@ impl Link {
         out: &mut Rows,
         from: &Traverser,
         context: &mut Context<'_>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         context.control.work(32 * ids.len())?;
         match self {
-            Self::Walk { ends, labels } => walk(*ends, labels, ids, with, out, context),
-            Self::Through { ends, labels, tests } => through(*ends, labels, tests, ids, with, out, context),
+            Self::Walk { ends, labels } => return walk(*ends, labels, ids, with, out, context),
+            Self::Through { ends, labels, tests } => {
+                return through(*ends, labels, tests, ids, with, out, context);
+            }
             Self::Labelled(labels) => {
                 let mut rows = Vec::with_capacity(ids.len());
                 context.read(|snapshot, names| {
@@ -274,7 +280,6 @@ impl Link {
                     let row = row as usize;
                     out.push(ids[row], with[row]);
                 }
-                Ok(())
             }
             Self::Leads { ways, wanted } => {
                 let rows: Vec<u64> = (0..ids.len() as u64).collect();
@@ -296,18 +301,17 @@ impl Link {
                 {
                     out.push(ids[row], with[row]);
                 }
-                Ok(())
             }
             Self::Has(Condition::Property(key, test)) => {
                 for row in with_property(key, test, ids, context)? {
                     let row = row as usize;
                     out.push(ids[row], with[row]);
                 }
-                Ok(())
             }
-            Self::Has(test) => one_by_one(test, ids, with, out, from, context),
-            Self::Named(test) => one_by_one(test, ids, with, out, from, context),
+            Self::Has(test) => one_by_one(test, ids, with, out, from, context)?,
+            Self::Named(test) => one_by_one(test, ids, with, out, from, context)?,
         }
+        Ok(ids.len())
     }
 }
 
@@ -330,7 +334,22 @@ fn one_by_one(
     Ok(())
 }
 
-/// Appends neighbours.
+/// How many of some ids have at most [`WAITING`] entries together; at least one.
+fn fitting(segment: &dyn Segment, ids: &[Id]) -> Result<usize> {
+    if ids.len() <= 1 {
+        return Ok(ids.len());
+    }
+    let mut degrees = Vec::with_capacity(ids.len());
+    segment.degrees(ids, EVERY, &mut degrees)?;
+    let mut total = 0;
+    let fits = degrees.iter().take_while(|degree| {
+        total += **degree;
+        total <= WAITING as u64
+    });
+    Ok(fits.count().max(1))
+}
+
+/// Appends neighbours; of how many ids.
 fn walk(
     ends: Ends,
     labels: &[Arc<str>],
@@ -338,7 +357,7 @@ fn walk(
     with: &[u64],
     out: &mut Rows,
     context: &mut Context<'_>,
-) -> Result<()> {
+) -> Result<usize> {
     let (before, direction) = (
         out.ids.len(),
         match ends {
@@ -347,19 +366,23 @@ fn walk(
             Ends::Both => None,
         },
     );
-    context.read(|snapshot, names| {
+    let taken = context.read(|snapshot, names| {
         out.ids.truncate(before);
         out.with.truncate(before);
         let ([label], Some(direction)) = (labels, direction) else {
-            for (id, &with) in ids.iter().zip(with) {
+            for (at, (id, &with)) in ids.iter().zip(with).enumerate() {
+                if out.ids.len() - before > WAITING {
+                    return Ok(at);
+                }
                 neighbours(snapshot, names, id.bits(), ends, labels, &mut |key| {
                     out.push(Id::from_bits(key), with);
                 })?;
             }
-            return Ok(());
+            return Ok(ids.len());
         };
-        let Some(predicate) = names.key(snapshot, label)? else { return Ok(()) };
-        let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(()) };
+        let Some(predicate) = names.key(snapshot, label)? else { return Ok(ids.len()) };
+        let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(ids.len()) };
+        let ids = &ids[..fitting(segment, ids)?];
         let mut found = std::mem::take(&mut names.expansion);
         found.capacity = CHUNK;
         let mut cursor = Cursor::default();
@@ -373,12 +396,13 @@ fn walk(
             }
         }
         names.expansion = found;
-        Ok(())
+        Ok(ids.len())
     })?;
-    context.control.work(8 * (out.ids.len() - before))
+    context.control.work(8 * (out.ids.len() - before))?;
+    Ok(taken)
 }
 
-/// Appends the vertices at the other ends of edges with properties that pass; those without an identity have none.
+/// Appends the vertices at the other ends of edges with properties that pass, of how many ids; edges without an identity have none.
 fn through(
     ends: Ends,
     labels: &[Arc<str>],
@@ -387,34 +411,40 @@ fn through(
     with: &[u64],
     out: &mut Rows,
     context: &mut Context<'_>,
-) -> Result<()> {
+) -> Result<usize> {
     let direction = if ends == Ends::Out { Direction::Out } else { Direction::In };
     let mut found = Vec::new();
     let mut edges = Vec::new();
-    // A walk over several labels finds the edges of one vertex together.
-    let parts = if labels.len() == 1 { ids.len().max(1) } else { 1 };
-    for (ids, with) in ids.chunks(parts).zip(with.chunks(parts)) {
-        found.clear();
-        edges.clear();
-        context.read(|snapshot, names| {
+    let mut done = 0;
+    let mut given = 0;
+    while done < ids.len() && given <= WAITING {
+        let taken = context.read(|snapshot, names| {
+            found.clear();
+            edges.clear();
+            let mut ids = &ids[done..];
             let mut all = Expansion { want_edges: true, ..Expansion::new(CHUNK) };
-            for predicate in edge_predicates(snapshot, names, labels)? {
+            let predicates = edge_predicates(snapshot, names, labels)?;
+            // Of several, the edges of one vertex are found together.
+            let most = if predicates.len() > 1 { 1 } else { ids.len() };
+            for predicate in predicates {
                 let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+                ids = &ids[..fitting(segment, &ids[..most.min(ids.len())])?];
                 let mut cursor = Cursor::default();
                 while cursor.row < ids.len() {
                     all.clear();
                     segment.expand(ids, EVERY, &mut cursor, &mut all)?;
                     for ((row, neighbour), edge) in all.rows.iter().zip(&all.neighbours).zip(&all.edges) {
                         if neighbour.tag() == Tag::Vertex && edge.is_bound() {
-                            found.push((*neighbour, with[*row as usize]));
+                            found.push((*neighbour, with[done + *row as usize]));
                             edges.push(*edge);
                         }
                     }
                 }
             }
-            Ok(())
+            Ok(ids.len())
         })?;
         context.control.work(8 * found.len())?;
+        given += found.len();
         for (key, test) in tests {
             let rows = with_property(key, test, &edges, context)?;
             for (to, from) in rows.iter().enumerate() {
@@ -424,8 +454,9 @@ fn through(
             edges.truncate(rows.len());
         }
         found.iter().for_each(|(id, with)| out.push(*id, *with));
+        done += taken;
     }
-    Ok(())
+    Ok(done)
 }
 
 /// The rows of ids, vertices or edges, of which a value of a key passes; ascending.
@@ -504,9 +535,12 @@ fn leads(
         if part.ids.is_empty() {
             return Ok(());
         }
-        out.clear();
-        first.apply(&part.ids, &part.with, &mut out, from, context)?;
-        leads(rest, &out.ids, &out.with, found, from, context)?;
+        while !part.is_done() {
+            out.clear();
+            let (ids, rows) = (&part.ids[part.next..], &part.with[part.next..]);
+            part.next += first.apply(ids, rows, &mut out, from, context)?;
+            leads(rest, &out.ids, &out.with, found, from, context)?;
+        }
         chunk = if sparing { 1 } else { next_chunk(chunk, out.ids.len()) };
     }
 }
@@ -529,11 +563,11 @@ impl Step for Chain {
                 let chunk = if context.host.remembers_reads() { 1 } else { self.chunk };
                 let end = rows.ids.len().min(rows.next + chunk);
                 out.clear();
-                link.apply(&rows.ids[rows.next..end], &rows.with[rows.next..end], out, from, context)?;
+                let (ids, with) = (&rows.ids[rows.next..end], &rows.with[rows.next..end]);
+                rows.next += link.apply(ids, with, out, from, context)?;
                 if self.merges && last > 0 && link.is_walk() {
                     out.merge();
                 }
-                rows.next = end;
                 self.chunk = next_chunk(self.chunk, out.ids.len());
                 continue;
             }
