@@ -1,7 +1,7 @@
 //! Random traversals on random property graphs: on kernels, with every step as a step, and in TinkerGraph.
 //!
 //! # Shape
-//! A case is a small graph and a traversal, both made from one number; [`GRAPH_CASES`] cases in a row have one graph. Results are
+//! A case is a small graph and a traversal, both made from one number; `GRAPH_CASES` cases in a row have one graph. Results are
 //! compared as bags of canonical texts, and as lists where the traversal says in what order they come. Two refusals
 //! agree, whatever they say; a refusal and an answer do not.
 //!
