@@ -102,15 +102,24 @@ impl Registers {
         let (seed, done) = (seed(), AtomicBool::new(false));
         let (reads, merges, write) = (AtomicU64::new(0), AtomicU64::new(0), &write);
         std::thread::scope(|scope| {
+            // Each at least once, also where the machine has no time for them meanwhile.
             scope.spawn(|| {
-                while !done.load(Ordering::Acquire) {
+                loop {
+                    let last = done.load(Ordering::Acquire);
                     read(&self.graph.current().version);
                     reads.fetch_add(1, Ordering::Relaxed);
+                    if last {
+                        break;
+                    }
                 }
             });
             scope.spawn(|| {
-                while !done.load(Ordering::Acquire) {
+                loop {
+                    let last = done.load(Ordering::Acquire);
                     merges.fetch_add(u64::from(self.graph.checkpoint().expect("works")), Ordering::Relaxed);
+                    if last {
+                        break;
+                    }
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
             });
