@@ -18,6 +18,8 @@ pub mod random_update;
 pub mod rdf;
 mod report;
 pub mod sparql;
+#[cfg(test)]
+mod suites;
 pub mod tinkerpop;
 mod update;
 

@@ -4,7 +4,7 @@
 //! `cargo run --release -p vervet-planner --example planning_time`
 #![allow(missing_docs, reason = "a measurement, not a library")]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use common::{Names, graph, lubm, lubm_query};

@@ -1,0 +1,11 @@
+//! Tests of the crate from outside, one module a subject, in one program: linked once.
+
+mod common;
+mod crash;
+mod database;
+mod killed;
+mod property_graphs;
+mod query;
+mod service;
+mod transactions;
+mod update;

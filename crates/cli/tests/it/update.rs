@@ -1,0 +1,99 @@
+//! Shows, by the built binary alone, that updates are there for the next process, whole or not at all, and that a
+//! backup is a database.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use crate::common::{Place, people};
+
+fn count(place: &Place, database: &str, pattern: &str) -> u64 {
+    let query = format!("SELECT (COUNT(*) AS ?n) {{ {pattern} }}");
+    let rows = place.ok(&["query", database, &query, "--format", "csv"]);
+    rows.lines().nth(1).unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn updates_are_there_for_the_next_process() {
+    let place = people();
+    let before = count(&place, "db", "?s ?p ?o");
+    let done =
+        place.run(&["update", "db", "INSERT DATA { <urn:a> <urn:p> 1, 'a text that is long enough' }"]);
+    assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (0, "", ""), "quiet when piped");
+    assert_eq!(count(&place, "db", "?s ?p ?o"), before + 2);
+    place.file("changes.ru", "DELETE { ?s <urn:p> ?o } INSERT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }");
+    place.ok(&["update", "db", "--file", "changes.ru"]);
+    assert_eq!((count(&place, "db", "?s <urn:p> ?o"), count(&place, "db", "?s <urn:q> ?o")), (0, 2));
+    let piped = place.run_with_input(&["update", "db"], "DELETE WHERE { <urn:a> <urn:q> 1 }");
+    assert_eq!(piped.code, 0, "{piped:?}");
+    assert_eq!(count(&place, "db", "?s ?p ?o"), before + 1);
+    // A load goes on from there.
+    place.file("more.nt", "<urn:x> <urn:q> <urn:y> .\n");
+    place.ok(&["load", "db", "more.nt"]);
+    place.ok(&["update", "db", "INSERT DATA { <urn:x> <urn:q> <urn:z> }"]);
+    assert_eq!(count(&place, "db", "?s ?p ?o"), before + 3);
+    assert!(place.ok(&["check", "db"]).contains("sound"));
+    assert!(place.ok(&["export", "db"]).contains("<urn:x> <urn:q> <urn:z> ."));
+}
+
+#[test]
+fn a_request_that_fails_changes_nothing() {
+    let place = people();
+    let before = count(&place, "db", "?s ?p ?o");
+    place.fails(&["update", "db", "INSERT DATA { <urn:a> <urn:p> }"], 1, &["line 1", "^"]);
+    place.fails(&["update", "db", "INSERT DATA { <urn:a> <urn:p> 1 } ; LOAD <urn:x>"], 1, &["error:"]);
+    assert_eq!(count(&place, "db", "?s ?p ?o"), before);
+    // A directory that is not there is made.
+    place.ok(&["update", "new", "INSERT DATA { <urn:a> <urn:p> 1 }"]);
+    assert_eq!(count(&place, "new", "?s ?p ?o"), 1);
+}
+
+#[test]
+fn constraints_are_kept() {
+    let place = people();
+    place.ok(&[
+        "update",
+        "db",
+        "INSERT DATA { <urn:a> a <urn:C> ; <urn:p> 1 . <urn:b> a <urn:C> ; <urn:p> 1 }",
+    ]);
+    let unique = ["unique", "urn:C", "<urn:p>"];
+    let with = |action: &'static str| [&["constraint", "db", action], unique.as_slice()].concat();
+    assert_eq!(place.ok(&["constraint", "db"]), "");
+    let breaks = ["does not hold: <urn:a> and <urn:b> both have", "hint:"];
+    place.fails(&with("add"), 1, &breaks);
+    place.ok(&["update", "db", "DELETE DATA { <urn:b> <urn:p> 1 }"]);
+    place.ok(&with("add"));
+    place.fails(&with("add"), 1, &["there is a constraint"]);
+    place.ok(&["constraint", "db", "add", "required", "Person", "name"]);
+    let listed = ["required <urn:vervet:label:Person> <urn:vervet:key:name>", "unique <urn:C> <urn:p>"];
+    assert_eq!(place.ok(&["constraint", "db"]).lines().collect::<Vec<_>>(), [listed[1], listed[0]]);
+    for line in listed {
+        assert!(place.ok(&["info", "db"]).contains(line));
+        assert!(place.ok(&["info", "db", "--json"]).contains(line));
+    }
+    let broken = ["is broken: <urn:b> and <urn:a> both have", "hint:"];
+    place.fails(&["update", "db", "INSERT DATA { <urn:b> <urn:p> 1 }"], 1, &broken);
+    // A load that would break it leaves everything as it was.
+    let one = "<urn:b> <urn:p> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n";
+    place.file("more.nt", &format!("{one}<urn:x> <urn:y> <urn:z> .\n"));
+    let before = count(&place, "db", "?s ?p ?o");
+    place.fails(&["load", "db", "more.nt"], 1, &["does not hold", "<urn:b>", "hint:"]);
+    assert_eq!(count(&place, "db", "?s ?p ?o"), before);
+    place.ok(&["update", "db", "INSERT DATA { <urn:b> <urn:p> 2 }"]);
+    place.ok(&["backup", "db", "copy"]);
+    assert_eq!(place.ok(&["constraint", "copy"]), place.ok(&["constraint", "db"]));
+    place.ok(&with("remove"));
+    place.fails(&with("remove"), 1, &["there is no constraint", "hint:"]);
+    place.ok(&["load", "db", "more.nt"]);
+    assert_eq!(count(&place, "db", "?s <urn:p> 1"), 2);
+    assert_eq!(place.ok(&["constraint", "db"]).lines().count(), 1);
+    assert!(place.ok(&["check", "db"]).contains("sound"));
+    place.fails(&["constraint", "db", "add", "every", "C", "p"], 2, &["known are unique"]);
+}
+
+#[test]
+fn a_backup_is_a_database() {
+    let place = people();
+    place.ok(&["update", "db", "INSERT DATA { <urn:a> <urn:p> 1 }"]);
+    place.ok(&["backup", "db", "copy"]);
+    place.fails(&["backup", "db", "copy"], 1, &["there is a database", "hint:"]);
+    assert_eq!(count(&place, "copy", "?s ?p ?o"), count(&place, "db", "?s ?p ?o"));
+    assert!(place.ok(&["check", "copy"]).contains("sound"));
+}

@@ -1,0 +1,119 @@
+//! What a batch keeps of its rows changes no answer: rows alone, each in a batch of its own, are the model.
+
+use crate::common::{Terms, parse, term};
+use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
+use vervet_model::Id;
+
+/// Of `?v0`; what is true, false and an error for some of the values below.
+const CONDITIONS: [&str; 17] = [
+    "sameTerm(?v0, <urn:v4>)",
+    "sameTerm('India', ?v0)",
+    "!sameTerm(?v0, 'a string that is longer than an id')",
+    "!sameTerm(?v0, 'computed e')",
+    "?v0 = 'a string that is longer than an id'",
+    "?v0 IN ('India', 'a string that is longer than an id')",
+    "?v0 IN ('text 3 of those that fill the places', <urn:v4>, 'absent')",
+    "?v0 IN ('text 3 of those that fill the places', 4)",
+    "?v0 IN (<urn:v4>, <urn:v5>)",
+    "?v0 IN (1, 1.0)",
+    "?v0 NOT IN ('India', 'a string that is longer than an id')",
+    "!(?v0 = 'a string that is longer than an id')",
+    "CONTAINS(?v0, 'e')",
+    "STRLEN(?v0) > 5 || ?v0 = 4",
+    "!BOUND(?v0)",
+    "COALESCE(?v0, 1) = 1",
+    "REGEX(STR(?v0), '[13]')",
+];
+
+#[test]
+fn a_batch_gives_what_its_rows_give_alone() {
+    let mut texts: Vec<String> = [
+        "'India'",
+        "'a string that is longer than an id'",
+        "'a string that is longer than an id'@en",
+        "'a string that is longer than an id'^^<urn:t>",
+        "1",
+        "'01'^^<http://www.w3.org/2001/XMLSchema#integer>",
+        "1.0",
+        "'1.00'^^<http://www.w3.org/2001/XMLSchema#decimal>",
+        "1e0",
+        "true",
+        "<urn:v4>",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    // More than there are places.
+    texts.extend((0..90).map(|n| format!("'text {n} of those that fill the places'")));
+    texts.extend((0..40).map(|n| n.to_string()));
+    let mut terms = Terms::default();
+    let mut values: Vec<Id> = texts.iter().map(|text| terms.add(term(text))).collect();
+    values.push(Id::UNBOUND);
+    let computed = ComputedTerms::new();
+    let evaluator = Evaluator::new(&terms, &computed, crate::common::now(), 7);
+    // A text that the snapshot does not have.
+    values.push(evaluator.intern(term("'computed e'").as_ref()).expect("room"));
+    let seed = 20_261_122_u64;
+    let mut state = seed;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).expect("31 bits") % below
+    };
+    for condition in CONDITIONS {
+        let condition_text = condition;
+        let condition = CompiledExpression::new(&parse(condition), &evaluator).expect("it compiles");
+        // Few values that come again, and many.
+        for distinct in [3, 20, values.len()] {
+            let first = draw(values.len());
+            let column: Vec<Id> =
+                (0..2000).map(|_| values[(first + draw(distinct)) % values.len()]).collect();
+            let columns = [column];
+            let (mut selected, mut found) = (Vec::new(), Vec::new());
+            condition.filter(&evaluator, &columns, 2000, &mut selected).expect("it runs");
+            condition.evaluate(&evaluator, &columns, 2000, &mut found).expect("it runs");
+            let mut expected = Vec::new();
+            for (row, id) in columns[0].iter().enumerate() {
+                let (alone, mut yes, mut value) = ([vec![*id]], Vec::new(), Vec::new());
+                condition.filter(&evaluator, &alone, 1, &mut yes).expect("it runs");
+                condition.evaluate(&evaluator, &alone, 1, &mut value).expect("it runs");
+                assert_eq!(value[0], found[row], "{condition_text}, row {row}, {id:?}, seed {seed}");
+                if !yes.is_empty() {
+                    expected.push(u32::try_from(row).expect("few rows"));
+                }
+                // What is selected is what is true.
+                let is_true = evaluator.term(value[0]).expect("a term") == Some(term("true"));
+                assert_eq!(!yes.is_empty(), is_true, "{condition_text} of {id:?}");
+            }
+            assert_eq!(selected, expected, "{condition_text}, seed {seed}");
+        }
+    }
+}
+
+/// Ids decide about whole numbers of any type; a sum is no id, so it is compared by its value.
+#[test]
+fn ids_of_integers_compare_as_their_values() {
+    let literal = |number: i64, kind: &str| format!("'{number}'^^<http://www.w3.org/2001/XMLSchema#{kind}>");
+    let numbers = [-1 << 50, -3, -1, 0, 1, 2, 3, 4, 1 << 31, 1 << 50];
+    let kinds = ["integer", "int", "long"];
+    let texts = numbers.iter().flat_map(|number| kinds.map(|kind| literal(*number, kind)));
+    let mut terms = Terms::default();
+    let column: Vec<Id> = texts.map(|text| terms.add(term(&text))).collect();
+    let computed = ComputedTerms::new();
+    let evaluator = Evaluator::new(&terms, &computed, crate::common::now(), 7);
+    let selected = |condition: &str| {
+        let condition = CompiledExpression::new(&parse(condition), &evaluator).expect("it compiles");
+        let mut rows = Vec::new();
+        condition
+            .filter(&evaluator, std::slice::from_ref(&column), column.len(), &mut rows)
+            .expect("it runs");
+        rows
+    };
+    for comparator in ["<", "<=", ">", ">=", "=", "!="] {
+        for (number, kind) in numbers.iter().flat_map(|number| kinds.map(|kind| (*number, kind))) {
+            // What does not fit its type is a number for nobody.
+            let constant = literal(number, kind);
+            let by_ids = selected(&format!("?v0 {comparator} {constant}"));
+            let by_values = selected(&format!("(?v0 + 0) {comparator} ({constant} + 0)"));
+            assert_eq!(by_ids, by_values, "{comparator} {constant}");
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Each rule of the planner on a small graph: the steps of the plan, to the letter.
+
+use crate::common::{Names, graph, shape, term};
+use vervet_algebra::{
+    Aggregate, AggregateKind, Comparator, Exists, Expression, Form, Function, Node, OrderKey, Query, Variable,
+};
+use vervet_testkit::MemorySnapshot;
+
+fn people() -> MemorySnapshot {
+    graph(
+        "ann a Person . bob a Person . cid a Person . dan a Person . x a City . y a City .
+         ann knows bob . bob knows cid . cid knows ann . ann knows cid . cid knows dan .
+         ann lives x . bob lives x . cid lives y . dan lives y .
+         ann name \"Ann\" . bob name \"Bob\" . x name \"Xenia\"",
+    )
+}
+
+fn count(expression: Option<Expression>, distinct: bool) -> Aggregate {
+    Aggregate { kind: AggregateKind::Count, expression, distinct }
+}
+
+fn counted(names: &mut Names, input: Node, aggregate: Aggregate) -> Node {
+    let n = names.variable("n");
+    Node::Group { input: Box::new(input), keys: Vec::new(), aggregates: vec![(n, aggregate)] }
+}
+
+fn check(query: &Query, expected: &[&str]) {
+    let found = shape(query, &people());
+    assert!(found == expected, "found:\n{}", found.join("\n"));
+}
+
+#[test]
+fn unknown_terms_and_unused_predicates_are_empty() {
+    for text in ["?s nowhere ?o . ?o knows ?t", "?s knows ghost", "?s a knows", "?s lives Person"] {
+        let mut names = Names::default();
+        let root = names.node(text);
+        check(&names.select(&["s"], root), &["└─ empty: provably no solution"]);
+    }
+}
+
+#[test]
+fn classes_prove_emptiness_and_imply_types() {
+    let mut names = Names::default();
+    let root = names.node("?s knows ?o . ?o a City");
+    check(&names.select(&["s"], root), &["└─ empty: provably no solution"]);
+    let mut names = Names::default();
+    let root = names.node("ann lives ?o . ?o a City");
+    check(&names.select(&["o"], root), &["└─ expand :ann ─:lives→ ?o"]);
+}
+
+#[test]
+fn an_empty_branch_goes_and_an_empty_optional_part_is_skipped() {
+    let mut names = Names::default();
+    let union = Node::Union(vec![names.node("ann nowhere ?o"), names.node("ann lives ?o")]);
+    let root =
+        Node::LeftJoin { left: Box::new(union), right: Box::new(names.node("?o ghost ?p")), condition: None };
+    check(&names.select(&["o", "p"], root), &["└─ expand :ann ─:lives→ ?o"]);
+}
+
+#[test]
+fn counts_of_one_pattern_come_from_statistics() {
+    let of = |text: &str, counted_variable: Option<&str>, distinct: bool| {
+        let mut names = Names::default();
+        let input = names.node(text);
+        let expression = counted_variable.map(|name| Expression::Variable(names.variable(name)));
+        let root = counted(&mut names, input, count(expression, distinct));
+        shape(&names.select(&["n"], root), &people()).join("|")
+    };
+    let xsd = |n: u32| format!("└─ values ?n = \"{n}\"^^<http://www.w3.org/2001/XMLSchema#integer>");
+    assert_eq!(of("?s knows ?o", None, false), xsd(5));
+    assert_eq!(of("?s knows ?o", Some("s"), true), xsd(3));
+    assert_eq!(of("?s knows ?o", Some("o"), true), xsd(4));
+    assert_eq!(of("?s a Person", None, false), xsd(4));
+    assert_eq!(of("?s nowhere ?o", None, false), xsd(0));
+    assert_eq!(of("?s ?p ?o", None, false), xsd(18));
+}
+
+#[test]
+fn paths_are_counted_by_degrees() {
+    let mut names = Names::default();
+    let input = names.node("?a knows ?b . ?b knows ?c");
+    let root = counted(&mut names, input, count(None, false));
+    check(
+        &names.select(&["n"], root),
+        &["├─ scan ?b ─:knows→ (count)", "├─ expand ?b ←:knows─ (count)", "└─ group ?n = count(*)"],
+    );
+}
+
+#[test]
+fn a_condition_that_fixes_a_variable_becomes_its_value() {
+    let mut names = Names::default();
+    let input = names.node("?s lives ?o . ?s knows ?t");
+    let s = names.variable("s");
+    let bob = Box::new(Expression::Constant(term("bob")));
+    let condition = Expression::Equal(Box::new(Expression::Variable(s)), bob);
+    let root = Node::Filter { input: Box::new(input), condition };
+    check(
+        &names.select(&["s", "o"], root),
+        &["├─ values ?s = :bob", "├─ expand :bob ─:knows→ (count)", "└─ expand :bob ─:lives→ ?o"],
+    );
+}
+
+#[test]
+fn a_condition_applies_as_soon_as_it_can() {
+    let mut names = Names::default();
+    let left = names.node("?s a City . ?s name ?n");
+    let right = names.node("?t lives ?s");
+    let n = names.variable("n");
+    let condition = Expression::Not(Box::new(Expression::Equal(
+        Box::new(Expression::Variable(n)),
+        Box::new(Expression::Constant(term("\"Xenia\""))),
+    )));
+    let optional = Node::LeftJoin { left: Box::new(left), right: Box::new(right), condition: None };
+    let root = Node::Filter { input: Box::new(optional), condition };
+    check(
+        &names.select(&["s", "t"], root),
+        &[
+            "├─ expand :City ←rdf:type─ ?s",
+            "├─ expand ?s ─:name→ ?n",
+            "├─ filter !(?n = \"Xenia\")",
+            "└─ optional",
+            "└─ expand ?s ←:lives─ ?t",
+        ],
+    );
+}
+
+#[test]
+fn order_below_a_slice_keeps_only_what_is_wanted() {
+    let mut names = Names::default();
+    let input = names.node("?s knows ?o");
+    let keys = vec![OrderKey { expression: Expression::Variable(Variable(0)), descending: true }];
+    let ordered = Node::OrderBy { input: Box::new(input), keys };
+    let projected = Node::Project { input: Box::new(ordered), variables: vec![Variable(1)] };
+    let root = Node::Slice { input: Box::new(projected), start: 2, length: Some(3) };
+    let found = shape(&names.select(&["o"], root), &people());
+    assert_eq!(found[1], "├─ order desc(?s) (first 5)");
+    assert_eq!(found[2], "└─ slice skip 2, then 3");
+}
+
+#[test]
+fn distinct_over_all_variables_of_patterns_is_free() {
+    let mut names = Names::default();
+    let root = Node::Distinct(Box::new(names.node("?s lives ?o")));
+    assert_eq!(shape(&names.select(&["s", "o"], root), &people()).len(), 1);
+}
+
+/// 40 people, of whom each knows the next ten.
+fn crowd() -> MemorySnapshot {
+    let pairs = (0..40).flat_map(|from| (1..=10).map(move |by| (from, (from + by) % 40)));
+    let text: Vec<String> = pairs.map(|(from, to)| format!("p{from} knows p{to}")).collect();
+    graph(&text.join(" . "))
+}
+
+#[test]
+fn where_duplicates_do_not_count_each_vertex_is_walked_on_from_once() {
+    let of = |wrap: &dyn Fn(&mut Names, Node) -> Node| {
+        let mut names = Names::default();
+        let input = names.node("p0 knows ?a . ?a knows ?b . ?b knows ?c");
+        let root = wrap(&mut names, input);
+        shape(&names.select(&["c"], root), &crowd())
+    };
+    let project = |names: &mut Names, input: Node| {
+        let variables = vec![names.variable("c")];
+        Node::Project { input: Box::new(input), variables }
+    };
+    let walk = ["├─ expand :p0 ─:knows→ ?a", "├─ expand ?a ─:knows→ ?b"];
+    let found = of(&|names, input| Node::Distinct(Box::new(project(names, input))));
+    let end = ["├─ frontier ?b once", "├─ expand ?b ─:knows→ ?c", "└─ distinct ?c"];
+    assert_eq!(found, [&walk[..], &end].concat());
+    // Here they count.
+    assert_eq!(of(&|_, input| input), [&walk[..], &["└─ expand ?b ─:knows→ ?c"]].concat());
+    let sliced = |names: &mut Names, input: Node| {
+        let input = Node::Slice { input: Box::new(input), start: 0, length: Some(5_000) };
+        Node::Distinct(Box::new(project(names, input)))
+    };
+    assert!(of(&sliced).iter().all(|step| !step.contains("frontier")));
+    // A value that differs each time is another one for each row.
+    let random = |names: &mut Names, input: Node| {
+        let variable = names.variable("r");
+        let expression = Expression::Call(Function::Rand, Vec::new());
+        let input = Node::Extend { input: Box::new(input), variable, expression };
+        let variables = vec![names.variable("c"), variable];
+        Node::Distinct(Box::new(Node::Project { input: Box::new(input), variables }))
+    };
+    assert!(of(&random).iter().all(|step| !step.contains("frontier")));
+}
+
+#[test]
+fn a_subquery_with_a_group_is_joined_by_its_keys() {
+    let mut names = Names::default();
+    let inner = names.node("?s knows ?o");
+    let (s, n) = (names.variable("s"), names.variable("n"));
+    let group =
+        Node::Group { input: Box::new(inner), keys: vec![s], aggregates: vec![(n, count(None, false))] };
+    let root = Node::Join(vec![names.node("?s name ?l"), group]);
+    check(
+        &names.select(&["l", "n"], root),
+        &["├─ scan ?s ─:knows→ (count)", "├─ group by ?s ?n = count(*)", "└─ expand ?s ─:name→ ?l"],
+    );
+}
+
+#[test]
+fn a_prefix_and_a_range_start_from_their_values() {
+    let mut text = String::new();
+    for at in 0..200 {
+        text.push_str(&format!("v{at} name \"n{at}\" . v{at} age {at} . v{at} knows v{} . ", (at + 1) % 200));
+    }
+    let graph = graph(&text);
+    let constant = |word| Expression::Constant(term(word));
+    let mut names = Names::default();
+    let input = Box::new(names.node("?s name ?n . ?s knows ?o"));
+    let n = names.variable("n");
+    let condition = Expression::Call(Function::StrStarts, vec![Expression::Variable(n), constant("\"n19\"")]);
+    let query = names.select(&["n", "o"], Node::Filter { input, condition });
+    let found = shape(&query, &graph);
+    assert_eq!(found[0], "├─ seek ?n ←:name─ ?s among 11 values", "{found:#?}");
+    assert!(found[1].starts_with("├─ filter") && found[2] == "└─ expand ?s ─:knows→ ?o", "{found:#?}");
+    let mut names = Names::default();
+    let input = Box::new(names.node("?s age ?n"));
+    let n = names.variable("n");
+    let compare = |comparator, word| {
+        let sides = (Box::new(Expression::Variable(n)), Box::new(constant(word)));
+        Expression::Compare(comparator, sides.0, sides.1)
+    };
+    let condition =
+        Expression::And(vec![compare(Comparator::GreaterOrEqual, "12"), compare(Comparator::Less, "20")]);
+    let query = names.select(&["s"], Node::Filter { input, condition });
+    let found = shape(&query, &graph);
+    assert_eq!(found[0], "├─ seek ?n ←:age─ ?s among 9 values", "{found:#?}");
+}
+
+/// Two comparisons of ids cost less than a walk to a text that is one of two, so they come first and leave less to walk from.
+#[test]
+fn what_ids_decide_is_tested_before_walks_to_other_conditions() {
+    let mut text = String::new();
+    for at in 0..200 {
+        text.push_str(&format!(
+            "v{at} of p{} . v{at} age {at} . v{at} lives c{} . c{} name \"place_{}\" . ",
+            at % 10,
+            at % 150,
+            at % 150,
+            at % 150
+        ));
+    }
+    let graph = graph(&text);
+    let constant = |word: &str| Expression::Constant(term(word));
+    let mut names = Names::default();
+    let input = Box::new(names.node("?s of p1 . ?s lives ?c . ?c name ?n . ?s age ?a"));
+    let (age, name) = (names.variable("a"), names.variable("n"));
+    let compare = |comparator, word| {
+        Expression::Compare(comparator, Box::new(Expression::Variable(age)), Box::new(constant(word)))
+    };
+    let places = ["place_3", "place_4"].map(|place| Expression::Constant(oxrdf::Literal::from(place).into()));
+    let condition = Expression::And(vec![
+        Expression::In(Box::new(Expression::Variable(name)), places.to_vec()),
+        compare(Comparator::GreaterOrEqual, "10"),
+        compare(Comparator::Less, "60"),
+    ]);
+    let found = shape(&names.select(&["s"], Node::Filter { input, condition }), &graph);
+    println!("{found:#?}");
+    let order: Vec<_> = found.iter().map(|step| step.split_whitespace().nth(1).unwrap_or_default()).collect();
+    assert_eq!(order, ["expand", "expand", "filter", "expand", "filter", "expand", "filter"], "{found:#?}");
+    // Two of 150 places have these names, so who lives elsewhere goes first.
+    assert_eq!(found[1], "├─ expand ?s ─:lives→ ?c", "{found:#?}");
+    assert_eq!(found[2], "├─ filter ?c in (:c3, :c4)", "{found:#?}");
+}
+
+#[test]
+fn dense_cycles_are_intersected() {
+    let mut text = String::new();
+    for a in 0..40 {
+        for step in [1, 2, 3, 5, 8, 13, 21, 34] {
+            text.push_str(&format!("v{a} p v{} . ", (a + step) % 40));
+        }
+    }
+    let graph = graph(&text);
+    let mut names = Names::default();
+    let input = names.node("?a p ?b . ?b p ?c . ?a p ?c");
+    let root = counted(&mut names, input, count(None, false));
+    let found = shape(&names.select(&["n"], root), &graph);
+    assert!(found[1].starts_with("├─ intersect (count) in"), "{found:?}");
+}
+
+#[test]
+fn an_ask_stops_at_the_first_solution() {
+    let mut names = Names::default();
+    let root = names.node("?s knows ?o");
+    let query = Query { form: Form::Ask, root, variables: names.0, parameters: Vec::new() };
+    check(&query, &["├─ scan ?s ─:knows→ (count)", "└─ slice first 1"]);
+}
+
+#[test]
+fn parameters_are_bound_from_the_start() {
+    let mut names = Names::default();
+    let root = names.node("?s knows ?o . ?o lives ?c");
+    let s = names.variable("s");
+    let mut query = names.select(&["c"], root);
+    query.parameters = vec![s];
+    check(&query, &["├─ expand ?s ─:knows→ ?o", "└─ expand ?o ─:lives→ ?c"]);
+}
+
+/// Friends of one in both directions, and what they wrote: from the friends on, unless what was written is rarer than they are.
+#[test]
+fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
+    let mut text = String::new();
+    for friend in 0..40 {
+        text += &format!("hub knows f{friend} . f{} knows hub . ", friend + 40);
+        for message in 0..20 {
+            let of = format!("m{friend}_{message}");
+            text += &format!("{of} by f{friend} . {of} about common . ");
+        }
+    }
+    let graph = graph(&(text + "m7_7 about rare . "));
+    let plan_of = |topic: &str| {
+        let mut names = Names::default();
+        let hub = names.variable("hub");
+        let both = Node::Union(vec![names.node("?hub knows ?f"), names.node("?f knows ?hub")]);
+        let table = Node::Values { variables: vec![hub], rows: vec![vec![Some(term("hub"))]] };
+        let patterns = names.node(&format!("?m by ?f . ?m about {topic}"));
+        shape(&names.select(&["m"], Node::Join(vec![table, both, patterns])), &graph)
+    };
+    let common = plan_of("common");
+    let first: Vec<&str> =
+        common.iter().take(2).map(|line| line.trim_start_matches(['├', '─', ' '])).collect();
+    assert_eq!(first, ["values ?hub = :hub", "union"], "{common:#?}");
+    assert!(common.iter().any(|line| line.contains("expand ?f ←:by─ ?m")), "{common:#?}");
+    let rare = plan_of("rare");
+    assert!(rare.iter().any(|line| line.contains("expand :rare ←:about─ ?m")), "{rare:#?}");
+}
+
+/// What friends wrote about something, as a condition: from the topic on, each message once, if that is rare; for each message of
+/// theirs if not.
+#[test]
+fn a_condition_that_names_something_rare_comes_first() {
+    let mut text = String::new();
+    for friend in 0..40 {
+        for message in 0..20 {
+            let of = format!("m{friend}_{message}");
+            text += &format!("{of} by f{friend} . {of} about common . ");
+        }
+    }
+    text += "hub knows f1 . hub knows f7 . hub knows f9 . ";
+    let graph = graph(&(text + "m7_7 about rare . "));
+    let plan_of = |topic: &str, negated: bool| {
+        let mut names = Names::default();
+        let input = names.node("hub knows ?f . ?m by ?f");
+        let m = names.variable("m");
+        let exists = Exists { pattern: names.node(&format!("?m about {topic}")), outer: vec![m] };
+        let exists = Expression::Exists(Box::new(exists));
+        let condition = if negated { Expression::Not(Box::new(exists)) } else { exists };
+        shape(&names.select(&["m"], Node::Filter { input: Box::new(input), condition }), &graph)
+    };
+    let rare = plan_of("rare", false);
+    assert!(rare[0].contains("expand :rare ←:about─ ?m"), "{rare:#?}");
+    assert!(!rare.iter().any(|line| line.contains("exists")), "{rare:#?}");
+    for (topic, negated) in [("common", false), ("rare", true)] {
+        let plan = plan_of(topic, negated);
+        assert!(plan[0].contains("expand :hub ─:knows→ ?f"), "{plan:#?}");
+    }
+}
+
+/// Every level could be planned as an exploration or alone: without a bound that is 2^30 plans.
+#[test]
+fn deep_nesting_is_planned_in_reasonable_time() {
+    let mut text = String::new();
+    for at in 0..3_000 {
+        text.push_str(&format!("v{at} p v{} . ", (at + 7) % 3_000));
+    }
+    let graph = graph(&text);
+    for union in [false, true] {
+        let mut names = Names::default();
+        let mut root = names.node("?a p ?b");
+        for _ in 0..30 {
+            let left = Box::new(names.node("?a p ?b"));
+            root = if union {
+                Node::Join(vec![Node::Union(vec![*left, root]), names.node("?b p ?c")])
+            } else {
+                Node::LeftJoin { left, right: Box::new(root), condition: None }
+            };
+        }
+        let start = std::time::Instant::now();
+        shape(&names.select(&["a", "b"], root), &graph);
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+}

@@ -1,0 +1,78 @@
+//! Crashes and failing disks: a second load into a database is stopped at each of its operations in
+//! turn, by an error, by a full disk, or by a loss of power. Afterwards the database is the old one or
+//! the new one, whole; and the next load succeeds and leaves no file behind.
+
+use crate::common::{Graph, Random, Shape, compare, options, seed};
+use std::path::PathBuf;
+use vervet_env::{Fault, Simulation};
+use vervet_model::ErrorKind;
+use vervet_snapshot::Snapshot;
+use vervet_store::{BuildOptions, Store, Target};
+
+#[test]
+fn every_operation_may_fail() {
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let shape =
+        Shape { vertices: 9, statements: 40, predicates: 2, types: 2, edges: true, named_graphs: true };
+    let old = Graph::random(shape, &mut random);
+    let new = Graph::random(Shape { statements: 80, ..shape }, &mut random);
+    let dir = PathBuf::from("/data/db");
+    let target = Target::Directory(dir.clone());
+    for (fault, power) in [(Fault::Io, false), (Fault::DiskFull, false), (Fault::Io, true)] {
+        for first in [true, false] {
+            let mut outcomes = [0, 0, 0];
+            for n in 0.. {
+                let context = format!("seed {seed}, {fault:?}, power {power}, first {first}, operation {n}");
+                let simulation = Simulation::new(seed.wrapping_add(n));
+                let environment = simulation.environment();
+                if !first {
+                    old.build(options(&environment), &target);
+                }
+                let spilling =
+                    BuildOptions { memory_bytes: 600, temp_dir: Some(dir.clone()), ..options(&environment) };
+                let operations = simulation.files.write_count();
+                simulation.files.fail_write(n, fault);
+                let result = new.try_build(spilling, &target);
+                let stopped = match &result {
+                    Ok(store) => {
+                        compare(store, &new, &mut random, &context);
+                        false
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Io, "{context}: {error}");
+                        true
+                    }
+                };
+                drop(result);
+                let failed = simulation.files.write_count() > operations + n;
+                if power {
+                    simulation.files.crash();
+                }
+                simulation.files.heal();
+                match Store::open(&environment, &dir) {
+                    Ok(store) => {
+                        store.validate().unwrap_or_else(|error| panic!("{context}: {error}"));
+                        let is_new = store.statement_count() == new.set().len() as u64;
+                        assert!(is_new || stopped, "{context}: an acknowledged load is gone");
+                        compare(&store, if is_new { &new } else { &old }, &mut random, &context);
+                        outcomes[if is_new { 2 } else { 1 }] += 1;
+                    }
+                    Err(error) => {
+                        assert!(first && stopped && error.kind() == ErrorKind::Input, "{context}: {error}");
+                        outcomes[0] += 1;
+                    }
+                }
+                let store = new.build(options(&environment), &target);
+                compare(&store, &new, &mut random, &context);
+                let names = environment.files.list(&dir).expect("it is there");
+                assert_eq!(names.len(), 3, "{context}: {names:?}");
+                if !failed {
+                    assert!(!stopped, "{context}");
+                    break;
+                }
+            }
+            println!("{fault:?}, power {power}, first {first}: none, old, new: {outcomes:?}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the crate from outside, one module a subject, in one program: linked once.
+
+mod common;
+mod crash;
+mod damage;
+mod marks;
+mod model;
+mod order;

@@ -1,0 +1,378 @@
+//! Accidents at every operation on the files: a random life of a database (transactions that overlap, new terms,
+//! edges, removals, checkpoints, bulk loads, reopenings) is stopped at each operation in turn by a loss of power, or
+//! hit by an error or a full disk and goes on. Opened again, it holds every acknowledged commit, and of the others all
+//! or nothing: what is there is the graph after some commit that was begun.
+#![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
+
+use crate::common::{EDGE, Model, Row, read, seed, statement, term};
+use std::path::Path;
+use std::sync::Arc;
+use vervet_env::{Environment, Fault, SeededRandom, Simulation};
+use vervet_model::{ErrorKind, Result};
+use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
+use vervet_txn::{Durability, Isolation, Options, Successor, Transaction, Transactions, continued};
+
+const DIR: &str = "/db";
+const STEPS: u64 = 7;
+const POINTS_MIN: u64 = 10_000;
+
+/// What is known of a database.
+struct Life {
+    environment: Environment,
+    options: Options,
+    transactions: Option<Arc<Transactions>>,
+    /// What every reader must see.
+    acknowledged: Model,
+    /// What may be there instead after an accident: later states, none of which was acknowledged.
+    maybe: Vec<Model>,
+    /// A transaction that never commits.
+    idle: Option<Transaction>,
+    counts: [u64; 5],
+}
+
+impl Life {
+    fn new(environment: Environment, random: &SeededRandom) -> Self {
+        let mut options = Options::default();
+        options.checkpoints = false;
+        options.durability = if random.below(4) == 0 { Durability::None } else { Durability::Sync };
+        options.pre_read = random.below(4) != 0;
+        Self {
+            environment,
+            options,
+            transactions: None,
+            acknowledged: Model::default(),
+            maybe: Vec::new(),
+            idle: None,
+            counts: [0; 5],
+        }
+    }
+
+    fn open(&mut self) -> Result<Arc<Transactions>> {
+        if let Some(open) = &self.transactions {
+            return Ok(Arc::clone(open));
+        }
+        let environment = self.environment.clone();
+        let opened = Transactions::open_or_create(environment, Path::new(DIR), self.options.clone())?;
+        self.transactions = Some(Arc::clone(&opened));
+        self.settle(&opened);
+        Ok(opened)
+    }
+
+    /// What was found is what was acknowledged, or one of those that may be there instead.
+    fn settle(&mut self, opened: &Transactions) {
+        let found = read(&opened.current().version);
+        if found != self.acknowledged {
+            let one = self.maybe.contains(&found);
+            assert!(
+                one,
+                "{:?}\nfound {found:?}\nacknowledged {:?}\nmaybe {:?}",
+                self.options, self.acknowledged, self.maybe
+            );
+            self.maybe.push(std::mem::replace(&mut self.acknowledged, found));
+        }
+    }
+
+    fn close(&mut self) {
+        self.idle = None;
+        self.transactions = None;
+    }
+
+    /// One step of a life.
+    fn step(&mut self, random: &SeededRandom) -> Result<()> {
+        let transactions = self.open()?;
+        match random.below(10) {
+            0 => {
+                self.counts[1] += 1;
+                // One that has nothing to do makes nothing durable.
+                if transactions.checkpoint()? {
+                    self.is_safe();
+                }
+            }
+            1 | 2 => {
+                self.counts[2] += 1;
+                self.load(&transactions, random)?;
+            }
+            3 => {
+                self.counts[3] += 1;
+                drop(transactions);
+                self.close();
+            }
+            4 => {
+                let mut idle = transactions.begin(Isolation::Snapshot)?;
+                for _ in 0..2 {
+                    let row = row(random, 0);
+                    idle.insert_all(&[statement(row, &mut |term| idle.intern(term.as_ref()))?])?;
+                }
+                self.idle = Some(idle);
+            }
+            _ => self.commit(&transactions, random)?,
+        }
+        Ok(())
+    }
+
+    /// Everything so far is durable.
+    fn is_safe(&mut self) {
+        self.maybe.clear();
+    }
+
+    /// A state that was acknowledged.
+    fn acknowledge(&mut self, state: Model, durable: bool) {
+        let before = std::mem::replace(&mut self.acknowledged, state);
+        if durable {
+            self.is_safe();
+        } else {
+            self.maybe.push(before);
+        }
+    }
+
+    fn commit(&mut self, transactions: &Arc<Transactions>, random: &SeededRandom) -> Result<()> {
+        self.counts[0] += 1;
+        let mut transaction = transactions.begin(Isolation::Serializable)?;
+        let mut model = read(transaction.version().expect("sound"));
+        let is_sure = model == self.acknowledged;
+        // It may have read from one that failed since; then it fails, too.
+        assert!(is_sure || self.options.pre_read && self.maybe.contains(&model), "begins with {model:?}");
+        for _ in 0..1 + random.below(4) {
+            if !model.0.is_empty() && random.below(3) == 0 {
+                let at = random.below(model.0.len() as u64) as usize;
+                let row = *model.0.iter().nth(at).expect("there");
+                let gone = statement(row, &mut |term| transaction.intern(term.as_ref()))?;
+                let savepoint = transaction.savepoint();
+                match (transaction.remove(&gone), model.remove(row)) {
+                    (Ok(removed), Ok(expected)) => assert_eq!(removed, expected),
+                    (Err(error), Err(_)) if error.kind() == ErrorKind::Input => {
+                        transaction.roll_back_to(&savepoint)?;
+                    }
+                    (real, expected) => panic!("{row:?}: {real:?}, {expected:?}"),
+                }
+            } else {
+                let edge = if random.below(2) == 0 { EDGE + transaction.fresh_edge().payload() } else { 0 };
+                let mut row = row(random, edge);
+                let edges: Vec<u64> = model.0.iter().map(|row| row.e).filter(|edge| *edge > 0).collect();
+                if !edges.is_empty() && random.below(4) == 0 {
+                    row.s = edges[random.below(edges.len() as u64) as usize];
+                }
+                let new = statement(row, &mut |term| transaction.intern(term.as_ref()))?;
+                assert_eq!(transaction.insert(&new)?, model.insert(row).expect("an edge is new"));
+            }
+        }
+        // Before the commit: it may become visible and then fail.
+        self.maybe.push(model.clone());
+        transaction.commit()?;
+        assert!(is_sure, "it has read what was never acknowledged");
+        self.maybe.pop();
+        // One that changed nothing waits for nothing: a commit that failed before it may still be found.
+        if model != self.acknowledged {
+            self.acknowledge(model, self.options.durability == Durability::Sync);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, transactions: &Arc<Transactions>, random: &SeededRandom) -> Result<()> {
+        let mut model = self.acknowledged.clone();
+        let rows: Vec<Row> = (0..random.below(4)).map(|_| row(random, 0)).collect();
+        for row in &rows {
+            model.insert(*row).expect("no edge");
+        }
+        self.maybe.push(model.clone());
+        let environment = self.environment.clone();
+        transactions.replace_graph(|successor| Ok((build(&environment, successor, &rows)?, ())))?;
+        self.maybe.pop();
+        self.acknowledge(model, true);
+        Ok(())
+    }
+
+    /// What is visible now is what was acknowledged.
+    fn check_visible(&self) {
+        if let Some(transactions) = &self.transactions {
+            assert_eq!(read(&transactions.current().version), self.acknowledged);
+        }
+    }
+
+    /// After an accident: opens, compares, writes, opens again.
+    fn check_reopened(&mut self, random: &SeededRandom) {
+        let opened = self.open().expect("opens");
+        drop(opened.begin(Isolation::Serializable).expect("recovers"));
+        self.settle(&opened);
+        self.maybe.clear();
+        for _ in 0..2 {
+            self.commit(&opened, random).expect("takes new commits");
+        }
+        drop(opened);
+        self.close();
+        let opened = self.open().expect("opens");
+        // Closed in order: at every level all is there.
+        assert_eq!(read(&opened.current().version), self.acknowledged, "after new commits");
+        opened.begin(Isolation::Serializable).expect("recovers");
+        assert_eq!(read(&opened.current().version), self.acknowledged, "as owner");
+        opened.checkpoint().expect("works");
+        assert_eq!(read(&opened.current().version), self.acknowledged, "after a checkpoint");
+        drop(opened);
+        self.close();
+    }
+}
+
+/// A bulk load, as the facade does it.
+fn build(environment: &Environment, successor: &Successor<'_>, rows: &[Row]) -> Result<Store> {
+    let version = successor.version;
+    let mut dictionary = continued(version, version.terms().vertex_end(), version.terms().literal_end())?;
+    let mut builder = StoreBuilder::new(BuildOptions {
+        threads: 1,
+        memory_bytes: 1 << 20,
+        environment: environment.clone(),
+        temp_dir: Some(Path::new(DIR).to_owned()),
+        log: successor.log,
+        orders: Vec::new(),
+    });
+    for statement in version.statements() {
+        builder.add(&[statement?])?;
+    }
+    for row in rows {
+        builder.add(&[statement(*row, &mut |term| dictionary.intern_term(term.as_ref()))?])?;
+    }
+    successor.finish(builder, dictionary.finish()?, &Target::Directory(Path::new(DIR).to_owned()))
+}
+
+fn row(random: &SeededRandom, e: u64) -> Row {
+    let o = match random.below(4) {
+        0 => 100 + random.below(6),
+        1 => 200 + random.below(6),
+        2 => 300 + random.below(4),
+        _ => 1 + random.below(9),
+    };
+    let g = if random.below(3) == 0 { 20 + random.below(2) } else { 0 };
+    let row = Row { s: 1 + random.below(9), p: 10 + random.below(3), o, g, e };
+    debug_assert!(term(row.o).to_string().len() > 1);
+    row
+}
+
+fn accident(simulation: &Simulation, random: &SeededRandom) {
+    match random.below(4) {
+        0 => simulation.files.crash(),
+        1 => simulation.files.crash_losing_all(),
+        _ => simulation.files.crash_reordering(),
+    }
+}
+
+fn disk(seed: u64) -> Simulation {
+    let simulation = Simulation::new(seed);
+    let files = &simulation.environment().files;
+    files.create_dir_all(Path::new(DIR)).expect("works");
+    files.sync_dir(Path::new("/")).expect("works");
+    simulation
+}
+
+/// A life up to an operation: whether the accident happened, and counts.
+type OneLife = fn(&Simulation, &SeededRandom, &SeededRandom, u64) -> (bool, [u64; 5]);
+
+/// Runs lives, each once for every operation at which `run` lets something happen, until there were enough points.
+fn every_operation(points_min: u64, run: OneLife) {
+    let seed = seed();
+    let (mut points, mut lives, mut counts) = (0, 0, [0; 5]);
+    while points < points_min {
+        lives += 1;
+        for n in 0.. {
+            let result = std::panic::catch_unwind(|| {
+                // The same life for every n; another accident.
+                let random = SeededRandom::new(seed ^ (lives << 32));
+                let accidents = SeededRandom::new(seed ^ (lives << 32) ^ (n << 1) ^ 1);
+                let simulation = disk(accidents.next());
+                run(&simulation, &random, &accidents, n)
+            });
+            let Ok((reached, life)) = result else {
+                panic!("VERVET_SEED={seed}, life {lives}, operation {n}")
+            };
+            points += 1;
+            if !reached {
+                counts.iter_mut().zip(life).for_each(|(sum, count)| *sum += count);
+                break;
+            }
+        }
+    }
+    println!("{points} points in {lives} lives; commits, checkpoints, loads, closings: {counts:?}");
+    assert!(counts[..4].iter().all(|count| *count > 10), "{counts:?}");
+}
+
+#[test]
+fn no_loss_of_power_loses_an_acknowledged_commit() {
+    every_operation(POINTS_MIN, |simulation, random, accidents, n| {
+        let mut life = Life::new(simulation.environment(), random);
+        let before = simulation.files.write_count();
+        simulation.files.fail_write(n, Fault::Power);
+        for _ in 0..STEPS {
+            if let Err(error) = life.step(random) {
+                assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+                break;
+            }
+        }
+        let reached = simulation.files.write_count() > before + n;
+        life.check_visible();
+        accident(simulation, accidents);
+        life.close();
+        // More losses of power, while it recovers.
+        while accidents.below(3) == 0 {
+            simulation.files.fail_write(accidents.below(8), Fault::Power);
+            if let Ok(opened) = life.open() {
+                let _ = opened.begin(Isolation::Serializable);
+            }
+            accident(simulation, accidents);
+            life.close();
+        }
+        life.check_reopened(accidents);
+        (reached, life.counts)
+    });
+}
+
+#[test]
+fn an_operation_that_fails_leaves_nothing_half_done() {
+    every_operation(POINTS_MIN / 2, |simulation, random, accidents, n| {
+        let mut life = Life::new(simulation.environment(), random);
+        let before = simulation.files.write_count();
+        let fault = if accidents.below(3) == 0 { Fault::DiskFull } else { Fault::Io };
+        simulation.files.fail_write(n, fault);
+        for _ in 0..STEPS {
+            if let Err(error) = life.step(random) {
+                // One that began behind a commit that failed conflicts with it.
+                let behind = error.kind() == ErrorKind::Conflict && !life.options.pre_read;
+                assert!(behind || error.kind() == ErrorKind::Io, "{error}");
+                life.check_visible();
+            }
+        }
+        let reached = simulation.files.write_count() > before + n;
+        life.check_visible();
+        if accidents.below(2) == 0 {
+            accident(simulation, accidents);
+        }
+        life.close();
+        simulation.files.heal();
+        life.check_reopened(accidents);
+        (reached, life.counts)
+    });
+}
+
+/// After a failed sync nothing may be written that the lost records precede.
+#[test]
+fn after_a_failed_sync_nothing_commits_until_reopened() {
+    let simulation = disk(1);
+    let random = SeededRandom::new(seed());
+    let mut life = Life::new(simulation.environment(), &random);
+    life.options.durability = Durability::Sync;
+    let opened = life.open().expect("opens");
+    life.commit(&opened, &random).expect("works");
+    let mut failed = 0;
+    // A commit writes and syncs; the sync is the last operation.
+    let before = simulation.files.write_count();
+    life.commit(&opened, &random).expect("works");
+    let operations = simulation.files.write_count() - before;
+    simulation.files.fail_write(operations - 1, Fault::Io);
+    for _ in 0..5 {
+        let commit = life.commit(&opened, &random);
+        failed += u32::from(commit.is_err_and(|error| error.kind() == ErrorKind::Io));
+        life.check_visible();
+    }
+    assert_eq!(failed, 5, "all of them, though the disk works again");
+    simulation.files.crash_reordering();
+    drop(opened);
+    life.close();
+    life.check_reopened(&random);
+}

@@ -1,0 +1,8 @@
+//! Tests of the crate from outside, one module a subject, in one program: linked once.
+
+mod common;
+mod constraints;
+mod crash;
+mod model;
+mod refusals;
+mod threads;

@@ -1,0 +1,443 @@
+//! Which commits are refused, exactly: random transactions that overlap, in one thread, against a model of a few lines
+//! that says for each commit whether it must be accepted or refused.
+//!
+//! # The model
+//! [`Seen`] is what a transaction has looked at, in the words of `reads.rs`; [`Seen::is_changed_by`] says which changes
+//! by others such an answer cannot survive. A commit must be refused if and only if
+//! * serializable: some change committed since its begin touches what it has seen;
+//! * snapshot: some change since then is to what it wrote: the same property (subject and predicate) of a vertex or
+//!   edge, or the same statement between vertices, unless both add it;
+//! * both: its changes do not fit the graph as it is by then (an edge that is gone, used, or another one's).
+//!
+//! There is no third answer ("may be refused"): what is documented as coarse (a predicate without statements is read as
+//! a whole, ranges of texts count for all predicates that were asked for by their objects) is a question of its own.
+//! So a refusal without a reason fails here, as does a reason without a refusal. That the graph is then the right one is
+//! shown by `model.rs`, and here for every eighth commit.
+#![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
+
+use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};
+use oxrdf::Term;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use vervet_env::{Environment, SeededRandom};
+use vervet_model::{Direction, ErrorKind, Id, Statement, Tag};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
+use vervet_txn::{Isolation, Options, Read, Transaction, Transactions};
+
+const STEPS: usize = 40_000;
+const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+
+/// A change of one statement: its row, its ids, whether it was added.
+type Change = (Row, Statement, bool);
+
+/// What somebody has looked at.
+#[derive(Clone, PartialEq, Debug)]
+enum Seen {
+    /// Whether there is this subject, predicate, object, in any graph, with any edge.
+    Entry(Id, Id, Id),
+    /// The statements of a key.
+    Key(Id, Direction, Id),
+    /// The keys between two, both included.
+    Range(Id, Direction, Id, Id),
+    Predicate(Id),
+    /// Which predicates there were.
+    Predicates(BTreeSet<T>),
+    Graphs,
+    Edge(Id),
+    /// Which statements are about an edge.
+    Uses(Id),
+    /// A term that nobody had heard of.
+    Absent(T),
+    /// Literals by a range of texts that were new since the begin, as objects of these predicates.
+    Texts(String, String, BTreeSet<Id>),
+}
+
+impl Seen {
+    fn is_changed_by(&self, (row, change, _): &Change, began: &Began, predicates: &BTreeSet<T>) -> bool {
+        let Statement { subject, predicate, object, graph, edge } = *change;
+        let key = |direction| if direction == Direction::Out { subject } else { object };
+        match self {
+            Self::Entry(s, p, o) => (*s, *p, *o) == (subject, predicate, object),
+            Self::Key(p, direction, k) => (*p, *k) == (predicate, key(*direction)),
+            Self::Range(p, direction, first, last) => {
+                *p == predicate && (*first..=*last).contains(&key(*direction))
+            }
+            Self::Predicate(p) => *p == predicate,
+            // Changed, and not changed back.
+            Self::Predicates(seen) => seen.contains(&row.p) != predicates.contains(&row.p),
+            Self::Graphs => graph.is_bound(),
+            Self::Edge(e) => *e == edge,
+            Self::Uses(e) => [subject, object].contains(e),
+            Self::Absent(t) => [row.s, row.p, row.o, row.g].contains(t),
+            Self::Texts(from, to, asked) => {
+                let is_in = |text: &str| (from.as_str()..to).contains(&text);
+                let new = object.tag() == Tag::Literal && object.payload() >= began.literals;
+                asked.contains(&predicate) && new && is_in(&text(row.o))
+            }
+        }
+    }
+}
+
+/// What is known of the begin of a transaction.
+struct Began {
+    /// How many commits there were.
+    commits: usize,
+    /// Literals had numbers below this.
+    literals: u64,
+    predicates: BTreeSet<T>,
+}
+
+struct Open {
+    transaction: Transaction,
+    began: Began,
+    seen: Vec<Seen>,
+    /// Predicates that were asked for by their objects.
+    asked: BTreeSet<Id>,
+    texts: Vec<(String, String)>,
+    changes: Vec<Change>,
+}
+
+/// The text of a literal that is not inside an id.
+fn text(t: T) -> String {
+    match term(t) {
+        Term::Literal(literal) => literal.value().to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The graph with these changes; `None`: they do not fit. Additions that follow each other may be about each other.
+fn applied(graph: &Model, changes: &[Change]) -> Option<Model> {
+    let mut graph = graph.clone();
+    for run in changes.chunk_by(|one, other| one.2 == other.2) {
+        let rows: Vec<Row> = run.iter().map(|(row, _, _)| *row).collect();
+        let done = match run.first()?.2 {
+            true => graph.insert_all(&rows),
+            false => rows.iter().try_for_each(|row| graph.remove(*row).map(drop)),
+        };
+        done.ok()?;
+    }
+    Some(graph)
+}
+
+fn predicates(model: &Model) -> BTreeSet<T> {
+    model.0.iter().map(|row| row.p).collect()
+}
+
+impl Open {
+    /// Why this must be refused.
+    fn refusal(&self, isolation: Isolation, commits: &[Vec<Change>], head: &Model) -> Option<String> {
+        if self.changes.is_empty() {
+            return None;
+        }
+        let later: Vec<&Change> = commits[self.began.commits..].iter().flatten().collect();
+        let met = match isolation {
+            Isolation::Serializable => self.unseen(&later, head),
+            Isolation::Snapshot => self.overwritten(&later),
+        };
+        met.or_else(|| applied(head, &self.changes).is_none().then(|| "unfit".to_owned()))
+    }
+
+    fn unseen(&self, later: &[&Change], head: &Model) -> Option<String> {
+        let now = predicates(head);
+        let texts =
+            self.texts.iter().map(|(from, to)| Seen::Texts(from.clone(), to.clone(), self.asked.clone()));
+        let mut seen = self.seen.iter().cloned().chain(texts);
+        let met = seen.find(|seen| later.iter().any(|change| seen.is_changed_by(change, &self.began, &now)));
+        met.map(|seen| {
+            format!("{seen:?}").split(|c: char| !c.is_alphabetic()).next().unwrap_or("").to_owned()
+        })
+    }
+
+    fn overwritten(&self, later: &[&Change]) -> Option<String> {
+        let property = |of: &Statement| of.object.is_stored_literal().then_some((of.subject, of.predicate));
+        let mine: BTreeSet<_> = self.changes.iter().filter_map(|(_, own, _)| property(own)).collect();
+        // The last word on each statement counts.
+        let last: BTreeMap<Row, bool> = self.changes.iter().map(|(row, _, added)| (*row, *added)).collect();
+        later.iter().find_map(|(row, theirs, added)| match property(theirs) {
+            Some(theirs) => mine.contains(&theirs).then(|| "property".to_owned()),
+            None => last.get(row).filter(|own| !(**own && *added)).map(|_| "statement".to_owned()),
+        })
+    }
+
+    fn statement(&self, row: Row) -> Statement {
+        statement(row, &mut |term: &Term| self.transaction.intern(term.as_ref())).expect("new terms")
+    }
+
+    fn id(&mut self, t: T) -> Option<Id> {
+        if t >= EDGE {
+            return Some(Id::edge(t - EDGE));
+        }
+        let id =
+            self.transaction.view().expect("sound").as_snapshot().lookup(term(t).as_ref()).expect("sound");
+        if id.is_none() {
+            self.seen.push(Seen::Absent(t));
+        }
+        id
+    }
+
+    /// Adds or removes a statement and asks whether it was there.
+    fn change(&mut self, row: Row, added: bool) {
+        let one = self.statement(row);
+        let savepoint = self.transaction.savepoint();
+        let changed = if added { self.transaction.insert(&one) } else { self.transaction.remove(&one) };
+        if one.edge.is_bound() && !added {
+            self.seen.extend([Seen::Edge(one.edge), Seen::Uses(one.edge)]);
+        } else {
+            self.seen.push(Seen::Entry(one.subject, one.predicate, one.object));
+            let edges = [one.subject, one.object, one.edge].into_iter().filter(|id| id.tag() == Tag::Edge);
+            self.seen.extend(edges.filter(|_| added).map(Seen::Edge));
+        }
+        match changed {
+            Ok(true) => self.changes.push((row, one, added)),
+            Ok(false) => {}
+            Err(_) => self.transaction.roll_back_to(&savepoint).expect("was made here"),
+        }
+    }
+
+    /// The same without asking.
+    fn change_blindly(&mut self, rows: &[Row], added: bool) {
+        let all: Vec<Statement> = rows.iter().map(|row| self.statement(*row)).collect();
+        let savepoint = self.transaction.savepoint();
+        let done = if added { self.transaction.insert_all(&all) } else { self.transaction.remove_all(&all) };
+        match done {
+            Ok(()) => self.changes.extend(rows.iter().zip(all).map(|(row, one)| (*row, one, added))),
+            Err(_) => self.transaction.roll_back_to(&savepoint).expect("was made here"),
+        }
+    }
+
+    /// Asks one of the questions of a segment.
+    fn read_segment(&mut self, random: &SeededRandom) {
+        let row = row(random);
+        let direction = if random.below(2) == 0 { Direction::Out } else { Direction::In };
+        let (near, far) = if direction == Direction::Out { (row.s, row.o) } else { (row.o, row.s) };
+        let Some(p) = self.id(row.p) else { return };
+        let (key, other) = (self.id(near), self.id(far));
+        let mut seen = Vec::new();
+        let view = self.transaction.view().expect("sound");
+        let Some(segment) = view.as_snapshot().segment(p, direction).expect("sound") else {
+            self.seen.push(Seen::Predicate(p));
+            return;
+        };
+        if direction == Direction::In {
+            self.asked.insert(p);
+        }
+        let mut ids = Vec::new();
+        match (random.below(9), key) {
+            (0, Some(key)) => {
+                segment.degrees(&[key], EVERY, &mut Vec::new()).expect("sound");
+                seen.push(Seen::Key(p, direction, key));
+            }
+            (1, Some(key)) => {
+                segment.neighbours(key, EVERY, &mut ids).expect("sound");
+                seen.push(Seen::Key(p, direction, key));
+            }
+            (2, Some(key)) => {
+                let mut out = Expansion::new(100);
+                segment.expand(&[key], EVERY, &mut Cursor::default(), &mut out).expect("sound");
+                seen.push(Seen::Key(p, direction, key));
+            }
+            (3..6, Some(key)) if other.is_some() => {
+                let other = other.expect("asked above");
+                segment.check(&[key], &[other], EVERY, &mut Vec::new()).expect("sound");
+                let (s, o) = if direction == Direction::Out { (key, other) } else { (other, key) };
+                seen.push(Seen::Entry(s, p, o));
+            }
+            (6 | 7, Some(key)) => {
+                // Page by page, and maybe not to the end.
+                let (mut from, last) = (key, Id::from_bits(key.bits() + random.below(8)));
+                for _ in 0..1 + random.below(3) {
+                    let next = segment.keys_up_to(from, last, 1, &mut ids).expect("sound");
+                    let end = next.map_or(last, |next| Id::from_bits(next.bits() - 1));
+                    seen.push(Seen::Range(p, direction, from, end));
+                    let Some(next) = next else { break };
+                    from = next;
+                }
+            }
+            _ if random.below(3) == 0 => {
+                segment.keys(Id::UNBOUND, 1000, &mut ids).expect("sound");
+                seen.push(Seen::Predicate(p));
+            }
+            _ => {}
+        }
+        drop(view);
+        self.seen.extend(seen);
+    }
+
+    /// Lists the objects of a predicate whose texts are in a range, as `planner/src/seek.rs` does.
+    fn read_texts(&mut self, random: &SeededRandom) {
+        let Some(p) = self.id(10 + random.below(PREDICATES / 2)) else { return };
+        let from = if random.below(2) == 0 { String::new() } else { text(100 + random.below(8)) };
+        let to = if random.below(2) == 0 { "z".to_owned() } else { text(100 + random.below(8)) };
+        let view = self.transaction.view().expect("sound");
+        let snapshot = view.as_snapshot();
+        let Some(segment) = snapshot.segment(p, Direction::In).expect("sound") else {
+            self.seen.push(Seen::Predicate(p));
+            return;
+        };
+        self.asked.insert(p);
+        let mut known = Vec::new();
+        let (first, last) = (from.as_bytes(), Some(to.as_bytes()));
+        if let Some(positions) = snapshot.literal_range(first, last).expect("sound") {
+            snapshot.literals_in_order(positions, &mut known).expect("sound");
+        }
+        snapshot.later_literals(first, last, &mut known).expect("sound");
+        segment.degrees(&known, EVERY, &mut Vec::new()).expect("sound");
+        drop(view);
+        self.seen.extend(known.into_iter().map(|literal| Seen::Key(p, Direction::In, literal)));
+        self.texts.push((from, to));
+    }
+
+    /// Asks a question of the whole graph, or says what was looked at elsewhere.
+    fn read_graph(&mut self, random: &SeededRandom) {
+        let row = row(random);
+        let edge = Id::edge(random.below(EDGES));
+        match random.below(6) {
+            0 => {
+                let _ = self.transaction.view().expect("sound").as_snapshot().predicates();
+                self.seen.push(Seen::Predicates(self.began.predicates.clone()));
+            }
+            1 => {
+                let _ = self.transaction.view().expect("sound").as_snapshot().graphs();
+                self.seen.push(Seen::Graphs);
+            }
+            2 | 3 => {
+                // Whether there is one is an answer, too.
+                let _ = self.transaction.view().expect("sound").as_snapshot().edge(edge);
+                self.seen.push(Seen::Edge(edge));
+            }
+            4 => {
+                if let Some((p, s)) = self.id(row.p).zip(self.id(row.s)) {
+                    self.transaction.note(Read::Key(p, Direction::Out, s));
+                    self.seen.push(Seen::Key(p, Direction::Out, s));
+                }
+            }
+            _ => {
+                self.id(1 + random.below(30));
+            }
+        }
+    }
+}
+
+const PREDICATES: u64 = 8;
+const EDGES: u64 = 40;
+
+fn row(random: &SeededRandom) -> Row {
+    let e = if random.below(4) == 0 { EDGE + random.below(EDGES) } else { 0 };
+    let s = if random.below(10) == 0 { EDGE + random.below(EDGES) } else { 1 + random.below(8) };
+    let o = match random.below(8) {
+        0..4 => 1 + random.below(8),
+        4..6 => 100 + random.below(30),
+        6 => 200 + random.below(3),
+        _ => 300 + random.below(3),
+    };
+    let g = if random.below(6) == 0 { 20 + random.below(2) } else { 0 };
+    Row { s, p: 10 + random.below(PREDICATES), o, g, e }
+}
+
+fn begin(graph: &Arc<Transactions>, isolation: Isolation, commits: usize, head: &Model) -> Open {
+    let transaction = graph.begin(isolation).expect("begins");
+    let literals = transaction.began_version().literal_count();
+    let began = Began { commits, literals, predicates: predicates(head) };
+    let (seen, asked, texts, changes) = (Vec::new(), BTreeSet::new(), Vec::new(), Vec::new());
+    Open { transaction, began, seen, asked, texts, changes }
+}
+
+/// Runs random steps; how often each verdict was given.
+fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
+    let random = SeededRandom::new(seed);
+    let mut options = Options::default();
+    options.checkpoints = false;
+    let new_graph = || Transactions::in_memory(Environment::real(), options.clone()).expect("works");
+    let mut graph = new_graph();
+    let (mut head, mut commits, mut open) = (Model::default(), Vec::<Vec<Change>>::new(), Vec::<Open>::new());
+    let mut verdicts = BTreeMap::new();
+    for step in 0..STEPS {
+        if step % 1000 == 0 {
+            // So that terms are unknown again.
+            open.clear();
+            commits.clear();
+            (graph, head) = (new_graph(), Model::default());
+        }
+        if open.len() < 2 || open.len() < 5 && random.below(6) == 0 {
+            open.push(begin(&graph, isolation, commits.len(), &head));
+            continue;
+        }
+        let at = random.below(open.len() as u64) as usize;
+        let one = &mut open[at];
+        match random.below(14) {
+            0..3 | 11..14 => one.change(row(&random), random.below(3) > 0),
+            3 => {
+                let mut rows: Vec<Row> = (0..1 + random.below(2)).map(|_| row(&random)).collect();
+                if random.below(4) == 0 {
+                    // The second one is what the first one is about.
+                    let e = EDGE + random.below(EDGES);
+                    rows = vec![Row { s: e, e: 0, ..row(&random) }, Row { e, ..row(&random) }];
+                }
+                one.change_blindly(&rows, random.below(3) > 0);
+            }
+            4 if !head.0.is_empty() => {
+                let some = head.0.iter().nth(random.below(head.0.len() as u64) as usize).copied();
+                one.change(some.expect("not empty"), false);
+            }
+            5 => one.read_segment(&random),
+            6 => one.read_texts(&random),
+            7 => one.read_graph(&random),
+            8 if random.below(8) == 0 => drop(open.swap_remove(at)),
+            8 if random.below(8) == 0 => drop(graph.checkpoint().expect("works")),
+            9 | 10 => {
+                let one = open.swap_remove(at);
+                let expected = one.refusal(isolation, &commits, &head);
+                let Open { transaction, changes, seen, texts, began, .. } = one;
+                assert_eq!(transaction.change_count(), changes.len());
+                let outcome = transaction.commit();
+                let wrote = !changes.is_empty();
+                let told = outcome.as_ref().err().map(|error| (error.kind(), error.to_string()));
+                let agree =
+                    told.as_ref().map(|(kind, _)| *kind) == expected.as_ref().map(|_| ErrorKind::Conflict);
+                assert!(
+                    agree,
+                    "step {step}, {isolation:?}\nmodel: {expected:?}\ntold: {told:?}\n\
+                     changes {changes:?}\nseen {seen:?} {texts:?}\nsince its begin {:?}",
+                    &commits[began.commits..]
+                );
+                if expected.is_none() {
+                    head = applied(&head, &changes).expect("it fits");
+                    if wrote {
+                        commits.push(changes);
+                    }
+                }
+                let verdict =
+                    expected.unwrap_or_else(|| if wrote { "accepted" } else { "read only" }.to_owned());
+                *verdicts.entry(verdict).or_insert(0) += 1;
+                if step % 8 == 0 {
+                    assert_eq!(read(&graph.current().version), head);
+                }
+            }
+            _ => {}
+        }
+    }
+    println!("{isolation:?}: {verdicts:?}");
+    verdicts
+}
+
+/// Every reason has come up.
+fn all_of(verdicts: &BTreeMap<String, u64>, reasons: &[&str]) {
+    for reason in reasons {
+        assert!(verdicts.get(*reason).is_some_and(|count| *count > 1), "never {reason}: {verdicts:?}");
+    }
+    assert_eq!(verdicts.len(), reasons.len(), "{verdicts:?}");
+}
+
+#[test]
+fn serializable_commits_are_refused_for_what_they_read_alone() {
+    let verdicts = run(Isolation::Serializable, seed());
+    let reasons =
+        "accepted,read only,Entry,Key,Range,Predicate,Predicates,Graphs,Edge,Uses,Absent,Texts,unfit";
+    all_of(&verdicts, &reasons.split(',').collect::<Vec<_>>());
+}
+
+#[test]
+fn snapshot_commits_are_refused_for_what_they_wrote_alone() {
+    let verdicts = run(Isolation::Snapshot, seed());
+    all_of(&verdicts, &["accepted", "read only", "property", "statement", "unfit"]);
+}
