@@ -67,11 +67,15 @@ impl Connection {
         self.answer()
     }
 
-    /// Sends a query.
+    /// Sends a query; to `/gremlin`, the JSON that holds one.
     pub(crate) fn send(&mut self, path: &str, text: &str) -> io::Result<()> {
+        let (accept, content) = match path {
+            "/gremlin" => ("application/json", "application/json"),
+            _ => ("text/tab-separated-values", "application/sparql-query"),
+        };
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/tab-separated-values\r\n\
-             Content-Type: application/sparql-query\r\nContent-Length: {}\r\n\r\n{text}",
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\
+             Content-Type: {content}\r\nContent-Length: {}\r\n\r\n{text}",
             text.len()
         );
         self.stream.write_all(request.as_bytes())

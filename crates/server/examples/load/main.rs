@@ -1,7 +1,7 @@
 //! Load and hostile clients: what a server bears for minutes, and what it says to those who would break it.
 //!
 //! `cargo run --release -p vervet-server --example load -- --data lubm-10.nt.zst`. Takes some eleven minutes; `--minutes 0.5`
-//! is enough for a look, `--only load` and `--only hostile` do one part. It fails (exit code 1) if anything comes
+//! is enough for a look; `--only load`, `--only hostile` and `--only siege` do one part. It fails (exit code 1) if anything comes
 //! back that is neither the right answer nor a limit that docs/server.md names.
 //!
 //! # Shape
@@ -11,6 +11,7 @@
 //! mix: 180 connections with light questions, at a rate ─> answers
 //!      20 connections with heavy ones, one after another
 //! hostile: attacks, beside a client that means no harm ─> the same with short time limits
+//! siege: all reproducers at once, beside light questions ─> the same, with the statements they are about
 //! ```
 //! The server is another process so that its memory and its processor time are its own. Both share the machine: at a
 //! high rate the clients take as much of the processor as the server does.
@@ -21,6 +22,7 @@ mod mix;
 mod questions;
 mod report;
 mod served;
+mod siege;
 
 use clap::Parser;
 use std::path::PathBuf;
@@ -52,7 +54,7 @@ struct Arguments {
     /// Light questions a second, of all connections together; 0: as fast as they are answered
     #[arg(long, default_value_t = 1000.0, value_name = "NUMBER")]
     rate: f64,
-    /// Only this part: load or hostile
+    /// Only this part: load, hostile or siege
     #[arg(long, value_name = "PART")]
     only: Option<String>,
     /// Write the report here too, as Markdown
@@ -84,8 +86,8 @@ fn main() -> ExitCode {
 /// Does both parts; whether all went as it should.
 fn run(arguments: &Arguments) -> Result<bool, Error> {
     let wants = |part: &str| arguments.only.as_deref().is_none_or(|only| only == part);
-    if !wants("load") && !wants("hostile") {
-        return Err("--only takes load or hostile".into());
+    if !["load", "hostile", "siege"].into_iter().any(wants) {
+        return Err("--only takes load, hostile or siege".into());
     }
     if arguments.heavy >= arguments.connections {
         return Err("--heavy must leave connections for light questions".into());
@@ -93,14 +95,14 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     let mut report = report::Report::default();
     report.head()?;
     let mut good = true;
+    let options = mix::Options {
+        time: Duration::try_from_secs_f64(60.0 * arguments.minutes)?,
+        light: arguments.connections - arguments.heavy,
+        heavy: arguments.heavy,
+        rate: arguments.rate,
+    };
     if wants("load") {
         let questions = questions::Questions::of(&arguments.data, arguments.queries.as_deref())?;
-        let options = mix::Options {
-            time: Duration::try_from_secs_f64(60.0 * arguments.minutes)?,
-            light: arguments.connections - arguments.heavy,
-            heavy: arguments.heavy,
-            rate: arguments.rate,
-        };
         let server = served::Served::start(&arguments.data, served::Patience::Normal)?;
         good &= mix::run(&server, &questions, &options, &mut report)?;
         server.end()?;
@@ -108,6 +110,12 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     if wants("hostile") {
         let server = served::Served::start(&arguments.data, served::Patience::Short)?;
         good &= hostile::run(&server, &mut report)?;
+        server.end()?;
+    }
+    if wants("siege") {
+        let questions = questions::Questions::of(&arguments.data, None)?;
+        let server = served::Served::start(&arguments.data, served::Patience::Siege)?;
+        good &= siege::run(&server, &questions, &options, &mut report)?;
         server.end()?;
     }
     if good {

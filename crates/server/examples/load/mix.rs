@@ -45,7 +45,7 @@ pub(crate) struct Options {
 
 /// What became of the questions of one kind.
 #[derive(Default)]
-struct Tally {
+pub(crate) struct Tally {
     answers: BTreeMap<String, u64>,
     /// Of right answers, in µs.
     times: Vec<u32>,
@@ -93,23 +93,33 @@ impl Tally {
     }
 
     /// The time that so many thousandths stay below, in ms.
-    fn at(&self, thousandths: usize) -> f64 {
+    pub(crate) fn at(&self, thousandths: usize) -> f64 {
         let last = self.times.len().saturating_sub(1);
         self.times.get(last * thousandths / 1000).map_or(0.0, |micros| f64::from(*micros) / 1000.0)
     }
 }
 
 /// What the server said of itself at one time.
-struct Sample {
+pub(crate) struct Sample {
     seconds: f64,
     memory: f64,
     running: f64,
     waiting: f64,
 }
 
+/// A request that the server must survive, and what its answer must hold if it is no limit.
+pub(crate) struct Hostile {
+    pub(crate) name: String,
+    pub(crate) path: &'static str,
+    /// The body, of the type that the path takes.
+    pub(crate) text: String,
+    /// What the first bytes of an answer with status 200 hold; nothing if that depends on the data.
+    pub(crate) right: Option<String>,
+}
+
 /// Some time with so many connections of each kind.
-struct Phase {
-    light: Tally,
+pub(crate) struct Phase {
+    pub(crate) light: Tally,
     /// By question.
     heavy: BTreeMap<String, Tally>,
     samples: Vec<Sample>,
@@ -137,19 +147,30 @@ pub(crate) fn run(
         options.time.as_secs_f64(),
         options.heavy
     ));
-    let alone = phase(server, questions, first, &Options { heavy: 0, ..*options })?;
-    let mixed = phase(server, questions, options.time, options)?;
+    let alone = phase(server, questions, &[], first, &Options { heavy: 0, ..*options })?;
+    let mixed = phase(server, questions, &[], options.time, options)?;
     light(&alone, &mixed, report);
     heavy(&mixed, report);
     let flat = memory(&mixed, report);
     report.line(&format!("Load average at the end: {}.\n", load_average()));
-    let mut good = flat;
-    let tallies = [&alone.light, &mixed.light].into_iter().chain(mixed.heavy.values());
-    for wrong in tallies.flat_map(|tally| &tally.told) {
-        good = false;
-        report.line(&format!("**Wrong:** {wrong}"));
+    let good = wrong([&alone, &mixed], report) && flat;
+    Ok(settled(server, report)? && good)
+}
+
+/// Reports what came back wrong; whether nothing did.
+pub(crate) fn wrong<'a>(phases: impl IntoIterator<Item = &'a Phase>, report: &mut Report) -> bool {
+    let mut good = true;
+    for phase in phases {
+        for wrong in [&phase.light].into_iter().chain(phase.heavy.values()).flat_map(|tally| &tally.told) {
+            good = false;
+            report.line(&format!("**Wrong:** {wrong}"));
+        }
     }
-    // What clients have left behind ends soon, and its memory goes back.
+    good
+}
+
+/// Whether requests that clients have left behind end soon; reports the memory that is held then.
+pub(crate) fn settled(server: &Served, report: &mut Report) -> Result<bool, Error> {
     let begin = Instant::now();
     loop {
         let metrics = server.metrics()?;
@@ -167,10 +188,17 @@ pub(crate) fn run(
     }
     std::thread::sleep(RELEASED_WITHIN);
     report.line(&format!("Memory when all was over: {:.0} MiB.\n", server.metrics()?.memory()));
-    Ok(good)
+    Ok(true)
 }
 
-fn phase(server: &Served, questions: &Questions, time: Duration, options: &Options) -> Result<Phase, Error> {
+/// Sends light and heavy questions and hostile requests for `time`, and samples what the server says of itself.
+pub(crate) fn phase(
+    server: &Served,
+    questions: &Questions,
+    hostile: &[Hostile],
+    time: Duration,
+    options: &Options,
+) -> Result<Phase, Error> {
     let cpu_seconds = || Ok::<_, Error>(server.metrics()?.number("process_cpu_seconds_total"));
     let (cpu_before, begin) = (cpu_seconds()?, Instant::now());
     let (address, end) = (server.address, begin + time);
@@ -187,6 +215,9 @@ fn phase(server: &Served, questions: &Questions, time: Duration, options: &Optio
             heavies.push(
                 small().spawn_scoped(scope, move || heavy_client(address, &questions.heavy, end, seed))?,
             );
+        }
+        for request in hostile {
+            heavies.push(small().spawn_scoped(scope, move || hostile_client(address, request, end))?);
         }
         let mut samples = Vec::new();
         while Instant::now() < end {
@@ -313,6 +344,29 @@ fn heavy_client(
     tallies
 }
 
+/// One connection that repeats one hostile request.
+fn hostile_client(address: SocketAddr, request: &Hostile, end: Instant) -> BTreeMap<String, Tally> {
+    let (mut tally, mut connection) = (Tally::default(), None);
+    while Instant::now() < end {
+        let start = Instant::now();
+        match ask(&mut connection, address, request.path, &request.text) {
+            Ok(answer) if answer.status == 200 && answer.whole => match &request.right {
+                Some(right) if !answer.beginning.contains(right) => {
+                    tally.wrong(format!("{}: {}", request.name, answer.beginning));
+                }
+                _ => tally.right(start.elapsed()),
+            },
+            Ok(answer) if answer.status == 200 => tally.count("200, broken off at a limit"),
+            Ok(answer) if answer.status == 503 && tally.limit(&answer) => std::thread::sleep(PAUSE),
+            Ok(answer) if tally.limit(&answer) => {}
+            Ok(answer) if answer.status == 400 && answer.whole => tally.count("400, refused"),
+            Ok(answer) => tally.wrong(format!("{}: {}", request.name, told(&answer))),
+            Err(error) => tally.wrong(format!("{}: {error}", request.name)),
+        }
+    }
+    BTreeMap::from([(request.name.clone(), tally)])
+}
+
 /// Asks on a connection that is kept, or made anew.
 fn ask(
     connection: &mut Option<Connection>,
@@ -337,7 +391,7 @@ fn told(answer: &Answer) -> String {
     format!("{} with {} lines{whole} {text}", answer.status, answer.lines)
 }
 
-fn light(alone: &Phase, mixed: &Phase, report: &mut Report) {
+pub(crate) fn light(alone: &Phase, mixed: &Phase, report: &mut Report) {
     let row = |what: &str, phase: &Phase| {
         let tally = &phase.light;
         let mut row = vec![what.to_owned(), tally.times.len().to_string()];
@@ -366,7 +420,7 @@ fn light(alone: &Phase, mixed: &Phase, report: &mut Report) {
     ));
 }
 
-fn heavy(mixed: &Phase, report: &mut Report) {
+pub(crate) fn heavy(mixed: &Phase, report: &mut Report) {
     let rows: Vec<Vec<String>> = mixed
         .heavy
         .iter()
@@ -393,7 +447,7 @@ fn others(tally: &Tally) -> String {
 }
 
 /// Memory over time; whether it is flat.
-fn memory(phase: &Phase, report: &mut Report) -> bool {
+pub(crate) fn memory(phase: &Phase, report: &mut Report) -> bool {
     let rows: Vec<Vec<String>> = phase
         .samples
         .chunks(phase.samples.len().div_ceil(10).max(1))

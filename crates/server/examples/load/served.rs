@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use vervet::Database;
+use vervet::{Database, Format};
 use vervet_server::{Server, ServerOptions};
 
 /// What the tables of one query may take, in both parts: little enough for eight of them to show in the process.
@@ -30,6 +30,8 @@ pub(crate) enum Patience {
     Normal,
     /// Seconds instead of half minutes, so that attacks on them do not take as long.
     Short,
+    /// Seconds for queries alone, and the statements that [`crate::siege`] asks about.
+    Siege,
 }
 
 /// Is the server.
@@ -39,8 +41,13 @@ pub(crate) fn serve(data: &Path, patience: Patience) -> Result<(), Error> {
     let mut options = ServerOptions::default();
     options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     options.limits.memory_bytes = MEMORY_BYTES;
-    if patience == Patience::Short {
+    if patience != Patience::Normal {
         options.limits.timeout = QUERY_TIMEOUT;
+    }
+    if patience == Patience::Siege {
+        database.load_text(Format::Turtle, &crate::siege::statements())?;
+    }
+    if patience == Patience::Short {
         options.limits.head_timeout = WIRE_TIMEOUT;
         options.limits.body_timeout = WIRE_TIMEOUT;
         options.limits.write_timeout = WIRE_TIMEOUT;

@@ -1,0 +1,179 @@
+//! Every request that once ended, hung or misled a server, all at once and again and again, beside ordinary questions.
+//!
+//! # Shape
+//! One thread for each hostile request sends it, reads the answer and sends it again; light questions come at a
+//! rate meanwhile, on connections of their own, and were measured alone before. A hostile request may be answered
+//! right or be refused by a limit that docs/server.md names; nothing else may come back, the server must not end, and
+//! its memory must stay flat. The 99th percentile of the light questions is compared with the time alone.
+//! # Source
+//! The requests are the reproducers of docs/testing.md, "Findings of the reviews".
+
+use crate::Error;
+use crate::client::Connection;
+use crate::mix::{self, Hostile, Options, Phase};
+use crate::questions::Questions;
+use crate::report::Report;
+use crate::served::Served;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// The most that the 99th percentile of light questions may grow to, as a multiple of the time alone.
+const P99_MAX: f64 = 2.0;
+
+/// Statements of one hub, five of whose patterns make a count of 10^20.
+const HUB: usize = 10_000;
+/// Subjects with one statement each: one more than two batches of rows.
+const SUBJECTS: usize = 2_100;
+/// Values in a list that the graph does not know.
+const UNKNOWN_TERMS: usize = 60_000;
+/// Optional steps in a path that repeats.
+const OPTIONAL_STEPS: usize = 900;
+
+/// The statements that the hostile requests are about, as Turtle: loaded beside the data.
+pub(crate) fn statements() -> String {
+    let mut text = String::new();
+    for number in 0..HUB {
+        let _ = writeln!(text, "<urn:siege:hub> <urn:siege:of> {number} .");
+    }
+    for number in 0..SUBJECTS {
+        let _ = writeln!(text, "<urn:siege:s{number}> <urn:siege:p> \"v\" .");
+    }
+    text
+}
+
+/// All hostile requests: a name, what is sent, and what an answer with status 200 must hold.
+fn requests() -> Vec<Hostile> {
+    let gremlin = |name: &str, text: &str, right: Option<&str>| Hostile {
+        name: name.to_owned(),
+        path: "/gremlin",
+        text: format!("{{\"gremlin\": \"{}\"}}", text.replace('"', "\\\"")),
+        right: right.map(str::to_owned),
+    };
+    let sparql = |name: &str, text: String, right: Option<&str>| Hostile {
+        name: name.to_owned(),
+        path: "/query",
+        text,
+        right: right.map(str::to_owned),
+    };
+    let double = "repeat(union(identity(),identity()))";
+    let path: String = vec!["<urn:siege:p>?"; OPTIONAL_STEPS].join("/");
+    let values: String = (0..UNKNOWN_TERMS).fold(String::new(), |mut text, number| {
+        let _ = write!(text, "<urn:unknown:{number}> ");
+        text
+    });
+    let mut all = vec![
+        gremlin("B1 group of 2^50", &format!("g.inject(1).{double}.times(50).group()"), None),
+        gremlin("B1 group of 2^30", &format!("g.inject(1).{double}.times(30).group()"), None),
+        gremlin(
+            "B1 aggregate",
+            &format!("g.inject(1).{double}.times(50).aggregate('x').cap('x').unfold()"),
+            None,
+        ),
+        gremlin(
+            "B1 side effect",
+            &format!("g.withSideEffect('x',[]).inject(1).{double}.times(50).aggregate('x')"),
+            None,
+        ),
+        gremlin("B1 results", &format!("g.inject(1).{double}.times(40)"), None),
+        gremlin("B1 flatMap", "g.inject(1).flatMap(repeat(union(identity(),identity())).times(40))", None),
+        gremlin(
+            "B2 long path",
+            "g.inject(0).repeat(constant(0).as('a')).times(1000000).count()",
+            Some("\"@value\":1}"),
+        ),
+        gremlin("B6 coin", &format!("g.inject(1).{double}.times(62).coin(0.5)"), None),
+        gremlin("B6 fold", &format!("g.inject(1).{double}.times(62).constant(1).fold(0,sum)"), None),
+        gremlin("B6 sample", &format!("g.inject(1).{double}.times(62).sample(3).count()"), None),
+        gremlin("B7 subgraph", "g.E().subgraph('s').cap('s').count()", None),
+        gremlin("B7 sacks", "g.withSack(1, Operator.sum).V().both().barrier().count()", None),
+        gremlin(
+            "B8 number",
+            "g.inject('1e-999999999').asNumber().as('n').constant(1).math('n + 1').count()",
+            None,
+        ),
+        gremlin(
+            "B10 tail",
+            &format!("g.inject(1,2).{double}.times(80).tail(2).count()"),
+            Some("\"@value\":2}"),
+        ),
+        gremlin("B11 label", "g.V().limit(1).count()", Some("\"@value\":1}")),
+        gremlin("B14 folds", "g.V().local(out().fold()).count()", None),
+        gremlin("endless repeat", "g.V().repeat(both())", None),
+        sparql(
+            "B3 exists",
+            "SELECT ?e (COUNT(*) AS ?n) { ?s <urn:siege:p> ?o BIND(EXISTS { ?s ?q ?z } AS ?e) } GROUP BY ?e"
+                .to_owned(),
+            Some(&SUBJECTS.to_string()),
+        ),
+        sparql("B4 path", format!("SELECT * {{ <urn:siege:s1> ({path})* ?y }}"), None),
+        sparql("B5 values", format!("SELECT * {{ VALUES ?x {{ {values} }} }} LIMIT 1"), Some("urn:unknown:")),
+        sparql(
+            "B9 count",
+            "SELECT (COUNT(*) AS ?n) { <urn:siege:hub> <urn:siege:of> ?a, ?b, ?c, ?d, ?e }".to_owned(),
+            Some("100000000000000000000"),
+        ),
+        sparql("B12 distinct", "SELECT DISTINCT ?a ?b { ?a <urn:siege:p> ?b } LIMIT 3".to_owned(), None),
+        sparql(
+            "text doubles",
+            format!(
+                "SELECT (STRLEN(?t60) AS ?n) {{ BIND(\"xxxxxxxx\" AS ?t0) {} }}",
+                (0..60).fold(String::new(), |mut text, n| {
+                    let _ = write!(text, "BIND(CONCAT(?t{n}, ?t{n}) AS ?t{}) ", n + 1);
+                    text
+                })
+            ),
+            None,
+        ),
+        sparql(
+            "everything by everything",
+            "SELECT * { ?a ?b ?c . ?d ?e ?f } ORDER BY ?c ?f".to_owned(),
+            None,
+        ),
+    ];
+    // Reads of everything, and by clients that go on with the next before they took it all.
+    all.push(sparql("all statements", "SELECT * { ?s ?p ?o }".to_owned(), None));
+    all
+}
+
+/// Runs the siege; whether nothing but right answers and limits came back, memory stayed flat, and light questions
+/// were not slowed by more than [`P99_MAX`].
+pub(crate) fn run(
+    server: &Served,
+    questions: &Questions,
+    options: &Options,
+    report: &mut Report,
+) -> Result<bool, Error> {
+    let requests = requests();
+    let first = (options.time / 10).clamp(Duration::from_secs(3), Duration::from_secs(60));
+    report.line("## Siege\n");
+    report.line(&format!(
+        "{} connections with light questions ({} a second), alone for {:.0} s, then for {:.0} s beside {} connections, \
+         each of which repeats one hostile request.\n",
+        options.light,
+        options.rate,
+        first.as_secs_f64(),
+        options.time.as_secs_f64(),
+        requests.len()
+    ));
+    let alone = mix::phase(server, questions, &[], first, &Options { heavy: 0, ..*options })?;
+    let beside = mix::phase(server, questions, &requests, options.time, &Options { heavy: 0, ..*options })?;
+    mix::light(&alone, &beside, report);
+    mix::heavy(&beside, report);
+    let mut good = mix::memory(&beside, report);
+    good &= mix::wrong([&alone, &beside], report);
+    good &= slowed(&alone, &beside, report);
+    // The server still answers, on a connection of its own.
+    good &= Connection::open(server.address)?.get("/health")?.status == 200;
+    Ok(mix::settled(server, report)? && good)
+}
+
+fn slowed(alone: &Phase, beside: &Phase, report: &mut Report) -> bool {
+    let (alone, beside) = (alone.light.at(990), beside.light.at(990));
+    let good = beside <= alone * P99_MAX;
+    report.line(&format!(
+        "99 % of light questions: {alone:.2} ms alone, {beside:.2} ms beside hostile requests: {:.1} times{}.\n",
+        beside / alone,
+        if good { "" } else { " (**more than asked**)" }
+    ));
+    good
+}
