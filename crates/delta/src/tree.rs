@@ -12,7 +12,7 @@
 //! # Cost
 //! For `n` items about `log(n / 22) / log(11)` inner nodes on a path. Insert and remove copy a leaf (1 KiB for
 //! cells of 32 bytes) and, where shared, the inner nodes: one atomic increment for each of their children,
-//! which is why those are few. `examples/measure.rs` measures it. Tried 2026-11-21 for insertions of which
+//! which is why those are few. `examples/measure_delta.rs` measures it. Tried 2026-11-21 for insertions of which
 //! every version is kept, on a shared machine under load: 8 children in place of 16 made no difference
 //! beyond the noise, leaves of 60 were slower by a third.
 //! # Source

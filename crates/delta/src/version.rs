@@ -12,7 +12,7 @@
 //!    while the version is read; what is at or above stays unknown to it, so a look-up has one answer.
 //! # Cost
 //! A clone: some ten atomic increments. A statement into 100,000 changed ones, every version kept: see
-//! `examples/measure.rs`. A statement takes some [`CELL_BYTES`] bytes in each direction.
+//! `examples/measure_delta.rs`. A statement takes some [`CELL_BYTES`] bytes in each direction.
 //! # Not here
 //! Which version is the current one, conflicts, durability.
 
@@ -29,7 +29,7 @@ use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_store::Store;
 
 /// Memory of a cell: 32 bytes, headers of leaves, inner nodes, two to four bytes of filter. Measured 40 to 41
-/// where 100,000 statements were inserted, one by one or at once (`examples/measure.rs`).
+/// where 100,000 statements were inserted, one by one or at once (`examples/measure_delta.rs`).
 const CELL_BYTES: u64 = 42;
 /// Memory of an edge that has changed.
 const EDGE_BYTES: u64 = 64;

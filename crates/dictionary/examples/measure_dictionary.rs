@@ -1,6 +1,6 @@
 //! Sizes and speeds of the dictionary of an N-Triples file.
 //!
-//! `cargo run --release -p vervet-dictionary --example measure -- FILE.nt [THREADS]`. The file is read as lines of
+//! `cargo run --release -p vervet-dictionary --example measure_dictionary -- FILE.nt [THREADS]`. The file is read as lines of
 //! three terms; it has to be N-Triples as programs write it (one space between terms, no comments).
 
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! What a version costs: inserting, with every version kept and all at once; reading a segment whose delta is
 //! empty, has other keys, or has the keys, beside the store alone; memory.
 //!
-//! `cargo run --release -p vervet-delta --example measure [writing|reading]`
+//! `cargo run --release -p vervet-delta --example measure_delta [writing|reading]`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,7 +1,7 @@
 //! Builds a store from N-Triples on standard input (plain lines without comments) and measures it:
 //! time to build, bytes for each triple, and what expanding and checking cost beside plain arrays.
 //!
-//! `zstd -dc lubm-40.nt.zst | cargo run --release -p vervet-store --example measure`
+//! `zstd -dc lubm-40.nt.zst | cargo run --release -p vervet-store --example measure_store`
 //! With a number behind it, only builds into a directory with so many MiB for statements (0: any number).
 #![expect(clippy::print_stdout, clippy::cast_possible_truncation, reason = "a program for the terminal")]
 
