@@ -368,6 +368,9 @@ pub(crate) struct ServeArguments {
     /// Address to listen on (default: 127.0.0.1:7878); port 0 is any free one
     #[arg(long, value_name = "HOST:PORT")]
     pub bind: Option<String>,
+    /// Another name by which the server is reached, besides addresses and localhost; may be given several times
+    #[arg(long = "host", value_name = "NAME")]
+    pub hosts: Vec<String>,
     /// Refuse everything that changes the database
     #[arg(long)]
     pub read_only: bool,

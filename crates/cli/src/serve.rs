@@ -33,10 +33,11 @@ fn options(arguments: &ServeArguments) -> Outcome<ServerOptions> {
         None => ServerOptions::default(),
     };
     match (&arguments.bind, &arguments.config) {
-        (Some(bind), _) => options.bind = vervet_server::resolve(bind)?,
+        (Some(bind), _) => options.bind_to(bind)?,
         (None, Some(_)) => {}
-        (None, None) => options.bind = vervet_server::resolve(BIND_DEFAULT)?,
+        (None, None) => options.bind_to(BIND_DEFAULT)?,
     }
+    options.hosts.extend(arguments.hosts.iter().cloned());
     options.signals = true;
     options.read_only |= arguments.read_only;
     options.allow_plain_http |= arguments.allow_plain_http;

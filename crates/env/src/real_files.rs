@@ -6,7 +6,22 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The operating system's files. Locks are advisory (`flock`) and end with the process.
+/// Files that are made here are for their user alone: a database is as secret as the most secret statement in it.
+#[cfg(unix)]
+const FILE_MODE: u32 = 0o600;
+/// Directories that are made here likewise. What is there already keeps its mode.
+#[cfg(unix)]
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// Options for a file that only its user may read, where the system has users.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
+    options
+}
+
+/// The operating system's files. Locks are advisory (`flock`) and end with the process. What it makes, only its user may read and write.
 #[derive(Debug)]
 pub struct RealFiles;
 
@@ -18,15 +33,18 @@ impl WriteFile for File {
 
 impl FileSystem for RealFiles {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, DIRECTORY_MODE);
+        builder.recursive(true).create(dir)
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        Ok(Box::new(File::create(path)?))
+        Ok(Box::new(private().write(true).create(true).truncate(true).open(path)?))
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        Ok(Box::new(OpenOptions::new().append(true).create(true).open(path)?))
+        Ok(Box::new(private().append(true).create(true).open(path)?))
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
@@ -83,7 +101,7 @@ impl FileSystem for RealFiles {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         // Not emptied on opening: until the lock is ours, the text in it is the owner's.
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = private().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => {
                 file.set_len(0)?;
@@ -123,5 +141,30 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("vervet-env-{}", std::process::id()));
         crate::simulated_files::contract::check(&RealFiles, &dir);
         assert!(!dir.exists());
+    }
+
+    /// security S9: what a database consists of is private to its user, whatever the umask leaves open.
+    #[cfg(unix)]
+    #[test]
+    fn s9_files_and_directories_are_private() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let root = std::env::temp_dir().join(format!("vervet-private-{}", std::process::id()));
+        let inner = root.join("a/b");
+        RealFiles.create_dir_all(&inner).expect("it is made");
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
+        assert_eq!((mode(&root), mode(&root.join("a")), mode(&inner)), (0o700, 0o700, 0o700));
+        drop(RealFiles.create(&inner.join("created")).expect("it is made"));
+        drop(RealFiles.append(&inner.join("appended")).expect("it is made"));
+        drop(RealFiles.lock(&inner.join("lock")).expect("it is made"));
+        for name in ["created", "appended", "lock"] {
+            assert_eq!(mode(&inner.join(name)), 0o600, "{name}");
+        }
+        // Whoever has opened a directory or a file to others has reasons.
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o750)).expect("it is ours");
+        fs::set_permissions(inner.join("created"), fs::Permissions::from_mode(0o640)).expect("it is ours");
+        RealFiles.create_dir_all(&inner).expect("it is there");
+        drop(RealFiles.create(&inner.join("created")).expect("it is emptied"));
+        assert_eq!((mode(&inner), mode(&inner.join("created"))), (0o750, 0o640));
+        fs::remove_dir_all(&root).expect("it goes");
     }
 }

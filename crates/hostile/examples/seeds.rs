@@ -42,11 +42,11 @@ const API: [&str; 6] = [
 ];
 
 const RAW: [&str; 5] = [
-    "GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: x\r\nAccept: text/csv;q=0.5, */*;q=0.1\r\nAccept-Encoding: gzip\r\n\r\n",
-    "POST /query HTTP/1.1\r\nHost: x\r\nContent-Type: application/sparql-query\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nASK{}\r\n0\r\n\r\n",
-    "OPTIONS /update HTTP/1.1\r\nHost: x\r\nOrigin: http://y\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n",
-    "HEAD /metrics HTTP/1.0\r\nAuthorization: Basic YTpi\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n",
-    "PUT /store?default HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 30\r\nContent-Type: text/turtle; charset=utf-8\r\n\r\n<urn:a> <urn:b> \"c\"@en . # ...",
+    "GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: localhost\r\nAccept: text/csv;q=0.5, */*;q=0.1\r\nAccept-Encoding: gzip\r\n\r\n",
+    "POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sparql-query\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nASK{}\r\n0\r\n\r\n",
+    "OPTIONS /update HTTP/1.1\r\nHost: localhost\r\nOrigin: http://y\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n",
+    "HEAD /metrics HTTP/1.0\r\nAuthorization: Basic YTpi\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "PUT /store?default HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 30\r\nContent-Type: text/turtle; charset=utf-8\r\n\r\n<urn:a> <urn:b> \"c\"@en . # ...",
 ];
 
 fn main() -> io::Result<()> {

@@ -2,21 +2,27 @@
 //!
 //! # Cost
 //! To verify a password takes tens of milliseconds on purpose, so it happens on a blocking thread, and what has been
-//! verified is remembered (as a keyed hash, [`REMEMBERED_MAX`] of them) until the server ends.
+//! verified is remembered for its address (as a keyed hash, [`REMEMBERED_MAX`] of them) until the server ends. Wrong ones are
+//! slowed by address (`throttle`).
 //! # Not here
 //! Sessions, cookies, and a change of users while the server runs.
 
+use crate::events;
+use crate::metrics::Metrics;
 use crate::options::{Role, ServerOptions, User};
+use crate::origin::NAMES_HINT;
 use crate::reply::{Failure, Outcome};
+use crate::throttle::{self, Throttle};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -25,6 +31,18 @@ const REMEMBERED_MAX: usize = 1024;
 
 /// Passwords that are verified at a time: each takes 19 MiB and a core for a while.
 const VERIFIED_AT_ONCE: usize = 2;
+
+/// What is known of the sender of a request besides its credentials.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    /// Where the connection comes from.
+    pub(crate) peer: IpAddr,
+    /// The request has reached the server under a name that is trusted: see `origin`.
+    pub(crate) has_trusted_host: bool,
+}
+
+/// When those may come again of whose address too many passwords wait.
+const RETRY_AFTER_SECONDS: &str = "5";
 
 /// Those who may use the server.
 #[derive(Debug)]
@@ -35,6 +53,8 @@ pub(crate) struct Users {
     secret: [u8; 32],
     remembered: Mutex<HashSet<[u8; 32]>>,
     verifying: Semaphore,
+    throttle: Throttle,
+    metrics: Arc<Metrics>,
     /// Verified in place of that of a user who is not there, so that time does not tell.
     nobody: String,
 }
@@ -42,7 +62,7 @@ pub(crate) struct Users {
 impl Users {
     /// # Errors
     /// [`ErrorKind::Input`]: a hash that is none, a name that is there twice or not possible.
-    pub(crate) fn new(options: &ServerOptions) -> Result<Self> {
+    pub(crate) fn new(options: &ServerOptions, metrics: &Arc<Metrics>) -> Result<Self> {
         let mut names = HashSet::new();
         for user in &options.users {
             let wrong = |what: &str| {
@@ -77,6 +97,8 @@ impl Users {
             secret,
             remembered: Mutex::default(),
             verifying: Semaphore::new(VERIFIED_AT_ONCE),
+            throttle: Throttle::default(),
+            metrics: Arc::clone(metrics),
             nobody: if options.users.is_empty() { String::new() } else { hash_password("nobody")? },
         })
     }
@@ -86,21 +108,21 @@ impl Users {
         self.users.is_empty()
     }
 
-    /// What whoever sends these headers may do; `None`: nothing.
+    /// The role of a request with these headers; `None`: it may do nothing.
     ///
     /// # Errors
-    /// 401 for those who say wrongly who they are.
-    pub(crate) async fn role(&self, headers: &HeaderMap) -> Outcome<Option<Role>> {
+    /// 401 for wrong credentials.
+    pub(crate) async fn role(&self, headers: &HeaderMap, caller: Caller) -> Outcome<Option<Role>> {
         Ok(match headers.get(AUTHORIZATION) {
             Some(_) if self.is_open() => self.anonymous,
-            None => self.anonymous,
+            None => self.anonymous.filter(|_| caller.has_trusted_host),
             Some(value) => {
                 let value = value.to_str().unwrap_or_default();
                 let (scheme, credentials) = value.split_once(' ').unwrap_or((value, ""));
                 let user = if scheme.eq_ignore_ascii_case("basic") {
-                    self.basic(credentials.trim()).await
+                    self.basic(credentials.trim(), caller.peer).await?
                 } else if scheme.eq_ignore_ascii_case("bearer") {
-                    self.bearer(credentials.trim())
+                    self.bearer(credentials.trim(), caller.peer)
                 } else {
                     None
                 };
@@ -116,59 +138,104 @@ impl Users {
     ///
     /// # Errors
     /// 401 for those who do not say who they are, or wrongly; 403 for those who may not.
-    pub(crate) async fn check(&self, headers: &HeaderMap, needed: Role) -> Outcome<()> {
-        allow(self.role(headers).await?, headers.contains_key(AUTHORIZATION), needed)
-    }
-
-    /// What somebody may do who says a name and a password; `None`: one of them is wrong.
-    pub(crate) async fn password(&self, name: &str, password: &str) -> Option<Role> {
-        // As in Basic authentication, where a colon ends the name.
-        if name.contains(':') {
-            return None;
-        }
-        self.verify(name, password).await.map(|user| user.role)
-    }
-
-    async fn basic(&self, credentials: &str) -> Option<&User> {
-        let decoded = String::from_utf8(STANDARD.decode(credentials).ok()?).ok()?;
-        let (name, password) = decoded.split_once(':')?;
-        self.verify(name, password).await
-    }
-
-    async fn verify(&self, name: &str, password: &str) -> Option<&User> {
-        let user = self.users.iter().find(|user| user.name == name);
-        let hash = user.and_then(|user| user.password.as_deref());
-        let mut digest = Sha256::new();
-        digest.update(self.secret);
-        digest.update(name.as_bytes());
-        digest.update(b":");
-        digest.update(password.as_bytes());
-        let key: [u8; 32] = digest.finalize().into();
-        if hash.is_some() && self.remembered().contains(&key) {
-            return user;
-        }
-        let _turn = self.verifying.acquire().await.ok()?;
-        let (hash, password) = (hash.unwrap_or(&self.nobody).to_owned(), password.to_owned());
-        let verified = tokio::task::spawn_blocking(move || {
-            PasswordHash::new(&hash)
-                .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
-        });
-        let verified = verified.await.unwrap_or(false);
-        user.filter(|user| verified && user.password.is_some()).inspect(|_| {
-            let mut remembered = self.remembered();
-            if remembered.len() >= REMEMBERED_MAX {
-                remembered.clear();
+    pub(crate) async fn check(&self, headers: &HeaderMap, caller: Caller, needed: Role) -> Outcome<()> {
+        let role = self.role(headers, caller).await?;
+        allow(role, headers.contains_key(AUTHORIZATION), needed).map_err(|failure| {
+            let by_name = !caller.has_trusted_host && self.anonymous.is_some_and(|role| role >= needed);
+            if by_name && failure.status == StatusCode::UNAUTHORIZED {
+                failure.hint(NAMES_HINT)
+            } else {
+                failure
             }
-            remembered.insert(key);
         })
     }
 
-    /// Compares hashes, so how long it takes says nothing about the token.
-    fn bearer(&self, token: &str) -> Option<&User> {
+    /// The role of a user by name and password; `None`: one of them is wrong.
+    ///
+    /// # Errors
+    /// 429: too many passwords of this address wait.
+    pub(crate) async fn password(&self, name: &str, password: &str, peer: IpAddr) -> Outcome<Option<Role>> {
+        // As in Basic authentication, where a colon ends the name.
+        if name.contains(':') {
+            return Ok(None);
+        }
+        Ok(self.verify(name, password, peer).await?.map(|user| user.role))
+    }
+
+    async fn basic(&self, credentials: &str, peer: IpAddr) -> Outcome<Option<&User>> {
+        let decoded = STANDARD.decode(credentials).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        match decoded.as_deref().and_then(|text| text.split_once(':')) {
+            Some((name, password)) => self.verify(name, password, peer).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn verify(&self, name: &str, password: &str, peer: IpAddr) -> Outcome<Option<&User>> {
+        let user = self.users.iter().find(|user| user.name == name);
+        let hash = user.and_then(|user| user.password.as_deref());
+        let key = self.key(name, password, peer);
+        if hash.is_some() && self.remembered().contains(&key) {
+            return Ok(user);
+        }
+        let Some(turn) = self.throttle.turn(peer).await else {
+            return Err(Failure::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many passwords of this address wait",
+            )
+            .hint("wrong passwords are slowed down: wait, and send fewer at a time")
+            .header(RETRY_AFTER, RETRY_AFTER_SECONDS));
+        };
+        // Another request may just have verified it.
+        if hash.is_some() && self.remembered().contains(&key) {
+            return Ok(user);
+        }
+        let verified = {
+            let _one_of_few = self.verifying.acquire().await;
+            let (hash, password) = (hash.unwrap_or(&self.nobody).to_owned(), password.to_owned());
+            let verified = tokio::task::spawn_blocking(move || {
+                PasswordHash::new(&hash)
+                    .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+            });
+            verified.await.unwrap_or(false)
+        };
+        let user = user.filter(|user| verified && user.password.is_some());
+        if user.is_none() {
+            turn.failed();
+            events::login_failed(&self.metrics, peer, Some(name));
+            return Ok(None);
+        }
+        turn.succeeded();
+        let mut remembered = self.remembered();
+        if remembered.len() >= REMEMBERED_MAX {
+            remembered.clear();
+        }
+        remembered.insert(key);
+        Ok(user)
+    }
+
+    /// What a verified password is remembered by. The address is a part of it: what is remembered is not slowed, so it must not
+    /// tell another address whether a guess is right.
+    fn key(&self, name: &str, password: &str, peer: IpAddr) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        digest.update(self.secret);
+        digest.update(throttle::party(peer).to_string());
+        digest.update(b" ");
+        digest.update(name.as_bytes());
+        digest.update(b":");
+        digest.update(password.as_bytes());
+        digest.finalize().into()
+    }
+
+    /// Compares hashes, so how long it takes says nothing about the token. Wrong ones are not slowed: a token is random, and not guessed.
+    fn bearer(&self, token: &str, peer: IpAddr) -> Option<&User> {
         let digest = hex(&Sha256::digest(token.as_bytes()));
-        self.users
-            .iter()
-            .find(|user| user.token_sha256.as_ref().is_some_and(|hash| hash.eq_ignore_ascii_case(&digest)))
+        let is_it =
+            |user: &&User| user.token_sha256.as_ref().is_some_and(|hash| hash.eq_ignore_ascii_case(&digest));
+        let user = self.users.iter().find(is_it);
+        if user.is_none() {
+            events::login_failed(&self.metrics, peer, None);
+        }
+        user
     }
 
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {

@@ -3,6 +3,7 @@
 //! A name that is not known is an error: a limit that is misspelt must not be no limit.
 
 use crate::options::{Role, ServerOptions, Tls, User};
+use crate::origin;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ struct File {
     read_only: Option<bool>,
     allow_plain_http: Option<bool>,
     cors: Option<Vec<String>>,
+    #[serde(default)]
+    hosts: Vec<String>,
     anonymous: Option<Anonymous>,
     #[serde(default)]
     limits: LimitsTable,
@@ -57,6 +60,7 @@ struct LimitsTable {
     head_bytes: Option<usize>,
     headers: Option<usize>,
     head_timeout_seconds: Option<f64>,
+    login_timeout_seconds: Option<f64>,
     body_timeout_seconds: Option<f64>,
     write_timeout_seconds: Option<f64>,
     connections: Option<usize>,
@@ -84,6 +88,20 @@ impl ServerOptions {
         Self::from_toml(&text, folder).map_err(|error| error.context(path.display()))
     }
 
+    /// Has the server listen on `HOST:PORT`, and be reached by that name.
+    ///
+    /// # Errors
+    /// As [`resolve`].
+    pub fn bind_to(&mut self, bind: &str) -> Result<()> {
+        self.bind = resolve(bind)?;
+        let name = bind.rsplit_once(':').map_or(bind, |(name, _)| name);
+        // Addresses are trusted anyway.
+        if origin::check_options(&[], &[name.to_owned()]).is_ok() {
+            self.hosts.push(name.to_owned());
+        }
+        Ok(())
+    }
+
     fn from_toml(text: &str, folder: &Path) -> Result<Self> {
         let file: File = toml::from_str(text).map_err(|error| {
             let message = error.to_string();
@@ -91,11 +109,13 @@ impl ServerOptions {
         })?;
         let mut options = Self::default();
         if let Some(bind) = &file.bind {
-            options.bind = resolve(bind)?;
+            options.bind_to(bind)?;
         }
         options.read_only = file.read_only.unwrap_or(options.read_only);
         options.allow_plain_http = file.allow_plain_http.unwrap_or(options.allow_plain_http);
         options.cors = file.cors.unwrap_or(options.cors);
+        options.hosts.extend(file.hosts);
+        origin::check_options(&options.cors, &options.hosts)?;
         options.anonymous = match file.anonymous {
             None | Some(Anonymous::None) => None,
             Some(Anonymous::Read) => Some(Role::Read),
@@ -119,6 +139,7 @@ impl LimitsTable {
         for (name, value, limit) in [
             ("timeout_seconds", self.timeout_seconds, &mut limits.timeout),
             ("head_timeout_seconds", self.head_timeout_seconds, &mut limits.head_timeout),
+            ("login_timeout_seconds", self.login_timeout_seconds, &mut limits.login_timeout),
             ("body_timeout_seconds", self.body_timeout_seconds, &mut limits.body_timeout),
             ("write_timeout_seconds", self.write_timeout_seconds, &mut limits.write_timeout),
             ("queue_timeout_seconds", self.queue_timeout_seconds, &mut limits.queue_timeout),

@@ -5,7 +5,8 @@
 //! # Shape
 //! ```text
 //! server   listens, owns the threads, ends gracefully        wire      a connection with patience that ends
-//! route    address -> handler; who may, CORS, errors         auth      users and roles
+//! route    address -> handler; roles, CORS, errors           auth      users and roles
+//! origin   Host, Origin: what pages of other sites may
 //! protocol /query /update /sparql    store  /store           api page  what the page needs
 //! gremlin  /gremlin, as a WebSocket and as HTTP
 //! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place, what runs
@@ -37,7 +38,7 @@
 //! let running = std::thread::spawn(move || server.run());
 //!
 //! let mut connection = std::net::TcpStream::connect(address)?;
-//! write!(connection, "GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+//! write!(connection, "GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
 //! let mut answer = String::new();
 //! connection.read_to_string(&mut answer)?;
 //! assert!(answer.contains("\"boolean\":true"));
@@ -56,12 +57,14 @@ mod awake;
 mod config;
 mod describe;
 mod encoding;
+mod events;
 mod gremlin;
 mod heavy;
 mod marks;
 mod metrics;
 mod multipart;
 mod options;
+mod origin;
 mod page;
 mod protocol;
 mod query;
@@ -74,6 +77,7 @@ mod store;
 mod stream;
 mod swift;
 mod talkers;
+mod throttle;
 mod update;
 mod wire;
 

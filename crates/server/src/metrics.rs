@@ -51,6 +51,7 @@ pub(crate) struct Metrics {
     pub(crate) heavy: AtomicI64,
     pub(crate) sessions: AtomicI64,
     pub(crate) refused_connections: AtomicU64,
+    pub(crate) failed_logins: AtomicU64,
     pub(crate) rows_out: AtomicU64,
     pub(crate) broken: AtomicU64,
     bytes_out: AtomicU64,
@@ -181,6 +182,12 @@ pub(crate) fn text(state: &State) -> String {
             "counter",
             "Connections above the limit.",
             load(&metrics.refused_connections),
+        ),
+        (
+            "vervet_logins_failed_total",
+            "counter",
+            "Requests with a wrong name, password or token.",
+            load(&metrics.failed_logins),
         ),
         ("vervet_rows_out_total", "counter", "Rows and triples of answers.", load(&metrics.rows_out)),
         (

@@ -19,8 +19,11 @@ pub struct ServerOptions {
     pub allow_plain_http: bool,
     /// End gracefully at SIGINT and SIGTERM.
     pub signals: bool,
-    /// Origins whose pages may read answers; `*`: all of them. Those that are named may also change the database.
+    /// Origins whose pages may read and change the database, besides the server's own; `*`: those of all others may read.
     pub cors: Vec<String>,
+    /// Names by which the server is reached, besides addresses and `localhost`. Requests without a user are answered under no
+    /// others, since the name of a page's own site can be made to resolve to this server (DNS rebinding).
+    pub hosts: Vec<String>,
     /// Who may do what; nobody listed: everyone may do everything.
     pub users: Vec<User>,
     /// What those may do who do not say who they are, if there are users.
@@ -38,7 +41,8 @@ impl Default for ServerOptions {
             read_only: false,
             allow_plain_http: false,
             signals: false,
-            cors: vec!["*".to_owned()],
+            cors: Vec::new(),
+            hosts: Vec::new(),
             users: Vec::new(),
             anonymous: None,
             tls: None,
@@ -109,6 +113,8 @@ pub struct Limits {
     pub headers: usize,
     /// How long the head of a request may take to come; also how long an idle connection stays open.
     pub head_timeout: Duration,
+    /// How long a client of a WebSocket may take to say who it is, where it has to.
+    pub login_timeout: Duration,
     /// How long a body may bring nothing, or less than [`BODY_BYTES_PER_SECOND_MIN`] on average.
     pub body_timeout: Duration,
     /// How long a client may take nothing of what is sent to it.
@@ -150,6 +156,7 @@ impl Default for Limits {
             head_bytes: 64 << 10,
             headers: 100,
             head_timeout: Duration::from_secs(30),
+            login_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
             connections: 1024,

@@ -138,7 +138,9 @@ pub(crate) type Outcome<T = Reply> = Result<T, Failure>;
 impl Failure {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let kind = match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "permission",
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST => {
+                "permission"
+            }
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => "request",
         };

@@ -2,8 +2,10 @@
 //! reads, and counting.
 
 use crate::accept::Accepted;
+use crate::auth::Caller;
 use crate::metrics::{Finish, Kind};
 use crate::options::Role;
+use crate::origin::{self, Host, Site};
 use crate::protocol::{Endpoint, not_allowed};
 use crate::reply::{Failure, Outcome, Reply, empty, set, whole};
 use crate::state::State;
@@ -11,8 +13,8 @@ use crate::{api, gremlin, metrics, page, protocol, store};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HOST,
-    HeaderValue, ORIGIN, SERVER, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderValue,
+    ORIGIN, SERVER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
@@ -29,66 +31,47 @@ pub(crate) struct Context<'a> {
     pub(crate) upgrade: &'a gremlin::Slot,
     /// What it has turned out to be, for the metrics.
     pub(crate) kind: Kind,
+    /// The page of which site sends it.
+    pub(crate) site: Site,
+    pub(crate) caller: Caller,
 }
 
 impl Context<'_> {
     /// Makes sure that this client may do what `role` may.
     ///
     /// # Errors
-    /// 401, 403.
+    /// 401, 403, also for a page of another site.
     pub(crate) async fn allow(&self, role: Role) -> Outcome<()> {
-        self.state.users.check(&self.parts.headers, role).await?;
+        self.state.users.check(&self.parts.headers, self.caller, Role::Read).await?;
+        self.site.allow_read()?;
         if role == Role::Read {
             return Ok(());
         }
+        self.state.users.check(&self.parts.headers, self.caller, role).await?;
         if self.state.options.read_only {
             return Err(Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
                 .hint("it was started with --read-only"));
         }
-        self.check_origin()
+        self.site.allow_write()
     }
-
-    /// A page of another site must not change the database behind the back of whoever looks at it: browsers send forms
-    /// to any address, and say in `Origin` where from.
-    pub(crate) fn check_origin(&self) -> Outcome<()> {
-        let headers = &self.parts.headers;
-        let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
-        let origin = origin.to_str().unwrap_or_default();
-        if self.state.options.cors.iter().any(|allowed| allowed != "*" && allowed == origin) {
-            return Ok(());
-        }
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let authority = origin.split_once("://").map_or("", |(_, authority)| authority);
-        // A name that was made to lead here (DNS rebinding) is the same on both sides, but no local one.
-        let trusted = !self.state.users.is_open() || is_local_name(host);
-        if !host.is_empty() && authority.eq_ignore_ascii_case(host) && trusted {
-            return Ok(());
-        }
-        Err(Failure::new(StatusCode::FORBIDDEN, format!("pages of {origin} may not change the database"))
-            .hint("name the origin in `cors` of the configuration to allow it"))
-    }
-}
-
-/// Whether a `Host` is an address or `localhost`, which nobody else can make lead here.
-fn is_local_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
 /// Answers any request.
 pub(crate) async fn answer(
     state: &Arc<State>,
-    tls: bool,
+    (peer, tls): (IpAddr, bool),
     upgrade: &gremlin::Slot,
     request: Request<Incoming>,
 ) -> Reply {
     let begin = Instant::now();
     let (parts, body) = request.into_parts();
-    let mut context = Context { state, parts: &parts, tls, upgrade, kind: Kind::Other };
-    let outcome = route(&mut context, body).await;
+    let caller = Caller { peer, has_trusted_host: false };
+    let mut context =
+        Context { state, parts: &parts, tls, upgrade, kind: Kind::Other, site: Site::Trusted, caller };
+    let outcome = match admit(&mut context) {
+        Ok(()) => route(&mut context, body).await,
+        Err(failure) => Err(failure),
+    };
     let kind = context.kind;
     let mut reply = match outcome {
         Ok(reply) => reply,
@@ -101,6 +84,22 @@ pub(crate) async fn answer(
     let finish = Finish::new(&state.metrics, kind, reply.status().as_u16(), begin);
     reply.body_mut().finish = Some(finish);
     reply
+}
+
+/// Finds out under which name a request comes, and from where; lets in what may come at all.
+///
+/// # Errors
+/// 400 for a `Host` or an `Origin` that cannot be, 421 for a name that must not be trusted.
+fn admit(context: &mut Context<'_>) -> Outcome<()> {
+    let (state, parts) = (context.state, context.parts);
+    let host = Host::of(parts)?;
+    let is_trusted = origin::is_trusted(host.as_ref(), &state.options.hosts);
+    if !is_trusted && state.users.is_open() {
+        return Err(origin::misdirected(host.as_ref()));
+    }
+    context.caller.has_trusted_host = is_trusted;
+    context.site = Site::of(parts, host.as_ref(), context.tls, &state.options.cors)?;
+    Ok(())
 }
 
 async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
@@ -168,28 +167,13 @@ fn options(parts: &Parts) -> Reply {
 fn cors(state: &State, parts: &Parts, reply: &mut Reply) {
     let Some(origin) = parts.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()) else { return };
     let cors = &state.options.cors;
-    if cors.iter().any(|allowed| allowed == "*") {
-        set(reply, ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-    } else if cors.iter().any(|allowed| allowed == origin) {
+    if cors.iter().any(|allowed| allowed == origin::ALL) {
+        set(reply, ACCESS_CONTROL_ALLOW_ORIGIN, origin::ALL);
+    } else if origin::is_named(cors, origin) {
         set(reply, ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         set(reply, VARY, "Accept, Accept-Encoding, Origin");
     } else {
         return;
     }
     set(reply, ACCESS_CONTROL_EXPOSE_HEADERS, "Location, Retry-After");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn local_names_are_addresses_and_localhost() {
-        for host in ["localhost", "LOCALHOST:7878", "127.0.0.1:1", "[::1]:80", "192.168.0.3"] {
-            assert!(is_local_name(host), "{host}");
-        }
-        for host in ["", "example.org", "localhost.example.org", "127.0.0.1.example.org:80"] {
-            assert!(!is_local_name(host), "{host}");
-        }
-    }
 }

@@ -13,6 +13,7 @@ use crate::gremlin;
 use crate::heavy::STACK_BYTES;
 use crate::metrics::Gauge;
 use crate::options::{Limits, ServerOptions};
+use crate::origin;
 use crate::route;
 use crate::state::State;
 use crate::talkers::Talkers;
@@ -90,7 +91,9 @@ impl Server {
                 "configure [tls], or say --allow-plain-http if something in front of it encrypts",
             ));
         }
-        let users = Users::new(&options)?;
+        origin::check_options(&options.cors, &options.hosts)?;
+        let metrics = Arc::default();
+        let users = Users::new(&options, &metrics)?;
         let tls = options.tls.as_ref().map(tls).transpose()?;
         if !options.read_only {
             // The directory is this process's from now on, or the mistake shows now.
@@ -102,7 +105,7 @@ impl Server {
         // The library asks for 128; of more that come at once some would wait for a second.
         #[cfg(unix)]
         let _ = rustix::net::listen(&listener, BACKLOG);
-        let state = Arc::new(State::new(database, options, users));
+        let state = Arc::new(State::new(database, options, users, metrics));
         Ok(Self { listener, state, tls, stopper: Stopper(watch::Sender::new(false)) })
     }
 
@@ -203,7 +206,8 @@ async fn connection(
     // Answers are written in one piece; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     let has_tls = tls.is_some();
-    let host: Arc<str> = stream.peer_addr().map_or_else(|_| String::new(), |peer| format!("/{peer}")).into();
+    let Ok(peer) = stream.peer_addr() else { return };
+    let host: Arc<str> = format!("/{peer}").into();
     let wire = match tls {
         None => Wire::plain(stream, awake, limits.write_timeout),
         Some(tls) => match tokio::time::timeout(limits.head_timeout, tls.accept(stream)).await {
@@ -217,7 +221,8 @@ async fn connection(
     let service = service_fn(move |request| {
         let (state, upgrade) = (Arc::clone(&service_state), Arc::clone(&service_upgrade));
         // In a box, so that the connection can be moved, and taken apart at its end.
-        Box::pin(async move { Ok::<_, Infallible>(route::answer(&state, has_tls, &upgrade, request).await) })
+        let caller = (peer.ip().to_canonical(), has_tls);
+        Box::pin(async move { Ok::<_, Infallible>(route::answer(&state, caller, &upgrade, request).await) })
     });
     let mut connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
     let ended = tokio::select! {

@@ -41,11 +41,16 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(database: Database, options: ServerOptions, users: Users) -> Self {
+    pub(crate) fn new(
+        database: Database,
+        options: ServerOptions,
+        users: Users,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
             database,
             users,
-            metrics: Arc::default(),
+            metrics,
             swift: Swift::default(),
             weights: Weights::default(),
             places: Arc::new(Semaphore::new(options.limits.requests)),

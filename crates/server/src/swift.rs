@@ -125,8 +125,9 @@ mod tests {
         let text: String = (0..2000).map(|n| format!("<urn:s:{n}> <urn:p> \"value {n}\" .\n")).collect();
         database.load_text(Format::NTriples, &text).unwrap();
         let options = ServerOptions::default();
-        let users = Users::new(&options).unwrap();
-        State::new(database, options, users)
+        let metrics = Arc::default();
+        let users = Users::new(&options, &metrics).unwrap();
+        State::new(database, options, users, metrics)
     }
 
     fn asked(text: &str) -> Asked {

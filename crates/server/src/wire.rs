@@ -20,9 +20,33 @@ pub(crate) struct Wire {
     /// Since it was last flushed.
     has_written: bool,
     write_timeout: Duration,
-    received_bytes: Arc<AtomicU64>,
+    received: Arc<Received>,
     /// Runs while a write waits.
     stuck: Option<Pin<Box<Sleep>>>,
+}
+
+/// The bytes that a connection has received, counted also where the connection has gone elsewhere.
+#[derive(Debug)]
+pub(crate) struct Received {
+    bytes: AtomicU64,
+    /// Reading fails from this count on.
+    bytes_max: AtomicU64,
+}
+
+// Relaxed everywhere: both are looked at now and then, and carry no other data.
+impl Received {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Lets the connection receive so many bytes in all; `None`: without an end.
+    pub(crate) fn limit(&self, bytes_max: Option<u64>) {
+        self.bytes_max.store(bytes_max.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_too_much(&self) -> bool {
+        self.bytes() > self.bytes_max.load(Ordering::Relaxed)
+    }
 }
 
 enum Stream {
@@ -40,12 +64,13 @@ impl Wire {
     }
 
     fn new(stream: Stream, awake: Arc<Awake>, write_timeout: Duration) -> Self {
-        Self { stream, awake, has_written: false, write_timeout, received_bytes: Arc::default(), stuck: None }
+        let received = Arc::new(Received { bytes: AtomicU64::new(0), bytes_max: AtomicU64::new(u64::MAX) });
+        Self { stream, awake, has_written: false, write_timeout, received, stuck: None }
     }
 
-    /// Counts what comes, also when the connection has gone elsewhere.
-    pub(crate) fn received_bytes(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.received_bytes)
+    /// What it has received.
+    pub(crate) fn received(&self) -> Arc<Received> {
+        Arc::clone(&self.received)
     }
 
     /// The outcome of an attempt to write, or the end of patience.
@@ -80,8 +105,10 @@ impl AsyncRead for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         };
-        // Relaxed: it is looked at now and then, and carries no other data.
-        self.received_bytes.fetch_add((buffer.filled().len() - before) as u64, Ordering::Relaxed);
+        self.received.bytes.fetch_add((buffer.filled().len() - before) as u64, Ordering::Relaxed);
+        if self.received.is_too_much() {
+            return Poll::Ready(Err(io::Error::other("more has come than may come by now")));
+        }
         attempt
     }
 }

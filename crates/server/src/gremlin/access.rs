@@ -5,9 +5,9 @@ use crate::auth;
 use crate::options::Role;
 use crate::reply::{Failure, Outcome};
 use crate::route::Context;
-use crate::state::State;
-use hyper::header::{AUTHORIZATION, ORIGIN};
-use hyper::{HeaderMap, StatusCode};
+use hyper::StatusCode;
+use hyper::header::AUTHORIZATION;
+use std::net::IpAddr;
 use vervet::gremlin::GremlinScript;
 
 /// See the header of this file.
@@ -18,34 +18,57 @@ pub(crate) struct Access {
     named: bool,
     /// Why it may not write, whoever it is.
     no_writes: Option<Failure>,
+    /// Where the connection comes from.
+    peer: IpAddr,
 }
 
 impl Access {
-    /// What whoever sends a request may do.
+    /// What the sender of a request over HTTP may do.
     ///
     /// # Errors
-    /// 401 for those who say wrongly who they are, 403 for pages that may not even read.
-    pub(super) async fn of(context: &Context<'_>) -> Outcome<Self> {
+    /// 401 for wrong or missing credentials, 403 for pages that may not even read.
+    pub(super) async fn of_request(context: &Context<'_>) -> Outcome<Self> {
+        let access = Self::of(context, context.site.allow_write().err()).await?;
+        // Nobody who may do nothing makes us read a body.
+        access.allow(Role::Read).map_err(|trouble| *trouble.failure)?;
+        context.site.allow_read()?;
+        Ok(access)
+    }
+
+    /// What the client of a WebSocket may do.
+    ///
+    /// # Errors
+    /// 401 for wrong credentials, 403 for pages of other sites.
+    pub(super) async fn of_socket(context: &Context<'_>) -> Outcome<Self> {
+        context.site.allow_socket()?;
+        Self::of(context, None).await
+    }
+
+    async fn of(context: &Context<'_>, other_site: Option<Failure>) -> Outcome<Self> {
         let (state, headers) = (context.state, &context.parts.headers);
-        let role = state.users.role(headers).await?;
-        let other_site = context.check_origin().err();
-        if other_site.is_some() && !may_read(state, headers) {
-            let message = "pages of this origin may not read the database";
-            return Err(Failure::new(StatusCode::FORBIDDEN, message)
-                .hint("name the origin in `cors` of the configuration to allow it"));
-        }
+        let role = state.users.role(headers, context.caller).await?;
         let read_only = state.options.read_only.then(|| {
             Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
                 .hint("it was started with --read-only")
         });
         let named = state.users.is_open() || headers.contains_key(AUTHORIZATION);
-        Ok(Self { role, named, no_writes: read_only.or(other_site) })
+        Ok(Self { role, named, no_writes: read_only.or(other_site), peer: context.caller.peer })
     }
 
     /// It has said who it is.
     pub(super) fn name(&mut self, role: Role) {
         self.role = Some(role);
         self.named = true;
+    }
+
+    /// Where the connection comes from.
+    pub(super) fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
+    /// Whether it may do nothing before it has said who it is.
+    pub(super) fn needs_login(&self) -> bool {
+        self.role.is_none()
     }
 
     /// Whether it has said who it is, or need not.
@@ -72,10 +95,4 @@ impl Access {
     pub(super) fn allow_script(&self, script: &GremlinScript) -> Result<(), Trouble> {
         self.allow(if script.mutates() { Role::Write } else { Role::Read })
     }
-}
-
-/// Whether a page of another site may read answers.
-fn may_read(state: &State, headers: &HeaderMap) -> bool {
-    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
-    state.options.cors.iter().any(|allowed| allowed == "*" || allowed == origin)
 }

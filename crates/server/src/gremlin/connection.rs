@@ -13,11 +13,13 @@ use super::weigh::Tier;
 use crate::heavy;
 use crate::options::Role;
 use crate::state::State;
+use crate::wire::Received;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
@@ -32,6 +34,8 @@ const SESSION_NAME_BYTES_MAX: usize = 256;
 pub(super) struct Connection {
     pub(super) state: Arc<State>,
     login: Mutex<Login>,
+    /// What it may receive without a login is limited.
+    received: Arc<Received>,
     sessions: Mutex<HashMap<Arc<str>, UnboundedSender<Job>>>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -40,6 +44,8 @@ struct Login {
     access: Access,
     /// What waits until the client has said who it is, as it has been asked to.
     held: Vec<Job>,
+    /// Since when the client has had to say who it is; `None`: it has, or need not.
+    due_since: Option<Instant>,
 }
 
 /// A request on its way.
@@ -90,14 +96,30 @@ impl Job {
 }
 
 impl Connection {
-    pub(super) fn new(state: Arc<State>, access: Access) -> Arc<Self> {
-        let login = Mutex::new(Login { access, held: Vec::new() });
-        Arc::new(Self { state, login, sessions: Mutex::default(), tasks: Mutex::default() })
+    pub(super) fn new(state: Arc<State>, access: Access, received: Arc<Received>) -> Arc<Self> {
+        let due_since = access.needs_login().then(Instant::now);
+        let login = Mutex::new(Login { access, held: Vec::new(), due_since });
+        Arc::new(Self { state, login, received, sessions: Mutex::default(), tasks: Mutex::default() })
     }
 
     /// What its client may do.
     pub(super) fn access(&self) -> Access {
         lock(&self.login).access.clone()
+    }
+
+    /// Ends when the client has been due to say who it is for [`crate::Limits::login_timeout`].
+    pub(super) async fn no_login(&self) {
+        let timeout = self.state.options.limits.login_timeout;
+        loop {
+            let left = match lock(&self.login).due_since {
+                None => timeout,
+                Some(since) => match timeout.checked_sub(since.elapsed()) {
+                    None => return,
+                    Some(left) => left + Duration::from_millis(1),
+                },
+            };
+            tokio::time::sleep(left).await;
+        }
     }
 
     /// Does what a request asks for, or has it done.
@@ -243,6 +265,7 @@ impl Connection {
             } else {
                 let challenge = login.held.is_empty().then(|| job.reply.challenge());
                 login.held.push(job);
+                login.due_since.get_or_insert_with(Instant::now);
                 Ok(challenge)
             }
         };
@@ -255,13 +278,21 @@ impl Connection {
 
     async fn authenticate(self: Arc<Self>, args: &Map, reply: Reply, _share: OwnedSemaphorePermit) {
         let role = match credentials(args) {
-            Ok((name, password)) => Ok(self.state.users.password(&name, &password).await),
-            Err(trouble) => Err(trouble),
+            Ok((name, password)) => {
+                let peer = self.access().peer();
+                self.state.users.password(&name, &password, peer).await.map_err(|failure| failure.text())
+            }
+            Err(message) => Err(message),
         };
         let held = {
             let mut login = lock(&self.login);
             if let Ok(Some(role)) = role {
                 login.access.name(role);
+                self.received.limit(None);
+            }
+            // A wrong password gets no more time; what may be done without one goes on.
+            if !login.access.needs_login() {
+                login.due_since = None;
             }
             std::mem::take(&mut login.held)
         };

@@ -14,7 +14,6 @@ use crate::accept::quality;
 use crate::auth::random;
 use crate::encoding::Encoding;
 use crate::heavy;
-use crate::options::Role;
 use crate::protocol::not_allowed;
 use crate::query::{self, blocking};
 use crate::reply::{Failure, Outcome};
@@ -50,9 +49,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
         "POST" => true,
         _ => return Err(not_allowed("GET, HEAD, POST, OPTIONS")),
     };
-    let access = Access::of(context).await?;
-    // Nobody who may do nothing makes us read a body.
-    access.allow(Role::Read).map_err(|trouble| *trouble.failure)?;
+    let access = Access::of_request(context).await?;
     let format = format(&parts.headers)?;
     let limits = &state.options.limits;
     let (asked, id) = if is_post {

@@ -9,17 +9,18 @@
 //! Both halves go on by themselves: while a client takes nothing, what it sends and its end are still seen.
 //! # Invariants
 //! A client has [`OUTSTANDING`] requests going on at most, and as many bytes in them as one message may have; then nothing
-//! more is read. A message has to come in time, as bodies of requests do.
+//! more is read. A message has to come in time, as bodies of requests do. A client that may do nothing before it has said who it
+//! is has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for that.
 
 use super::access::Access;
 use super::answer::{MALFORMED, Reply, Trouble, UNREADABLE};
 use super::connection::Connection;
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
 use crate::state::State;
-use crate::wire::Wire;
+use crate::wire::{Received, Wire};
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
@@ -41,6 +42,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const READ_HERE_BYTES_MAX: usize = 64 << 10;
 /// What buffers of a connection begin with.
 const BUFFER_BYTES: usize = 16 << 10;
+/// What a client may send before it has said who it is, where it may do nothing without.
+const LOGIN_BYTES_MAX: u64 = 64 << 10;
 /// The head of a short frame with its mask.
 const FRAME_HEAD_BYTES: u64 = 6;
 
@@ -53,7 +56,7 @@ pub(crate) async fn serve(
     host: Arc<str>,
     stopped: watch::Receiver<bool>,
 ) {
-    let received = wire.received_bytes();
+    let received = wire.received();
     let most = state.options.limits.text_bytes;
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
@@ -81,19 +84,26 @@ pub(crate) async fn serve(
         // The answer to the client's last frame, if that was it; the end of the connection.
         let _ = sink.close().await;
     };
+    let complete = received.bytes().saturating_sub(begin.len() as u64);
+    if access.needs_login() {
+        received.limit(Some(complete + LOGIN_BYTES_MAX));
+    }
+    let connection = Connection::new(Arc::clone(&state), access, Arc::clone(&received));
     let reading = Reading {
-        connection: Connection::new(Arc::clone(&state), access),
+        connection: Arc::clone(&connection),
         room: Arc::new(Semaphore::new(OUTSTANDING as usize)),
         host,
-        complete: received.load(Ordering::Relaxed).saturating_sub(begin.len() as u64),
+        complete,
         received,
         stopped,
         state,
     };
-    let connection = Arc::clone(&reading.connection);
-    let _end = EndOnDrop(connection);
+    let _end = EndOnDrop(Arc::clone(&connection));
     let read = async move {
-        let last = reading.run(stream, &out).await;
+        let last = tokio::select! {
+            last = reading.run(stream, &out) => last,
+            () = connection.no_login() => Some((CloseCode::Policy, "the login takes too long")),
+        };
         if let Some((code, reason)) = last {
             let frame = CloseFrame { code, reason: reason.into() };
             let _ = out.send(Message::Close(Some(frame))).await;
@@ -126,7 +136,7 @@ struct Reading {
     room: Arc<Semaphore>,
     host: Arc<str>,
     /// Bytes that have come.
-    received: Arc<AtomicU64>,
+    received: Arc<Received>,
     /// How many of them are messages that are complete.
     complete: u64,
     stopped: watch::Receiver<bool>,
@@ -134,6 +144,8 @@ struct Reading {
 
 /// Why the server ends a connection, in its last frame.
 type Last = (CloseCode, &'static str);
+
+const TOO_MUCH: Last = (CloseCode::Policy, "too much has come before the login");
 
 impl Reading {
     /// Reads messages until the end; what to say there, if the client has not ended it.
@@ -145,8 +157,12 @@ impl Reading {
         loop {
             let message = match self.next(&mut stream).await {
                 Ok(message) => message,
+                Err(None) if self.received.is_too_much() => return Some(TOO_MUCH),
                 Err(last) => return last,
             };
+            if self.received.is_too_much() {
+                return Some(TOO_MUCH);
+            }
             let (bytes, is_text) = match message {
                 Message::Text(text) => (Bytes::from(text), true),
                 Message::Binary(bytes) => (bytes, false),
@@ -157,7 +173,7 @@ impl Reading {
                 Message::Close(_) => return None,
                 Message::Frame(_) => continue,
             };
-            self.complete = self.received.load(Ordering::Relaxed);
+            self.complete = self.received.bytes();
             self.state.metrics.bytes_in.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             let Some(share) = self.share(bytes.len()).await else { return self.away().await };
             let mut reply = Reply::new(&self.state, out.clone(), &self.host, is_text);
@@ -195,7 +211,7 @@ impl Reading {
                 () = look => None,
             };
             let Some(next) = next else {
-                let partial = self.received.load(Ordering::Relaxed).saturating_sub(self.complete);
+                let partial = self.received.bytes().saturating_sub(self.complete);
                 if partial == 0 {
                     if begin.elapsed() > limits.idle_timeout && self.is_idle() {
                         return Err(Some((CloseCode::Away, "nothing has come for too long")));

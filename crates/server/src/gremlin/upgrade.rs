@@ -52,7 +52,7 @@ pub(super) async fn answer(context: &Context<'_>) -> Outcome {
     if STANDARD.decode(key).ok().is_none_or(|bytes| bytes.len() != 16) {
         return Err(Failure::bad("Sec-WebSocket-Key is not the base64 of 16 bytes"));
     }
-    let access = Access::of(context).await?;
+    let access = Access::of_socket(context).await?;
     let mut digest = Sha1::new();
     digest.update(key.as_bytes());
     digest.update(GUID);

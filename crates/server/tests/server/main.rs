@@ -5,7 +5,8 @@
 //! * `store`: the Graph Store Protocol beyond the suite.
 //! * `limits`: whatever is too large, too slow, too long or too much.
 //! * `mutations`: requests with random damage.
-//! * `users`: passwords, tokens, roles, TLS, origins.
+//! * `users`: passwords, tokens, roles, TLS.
+//! * `origins`: pages of other sites, names that lead here: Host, Origin, CORS, users, WebSockets.
 //! * `ending`: clients that go away, and the end of the server.
 //! * `api`: what the page uses, health and metrics.
 //! * `gremlin`: Gremlin Server.
@@ -18,6 +19,7 @@ mod ending;
 mod gremlin;
 mod limits;
 mod mutations;
+mod origins;
 mod protocol;
 mod store;
 mod users;

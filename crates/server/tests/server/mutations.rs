@@ -36,7 +36,7 @@ fn originals() -> Vec<Vec<u8>> {
     let text =
         "SELECT ?n (COUNT(*) AS ?c) { ?p <http://example.org/name> ?n OPTIONAL { ?p a ?t } } GROUP BY ?n";
     let accept = "Accept: text/csv;q=0.5, application/sparql-results+json;q=0.7";
-    let chunked = "POST /query HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/sparql-query\r\n\
+    let chunked = "POST /query HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/sparql-query\r\n\
                    Transfer-Encoding: chunked\r\n\r\n3\r\nASK\r\n3\r\n {}\r\n0\r\n\r\n";
     vec![
         request("GET", "/query?query=ASK%20%7B%7D&default-graph-uri=urn%3Aa&timeout=1", &[accept], b""),

@@ -44,7 +44,8 @@ fn graphs_are_put_added_to_got_and_deleted() {
 
 #[test]
 fn a_direct_name_is_the_address_and_the_base() {
-    let server = Running::start(&Database::in_memory(), |_| ());
+    let server =
+        Running::start(&Database::in_memory(), |options| options.hosts.push("example.org".to_owned()));
     let host = "Host: example.org";
     server.send("PUT", "/store/people/1", &[host, TURTLE], b"<#ann> <urn:p> 1 .").expect(201);
     let direct = server.get("/store/people/1", &[host, "Accept: application/n-triples"]).expect(200).text();

@@ -3,8 +3,10 @@
 use crate::common::{Reply, Running, people, request};
 use base64::Engine;
 use sha2::{Digest, Sha256};
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use vervet::Database;
@@ -153,4 +155,83 @@ fn tls_encrypts_it() {
     options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     options.tls = Some(Tls { cert: key.clone(), key: cert.clone() });
     Server::bind(Database::in_memory(), options).expect_err("the files are swapped");
+}
+
+/// security S6: an address that guesses passwords waits, and keeps nobody else from logging in; failures are counted.
+#[cfg(target_os = "linux")]
+#[test]
+fn s6_wrong_passwords_are_slowed_by_address() {
+    let server = Running::start(&people(), |options| options.users = users());
+    let headers = |password: &str| {
+        format!(
+            "GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: localhost\r\n{}\r\n\r\n",
+            basic("reader", password)
+        )
+    };
+    let statuses = |streams: &mut Vec<TcpStream>| -> Vec<String> {
+        let mut statuses = Vec::new();
+        streams.retain_mut(|stream| {
+            let mut answer = [0; 12];
+            match stream.read_exact(&mut answer) {
+                Ok(()) => {
+                    statuses.push(String::from_utf8_lossy(&answer[9..]).into_owned());
+                    false
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                    true
+                }
+            }
+        });
+        statuses
+    };
+    let mut guesses: Vec<TcpStream> = (0..40)
+        .map(|number| {
+            let mut stream = connect_from("127.0.0.2", server.address);
+            stream.write_all(headers(&format!("guess {number}")).as_bytes()).expect("it is sent");
+            stream.set_nonblocking(true).expect("it can be");
+            stream
+        })
+        .collect();
+    // 3 cost nothing, 17 wait for each other or for their time, the others are told to go away.
+    let mut refused = 0;
+    while refused < 20 {
+        refused += statuses(&mut guesses).iter().filter(|status| *status == "429").count();
+        std::thread::yield_now();
+    }
+    // The right one of another address, which is not remembered.
+    let mut right = connect_from("127.0.0.3", server.address);
+    right.write_all(headers("let me in").as_bytes()).expect("it is sent");
+    let mut answer = [0; 12];
+    right.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    statuses(&mut guesses);
+    assert!(guesses.len() > 10, "the address that guesses still waits: {}", guesses.len());
+    let failed = || -> f64 {
+        let text = server.get("/metrics", &["Authorization: Bearer s3cret"]).text();
+        let line = text.lines().find_map(|line| line.strip_prefix("vervet_logins_failed_total "));
+        line.expect("it is counted").parse().expect("a number")
+    };
+    // Those that cost nothing are wrong in the end.
+    while failed() < 3.0 {
+        std::thread::yield_now();
+    }
+    drop((guesses, right));
+    let before = failed();
+    server.get("/query", &["Authorization: Bearer wrong"]).expect(401);
+    assert!(failed() >= before + 1.0);
+}
+
+/// A connection that comes from another address of loopback.
+#[cfg(target_os = "linux")]
+pub(crate) fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::new(from.parse().expect("an address"), 0)).expect("an address of loopback");
+        socket.connect(to).await.expect("it listens").into_std().expect("a stream")
+    });
+    stream.set_nonblocking(false).expect("it can be");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    stream
 }

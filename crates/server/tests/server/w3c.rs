@@ -92,10 +92,11 @@ fn run(manifest: &Manifest, test: &Term, folder: &Path, prefix: &str, endpoint: 
         let options = LoadOptions { graph: NamedNode::new(name).ok(), ..LoadOptions::default() };
         database.load(vec![Source::path(file)], &options).map_err(|error| error.to_string())?;
     }
-    let server = Running::start(&database, |_| ());
     let action = manifest.one(test, MF, "action").ok_or("no action")?;
     let authority =
         manifest.text(action, HT, "connectionAuthority").unwrap_or_else(|| "localhost".to_owned());
+    let name = authority.split(':').next().unwrap_or_default().to_owned();
+    let server = Running::start(&database, |options| options.hosts.push(name));
     let mut location = String::new();
     for (number, request) in manifest.list(manifest.one(action, HT, "requests")).iter().enumerate() {
         let fail = |what: String| format!("request {number}: {what}");
@@ -242,7 +243,8 @@ fn graph_store_protocol_direct() {
 /// The three tests of the service description, which are prose in their manifest.
 #[test]
 fn service_description() {
-    let server = Running::start(&Database::in_memory(), |_| ());
+    let server =
+        Running::start(&Database::in_memory(), |options| options.hosts.push("example.org".to_owned()));
     for path in ["/query", "/sparql", "/sparql/"] {
         let reply = server.get(path, &["Host: example.org"]).expect(200);
         let graph = graph(&reply.text());

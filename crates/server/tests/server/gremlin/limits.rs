@@ -275,7 +275,7 @@ fn an_upgrade_is_as_it_has_to_be() {
     let version = "Sec-WebSocket-Version: 13";
     let ask = |headers: &[&str]| {
         let mut stream = server.connect();
-        let text = format!("GET /gremlin HTTP/1.1\r\nHost: x\r\n{}\r\n\r\n", headers.join("\r\n"));
+        let text = format!("GET /gremlin HTTP/1.1\r\nHost: localhost\r\n{}\r\n\r\n", headers.join("\r\n"));
         stream.write_all(text.as_bytes()).expect("it is sent");
         let mut answer = vec![0; 12];
         stream.read_exact(&mut answer).expect("an answer");
@@ -307,7 +307,7 @@ fn an_upgrade_is_as_it_has_to_be() {
     // Frames that come with the request are not lost.
     let mut stream = server.connect();
     let mut bytes =
-        format!("GET /gremlin HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{key}\r\n{version}\r\n\r\n")
+        format!("GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{key}\r\n{version}\r\n\r\n")
             .into_bytes();
     bytes.extend_from_slice(b"\x89\x82\0\0\0\0hi");
     stream.write_all(&bytes).expect("it is sent");

@@ -5,6 +5,8 @@ use crate::common::Running;
 use crate::users::{basic, users};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::time::Duration;
+use tungstenite::Message;
 use uuid::Uuid;
 use vervet::gremlin::{Extended, Map, Value};
 use vervet_server::Role;
@@ -134,19 +136,65 @@ fn a_server_that_is_read_only_refuses_writes() {
     assert_eq!(client.transaction("s", "commit").code(), 204);
 }
 
-/// A page of another site can open a WebSocket to any address that its visitor reaches.
+/// security S4: before the login a connection has little time and few bytes.
 #[test]
-fn pages_of_other_sites_may_not_write() {
-    let server = Running::start(&modern(), |_| ());
-    let mut client =
-        Client::with_headers(&server, None, &[("origin", "https://evil.example")]).expect("it may read");
+fn s4_a_login_has_a_time_and_a_size() {
+    let server = Running::start(&modern(), |options| {
+        options.users = users();
+        options.limits.login_timeout = Duration::from_millis(200);
+    });
+    let reason = |client: &mut Client| loop {
+        match client.socket.read() {
+            Ok(Message::Close(Some(frame))) => return frame.reason.to_string(),
+            Ok(_) => {}
+            Err(error) => panic!("the connection ends without a word: {error}"),
+        }
+    };
+    // One that says nothing, one that does not say who it is, and one that says it wrongly.
+    let mut silent = Client::new(&server, None);
+    let mut asking = Client::new(&server, None);
+    let id = asking.send("eval", "", args([("gremlin", "g.V()".into())]));
+    assert_eq!(asking.answer(id).code(), 407);
+    let mut wrong = Client::new(&server, None);
+    assert_eq!(wrong.ask("authentication", "", sasl("reader", "wrong")).code(), 401);
+    for client in [&mut silent, &mut asking, &mut wrong] {
+        assert!(reason(client).contains("login"));
+    }
+    // One that sends more than credentials need; in one message, and in many.
+    let server = Running::start(&modern(), |options| options.users = users());
+    let padded = |bytes| format!("g.V().limit(1).hasNot('{}')", "x".repeat(bytes));
+    let long = padded(100 << 10);
+    let mut client = Client::new(&server, None);
+    client.send("eval", "", args([("gremlin", long.as_str().into())]));
+    assert!(reason(&mut client).contains("too much"));
+    let mut client = Client::new(&server, None);
+    for _ in 0..40 {
+        client.send("eval", "", args([("gremlin", padded(2000).into())]));
+    }
+    assert!(reason(&mut client).contains("too much"));
+    // Behind the login it is no more than others may send.
+    let mut client = Client::new(&server, None);
+    assert_eq!(client.ask("authentication", "", sasl("reader", "let me in")).code(), 204);
+    client.eval(&long).values();
+}
+
+/// security S4: who may read without a login, but has been asked to log in for a write, has as little time.
+#[test]
+fn s4_what_is_held_for_a_login_is_held_for_a_time() {
+    let server = Running::start(&modern(), |options| {
+        options.users = users();
+        options.anonymous = Some(Role::Read);
+        options.limits.login_timeout = Duration::from_millis(100);
+    });
+    let mut client = Client::new(&server, None);
     assert_eq!(client.eval("g.V().count()").code(), 200);
-    client.eval(WRITE).refused(403, "evil.example");
-    client.in_session("s", WRITE).refused(403, "evil.example");
-    let own = format!("http://{}", server.address);
-    let mut client = Client::with_headers(&server, None, &[("origin", &own)]).expect("its own page");
-    client.eval(WRITE).values();
-    let closed = Running::start(&modern(), |options| options.cors.clear());
-    let refused = Client::with_headers(&closed, None, &[("origin", "https://evil.example")]).err();
-    assert_eq!(refused.expect("it may not even read").0, 403);
+    let id = client.send("eval", "", args([("gremlin", WRITE.into())]));
+    assert_eq!(client.answer(id).code(), 407);
+    let last = loop {
+        match client.socket.read().expect("a last frame") {
+            Message::Close(frame) => break frame.expect("it says why").reason.to_string(),
+            _ => {}
+        }
+    };
+    assert!(last.contains("login"), "{last}");
 }

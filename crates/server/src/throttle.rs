@@ -1,0 +1,209 @@
+//! Slows passwords that are guessed, by the address that they come from.
+//!
+//! # Shape
+//! An address verifies one password at a time; [`WAITING_MAX`] more may wait for that, further ones are refused. After [`FREE_FAILURES`]
+//! wrong ones the next waits, twice as long with each, up to [`DELAY_MAX`]; the waiting is forgotten once nothing was wrong for
+//! [`FORGOTTEN_AFTER`]. So an address that guesses has some fifteen guesses a minute, and others do not wait for it: of the few
+//! passwords that the server verifies at a time, it has one.
+//! # Invariants
+//! Right passwords of other addresses are never delayed by wrong ones, however many. An address is that of a network where one
+//! party has many of them: IPv6 counts by the first 64 bits.
+//! # Not here
+//! Locking a user out, which would let anybody lock out anybody. Addresses behind a proxy, which are all the proxy's.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Wrong passwords that cost nothing but their verification: people mistype.
+const FREE_FAILURES: u32 = 3;
+
+/// What the first failure beyond them costs; each further one costs twice as much.
+const DELAY_FIRST: Duration = Duration::from_millis(250);
+
+/// The most that one costs.
+const DELAY_MAX: Duration = Duration::from_secs(4);
+
+/// When failures are forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+
+/// Logins of one address that wait for their turn.
+const WAITING_MAX: usize = 16;
+
+/// Addresses that are remembered; beyond them those go first that have nothing going on.
+const ADDRESSES_MAX: usize = 10_000;
+
+/// The part of an address that stands for one party.
+pub(crate) fn party(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64))),
+        address => address,
+    }
+}
+
+/// See the header of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Throttle(Mutex<HashMap<IpAddr, Arc<Address>>>);
+
+#[derive(Debug)]
+struct Address {
+    turn: Arc<Semaphore>,
+    failures: Mutex<Failures>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Failures {
+    count: u32,
+    last: Option<Instant>,
+}
+
+impl Failures {
+    fn is_forgotten(&self, now: Instant) -> bool {
+        self.last.is_none_or(|last| now.duration_since(last) >= FORGOTTEN_AFTER)
+    }
+
+    /// How long the next password has to wait.
+    fn delay(&self, now: Instant) -> Duration {
+        let Some(last) = self.last else { return Duration::ZERO };
+        let beyond = match self.count.checked_sub(FREE_FAILURES) {
+            Some(beyond) if !self.is_forgotten(now) => beyond,
+            _ => return Duration::ZERO,
+        };
+        let delay = DELAY_FIRST.saturating_mul(1 << beyond.min(16)).min(DELAY_MAX);
+        delay.saturating_sub(now.duration_since(last))
+    }
+
+    fn add(&mut self, now: Instant) {
+        let before = if self.is_forgotten(now) { 0 } else { self.count };
+        *self = Self { count: before.saturating_add(1), last: Some(now) };
+    }
+}
+
+/// The right to verify one password, which came from one address.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    address: Arc<Address>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    /// The password was wrong.
+    pub(crate) fn failed(self) {
+        lock(&self.address.failures).add(Instant::now());
+    }
+
+    /// It was right.
+    pub(crate) fn succeeded(self) {
+        *lock(&self.address.failures) = Failures::default();
+    }
+}
+
+impl Throttle {
+    /// Waits for the turn of an address; `None`: too many of its passwords wait already.
+    pub(crate) async fn turn(&self, from: IpAddr) -> Option<Turn> {
+        let (address, permit) = {
+            let mut addresses = lock(&self.0);
+            if addresses.len() >= ADDRESSES_MAX {
+                let now = Instant::now();
+                addresses
+                    .retain(|_, address| address.is_busy() || !lock(&address.failures).is_forgotten(now));
+            }
+            if addresses.len() >= ADDRESSES_MAX {
+                addresses.retain(|_, address| address.is_busy());
+            }
+            let address = Arc::clone(addresses.entry(party(from)).or_insert_with(Address::new));
+            // An address is held by the map, by each password that waits for it or has its turn, and here.
+            if Arc::strong_count(&address) >= WAITING_MAX + 3 {
+                return None;
+            }
+            (Arc::clone(&address), Arc::clone(&address.turn).acquire_owned())
+        };
+        let permit = permit.await.ok()?;
+        let delay = lock(&address.failures).delay(Instant::now());
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        Some(Turn { address, _permit: permit })
+    }
+}
+
+impl Address {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { turn: Arc::new(Semaphore::new(1)), failures: Mutex::default() })
+    }
+
+    /// Whether a password of this address waits or is verified.
+    fn is_busy(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s6_delays_double_and_are_forgotten() {
+        let begin = Instant::now();
+        let mut failures = Failures::default();
+        let mut delays = Vec::new();
+        for _ in 0..10 {
+            delays.push(failures.delay(begin).as_millis());
+            failures.add(begin);
+        }
+        assert_eq!(delays, [0, 0, 0, 250, 500, 1000, 2000, 4000, 4000, 4000]);
+        assert_eq!(failures.delay(begin + Duration::from_secs(3)), Duration::from_secs(1));
+        assert_eq!(failures.delay(begin + Duration::from_secs(5)), Duration::ZERO);
+        failures.add(begin + FORGOTTEN_AFTER);
+        assert_eq!(failures.count, 1, "the others are forgotten");
+    }
+
+    #[test]
+    fn parties_are_networks_of_ipv6() {
+        let of = |text: &str| party(text.parse().expect("an address"));
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), of("2001:db8:1:2::1"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+    }
+
+    #[tokio::test]
+    async fn s6_an_address_has_one_turn_and_others_do_not_wait() {
+        let throttle = Arc::new(Throttle::default());
+        let [bad, good] = ["10.0.0.1", "10.0.0.2"].map(|text| text.parse::<IpAddr>().expect("an address"));
+        let first = throttle.turn(bad).await.expect("the first");
+        let waiting: Vec<_> = (0..WAITING_MAX + 4)
+            .map(|_| {
+                let throttle = Arc::clone(&throttle);
+                tokio::spawn(async move { throttle.turn(bad).await.is_some() })
+            })
+            .collect();
+        // One thread runs them all, so that they have got as far as they get.
+        tokio::task::yield_now().await;
+        assert_eq!(waiting.iter().filter(|task| task.is_finished()).count(), 4, "these were refused");
+        throttle.turn(good).await.expect("another address does not wait").succeeded();
+        first.succeeded();
+        for (at, task) in waiting.into_iter().enumerate() {
+            assert_eq!(task.await.expect("it ends"), at < WAITING_MAX);
+        }
+    }
+
+    #[tokio::test]
+    async fn addresses_are_forgotten_when_there_are_too_many() {
+        let throttle = Throttle::default();
+        let held = throttle.turn("10.0.0.1".parse().expect("an address")).await.expect("a turn");
+        for number in 0..2 * ADDRESSES_MAX as u32 {
+            let address = IpAddr::V4((number + (11 << 24)).into());
+            throttle.turn(address).await.expect("a turn").failed();
+        }
+        assert!(lock(&throttle.0).len() <= ADDRESSES_MAX);
+        assert!(lock(&throttle.0).contains_key(&"10.0.0.1".parse().expect("an address")));
+        held.failed();
+    }
+}
