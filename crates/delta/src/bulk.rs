@@ -27,6 +27,8 @@ struct Work {
     /// Cells by subject, sorted.
     fresh: Vec<Cell>,
     single: Vec<(Statement, Change)>,
+    /// Some of `fresh` are parallel to edges that are there.
+    has_twins: bool,
     /// How many of `single` are statements that came, not those that they replace.
     came: u64,
 }
@@ -64,8 +66,13 @@ impl Version {
         cells.sort_unstable_by_key(Item::key);
         cells.dedup();
         drop_plain_twins(&mut cells);
-        let mut work =
-            Work { predicate, fresh: Vec::with_capacity(cells.len()), single: Vec::new(), came: 0 };
+        let mut work = Work {
+            predicate,
+            fresh: Vec::with_capacity(cells.len()),
+            single: Vec::new(),
+            has_twins: false,
+            came: 0,
+        };
         let changed = self.predicates.get(predicate);
         let Some(segment) = segment(changed, &self.base, predicate, Direction::Out)?.or_else(|| {
             // One that has lost everything knows what it has lost.
@@ -117,7 +124,10 @@ impl Version {
         }
         match self.change(&statement, true)? {
             None => {}
-            Some(Change::Add) => work.fresh.push(*cell),
+            Some(Change::Add) => {
+                work.has_twins = work.has_twins || edge.is_bound() && self.has_edge(&statement)?;
+                work.fresh.push(*cell);
+            }
             Some(change) => {
                 work.single.push((statement, change));
                 work.came += 1;
@@ -128,7 +138,7 @@ impl Version {
 
     /// Does what has been found out; returns how many statements came.
     fn perform(&mut self, work: Work) -> u64 {
-        let Work { predicate, fresh, single, came } = work;
+        let Work { predicate, fresh, single, has_twins, came } = work;
         if !fresh.is_empty() && fresh.len() < BULK_MIN {
             for cell in &fresh {
                 self.apply(&statement_of(predicate, cell), Change::Add);
@@ -145,6 +155,9 @@ impl Version {
             let [out, into] = changed.sides_mut();
             out.add_all(&fresh);
             into.add_all(&reverse);
+            if has_twins {
+                changed.set_parallel();
+            }
             changed.refresh(|| largest_classes(&self.base));
             self.count_all(predicate, &fresh);
         }

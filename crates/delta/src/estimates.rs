@@ -1,7 +1,7 @@
 //! Statistics of an overlay: flags that stay certain, and counts that are estimates.
 //!
 //! # Shape
-//! Flags are widened by every entry that comes, and never narrowed. Counts are made anew whenever the cells
+//! Flags are widened by every entry that comes, and never narrowed (`has_parallel` by `Overlay::has_twin`). Counts are made anew whenever the cells
 //! of a predicate have doubled: entries are exact then; keys that the lower segment does not have are
 //! estimated from up to [`SAMPLES`] cells spread evenly over the tree, each counting as one divided by the cells
 //! of its key. Flows are those of the lower segment, scaled. A predicate that the store does not know is

@@ -100,8 +100,12 @@ impl Overlay {
     /// # Errors
     /// Damaged lower segment.
     pub fn insert(&mut self, key: Id, entry: [Id; 3]) -> Result<bool> {
-        let change = self.change(key, entry, true)?;
-        Ok(change.inspect(|change| self.apply(key, entry, *change)).is_some())
+        let Some(change) = self.change(key, entry, true)? else { return Ok(false) };
+        self.apply(key, entry, change);
+        if self.may_gain_parallel() && self.has_twin(key, entry, Id::UNBOUND) {
+            self.set_parallel();
+        }
+        Ok(true)
     }
 
     /// Takes an entry of `key` out; `false`: it was not there.
@@ -153,8 +157,34 @@ impl Overlay {
         }
     }
 
+    /// Whether an entry that comes could be the first that is parallel to another.
+    pub(crate) fn may_gain_parallel(&self) -> bool {
+        self.statistics.has_edges && !self.statistics.has_parallel
+    }
+
+    /// Whether the key has two entries with the neighbour and graph of `entry` whose edges are not below `first_edge`.
+    ///
+    /// Cost: a path through the tree, and one search in the lower segment.
+    pub(crate) fn has_twin(&self, key: Id, [neighbour, graph, _]: [Id; 3], first_edge: Id) -> bool {
+        let mut entries = Merged::new(self, key, [neighbour, graph, first_edge]);
+        for _ in 0..2 {
+            match entries.next() {
+                Ok(Some(found)) if found[..2] == [neighbour, graph] => {}
+                Ok(_) => return false,
+                // A damaged segment fails what reads it; a flag that is set too often is never wrong.
+                Err(_) => return true,
+            }
+        }
+        true
+    }
+
+    /// Says that there may be parallel entries.
+    pub(crate) fn set_parallel(&mut self) {
+        Arc::make_mut(&mut self.statistics).has_parallel = true;
+    }
+
     /// Adds many entries, of which neither this nor the lower segment knows anything: cells that say
-    /// "there", sorted.
+    /// "there", sorted. Entries that are parallel to known ones are for the caller to find ([`Overlay::set_parallel`]).
     pub(crate) fn add_all(&mut self, cells: &[Cell]) {
         let keys = || cells.chunk_by(|a, b| a.key == b.key).filter_map(|run| run.first());
         let touched = self.touched.keys() + keys().count() as u64;
@@ -170,6 +200,12 @@ impl Overlay {
                 self.widen(cell.entry());
                 last = Some(kinds);
             }
+        }
+        let are_twins = |pair: &[Cell]| {
+            (pair[0].key, pair[0].neighbour, pair[0].graph) == (pair[1].key, pair[1].neighbour, pair[1].graph)
+        };
+        if self.may_gain_parallel() && cells.windows(2).any(are_twins) {
+            self.set_parallel();
         }
         self.cells.merge_sorted(cells);
     }

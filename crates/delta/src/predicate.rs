@@ -4,9 +4,12 @@ use crate::estimates;
 use crate::overlay::{Change, Overlay};
 use crate::tree::Item;
 use std::sync::Arc;
-use vervet_model::{Direction, Id, Result, Statement};
+use vervet_model::{Direction, Id, Result, Statement, Tag};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_store::Store;
+
+/// No edge is below this, and [`Id::UNBOUND`] is.
+pub(crate) const FIRST_EDGE: Id = Id::new(Tag::Edge, 0);
 
 /// A predicate with changes. A clone costs two atomic increments.
 #[derive(Clone, Debug)]
@@ -58,6 +61,19 @@ impl Predicate {
             let (key, entry) = entry_of(statement, direction);
             Arc::make_mut(side).apply(key, entry, change);
         }
+        let comes = matches!(change, Change::Add | Change::Restore);
+        if comes && statement.edge.is_bound() && self.sides[0].may_gain_parallel() {
+            // A statement without an edge is no twin: it is about to go.
+            let (key, entry) = entry_of(statement, Direction::Out);
+            if self.sides[0].has_twin(key, entry, FIRST_EDGE) {
+                self.set_parallel();
+            }
+        }
+    }
+
+    /// Says that there may be parallel edges, in both directions.
+    pub(crate) fn set_parallel(&mut self) {
+        self.sides_mut().into_iter().for_each(Overlay::set_parallel);
     }
 
     /// Both overlays, to be changed alike.

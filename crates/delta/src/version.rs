@@ -18,7 +18,7 @@
 
 use crate::ordered::OrderedList;
 use crate::overlay::{Change, change_over, first_of};
-use crate::predicate::{Predicate, entry_of, segment};
+use crate::predicate::{FIRST_EDGE, Predicate, entry_of, segment};
 use crate::tree::{Item, Tree};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -247,8 +247,17 @@ impl Version {
 
     /// Whether the statement is there, with any edge or without one.
     pub(crate) fn has_any(&self, statement: &Statement) -> Result<bool> {
+        self.has_from(statement, Id::UNBOUND)
+    }
+
+    /// Whether the statement is there with some edge.
+    pub(crate) fn has_edge(&self, statement: &Statement) -> Result<bool> {
+        self.has_from(statement, FIRST_EDGE)
+    }
+
+    fn has_from(&self, statement: &Statement, first_edge: Id) -> Result<bool> {
         let (key, [neighbour, graph, _]) = entry_of(statement, Direction::Out);
-        let from = [neighbour, graph, Id::UNBOUND];
+        let from = [neighbour, graph, first_edge];
         let first = match self.predicates.get(statement.predicate) {
             Some(changed) => changed.side(Direction::Out).first_entry(key, from)?,
             None => first_of(self.base.segment(statement.predicate, Direction::Out)?, key, from)?,
@@ -353,7 +362,7 @@ impl Version {
     }
 
     /// A number that is the same for versions over one base in which the same predicates have changes, of the same
-    /// kinds (named graphs, edges, values), and that both have new literals or not. What a plan takes
+    /// kinds (named graphs, edges, parallel edges, values), and that both have new literals or not. What a plan takes
     /// for granted about one of them, but for single keys and terms, holds for the others.
     ///
     /// # Cost
@@ -370,6 +379,7 @@ impl Version {
                     let flags = [
                         statistics.has_named_graphs,
                         statistics.has_edges,
+                        statistics.has_parallel,
                         statistics.literals_only,
                         statistics.vertices_only,
                     ];

@@ -72,7 +72,7 @@ fn plan(steps: Vec<Step>) -> Plan {
 fn paths(predicate: Id) -> Vec<Step> {
     vec![
         Step::Scan { access: access(predicate), key: A, neighbour: Some(B) },
-        Step::Expand { key: Operand::Variable(B), access: access(predicate), neighbour: Some(C) },
+        Step::Expand { key: Operand::Variable(B), access: access(predicate), neighbour: Some(C), edge: None },
     ]
 }
 
@@ -314,7 +314,12 @@ fn the_right_side_of_a_join_is_cut_too() {
     let join = |kind| Step::Join {
         right: pipeline(vec![
             Step::Scan { access: access(predicate), key: A, neighbour: Some(B) },
-            Step::Expand { key: Operand::Variable(B), access: access(predicate), neighbour: Some(C) },
+            Step::Expand {
+                key: Operand::Variable(B),
+                access: access(predicate),
+                neighbour: Some(C),
+                edge: None,
+            },
             Step::Distinct { variables: vec![A, C] },
         ]),
         kind,

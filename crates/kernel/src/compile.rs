@@ -81,7 +81,10 @@ fn once_each<'a>(
 fn grouped_after(step: &Step, first: bool, before: Option<Variable>) -> Option<Variable> {
     match step {
         Step::Scan { key, .. } | Step::Seek { key, .. } if first => Some(*key),
-        Step::Expand { key: Operand::Constant(_), access, neighbour } if first && !access.parallel => {
+        // Parallel edges of one neighbour may fall into two morsels.
+        Step::Expand { key: Operand::Constant(_), access, neighbour, edge: None }
+            if first && !access.parallel =>
+        {
             *neighbour
         }
         // These make of each row rows that follow each other, and keep the order of the rows.
@@ -154,9 +157,9 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             Some(segment) => Box::new(scan::Scan::new(segment, Some(among), *key, *neighbour, keep, run)),
             None => Box::new(Nothing),
         },
-        Step::Expand { key, access, neighbour } => match (segment(access, run)?, neighbour) {
-            (Some((segment, filter)), Some(neighbour)) => {
-                Box::new(expand::Expand::new(segment, filter, *key, *neighbour, keep, run.variables))
+        Step::Expand { key, access, neighbour, edge } => match (segment(access, run)?, neighbour) {
+            (Some(segment), Some(neighbour)) => {
+                Box::new(expand::Expand::new(segment, *key, *neighbour, *edge, keep, run.variables))
             }
             (Some((segment, filter)), None) => Box::new(expand::Degree {
                 segment,

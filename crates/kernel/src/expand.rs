@@ -1,4 +1,4 @@
-//! Expand: the neighbours of a bound key, for each row.
+//! Expand: the neighbours of a bound key, for each row, and the edges that lead to them if those are wanted.
 //!
 //! # Cost
 //! One call of the segment for each batch, which locates all keys before it copies entries, so cache
@@ -18,6 +18,7 @@ pub(crate) struct Expand<'a> {
     pub filter: EntryFilter,
     pub key: Operand,
     pub neighbour: Variable,
+    pub edge: Option<Variable>,
     pub keep: Keep,
     pub keys: Vec<Id>,
     pub expansion: Expansion,
@@ -26,21 +27,23 @@ pub(crate) struct Expand<'a> {
 
 impl<'a> Expand<'a> {
     pub(crate) fn new(
-        segment: &'a dyn Segment,
-        filter: EntryFilter,
+        (segment, filter): (&'a dyn Segment, EntryFilter),
         key: Operand,
         neighbour: Variable,
+        edge: Option<Variable>,
         keep: Keep,
         variables: usize,
     ) -> Self {
+        debug_assert!(edge != Some(neighbour), "an edge and its end have one column");
         Self {
             segment,
             filter,
             key,
             neighbour,
+            edge,
             keep,
             keys: Vec::new(),
-            expansion: Expansion::default(),
+            expansion: Expansion { want_edges: edge.is_some(), ..Expansion::default() },
             out: Batch::new(variables),
         }
     }
@@ -69,7 +72,8 @@ impl<'a> Expand<'a> {
             self.segment.expand(keys, self.filter, &mut cursor, &mut self.expansion)?;
         }
         self.out.gather(batch, &self.expansion.rows, &self.keep);
-        std::mem::swap(&mut self.out.columns[self.neighbour.index()], &mut self.expansion.neighbours);
+        let (neighbour, edge) = (self.neighbour, self.edge);
+        swap_found(neighbour, edge, &mut self.out, &mut self.expansion);
         self.out.drop_all_but(&self.keep);
         next.push(&mut self.out).map(Some)
     }
@@ -88,22 +92,30 @@ impl<'a> Kernel<'a> for Expand<'a> {
                 && cursor.row == batch.rows
                 && self.expansion.len() == batch.rows
                 && self.expansion.rows.iter().zip(0_u32..).all(|(&row, expected)| row == expected);
-            let neighbours = &mut self.expansion.neighbours;
+            let (neighbour, edge) = (self.neighbour, self.edge);
             if each_once {
                 // The input is ours, and this is its last use.
-                std::mem::swap(&mut batch.columns[self.neighbour.index()], neighbours);
+                swap_found(neighbour, edge, batch, &mut self.expansion);
                 batch.drop_all_but(&self.keep);
                 let flow = next.push(batch);
-                std::mem::swap(&mut batch.columns[self.neighbour.index()], &mut self.expansion.neighbours);
+                swap_found(neighbour, edge, batch, &mut self.expansion);
                 return flow;
             }
             self.out.gather(batch, &self.expansion.rows, &self.keep);
-            std::mem::swap(&mut self.out.columns[self.neighbour.index()], neighbours);
+            swap_found(neighbour, edge, &mut self.out, &mut self.expansion);
             if next.push(&mut self.out)? == Flow::Done {
                 return Ok(Flow::Done);
             }
         }
         Ok(Flow::More)
+    }
+}
+
+/// Exchanges what an expansion found with the columns that receive it, so that neither is copied or allocated anew.
+fn swap_found(neighbour: Variable, edge: Option<Variable>, batch: &mut Batch, found: &mut Expansion) {
+    std::mem::swap(&mut batch.columns[neighbour.index()], &mut found.neighbours);
+    if let Some(edge) = edge {
+        std::mem::swap(&mut batch.columns[edge.index()], &mut found.edges);
     }
 }
 

@@ -220,10 +220,13 @@ impl<'a> Worker<'a> {
                     Source::Scan(Box::new(Scan::new((segment, filter), None, *key, *neighbour, keep, run)))
                 }),
             Some(PlanStep {
-                step: Step::Expand { access, key, neighbour: Some(neighbour) }, keep, ..
-            }) => segment(access, run)?.map_or_else(rows, |(segment, filter)| {
+                step: Step::Expand { access, key, neighbour: Some(neighbour), edge },
+                keep,
+                ..
+            }) => segment(access, run)?.map_or_else(rows, |segment| {
                 let keep = run.keep(keep);
-                Source::Expand(Box::new(Expand::new(segment, filter, *key, *neighbour, keep, run.variables)))
+                let expand = Expand::new(segment, *key, *neighbour, *edge, keep, run.variables);
+                Source::Expand(Box::new(expand))
             }),
             _ => rows(),
         };

@@ -104,7 +104,12 @@ impl Sample {
         direction: Direction,
         neighbour: Option<Variable>,
     ) -> Step {
-        Step::Expand { key: Operand::Variable(key), access: self.access(predicate, direction), neighbour }
+        Step::Expand {
+            key: Operand::Variable(key),
+            access: self.access(predicate, direction),
+            neighbour,
+            edge: None,
+        }
     }
 
     /// Rows as sorted vectors of bits.
@@ -194,6 +199,81 @@ fn chains_of_fast_steps_find_what_patterns_mean() {
         assert_eq!(sample.run(intersected, &[A, B, C]), triangles, "intersect, seed {seed}");
         let counted = vec![sample.scan(0, A, Some(B)), intersect(true)];
         assert_eq!(sample.run(counted, &[A]).len(), triangles.len(), "count, seed {seed}");
+    }
+}
+
+/// Vertices and edges of one predicate, parallel ones among them, and statements without an edge.
+fn sample_with_edges(seed: u64) -> Sample {
+    let mut random = Random(seed);
+    let mut snapshot = MemorySnapshot::default();
+    let mut node = |name: String| snapshot.intern(&NamedNode::new_unchecked(name).into());
+    let vertices: Vec<Id> = (0..20).map(|i| node(format!("urn:v{i}"))).collect();
+    let predicates: Vec<Id> = (0..2).map(|i| node(format!("urn:p{i}"))).collect();
+    for &predicate in &predicates {
+        for _ in 0..if seed % 4 == 0 { 600 } else { 90 } {
+            let pick = |random: &mut Random| vertices[usize::try_from(random.below(20)).expect("small")];
+            let (subject, object) = (pick(&mut random), pick(&mut random));
+            if random.below(3) > 0 {
+                snapshot.add_edge(subject, predicate, object, Id::UNBOUND);
+            } else {
+                snapshot.add(Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND });
+            }
+        }
+    }
+    Sample { snapshot: snapshot.finish(), predicates, entries: Vec::new() }
+}
+
+/// Plan F3: patterns with an edge were always matched in general form.
+#[test]
+fn f3_expansions_with_edges_find_what_patterns_mean() {
+    for seed in 0..16 {
+        let sample = sample_with_edges(seed);
+        for parallel in [false, true] {
+            let pattern = |subject, predicate: usize, object, edge| {
+                Step::Match(Match {
+                    subject: Operand::Variable(subject),
+                    predicate: Operand::Constant(sample.predicates[predicate]),
+                    object: Operand::Variable(object),
+                    graph: GraphOperand::Filter(GraphFilter::Default),
+                    edge: Some(Operand::Variable(edge)),
+                    parallel,
+                })
+            };
+            for direction in Direction::BOTH {
+                let expand = Step::Expand {
+                    key: Operand::Variable(B),
+                    access: Access { parallel, ..sample.access(1, direction) },
+                    neighbour: Some(C),
+                    edge: Some(D),
+                };
+                let (subject, object) = if direction == Direction::Out { (B, C) } else { (C, B) };
+                let matched = vec![sample.scan(0, A, Some(B)), pattern(subject, 1, object, D)];
+                let expanded = vec![sample.scan(0, A, Some(B)), expand.clone()];
+                let columns = [A, B, C, D];
+                assert_eq!(sample.run(expanded, &columns), sample.run(matched, &columns), "seed {seed}");
+                // Twice: an edge and its end take the place of others in the columns.
+                let again = Step::Expand {
+                    key: Operand::Variable(C),
+                    access: Access { parallel, ..sample.access(0, direction) },
+                    neighbour: Some(A),
+                    edge: Some(ROW),
+                };
+                let (subject, object) = if direction == Direction::Out { (C, A) } else { (A, C) };
+                let matched = vec![
+                    sample.scan(0, B, None),
+                    pattern(
+                        if direction == Direction::Out { B } else { C },
+                        1,
+                        if direction == Direction::Out { C } else { B },
+                        D,
+                    ),
+                    pattern(subject, 0, object, ROW),
+                ];
+                let columns = [A, B, C, D, ROW];
+                let expanded = vec![sample.scan(0, B, None), expand, again];
+                assert_eq!(sample.run(expanded, &columns), sample.run(matched, &columns), "seed {seed}");
+            }
+        }
     }
 }
 

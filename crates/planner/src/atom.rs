@@ -156,8 +156,10 @@ pub(crate) struct Atom<'a> {
     pub(crate) sides: Option<Rc<Sides<'a>>>,
     /// Exact degree of the subject or object if it is constant, by [`Direction`].
     pub(crate) degrees: [Option<f64>; 2],
-    /// A pattern that only [`vervet_kernel::plan::Step::Match`] can do.
+    /// A pattern that only [`vervet_kernel::plan::Step::Match`] can do, but for what `edge` says.
     pub(crate) general: Option<(Match, f64)>,
+    /// The variable of its edge, if an expansion can bind it where one end is bound and the edge is not.
+    pub(crate) edge: Option<Variable>,
     /// `?x rdf:type C`: the classes whose vertices have the type for certain.
     pub(crate) types: Option<ClassSet>,
     /// Whether an existing entry counts once at most, so that checks and intersections are right.

@@ -162,6 +162,7 @@ impl<'a> Planner<'a> {
             sides: None,
             degrees: [None, None],
             general: Some((general, self.snapshot.statement_count() as f64)),
+            edge: None,
             types: None,
             counts_once: false,
             seek: None,
@@ -200,18 +201,23 @@ impl<'a> Planner<'a> {
             }
         }
         let repeats = variable_of(subject).is_some() && subject == object;
-        let in_doubt = [subject, object]
+        let in_doubt = [Some(subject), Some(object), edge]
             .into_iter()
+            .flatten()
             .filter_map(variable_of)
             .any(|variable| flow.possible.contains(variable) && !flow.certain.contains(variable));
-        if edge.is_some() || repeats || in_doubt {
+        if repeats || in_doubt {
+            return Ok(Some(atom));
+        }
+        if let Some(edge) = edge {
+            atom.edge = variable_of(edge).filter(|_| edge != subject && edge != object);
             return Ok(Some(atom));
         }
         atom.general = None;
         let has_named = atom.statistics().any(|statistics| statistics.has_named_graphs);
-        let has_edges = atom.statistics().any(|statistics| statistics.has_edges);
+        let has_parallel = atom.statistics().any(|statistics| statistics.has_parallel);
         let many_graphs = matches!(graph, GraphFilter::Any | GraphFilter::AnyNamed) && has_named;
-        atom.counts_once = !(many_graphs || pattern.parallel && has_edges);
+        atom.counts_once = !(many_graphs || pattern.parallel && has_parallel);
         if let (Operand::Constant(of), true) = (object, self.snapshot.type_predicate() == Some(predicate))
             && matches!(graph, GraphFilter::Default | GraphFilter::Any)
             && (!has_named || graph == GraphFilter::Default)
@@ -320,7 +326,7 @@ fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
         },
         Action::Expand(at, direction) => {
             let (key, access, neighbour) = access(usize::from(at), direction);
-            Step::Expand { key, access, neighbour: variable_of(neighbour) }
+            Step::Expand { key, access, neighbour: variable_of(neighbour), edge: atoms[usize::from(at)].edge }
         }
         Action::Check(at, direction) => {
             let (key, access, neighbour) = access(usize::from(at), direction);

@@ -77,7 +77,9 @@ impl Planner<'_> {
                     return Ok((!any).then(zero));
                 };
                 let statistics = segment.statistics();
-                if statistics.has_edges || statistics.has_named_graphs || !statistics.exact {
+                // Equal statements count once, but for those who count each.
+                let repeats = statistics.has_parallel && !pattern.parallel;
+                if repeats || statistics.has_named_graphs || !statistics.exact {
                     return Ok(None);
                 }
                 let (key, other, direction) = match (subject, object) {
@@ -96,7 +98,8 @@ impl Planner<'_> {
                 let mut degrees = Vec::new();
                 segment.degrees(&[key], EntryFilter { graph, parallel: pattern.parallel }, &mut degrees)?;
                 let degree = degrees.first().copied().unwrap_or_default();
-                Ok(Some(Counts { solutions: degree, distinct: vec![(other, degree)] }))
+                let distinct = if statistics.has_parallel { Vec::new() } else { vec![(other, degree)] };
+                Ok(Some(Counts { solutions: degree, distinct }))
             }
             _ => Ok(None),
         }

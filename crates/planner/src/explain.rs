@@ -165,8 +165,10 @@ impl Writer<'_> {
                 let entry = self.entry(Operand::Variable(*key), access, *neighbour);
                 format!("seek       {entry}  among {} values", grouped(among.count))
             }
-            Step::Expand { key, access, neighbour } => {
-                format!("expand     {}", self.entry(*key, access, *neighbour))
+            Step::Expand { key, access, neighbour, edge } => {
+                let entry = self.entry(*key, access, *neighbour);
+                let edge = edge.map_or_else(String::new, |edge| format!(" as {}", self.name(edge)));
+                format!("expand     {entry}{edge}")
             }
             Step::Check { key, access, neighbour } => {
                 format!(

@@ -45,7 +45,10 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
             after.insert(*key);
             after.extend(*neighbour);
         }
-        Step::Expand { neighbour, .. } => after.extend(*neighbour),
+        Step::Expand { neighbour, edge, .. } => {
+            after.extend(*neighbour);
+            after.extend(*edge);
+        }
         Step::Intersect { target, count_only, .. } => after.extend((!count_only).then_some(*target)),
         Step::Match(pattern) => after.add_all(&match_variables(pattern)),
         Step::Path(path) => after.add_all(&path_variables(path)),
@@ -121,9 +124,10 @@ fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) ->
             live.remove(*key);
             neighbour.iter().for_each(|neighbour| live.remove(*neighbour));
         }
-        Step::Expand { key, neighbour, .. } => {
-            *neighbour = neighbour.filter(|neighbour| live.contains(*neighbour));
-            neighbour.iter().for_each(|neighbour| live.remove(*neighbour));
+        Step::Expand { key, neighbour, edge, .. } => {
+            // Which entries have an edge is only known where entries are listed.
+            *neighbour = neighbour.filter(|neighbour| edge.is_some() || live.contains(*neighbour));
+            neighbour.iter().chain(&*edge).for_each(|found| live.remove(*found));
             add_operand(&mut live, *key);
         }
         Step::Check { key, neighbour, .. } => {

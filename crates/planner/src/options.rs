@@ -53,6 +53,14 @@ impl Options<'_, '_, '_> {
             let atom = &atoms[index];
             let bound = (self.is_bound(atom.subject), self.is_bound(atom.object));
             if atom.general.is_some() {
+                if let Some(edge) = atom.edge
+                    && !self.state.bound.contains(edge)
+                    && bound.0 != bound.1
+                {
+                    let direction = if bound.0 { Direction::Out } else { Direction::In };
+                    connected |= self.expand(index, direction);
+                    continue;
+                }
                 // Only where it continues something, or below as a start.
                 let continues = atom.variables.intersects(&self.state.bound);
                 if continues || atom.variables.is_empty() || bound.0 || bound.1 {
@@ -145,14 +153,18 @@ impl Options<'_, '_, '_> {
         let (degree, keys) = self.degree(index, direction);
         let before = self.state.rows;
         let neighbour = variable_of(neighbour);
-        let (rows, cost) = if neighbour.is_some_and(|variable| self.search.is_dead(variable, done)) {
+        let is_counted =
+            atom.edge.is_none() && neighbour.is_some_and(|variable| self.search.is_dead(variable, done));
+        let (rows, cost) = if is_counted {
             let rows = before * keys;
             (rows, before * cost::DEGREE_ROW + rows * cost::OUTPUT_ROW)
         } else {
             let rows = before * degree;
-            (rows, before * cost::EXPAND_ROW + rows * cost::OUTPUT_ROW)
+            let output = cost::OUTPUT_ROW + if atom.edge.is_some() { cost::EDGE_ROW } else { 0.0 };
+            (rows, before * cost::EXPAND_ROW + rows * output)
         };
-        let independent = neighbour.is_some_and(|variable| self.is_leaf(index, variable));
+        let is_leaf = |variable| self.is_leaf(index, variable);
+        let independent = neighbour.is_some_and(is_leaf) && atom.edge.is_none_or(is_leaf);
         self.push(Change { action: Action::Expand(number(index), direction), done, rows, cost, independent });
         // From a constant it is a start like any other; only a bound variable connects.
         variable_of(key).is_some()

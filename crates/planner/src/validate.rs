@@ -85,10 +85,15 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             certain.insert(*key);
             certain.extend(*neighbour);
         }
-        Step::Expand { key, neighbour, .. } => {
+        Step::Expand { key, neighbour, edge, .. } => {
             rows.bound(*key)?;
             neighbour.map_or(Ok(()), |neighbour| rows.unbound(neighbour))?;
+            edge.map_or(Ok(()), |edge| rows.unbound(edge))?;
+            need(edge.is_none() || neighbour.is_some() && *edge != *neighbour, || {
+                "an expansion binds an edge without its end".into()
+            })?;
             certain.extend(*neighbour);
+            certain.extend(*edge);
         }
         Step::Check { key, neighbour, .. } => {
             rows.bound(*key)?;

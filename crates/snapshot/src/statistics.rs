@@ -39,7 +39,7 @@ pub struct Flow {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SegmentStatistics {
     /// Whether counts and flows are those of this snapshot. `false`: they are of an earlier one, estimates
-    /// that prove nothing; only what the four flags below exclude is still certain.
+    /// that prove nothing; only what the five flags below exclude is still certain.
     pub exact: bool,
     /// Number of distinct keys.
     pub keys: u64,
@@ -53,6 +53,9 @@ pub struct SegmentStatistics {
     pub has_named_graphs: bool,
     /// Whether some entry may have an edge id.
     pub has_edges: bool,
+    /// Whether some key may have two entries with equal neighbour and graph, that is parallel edges. `false`: an entry
+    /// is there once or not at all, whatever [`EntryFilter::parallel`](crate::EntryFilter::parallel) is.
+    pub has_parallel: bool,
     /// Whether every neighbour certainly is a literal (of any tag from `Tag::Literal` on).
     pub literals_only: bool,
     /// Whether every neighbour certainly is a vertex.

@@ -22,8 +22,6 @@ pub(crate) struct Parts {
     pub(crate) graphs: Option<Array>,
     /// 0: no edge; else the number of the edge plus 1. Absent if all are 0.
     pub(crate) edges: Option<Array>,
-    /// Whether some key has equal `(neighbour, graph)` twice.
-    pub(crate) has_parallel: bool,
     /// Whether every entry has an edge.
     pub(crate) all_edges: bool,
 }
@@ -95,14 +93,8 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     let edges = statistics
         .has_edges
         .then(|| write_column(count, |index| optional_value(entries.edge(index)), &mut body));
-    let same = |a, b| {
-        entries.key(a) == entries.key(b)
-            && entries.neighbour(a) == entries.neighbour(b)
-            && entries.graph(a) == entries.graph(b)
-    };
-    let has_parallel = E::COLUMNS && (1..count).any(|index| same(index - 1, index));
     let all_edges = E::COLUMNS && (0..count).all(|index| entries.edge(index) != 0);
-    let parts = Parts { keys, offsets, neighbours, graphs, edges, has_parallel, all_edges };
+    let parts = Parts { keys, offsets, neighbours, graphs, edges, all_edges };
     let meta = write_meta(predicate, direction, statistics, &parts);
     body.extend_from_slice(&meta);
     write_u64(meta.len() as u64, &mut body);
@@ -134,7 +126,7 @@ fn write_meta(predicate: Id, direction: Direction, statistics: &SegmentStatistic
         (statistics.has_edges, flag::EDGES),
         (statistics.literals_only, flag::LITERALS_ONLY),
         (statistics.vertices_only, flag::VERTICES_ONLY),
-        (parts.has_parallel, flag::PARALLEL),
+        (statistics.has_parallel, flag::PARALLEL),
         (parts.all_edges, flag::ALL_EDGES),
     ];
     let flags = flags.iter().map(|(set, bit)| if *set { *bit } else { 0 }).sum();

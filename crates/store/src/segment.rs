@@ -80,15 +80,8 @@ impl BaseSegment {
         };
         let (offsets, graphs, edges) = (optional()?, optional()?, optional()?);
         meta.finish()?;
-        let parts = Parts {
-            keys,
-            offsets,
-            neighbours,
-            graphs,
-            edges,
-            has_parallel: flags & flag::PARALLEL != 0,
-            all_edges: flags & flag::ALL_EDGES != 0,
-        };
+        let parts =
+            Parts { keys, offsets, neighbours, graphs, edges, all_edges: flags & flag::ALL_EDGES != 0 };
         let entries = parts.neighbours.len();
         let column = |column: &Option<Array>, has: bool| match column {
             Some(column) => has && column.len() == entries,
@@ -165,7 +158,7 @@ impl BaseSegment {
     fn is_plain(&self, filter: EntryFilter, want_edges: bool) -> bool {
         let graphs = self.parts.graphs.is_none() || filter.graph == GraphFilter::Any;
         let entries =
-            if want_edges { self.parts.all_edges } else { filter.parallel || !self.parts.has_parallel };
+            if want_edges { self.parts.all_edges } else { filter.parallel || !self.statistics.has_parallel };
         graphs && entries
     }
 
@@ -219,6 +212,7 @@ fn read_statistics(meta: &mut Reader<'_>) -> Result<(SegmentStatistics, u64), Da
         degree_max: meta.u64()?,
         has_named_graphs: flags & flag::NAMED_GRAPHS != 0,
         has_edges: flags & flag::EDGES != 0,
+        has_parallel: flags & flag::PARALLEL != 0,
         literals_only: flags & flag::LITERALS_ONLY != 0,
         vertices_only: flags & flag::VERTICES_ONLY != 0,
         ..SegmentStatistics::default()
@@ -316,7 +310,7 @@ impl Segment for BaseSegment {
         }
         let view = self.view();
         let range = view.range_of(view.position(key));
-        if self.is_plain(filter, false) && self.parts.graphs.is_none() && !self.parts.has_parallel {
+        if self.is_plain(filter, false) && self.parts.graphs.is_none() && !self.statistics.has_parallel {
             view.copy_neighbours(range, out);
             return Ok(());
         }
@@ -466,7 +460,7 @@ impl BaseSegment {
     pub(crate) fn validate_flags(&self, entries: &[[u64; 4]], name: &str) -> Result<()> {
         let parallel = entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]);
         let all_edges = entries.iter().all(|entry| entry[3] != 0);
-        if parallel != self.parts.has_parallel || all_edges != self.parts.all_edges {
+        if parallel != self.statistics.has_parallel || all_edges != self.parts.all_edges {
             return Err(Error::corrupt(name, "its flags do not fit its entries"));
         }
         Ok(())

@@ -138,6 +138,11 @@ pub(crate) fn collect<E: Entries + ?Sized>(
     let has = |test: &dyn Fn(usize) -> bool| E::COLUMNS && (0..out.len()).any(test);
     let has_named_graphs = has(&|index| out.graph(index) != 0);
     let has_edges = has(&|index| out.edge(index) != 0);
+    let same = |a, b| {
+        out.key(a) == out.key(b) && out.neighbour(a) == out.neighbour(b) && out.graph(a) == out.graph(b)
+    };
+    // Equal pairs are neighbours in either direction, so one decides for both.
+    let has_parallel = has_edges && (1..out.len()).any(|index| same(index - 1, index));
     let of = |keys: &KeyRuns, neighbours: &KeyRuns, flows: Vec<Flow>| SegmentStatistics {
         exact: true,
         keys: keys.keys.len() as u64,
@@ -146,6 +151,7 @@ pub(crate) fn collect<E: Entries + ?Sized>(
         degree_max: keys.degree_max() as u64,
         has_named_graphs,
         has_edges,
+        has_parallel,
         // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
         literals_only: neighbours.keys.first().is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
         vertices_only: neighbours.keys.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),

@@ -103,11 +103,13 @@ fn check_statistics(
     let literals_only = neighbours.iter().all(|n| n.is_stored_literal());
     let vertices_only = neighbours.iter().all(|n| n.is_vertex());
     let has_edges = entries.iter().any(|e| e[3].is_bound());
+    let has_parallel = entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]);
     let has_named_graphs = entries.iter().any(|e| e[2].is_bound());
     if !statistics.exact {
         assert!(literals_only || !statistics.literals_only, "{context}");
         assert!(vertices_only || !statistics.vertices_only, "{context}");
         assert!(!has_edges || statistics.has_edges, "{context}");
+        assert!(!has_parallel || statistics.has_parallel, "{context}: parallel entries");
         assert!(!has_named_graphs || statistics.has_named_graphs, "{context}");
         return;
     }
@@ -119,6 +121,7 @@ fn check_statistics(
     assert_eq!(statistics.literals_only, literals_only, "{context}");
     assert_eq!(statistics.vertices_only, vertices_only, "{context}");
     assert_eq!(statistics.has_edges, has_edges, "{context}");
+    assert_eq!(statistics.has_parallel, has_parallel, "{context}: parallel entries");
     assert_eq!(statistics.has_named_graphs, has_named_graphs, "{context}");
     let degree_max = entries.chunk_by(|a, b| a[0] == b[0]).map(|run| run.len() as u64).max();
     assert_eq!(statistics.degree_max, degree_max.unwrap_or(0), "{context}");

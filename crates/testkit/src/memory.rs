@@ -366,6 +366,7 @@ impl MemorySegment {
             degree_max: entries.chunk_by(|a, b| a[0] == b[0]).map(|run| run.len() as u64).max().unwrap_or(0),
             has_named_graphs: entries.iter().any(|entry| entry[2].is_bound()),
             has_edges: entries.iter().any(|entry| entry[3].is_bound()),
+            has_parallel: entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]),
             literals_only: neighbours.iter().all(|id| id.is_stored_literal()),
             vertices_only: neighbours.iter().all(|id| id.is_vertex()),
             flows: flows

@@ -270,3 +270,88 @@ fn what_a_store_would_refuse_is_refused() {
     assert_eq!((version.statement_count(), version.delta_cells()), (0, 0));
     assert!(version.predicates().is_empty() && version.type_predicate().is_none());
 }
+
+/// The flag that lets plans use checks where edges are counted (plan F3): it says that there are parallel edges where some
+/// came, in one piece or one by one, over a base or not, and not before.
+#[test]
+fn f3_parallel_edges_are_flagged_when_the_first_comes() {
+    let terms = Arc::new(vervet_dictionary::Terms::new(0, 0));
+    let id = |name: &str| {
+        let iri = oxrdf::NamedNode::new_unchecked(format!("http://e/{name}"));
+        terms.intern(iri.as_ref().into(), &mut |_, _| Ok(())).expect("short")
+    };
+    let (knows, graph, a, b) = (id("knows"), id("graph"), id("a"), id("b"));
+    let edge = |number| Statement {
+        subject: a,
+        predicate: knows,
+        object: b,
+        graph: Id::UNBOUND,
+        edge: Id::edge(number),
+    };
+    let plain = Statement { edge: Id::UNBOUND, ..edge(0) };
+    let flags = |version: &Version| {
+        Direction::BOTH.map(|direction| {
+            let segment = version.segment(knows, direction).expect("whole").expect("it has entries");
+            segment.statistics().has_parallel
+        })
+    };
+    let empty = || {
+        let store = Arc::new(vervet_store::Store::empty().expect("nothing"));
+        Version::new(store, Arc::clone(&terms))
+    };
+    // One by one: an edge takes the place of a statement, and of itself; in another graph it is another statement.
+    let mut version = empty();
+    for statement in [plain, edge(1), Statement { graph, ..edge(2) }] {
+        assert!(version.insert(&statement).expect("good"));
+        assert_eq!(flags(&version), [false; 2], "{statement:?}");
+    }
+    let structure = version.structure();
+    assert!(version.insert(&edge(3)).expect("good"));
+    assert_eq!(flags(&version), [true; 2]);
+    assert_ne!(version.structure(), structure, "plans take it for granted");
+    // Many at once: parallel to each other, or to what is there.
+    let many = |from: u64| -> Vec<Statement> {
+        let to = |number: u64| id(&format!("{number}"));
+        (from..from + 100).map(|number| Statement { object: to(number), ..edge(number) }).collect()
+    };
+    let mut version = empty();
+    version.insert_all(&many(100)).expect("good");
+    assert_eq!(flags(&version), [false; 2]);
+    let again =
+        many(100).into_iter().map(|one| Statement { edge: Id::edge(one.edge.payload() + 1000), ..one });
+    let mut other = version.clone();
+    other.insert_all(&again.collect::<Vec<_>>()).expect("good");
+    assert_eq!(flags(&other), [true; 2]);
+    let twins = [many(300), vec![edge(1), edge(2)]].concat();
+    version.insert_all(&twins).expect("good");
+    assert_eq!(flags(&version), [true; 2]);
+}
+
+/// An entry of the lower segment that comes back may be parallel to what has come meanwhile.
+#[test]
+fn f3_a_restored_edge_may_be_parallel() {
+    let seed = seed();
+    for round in 0..40 {
+        let mut random = random_of(seed, round);
+        let world = World::random(&mut random);
+        let model = world.early_model(200, &mut random);
+        let statements: Vec<Statement> = model.statements.iter().copied().collect();
+        let base = world.build(&statements, false);
+        let Some(edge) = statements.iter().find(|one| one.edge.is_bound() && !is_used(&statements, one.edge))
+        else {
+            continue;
+        };
+        let mut version = Version::new(Arc::clone(&base), Arc::clone(&world.later));
+        let next = Statement { edge: Id::edge(base.edge_count() + 7), ..*edge };
+        assert!(version.remove(edge).expect("good") && version.insert(&next).expect("good"));
+        assert!(version.insert(edge).expect("good"), "seed {seed}, round {round}");
+        for direction in Direction::BOTH {
+            let segment = version.segment(edge.predicate, direction).expect("whole").expect("it has entries");
+            assert!(segment.statistics().has_parallel, "seed {seed}, round {round}");
+        }
+    }
+}
+
+fn is_used(statements: &[Statement], edge: Id) -> bool {
+    statements.iter().any(|one| one.subject == edge || one.object == edge)
+}

@@ -164,7 +164,8 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            Step::Expand { key, access, neighbour } => {
+            Step::Expand { key, access, neighbour, edge } => {
+                assert!(edge.is_none(), "these graphs have no edges");
                 for row in rows {
                     let found = self.neighbours(access.predicate, access.direction, Self::get(&row, *key));
                     Self::listed(&row, *neighbour, &found, &mut out);
