@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use std::cmp::Ordering;
+use std::sync::Arc;
 use vervet_gremlin::semantics::{self, compare, number, predicate, string};
 use vervet_gremlin::{P, Value};
 use vervet_model::{Error, ErrorKind, Result};
@@ -25,10 +26,9 @@ pub(crate) fn items(value: &Value) -> Option<Vec<Value>> {
             bulk.iter().flat_map(|(value, count)| (0..*count).map(|_| value.clone())).collect()
         }
         Value::Path(path) => path.objects.clone(),
-        Value::Map(map) => map
-            .iter()
-            .map(|(key, value)| Value::Entry(std::sync::Arc::new((key.clone(), value.clone()))))
-            .collect(),
+        Value::Map(map) => {
+            map.iter().map(|(key, value)| Value::Entry(Arc::new((key.clone(), value.clone())))).collect()
+        }
         _ => return None,
     })
 }
@@ -50,6 +50,10 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
 /// A value to be ordered: an element is ordered by its id.
 pub(crate) fn with_ids(value: Value, context: &mut Context<'_>) -> Result<Value> {
     match &value {
+        Value::Entry(entry) => {
+            let (key, value) = entry.as_ref().clone();
+            Ok(Value::Entry(Arc::new((with_ids(key, context)?, with_ids(value, context)?))))
+        }
         Value::Vertex(_)
         | Value::Edge(_)
         | Value::VertexProperty(_)
@@ -57,6 +61,8 @@ pub(crate) fn with_ids(value: Value, context: &mut Context<'_>) -> Result<Value>
         | Value::Path(_)
         | Value::List(_)
         | Value::Set(_)
+        | Value::Bulk(_)
+        | Value::Tree(_)
         | Value::Map(_) => crate::graph::detail::detailed(context, value, crate::Materialize::Tokens),
         _ => Ok(value),
     }

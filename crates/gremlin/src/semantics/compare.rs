@@ -105,6 +105,8 @@ pub enum Kind {
     List,
     /// Entry by entry, both sorted. Trees too.
     Map,
+    /// One entry of a map: by key, then by value.
+    Entry,
     /// By the name of the type, then by value or text.
     Unknown,
 }
@@ -138,7 +140,8 @@ impl Kind {
             Value::Path(_) => Self::Path,
             Value::Set(_) | Value::Bulk(_) => Self::Set,
             Value::List(_) => Self::List,
-            Value::Map(_) | Value::Entry(_) | Value::Tree(_) => Self::Map,
+            Value::Map(_) | Value::Tree(_) => Self::Map,
+            Value::Entry(_) => Self::Entry,
             _ => Self::Unknown,
         }
     }
@@ -227,6 +230,10 @@ fn same_kind(kind: Kind, a: &Value, b: &Value, comparison: &dyn Comparison) -> O
         (Value::Property(a), Value::Property(b)) => match a.key.cmp(&b.key) {
             Ordering::Equal => comparison.compare(&a.value, &b.value),
             unequal => Some(unequal),
+        },
+        (Value::Entry(a), Value::Entry(b)) => match comparison.compare(&a.0, &b.0) {
+            Some(Ordering::Equal) => comparison.compare(&a.1, &b.1),
+            unequal => unequal,
         },
         (Value::List(a), Value::List(b)) => items(a, b, comparison),
         (Value::Path(a), Value::Path(b)) => items(&a.objects, &b.objects, comparison),

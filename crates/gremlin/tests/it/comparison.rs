@@ -106,12 +106,37 @@ fn order_crosses_types() {
         list(&["a", "b", "c", "d"]),
         map(&[("c", text("c")), ("b", Value::Boolean(false)), ("a", text("a"))]),
         map(&[("a", text("a")), ("b", text("b"))]),
+        entry(text("a"), Value::Int(2)),
+        entry(text("a"), text("a")),
+        entry(text("b"), Value::Int(1)),
         Value::Char('x'),
     ];
     for (i, a) in sorted.iter().enumerate() {
         for (j, b) in sorted.iter().enumerate() {
             assert_eq!(order(a, b), i.cmp(&j), "{a:?} {b:?}");
         }
+    }
+}
+
+fn entry(key: Value, value: Value) -> Value {
+    Value::Entry(Arc::new((key, value)))
+}
+
+/// users 2: entries of a map had no kind of their own, and all of them were equal.
+#[test]
+fn users2_entries_of_maps_compare_by_key_then_by_value() {
+    let a1 = entry(Value::text("a"), Value::Int(1));
+    assert!(equal(&a1, &entry(Value::text("a"), Value::Long(1))));
+    for (other, expected) in [
+        (entry(Value::text("a"), Value::Int(2)), Some(Ordering::Less)),
+        (entry(Value::text("b"), Value::Int(0)), Some(Ordering::Less)),
+        (entry(Value::text("A"), Value::Int(3)), Some(Ordering::Greater)),
+        (entry(Value::Int(1), Value::Int(1)), None),
+        (entry(Value::text("a"), NAN), None),
+        (Value::map([(Value::text("a"), Value::Int(1))].into_iter().collect()), None),
+    ] {
+        assert_eq!(compare(&a1, &other), expected, "{other:?}");
+        assert!(!equal(&a1, &other) && order(&a1, &other) != Ordering::Equal, "{other:?}");
     }
 }
 

@@ -81,7 +81,7 @@ pub fn number(random: &mut Random) -> Value {
 
 /// `depth`: how deep collections may nest.
 pub fn value(random: &mut Random, depth: u32) -> Value {
-    let kinds = if depth == 0 { 13 } else { 22 };
+    let kinds = if depth == 0 { 13 } else { 23 };
     match random.below(kinds) {
         0 => Value::Null,
         1 => Value::Boolean(random.below(2) == 1),
@@ -113,6 +113,7 @@ pub fn value(random: &mut Random, depth: u32) -> Value {
         20 => {
             Value::from(Property { element: Value::Null, key: text(random), value: value(random, depth - 1) })
         }
+        21 => Value::Entry(Arc::new((value(random, depth - 1), value(random, depth - 1)))),
         _ => Value::from(P::Within(values(random, depth - 1))),
     }
 }
