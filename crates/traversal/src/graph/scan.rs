@@ -1,13 +1,17 @@
-//! All vertices, all edges, and those that have a key, a piece at a time.
+//! All vertices, all edges, and those that have a label, a key or a value, a piece at a time.
 //!
 //! # Shape
 //! A vertex is whatever has a type, a property, or an edge. Vertices come in the order of their numbers: of each list of keys
 //! the next few are read, and what lies below the least of their ends is complete.
+//! Pieces grow from some entries to some thousand: the first result costs little, and no piece takes long.
 //! # Invariants
 //! Between two pieces the graph may change; what is behind the border of a piece is seen as it is then.
 
+use super::ids::EVERY;
 use super::names::Names;
-use super::read::entries;
+use super::read::entries_from;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use vervet_gremlin::EdgeKey;
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
@@ -29,7 +33,7 @@ impl Default for VertexScan {
 }
 
 impl VertexScan {
-    /// Appends some more vertices; `false`: there are no more.
+    /// Appends some more vertices, perhaps none; `false`: there are no more.
     pub(crate) fn more(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -37,67 +41,119 @@ impl VertexScan {
         out: &mut Vec<Id>,
     ) -> Result<bool> {
         let last = Id::vertex(Id::PAYLOAD_MAX);
-        while let Some(from) = self.from {
-            let predicates = names.predicates(snapshot)?;
-            let (start, mut end) = (out.len(), None::<Id>);
-            let mut sources: Vec<(Id, Direction)> = Vec::new();
-            sources.extend(predicates.types.map(|types| (types, Direction::Out)));
-            for &predicate in &predicates.edges {
-                sources.extend(Direction::BOTH.map(|direction| (predicate, direction)));
-            }
-            for &predicate in &predicates.values {
-                if !predicates.edges.contains(&predicate) {
-                    sources.push((predicate, Direction::Out));
-                }
-            }
-            let mut keys = Vec::new();
-            for (predicate, direction) in sources {
-                let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
-                let bound = end.unwrap_or(last);
-                let mut from = Some(from);
-                // Fewer keys than asked for do not mean the end.
-                while let Some(first) = from.filter(|_| keys.is_empty()) {
-                    from = segment.keys_up_to(first, bound, self.window, &mut keys)?;
-                }
-                if let (Some(_), Some(&key)) = (from, keys.last()) {
-                    end = Some(end.map_or(key, |end| end.min(key)));
-                }
-                out.append(&mut keys);
-            }
-            if let Some(end) = end {
-                let mut kept = start;
-                for i in start..out.len() {
-                    if out[i] <= end {
-                        out[kept] = out[i];
-                        kept += 1;
-                    }
-                }
-                out.truncate(kept);
-            }
-            out[start..].sort_unstable();
-            let mut unique = out.split_off(start);
-            unique.dedup();
-            out.append(&mut unique);
-            self.from = end.map(|end| Id::from_bits(end.bits() + 1));
-            self.window = (self.window * 4).min(WINDOW_MAX);
-            if out.len() > start {
-                return Ok(true);
+        let Some(from) = self.from else { return Ok(false) };
+        let predicates = names.predicates(snapshot)?;
+        let (start, mut end) = (out.len(), None::<Id>);
+        let mut sources: Vec<(Id, Direction)> = Vec::new();
+        sources.extend(predicates.types.map(|types| (types, Direction::Out)));
+        for &predicate in &predicates.edges {
+            sources.extend(Direction::BOTH.map(|direction| (predicate, direction)));
+        }
+        for &predicate in &predicates.values {
+            if !predicates.edges.contains(&predicate) {
+                sources.push((predicate, Direction::Out));
             }
         }
-        Ok(false)
+        for (predicate, direction) in sources {
+            let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+            // Fewer keys than asked for do not mean the end: what lies below the next one is complete.
+            let next = segment.keys_up_to(from, end.unwrap_or(last), self.window, out)?;
+            if let Some(next) = next {
+                let complete = Id::from_bits(next.bits().saturating_sub(1));
+                end = Some(end.map_or(complete, |end| end.min(complete)));
+            }
+        }
+        settle(out, start, end);
+        self.from = end.map(after);
+        self.window = (self.window * 4).min(WINDOW_MAX);
+        Ok(self.from.is_some() || out.len() > start)
+    }
+}
+
+/// Sorts what stands from `start` on, each once, without what is above `end`.
+fn settle(out: &mut Vec<Id>, start: usize, end: Option<Id>) {
+    let mut found = out.split_off(start);
+    if let Some(end) = end {
+        found.retain(|id| *id <= end);
+    }
+    found.sort_unstable();
+    found.dedup();
+    out.append(&mut found);
+}
+
+fn after(id: Id) -> Id {
+    Id::from_bits(id.bits().saturating_add(1))
+}
+
+/// Where a scan of the elements that have one of some objects is: the vertices of labels, the elements with a value.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectScan {
+    predicate: Id,
+    objects: Vec<Id>,
+    from: Option<Id>,
+    last: Id,
+    window: usize,
+}
+
+impl ObjectScan {
+    /// Of elements with this tag.
+    pub(crate) fn new(predicate: Id, objects: Vec<Id>, tag: Tag) -> Self {
+        let (from, last) = (Some(Id::new(tag, 0)), Id::new(tag, Id::PAYLOAD_MAX));
+        Self { predicate, objects, from, last, window: WINDOW_FIRST }
+    }
+
+    /// Appends some more, ascending, each once; `false`: there are no more.
+    pub(crate) fn more(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
+        let Some(from) = self.from.take() else { return Ok(false) };
+        let Some(segment) = snapshot.segment(self.predicate, Direction::In)? else { return Ok(false) };
+        let (start, mut end) = (out.len(), None::<Id>);
+        let mut found = Vec::with_capacity(self.window);
+        for &object in &self.objects {
+            found.clear();
+            segment.entries(object, [from, Id::UNBOUND, Id::UNBOUND], self.window, &mut found)?;
+            if let Some(&[last, ..]) = found.last().filter(|_| found.len() >= self.window)
+                && last <= self.last
+            {
+                end = Some(end.map_or(last, |end| end.min(last)));
+            }
+            out.extend(found.iter().map(|[subject, ..]| *subject).take_while(|id| *id <= self.last));
+        }
+        settle(out, start, end);
+        self.from = end.map(after);
+        self.window = (self.window * 4).min(WINDOW_MAX);
+        Ok(self.from.is_some() || out.len() > start)
     }
 }
 
 /// Where a scan of the edges is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct EdgeScan {
-    /// The predicate, and the source to go on with.
-    at: (usize, Option<Id>),
-    started: bool,
+    /// The only predicates; `None`: all that lead to vertices.
+    only: Option<Vec<Id>>,
+    /// The predicate, by its position.
+    predicate: usize,
+    /// The source to go on with when those that are known are done; `None`: there are no more of this predicate.
+    from: Option<Id>,
+    sources: VecDeque<Id>,
+    /// The entry of the first source to go on with.
+    entry: [Id; 3],
+    window: usize,
 }
 
 impl EdgeScan {
-    /// Appends some more edges; `false`: there are no more.
+    /// Of edges of these predicates, or of all.
+    pub(crate) fn new(only: Option<Vec<Id>>) -> Self {
+        Self {
+            only,
+            predicate: 0,
+            from: Some(Id::vertex(0)),
+            sources: VecDeque::new(),
+            entry: [Id::UNBOUND; 3],
+            window: WINDOW_FIRST,
+        }
+    }
+
+    /// Appends some more edges, perhaps none; `false`: there are no more.
     pub(crate) fn more(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -105,34 +161,93 @@ impl EdgeScan {
         out: &mut Vec<EdgeKey>,
     ) -> Result<bool> {
         let predicates = names.predicates(snapshot)?;
-        if !self.started {
-            self.started = true;
-            self.at = (0, Some(Id::vertex(0)));
-        }
-        while let Some(&predicate) = predicates.edges.get(self.at.0) {
-            let (Some(from), Some(segment)) = (self.at.1, snapshot.segment(predicate, Direction::Out)?)
-            else {
-                self.at = (self.at.0 + 1, Some(Id::vertex(0)));
-                continue;
-            };
-            let mut sources = Vec::new();
-            self.at.1 = segment.keys_up_to(from, Id::vertex(Id::PAYLOAD_MAX), 64, &mut sources)?;
-            let before = out.len();
-            for source in sources.into_iter().filter(|source| source.tag() == Tag::Vertex) {
-                entries(segment, source, &mut |[target, _, edge]| {
-                    if target.tag() == Tag::Vertex {
-                        let edge = if edge.is_bound() { edge.bits() } else { 0 };
-                        let (source, target) = (source.bits(), target.bits());
-                        out.push(EdgeKey { edge, source, label: predicate.bits(), target });
-                    }
-                })?;
-            }
-            if out.len() > before {
+        let is_wanted = |id: &&Id| self.only.as_ref().is_none_or(|only| only.contains(*id));
+        let Some(&predicate) = predicates.edges.iter().filter(is_wanted).nth(self.predicate) else {
+            return Ok(false);
+        };
+        let segment = match snapshot.segment(predicate, Direction::Out)? {
+            Some(segment) if self.from.is_some() || !self.sources.is_empty() => segment,
+            _ => {
+                self.predicate += 1;
+                self.from = Some(Id::vertex(0));
+                self.sources.clear();
+                self.entry = [Id::UNBOUND; 3];
                 return Ok(true);
             }
+        };
+        if let (true, Some(from)) = (self.sources.is_empty(), self.from) {
+            let mut sources = Vec::new();
+            self.from = segment.keys_up_to(from, Id::vertex(Id::PAYLOAD_MAX), self.window, &mut sources)?;
+            self.sources.extend(sources);
         }
-        Ok(false)
+        let (mut found, mut room) = (Vec::new(), self.window);
+        while let Some(&source) = self.sources.front().filter(|_| room > 0) {
+            found.clear();
+            segment.entries(source, self.entry, room, &mut found)?;
+            match found.last() {
+                Some(&[target, graph, edge]) if found.len() >= room => {
+                    self.entry = [target, graph, after(edge)];
+                }
+                _ => {
+                    self.sources.pop_front();
+                    self.entry = [Id::UNBOUND; 3];
+                }
+            }
+            // A source without entries is work, too.
+            room -= found.len().max(1).min(room);
+            out.extend(found.iter().filter(|[target, ..]| target.tag() == Tag::Vertex).map(
+                |&[target, _, edge]| EdgeKey {
+                    edge: if edge.is_bound() { edge.bits() } else { 0 },
+                    source: source.bits(),
+                    label: predicate.bits(),
+                    target: target.bits(),
+                },
+            ));
+        }
+        self.window = (self.window * 4).min(WINDOW_MAX);
+        Ok(true)
     }
+}
+
+/// How many edges there are of these predicates, or of all. Counts of degrees where every entry is an edge.
+pub(crate) fn edge_count(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    only: Option<&[Id]>,
+    tick: &mut dyn FnMut() -> Result<()>,
+) -> Result<u128> {
+    let mut count = 0;
+    let (mut keys, mut degrees) = (Vec::new(), Vec::new());
+    for &predicate in &names.predicates(snapshot)?.edges {
+        let is_wanted = only.is_none_or(|only| only.contains(&predicate));
+        let Some(segment) = snapshot.segment(predicate, Direction::Out)?.filter(|_| is_wanted) else {
+            continue;
+        };
+        let of_vertices = segment.statistics().vertices_only;
+        let mut from = Some(Id::vertex(0));
+        while let Some(first) = from {
+            keys.clear();
+            from = segment.keys_up_to(first, Id::vertex(Id::PAYLOAD_MAX), WINDOW_MAX, &mut keys)?;
+            tick()?;
+            if of_vertices {
+                segment.degrees(&keys, EVERY, &mut degrees)?;
+                count += degrees.iter().map(|degree| u128::from(*degree)).sum::<u128>();
+                continue;
+            }
+            for &key in &keys {
+                let mut left = 0;
+                entries_from(segment, key, [Id::UNBOUND; 3], &mut |[target, ..]| {
+                    // Vertices come first.
+                    let is_edge = target.tag() == Tag::Vertex;
+                    left += u128::from(is_edge);
+                    if is_edge { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })?;
+                count += left;
+                tick()?;
+            }
+        }
+    }
+    Ok(count)
 }
 
 /// Where a scan of the vertices or the edges that have a key is.
@@ -151,17 +266,13 @@ impl KeyScan {
         Self { predicate, from, last, window: WINDOW_FIRST }
     }
 
-    /// Appends some more, ascending; `false`: there are no more. Some may have lost the key.
+    /// Appends some more, ascending, perhaps none; `false`: there are no more. Some may have lost the key.
     pub(crate) fn more(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
+        let Some(from) = self.from.take() else { return Ok(false) };
+        let Some(segment) = snapshot.segment(self.predicate, Direction::Out)? else { return Ok(false) };
         let start = out.len();
-        while let Some(from) = self.from {
-            let Some(segment) = snapshot.segment(self.predicate, Direction::Out)? else { break };
-            self.from = segment.keys_up_to(from, self.last, self.window, out)?;
-            self.window = (self.window * 4).min(WINDOW_MAX);
-            if out.len() > start {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.from = segment.keys_up_to(from, self.last, self.window, out)?;
+        self.window = (self.window * 4).min(WINDOW_MAX);
+        Ok(self.from.is_some() || out.len() > start)
     }
 }

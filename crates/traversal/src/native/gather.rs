@@ -81,12 +81,16 @@ impl Builder {
     /// Whether traversers here can be put to groups: they need no path behind it, and what they are at is known.
     fn groups(&self, step: &Modulated<'_>) -> Option<()> {
         let is_plain = step.arguments().is_empty() && step.labels.is_empty();
-        // A value of a key alone may be that of an edge.
+        (is_plain && self.is_of_vertices() && !self.productive && !self.keep_paths && !self.has_sack)
+            .then_some(())
+    }
+
+    /// Whether patterns say that the traversers are at vertices: a value of a key alone may be that of an edge.
+    pub(super) fn is_of_vertices(&self) -> bool {
         let has_label = |pattern: &Pattern| {
             pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())
         };
-        let is_known = self.walks > 0 || self.base.is_some() || self.patterns.iter().any(has_label);
-        (is_plain && is_known && !self.productive && !self.keep_paths && !self.has_sack).then_some(())
+        self.walks > 0 || self.base.is_some() || self.patterns.iter().any(has_label)
     }
 
     /// The column of `by("key")` or `by(select("label"))`.

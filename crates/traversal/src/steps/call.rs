@@ -132,6 +132,7 @@ fn search(text: &str, kind: Option<&str>, context: &mut Context<'_>) -> Result<V
     let mut scan = VertexScan::default();
     loop {
         let mut vertices = Vec::new();
+        context.tick()?;
         if !context.read(|snapshot, names| scan.more(snapshot, names, &mut vertices))? {
             break;
         }
@@ -146,9 +147,10 @@ fn search(text: &str, kind: Option<&str>, context: &mut Context<'_>) -> Result<V
             }
         }
     }
-    let mut scan = EdgeScan::default();
+    let mut scan = EdgeScan::new(None);
     while wanted("Edge") {
         let mut edges = Vec::new();
+        context.tick()?;
         if !context.read(|snapshot, names| scan.more(snapshot, names, &mut edges))? {
             break;
         }

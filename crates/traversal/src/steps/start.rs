@@ -7,15 +7,17 @@
 use super::has::Condition;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
-use crate::graph::read::{edge_value, elements_with, is_vertex, vertex_value, vertices_with_label};
-use crate::graph::scan::{EdgeScan, KeyScan, VertexScan};
+use crate::graph::read::{
+    edge_predicates, edge_value, is_of_one_type, is_vertex, labels_of, objects_equal, vertex_value,
+};
+use crate::graph::scan::{EdgeScan, KeyScan, ObjectScan, VertexScan, edge_count};
 use crate::graph::{ids, literal};
-use crate::step::{Input, Step};
+use crate::step::{Input, Node, Step};
 use crate::traverser::Traverser;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_gremlin::{Comparison, P, T, Value};
-use vervet_model::{Direction, Id, Result, Tag};
+use vervet_model::{Direction, Error, Id, Result, Tag};
 
 pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let arguments = step.arguments();
@@ -142,6 +144,8 @@ enum State {
     Edges(EdgeScan),
     /// Those that have a key which all must have.
     Keyed(KeyScan),
+    /// Those that have a label, or a value, which all must have.
+    Having(ObjectScan),
 }
 
 impl Elements {
@@ -177,61 +181,43 @@ impl Elements {
             })?;
             return Ok(State::Listed);
         }
+        let tag = if vertices { Tag::Vertex } else { Tag::Edge };
         // Equal values of an indexed key, else a label.
         for condition in conditions.iter() {
             if let Condition::Property(key, P::Compare(Comparison::Eq, value)) = condition
                 && literal::is_indexed(value)
                 && !context.names.computed.has(key)
             {
-                context.read(|snapshot, names| {
-                    ready.clear();
-                    let mut found = Vec::new();
-                    elements_with(snapshot, names, key, value, &mut |id| found.push(id))?;
-                    for id in found {
-                        if vertices && id.tag() == Tag::Vertex {
-                            ready.push_back(vertex_value(id.bits()));
-                        } else if !vertices && id.tag() == Tag::Edge {
-                            ready.extend(ids::known_edge(snapshot, id)?.map(edge_value));
-                        }
-                    }
-                    Ok(())
-                })?;
-                return Ok(State::Listed);
+                let found = context.read(|snapshot, names| objects_equal(snapshot, names, key, value))?;
+                return Ok(found.map_or(State::Listed, |(predicate, objects)| {
+                    State::Having(ObjectScan::new(predicate, objects, tag))
+                }));
             }
         }
-        if vertices {
-            for condition in conditions.iter() {
-                if let Condition::Label(labels) = condition {
-                    // Vertices without a type, and joined labels, are in no index.
-                    if labels.iter().any(|label| &**label == "vertex" || label.contains("::")) {
-                        continue;
-                    }
-                    context.read(|snapshot, names| {
-                        ready.clear();
-                        let mut found = Vec::new();
-                        for label in labels {
-                            vertices_with_label(snapshot, names, label, &mut found)?;
-                        }
-                        found.sort_unstable();
-                        found.dedup();
-                        ready.extend(found.into_iter().map(|id| vertex_value(id.bits())));
-                        Ok(())
-                    })?;
-                    return Ok(State::Listed);
-                }
+        for condition in conditions.iter() {
+            let Condition::Label(labels) = condition else { continue };
+            if !vertices {
+                let only = context.read(|snapshot, names| edge_predicates(snapshot, names, labels))?;
+                return Ok(State::Edges(EdgeScan::new(Some(only))));
+            }
+            // Vertices without a type, and joined labels, are in no index.
+            if labels.iter().all(|label| is_of_one_type(label)) {
+                let found = context.read(|snapshot, names| labels_of(snapshot, names, labels))?;
+                return Ok(found.map_or(State::Listed, |(types, labels)| {
+                    State::Having(ObjectScan::new(types, labels, tag))
+                }));
             }
         }
-        let tag = if vertices { Tag::Vertex } else { Tag::Edge };
         let rarest = rarest_key(conditions, context)?;
         Ok(match rarest {
             Some(None) => State::Listed,
             Some(Some(predicate)) => State::Keyed(KeyScan::new(predicate, tag)),
             None if vertices => State::Vertices(VertexScan::default()),
-            None => State::Edges(EdgeScan::default()),
+            None => State::Edges(EdgeScan::new(None)),
         })
     }
 
-    /// Lists some more; `false`: there are no more.
+    /// Lists some more, perhaps none; `false`: there are no more.
     fn more(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let Self { state, ready, .. } = self;
         match state {
@@ -242,11 +228,15 @@ impl Elements {
                 ready.extend(found.into_iter().map(|id| vertex_value(id.bits())));
                 Ok(more)
             }
-            State::Keyed(scan) => {
+            State::Keyed(_) | State::Having(_) => {
                 let vertices = self.vertices;
                 context.read(|snapshot, _| {
                     let mut found = Vec::new();
-                    let more = scan.more(snapshot, &mut found)?;
+                    let more = match state {
+                        State::Keyed(scan) => scan.more(snapshot, &mut found)?,
+                        State::Having(scan) => scan.more(snapshot, &mut found)?,
+                        _ => false,
+                    };
                     for id in found {
                         if vertices {
                             ready.push_back(vertex_value(id.bits()));
@@ -309,8 +299,12 @@ impl Step for Elements {
                     return Ok(Some(next));
                 }
             }
-            if self.from.is_some() && self.more(context)? {
-                continue;
+            if self.from.is_some() {
+                // A piece may have nothing.
+                context.tick()?;
+                if self.more(context)? {
+                    continue;
+                }
             }
             let Some(traverser) = input.next(context)? else {
                 self.from = None;
@@ -325,6 +319,53 @@ impl Step for Elements {
         self.state = State::New;
         self.from = None;
         self.ready.clear();
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+}
+
+/// Makes `E().count()` and `E().hasLabel(…).count()` at the beginning of a traversal one step; whether it did.
+pub(super) fn takes_count(step: &Modulated<'_>, nodes: &mut [Node], compiler: &Compiler) -> bool {
+    let [node] = nodes else { return false };
+    let is_plain = step.arguments().is_empty() && node.labels.is_empty() && !compiler.is_nested();
+    let Some(elements) = node.step.as_any().downcast_mut::<Elements>().filter(|_| is_plain) else {
+        return false;
+    };
+    if elements.vertices || elements.by_id.is_some() {
+        return false;
+    }
+    let labels = match elements.conditions.as_slice() {
+        [] => None,
+        [Condition::Label(labels)] => Some(labels.clone()),
+        _ => return false,
+    };
+    node.step = Box::new(EdgeCount { labels });
+    true
+}
+
+/// The number of edges, with one of these labels if there are any.
+#[derive(Clone)]
+struct EdgeCount {
+    labels: Option<Vec<Arc<str>>>,
+}
+
+impl Step for EdgeCount {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        if input.next(context)?.is_none() {
+            return Ok(None);
+        }
+        let control = context.control;
+        let count = context.read(|snapshot, names| {
+            let only = match &self.labels {
+                Some(labels) => Some(edge_predicates(snapshot, names, labels)?),
+                None => None,
+            };
+            edge_count(snapshot, names, only.as_deref(), &mut || control.check())
+        })?;
+        let count = i64::try_from(count).map_err(|_| Error::internal("a graph has more edges than ids"))?;
+        Ok(Some(Traverser::new(Value::Long(count))))
     }
 
     fn moves(&self) -> bool {
