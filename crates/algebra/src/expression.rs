@@ -4,7 +4,7 @@ use crate::{Node, Variable};
 use oxrdf::{NamedNode, Term};
 
 /// A comparison of values (RDFterm-equal for terms that are not values).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Comparator {
     /// `<`
     Less,
@@ -17,7 +17,7 @@ pub enum Comparator {
 }
 
 /// An expression over the variables of a solution; evaluates to a term or to an error.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Expression {
     /// A term.
     Constant(Term),
@@ -65,7 +65,7 @@ pub enum Expression {
 
 /// `EXISTS`: a pattern that sees the values of the row that it is evaluated for, as if they stood in its place
 /// (SPARQL 1.1 §18.6, `substitute`).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exists {
     /// The pattern. Its expressions may mention variables that only the row binds.
     pub pattern: Node,
@@ -192,7 +192,7 @@ impl Expression {
 }
 
 /// The functions of SPARQL 1.1 §17.4, those of SPARQL 1.2 for base directions and triple terms, the casts of §17.5, and those for full-text search.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the function of SPARQL with the same name")]
 pub enum Function {
@@ -265,7 +265,7 @@ pub enum Function {
 }
 
 /// What an aggregate computes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AggregateKind {
     /// Number of solutions (no expression) or of values.
     Count,
@@ -287,7 +287,7 @@ pub enum AggregateKind {
 }
 
 /// An aggregate.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Aggregate {
     /// What to compute.
     pub kind: AggregateKind,

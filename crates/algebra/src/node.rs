@@ -82,7 +82,7 @@ impl Pattern {
 }
 
 /// A key of an order.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OrderKey {
     /// What to compare.
     pub expression: Expression,
@@ -91,7 +91,7 @@ pub struct OrderKey {
 }
 
 /// An operator: from bags of solutions to a bag of solutions.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Node {
     /// Statement patterns joined with each other; an empty list is the one empty solution.
     Patterns(Vec<Pattern>),

@@ -9,7 +9,7 @@ use crate::{GraphSlot, Slot, Variable};
 use oxrdf::NamedNode;
 
 /// A path between two nodes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Path {
     /// One statement with this predicate, from subject to object.
     Predicate(NamedNode),
@@ -47,7 +47,7 @@ impl Path {
 ///
 /// A path without a step connects each node of the graphs with itself, and a term of the query with itself even if no
 /// graph has it (SPARQL 1.1 §18.4).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PathPattern {
     /// Where it starts.
     pub subject: Slot,

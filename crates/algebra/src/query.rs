@@ -3,7 +3,7 @@
 use crate::{Node, Pattern, Slot, Variable};
 
 /// What a query gives back.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
     /// Solutions with these columns.
     Select(Vec<Variable>),
@@ -22,7 +22,7 @@ pub enum Form {
 }
 
 /// A triple term whose parts are variables or terms.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TripleTemplate {
     /// What stands for it elsewhere.
     pub variable: Variable,
@@ -31,7 +31,7 @@ pub struct TripleTemplate {
 }
 
 /// A query in logical form.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Query {
     /// What it gives back.
     pub form: Form,

@@ -5,7 +5,7 @@ use crate::{Slot, Variable};
 /// A pattern for another endpoint, as text, since only that understands all of it.
 ///
 /// Whoever runs a query replaces it by a table of the solutions before planning; see `vervet::service`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Service {
     /// The IRI of the endpoint, or a variable that a table beside the pattern binds to it.
     pub endpoint: Slot,

@@ -34,6 +34,7 @@ mod words;
 pub(crate) use forms::shared_name;
 
 use crate::{Bytecode, Value};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use time::OffsetDateTime;
 
@@ -48,11 +49,11 @@ pub const RANGE_VALUES_MAX: usize = 1_000_000;
 
 /// What a text is read with.
 #[derive(Clone, Debug)]
-pub struct ParseOptions {
+pub struct ParseOptions<'o> {
     /// Names of traversal sources: `g`, and aliases.
-    pub sources: Vec<String>,
+    pub sources: Cow<'o, [String]>,
     /// Values of variables.
-    pub bindings: HashMap<String, Value>,
+    pub bindings: Cow<'o, HashMap<String, Value>>,
     /// What `datetime()` is.
     pub now: OffsetDateTime,
     /// What the values of `UUID()` are made from; equal seeds give equal values.
@@ -60,11 +61,11 @@ pub struct ParseOptions {
 }
 
 /// The source `g`, no variables; `now` is 1970.
-impl Default for ParseOptions {
+impl Default for ParseOptions<'_> {
     fn default() -> Self {
         Self {
-            sources: vec!["g".to_owned()],
-            bindings: HashMap::new(),
+            sources: Cow::Owned(vec!["g".to_owned()]),
+            bindings: Cow::Owned(HashMap::new()),
             now: OffsetDateTime::UNIX_EPOCH,
             seed: 0,
         }
@@ -149,7 +150,7 @@ pub enum Transaction {
 /// 1 | g.vv()
 ///   |   ^^
 /// ```
-pub fn parse(text: &str, options: &ParseOptions) -> vervet_model::Result<Vec<Statement>> {
+pub fn parse(text: &str, options: &ParseOptions<'_>) -> vervet_model::Result<Vec<Statement>> {
     parse::parse(text, options).map_err(|fault| fault.show(text))
 }
 
@@ -157,6 +158,6 @@ pub fn parse(text: &str, options: &ParseOptions) -> vervet_model::Result<Vec<Sta
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_value(text: &str, options: &ParseOptions) -> vervet_model::Result<Value> {
+pub fn parse_value(text: &str, options: &ParseOptions<'_>) -> vervet_model::Result<Value> {
     parse::parse_value(text, options).map_err(|fault| fault.show(text))
 }

@@ -16,6 +16,7 @@ use crate::steps::chain::join;
 use crate::steps::write::{self, Write};
 use crate::steps::{self, algorithm, collect, make};
 use crate::strategy::Strategies;
+use crate::traverser::Labels;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Instruction, Order, Token, Value};
@@ -46,6 +47,8 @@ pub(crate) struct Modulated<'b> {
 pub(crate) struct Compiler {
     pub(crate) settings: Settings,
     pub(crate) strategies: Strategies,
+    /// Whether steps get their text, for `explain` and `profile`.
+    texts: bool,
     /// Whether something is written.
     pub(crate) mutates: bool,
     /// How many `repeat` there are around what is built.
@@ -63,10 +66,11 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    pub(crate) fn new(settings: Settings, strategies: Strategies) -> Self {
+    pub(crate) fn new(settings: Settings, strategies: Strategies, texts: bool) -> Self {
         Self {
             settings,
             strategies,
+            texts,
             mutates: false,
             loops: 0,
             walked: false,
@@ -171,7 +175,7 @@ impl Compiler {
     /// A step that stands for nothing in the text.
     pub(crate) fn node(&self, step: Box<dyn Step>) -> Node {
         let moves = step.moves();
-        Node { step, labels: Vec::new().into(), moves, text: "".into(), meter: None }
+        Node { step, labels: Labels::default(), moves, text: Arc::default(), meter: None }
     }
 
     /// The whole traversal. What of its beginning is a query is solved by kernels, unless `native` is off.
@@ -184,8 +188,10 @@ impl Compiler {
         let Some((query, count)) = taken else { return self.nodes(&steps, true) };
         let otherwise = self.nodes(&steps[..count], false)?;
         let mut first = self.node(Box::new(steps::solve::Solve::new(query, otherwise)));
-        let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
-        first.text = format!("kernels: {}", taken.join(".")).into();
+        if self.texts {
+            let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
+            first.text = format!("kernels: {}", taken.join(".")).into();
+        }
         self.reading = true;
         let mut rest = self.nodes(&steps[count..], true)?;
         rest.nodes.insert(0, first);
@@ -220,7 +226,6 @@ impl Compiler {
                 nodes.push(node);
                 continue;
             }
-            let text: Arc<str> = step.instruction.to_string().into();
             if self.reading && step.writes_somewhere() {
                 nodes.push(self.node(make::barrier(|all, _| Ok(all))));
                 self.reading = false;
@@ -229,7 +234,12 @@ impl Compiler {
             steps::build(step, self, &mut nodes)?;
             self.reading = write::reads_on(step.name(), self.reading);
             self.walked |= !self.is_nested() && !algorithm::keeps_place(step.name());
+            let text: Arc<str> = match self.texts {
+                true => step.instruction.to_string().into(),
+                false => Arc::default(),
+            };
             match nodes.get_mut(first..) {
+                _ if !self.texts => {}
                 Some(new) if !new.is_empty() => new.iter_mut().for_each(|node| node.text = text.clone()),
                 // The step has become part of the one before.
                 _ => {

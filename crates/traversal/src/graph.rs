@@ -6,10 +6,11 @@
 //! * `literal`: values as they are stored.
 //! * `read`: neighbours, edges, properties, scans.
 //! * `between`: the edges from one vertex to another.
-//! * `detail`: elements as clients see them.
+//! * `detail`: elements as clients see them; `batch`: what many of them have.
 //! * `whole`: all of it, for files.
 //! * `computed`: properties that algorithms have given to vertices, for the rest of a traversal.
 
+pub(crate) mod batch;
 pub(crate) mod between;
 pub(crate) mod computed;
 pub(crate) mod detail;

@@ -55,6 +55,8 @@ pub(crate) struct Native {
     pub(crate) shape: Shape,
     pub(crate) entries: Option<Entries>,
     edge_keys: Vec<Arc<str>>,
+    /// Nothing but a label says that what is found are vertices.
+    labels_alone: bool,
     /// Keys of which a vertex has at most one value.
     single_keys: Vec<Arc<str>>,
     value_keys: Vec<Arc<str>>,
@@ -127,6 +129,12 @@ impl Native {
     /// Whether the query means what the steps mean on this graph.
     pub(crate) fn fits(&self, snapshot: &dyn Snapshot, names: &mut Names) -> Result<bool> {
         if !snapshot.graphs().is_empty() {
+            return Ok(false);
+        }
+        if self.labels_alone
+            && let Some(types) = snapshot.type_predicate()
+            && speaks_of_edges(snapshot, types)?
+        {
             return Ok(false);
         }
         for key in &self.edge_keys {
@@ -239,7 +247,7 @@ struct Builder {
 
 /// Translates as many steps as possible; with how many those are. `None`: it is not worth it.
 pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<(Native, usize)> {
-    if settings.no_bulk {
+    if settings.no_bulk || !may_be_worth(steps) {
         return None;
     }
     let mut builder = Builder {
@@ -294,6 +302,21 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
     // Few steps from given vertices are faster as steps: there is nothing to plan.
     let worth = builder.worth || builder.walks >= if builder.start.is_some() { 2 } else { 1 };
     (worth && taken > 1).then(|| builder.finish()).flatten().map(|native| (native, taken))
+}
+
+/// Whether a translation of these steps could be worth it. Most light traversals have too few steps, and to find that out
+/// by translating them costs as much as half of what they do.
+fn may_be_worth(steps: &[Modulated<'_>]) -> bool {
+    let from_given = steps.first().is_some_and(|step| !step.arguments().is_empty());
+    let mut walks = 0;
+    for step in steps {
+        match step.name() {
+            "out" | "in" | "both" | "outE" | "inE" => walks += 1,
+            "repeat" | "dedup" | "order" | "group" | "groupCount" | "count" => return true,
+            _ => {}
+        }
+    }
+    walks >= if from_given { 2 } else { 1 }
 }
 
 fn iri(namespace: &str, name: &str) -> NamedNode {
@@ -600,7 +623,10 @@ impl Builder {
                 self.slice(from, if to == -1 { None } else { Some(to.checked_sub(from)?) })
             }
             ("count", []) => {
+                // Statistics or kernels know it; steps would look at each vertex.
+                let worth = self.worth || self.is_of_vertices();
                 let count = self.count_of(Vec::new())?;
+                self.worth = worth;
                 self.path = vec![(count, Vec::new())];
                 self.shape = Shape::Count;
                 Some(())
@@ -792,6 +818,7 @@ impl Builder {
             current,
             shape: self.shape,
             entries: self.entries,
+            labels_alone: self.walks == 0 && self.start.is_none() && self.base.is_none(),
             edge_keys: self.edge_keys,
             single_keys: self.single_keys,
             value_keys: self.value_keys,

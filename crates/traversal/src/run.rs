@@ -4,7 +4,8 @@ use crate::Host;
 use crate::compile::{Compiler, path_needs};
 use crate::context::{Context, Settings, SideEffect};
 use crate::graph::Names;
-use crate::graph::detail::{Materialize, detailed};
+use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
+use crate::graph::detail::{Materialize, detailed, detailed_with};
 use crate::step::Pipeline;
 use crate::steps::solve::Solve;
 use crate::steps::start::start_value;
@@ -17,6 +18,9 @@ use vervet_algebra::Query;
 use vervet_gremlin::{Bytecode, Metric, Metrics, Operator, Token, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
+
+/// The most elements among the first results whose properties are looked up at once: the first of them waits for the others.
+const BATCH_FIRST: usize = 16;
 
 /// A traversal that can run.
 pub struct Traversal {
@@ -49,6 +53,18 @@ impl Traversal {
     /// # Errors
     /// As [`Traversal::new`].
     pub fn new_with(bytecode: &Bytecode, kernels: bool) -> Result<Self> {
+        Self::build(bytecode, kernels, false)
+    }
+
+    /// As [`Traversal::new_with`], for [`Traversal::explain`]: its steps know what they were made of.
+    ///
+    /// # Errors
+    /// As [`Traversal::new`].
+    pub fn to_explain(bytecode: &Bytecode, kernels: bool) -> Result<Self> {
+        Self::build(bytecode, kernels, true)
+    }
+
+    fn build(bytecode: &Bytecode, kernels: bool, texts: bool) -> Result<Self> {
         let mut settings = Settings::default();
         path_needs(bytecode, &mut settings);
         let mut side_effects: FxHashMap<Arc<str>, SideEffect> = FxHashMap::default();
@@ -80,11 +96,11 @@ impl Traversal {
         }
         strategies.check_computer()?;
         let seed = strategies.seed;
-        let mut compiler = Compiler::new(settings, strategies);
         let (steps, profiles) = match bytecode.steps.split_last() {
             Some((last, steps)) if &*last.name == "profile" && last.arguments.is_empty() => (steps, true),
             _ => (bytecode.steps.as_slice(), false),
         };
+        let mut compiler = Compiler::new(settings, strategies, texts || profiles);
         let mut pipeline = compiler.whole(steps, kernels)?;
         for (name, value) in compiler.side_effects.drain(..) {
             side_effects.entry(name).or_insert(SideEffect { value, operator: None });
@@ -108,7 +124,8 @@ impl Traversal {
         self.mutates
     }
 
-    /// Its steps as they run, one in a line; those that kernels run stand together in the first.
+    /// Its steps as they run, one in a line; those that kernels run stand together in the first. For a traversal made
+    /// by [`Traversal::to_explain`]: the steps of others have no text.
     #[must_use]
     pub fn explain(&self) -> String {
         let mut text = String::new();
@@ -150,7 +167,12 @@ impl Traversal {
             random: None,
             settings: Arc::new(self.settings),
         };
-        Run { pipeline: self.pipeline, context, profile: self.profiles.then(Instant::now) }
+        Run {
+            pipeline: self.pipeline,
+            context,
+            mutates: self.mutates,
+            profile: self.profiles.then(Instant::now),
+        }
     }
 }
 
@@ -165,6 +187,7 @@ fn operator(arguments: &[Value]) -> Option<Operator> {
 pub struct Run<'a> {
     pipeline: Pipeline,
     context: Context<'a>,
+    mutates: bool,
     /// When it began, if its result is its profile, which has not been given yet.
     profile: Option<Instant>,
 }
@@ -215,6 +238,57 @@ impl Run<'_> {
             });
         }
         Value::Metrics(Arc::new(metrics))
+    }
+
+    /// Calls `each` with every further result as [`Run::detailed`] gives it, and how many times it is there. Properties of
+    /// elements are looked up for some at once: 16 of the first results, up to 1,024 of later ones.
+    ///
+    /// # Errors
+    /// As [`Run::advance`]: what comes before the error is given to `each`, whose own errors end it.
+    pub fn for_each(
+        &mut self,
+        how: Materialize,
+        each: &mut dyn FnMut(Value, u64) -> Result<()>,
+    ) -> Result<()> {
+        let grows = !self.mutates && how == Materialize::All;
+        let mut room = if grows { BATCH_FIRST } else { 1 };
+        let mut results = Vec::new();
+        loop {
+            let mut end = None;
+            while end.is_none() && results.len() < room {
+                match self.advance() {
+                    Ok(Some((value, count))) => {
+                        // Only elements wait for each other: other results may be large.
+                        let waits = is_element(&value);
+                        results.push((value, count));
+                        if !waits {
+                            break;
+                        }
+                    }
+                    Ok(None) => end = Some(Ok(())),
+                    Err(error) => end = Some(Err(error)),
+                }
+            }
+            let context = &mut self.context;
+            let control = context.control;
+            let batch = match end {
+                _ if results.len() < 2 => Batch::default(),
+                // Limits that have been met would end the look-up, too.
+                Some(Err(_)) => Batch::default(),
+                _ => context.read(|snapshot, names| {
+                    Batch::read(results.iter().map(|(value, _)| value), snapshot, names, control)
+                })?,
+            };
+            for (value, count) in results.drain(..) {
+                each(detailed_with(context, value, how, &batch)?, count)?;
+            }
+            if let Some(end) = end {
+                return end;
+            }
+            if grows {
+                room = (room * 4).min(ELEMENTS_MAX);
+            }
+        }
     }
 
     /// A result with ids, labels and properties of the elements in it.

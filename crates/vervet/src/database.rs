@@ -1,7 +1,7 @@
 //! The database: where the graph is, and the current version of it.
 
 use crate::options::{DatabaseOptions, QueryOptions};
-use crate::prepared::{PlanCache, Prepared};
+use crate::prepared::{PlanCache, Prepared, TraversalPlans};
 use crate::{Answer, Solutions, loading};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +32,7 @@ struct Inner {
     directory: Option<PathBuf>,
     transactions: Arc<Transactions>,
     plans: Mutex<PlanCache>,
+    traversal_plans: Mutex<TraversalPlans>,
     /// Owns the threads that help with heavy queries; they end with the database.
     driver: LocalDriver,
     /// Drawn when the first query runs: a call of the system for each would take as long as a small query.
@@ -57,6 +58,11 @@ pub struct GraphSnapshot {
 }
 
 impl GraphSnapshot {
+    /// The version, with its timestamp.
+    pub(crate) fn published(&self) -> &Published {
+        &self.published
+    }
+
     /// Vertices, edges and properties.
     #[must_use]
     pub fn graph(&self) -> Graph<'_> {
@@ -196,6 +202,7 @@ impl Database {
                 directory,
                 transactions,
                 plans: Mutex::default(),
+                traversal_plans: Mutex::default(),
                 seed: OnceLock::new(),
                 runs: AtomicU64::new(0),
                 names: OnceLock::new(),
@@ -260,6 +267,7 @@ impl Database {
             .transactions
             .replace_graph(|successor| loading::load(successor, sources, options, &place, skipped))?;
         lock(&self.inner.plans).clear();
+        lock(&self.inner.traversal_plans).clear();
         if report.statements >= RELEASE_STATEMENTS_MIN {
             vervet_env::release_free_memory();
         }
@@ -321,6 +329,7 @@ impl Database {
     /// Forgets all plans: for measurements.
     pub fn clear_plan_cache(&self) {
         lock(&self.inner.plans).clear();
+        lock(&self.inner.traversal_plans).clear();
     }
 
     /// How a query would run, for people.
@@ -447,6 +456,10 @@ impl Database {
         &self.inner.transactions
     }
 
+    pub(crate) fn traversal_plans(&self) -> &Mutex<TraversalPlans> {
+        &self.inner.traversal_plans
+    }
+
     pub(crate) fn driver(&self) -> &LocalDriver {
         &self.inner.driver
     }
@@ -479,6 +492,6 @@ impl Database {
 }
 
 /// What the mutexes guard is whole after each change, so a panic elsewhere does not spoil it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -58,6 +58,7 @@ use crate::execute::seed;
 use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT};
 use crate::{Database, Transaction};
 use solve::SnapshotHost;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -187,8 +188,8 @@ impl GremlinScript {
         // Only `UUID()` asks for randomness, and the system takes its time to give any.
         let halves = if text.contains("UUID") { [seed(environment)?, seed(environment)?] } else { [0; 2] };
         let names = text::ParseOptions {
-            sources: options.sources.clone(),
-            bindings: options.bindings.clone(),
+            sources: Cow::Borrowed(&options.sources),
+            bindings: Cow::Borrowed(&options.bindings),
             now: environment.clock.wall().into(),
             seed: u128::from(halves[0]) << 64 | u128::from(halves[1]),
         };

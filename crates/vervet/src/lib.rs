@@ -49,6 +49,7 @@
 
 pub mod algorithms;
 mod answer;
+mod cache;
 mod construct;
 mod database;
 mod edit;

@@ -1,24 +1,27 @@
 //! Queries parsed and planned ahead, and the cache of recurring texts.
 
+use crate::cache::Cache;
 use crate::construct;
-use crate::database::Database;
+use crate::database::{Database, lock};
 use crate::execute::{Execution, Held};
 use crate::reading::{Planned, Reading};
 use crate::{Answer, QueryOptions, Solutions};
 use oxrdf::Term;
-use rustc_hash::FxHashMap;
-use std::sync::{Arc, PoisonError, RwLock};
-use vervet_algebra::{Form, Query};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use vervet_algebra::{Form, Node, Query};
 use vervet_kernel::Flow;
 use vervet_kernel::plan::Plan;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_txn::Published;
 
-/// How many texts the plan cache holds; when it is full it starts anew.
+/// How many texts the plan cache holds.
 const PLAN_CACHE_MAX: usize = 1024;
 
 /// The longest text that the plan cache holds, in bytes: longer ones (inline data, mostly) hardly recur.
 const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
+
+/// The most terms in the tables of a query whose plan is kept: more hardly recur.
+const PLAN_CACHE_TERMS_MAX: usize = 64;
 
 /// A text in logical form, with its plan for the version of the graph that it last ran on.
 #[derive(Debug)]
@@ -58,29 +61,74 @@ pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
 }
 
 /// Compiled queries by text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PlanCache {
-    by_text: FxHashMap<Box<str>, Arc<Compiled>>,
+    by_text: Cache<str, Arc<Compiled>>,
+}
+
+impl Default for PlanCache {
+    fn default() -> Self {
+        Self { by_text: Cache::new(PLAN_CACHE_MAX) }
+    }
 }
 
 impl PlanCache {
-    pub(crate) fn find(&self, text: &str) -> Option<Arc<Compiled>> {
-        self.by_text.get(text).cloned()
+    pub(crate) fn find(&mut self, text: &str) -> Option<Arc<Compiled>> {
+        self.by_text.find(text)
     }
 
     pub(crate) fn insert(&mut self, text: &str, query: Arc<Compiled>) {
-        if text.len() > PLAN_CACHE_TEXT_MAX {
-            return;
+        if text.len() <= PLAN_CACHE_TEXT_MAX {
+            self.by_text.insert(text.into(), query);
         }
-        if self.by_text.len() >= PLAN_CACHE_MAX {
-            self.by_text.clear();
-        }
-        self.by_text.insert(text.into(), query);
     }
 
     pub(crate) fn clear(&mut self) {
         self.by_text.clear();
     }
+}
+
+/// Plans of the queries that begin traversals, each for the version of the graph that it last ran on.
+#[derive(Debug)]
+pub(crate) struct TraversalPlans {
+    by_query: Cache<Query, Planned>,
+}
+
+impl Default for TraversalPlans {
+    fn default() -> Self {
+        Self { by_query: Cache::new(PLAN_CACHE_MAX) }
+    }
+}
+
+impl TraversalPlans {
+    /// A plan that fits a version of the graph.
+    pub(crate) fn plan(plans: &Mutex<Self>, query: &Query, published: &Published) -> Result<Arc<Plan>> {
+        if let Some(planned) = lock(plans).by_query.find(query)
+            && planned.fits(published)
+        {
+            return Ok(planned.plan);
+        }
+        let planned = Planned::make(query, published, true)?;
+        let plan = Arc::clone(&planned.plan);
+        if weight(&query.root) <= PLAN_CACHE_TERMS_MAX {
+            lock(plans).by_query.insert(Arc::new(query.clone()), planned);
+        }
+        Ok(plan)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.by_query.clear();
+    }
+}
+
+/// The number of terms in tables of a query.
+fn weight(node: &Node) -> usize {
+    let mut terms = match node {
+        Node::Values { rows, .. } => rows.iter().map(Vec::len).sum(),
+        _ => 0,
+    };
+    node.for_each_child(&mut |child| terms += weight(child));
+    terms
 }
 
 /// How a query would run, or has run.

@@ -6,6 +6,7 @@ use super::graphs::{Elements, Graph, Graphs};
 use super::notation::{show, value};
 use super::wire::{Running, Wire, has_float, not_carried, plain};
 use super::{Configuration, DATA_PREFIX, MEMORY_BYTES_MAX, TIMEOUT};
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::Path;
 use std::rc::Rc;
@@ -408,7 +409,8 @@ impl Run<'_> {
     }
 
     fn parse(&self, text: &str) -> Result<Bytecode, Error> {
-        let options = ParseOptions { bindings: self.options.bindings.clone(), ..ParseOptions::default() };
+        let options =
+            ParseOptions { bindings: Cow::Borrowed(&self.options.bindings), ..ParseOptions::default() };
         match parse(text, &options)?.as_slice() {
             [Statement::Traversal { bytecode, terminal: None, .. }] => Ok(bytecode.clone()),
             other => Err(Error::internal(format!("not one traversal: {other:?}"))),

@@ -17,7 +17,7 @@ pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
     /// The token that comes next.
     pub(super) token: Token,
-    pub(super) options: &'a ParseOptions,
+    pub(super) options: &'a ParseOptions<'a>,
     depth: usize,
     pub(super) deepest: usize,
     /// How many values ranges have made.
@@ -26,7 +26,7 @@ pub(super) struct Parser<'a> {
     pub(super) uuids: u128,
 }
 
-pub(super) fn parse(text: &str, options: &ParseOptions) -> Result<Vec<Statement>> {
+pub(super) fn parse(text: &str, options: &ParseOptions<'_>) -> Result<Vec<Statement>> {
     let mut parser = Parser::new(text, options)?;
     let mut statements = vec![parser.statement()?];
     loop {
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str, options: &ParseOptions) -> Result<Vec<Statement>
     }
 }
 
-pub(super) fn parse_value(text: &str, options: &ParseOptions) -> Result<Value> {
+pub(super) fn parse_value(text: &str, options: &ParseOptions<'_>) -> Result<Value> {
     let mut parser = Parser::new(text, options)?;
     let value = parser.argument()?;
     match parser.token.kind {
@@ -50,7 +50,7 @@ pub(super) fn parse_value(text: &str, options: &ParseOptions) -> Result<Value> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, options: &'a ParseOptions) -> Result<Self> {
+    fn new(text: &'a str, options: &'a ParseOptions<'a>) -> Result<Self> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(Fault::new(0, 0, format!("the text has more than {TEXT_BYTES_MAX} bytes")));
         }

@@ -280,9 +280,10 @@ fn statements_and_terminals() {
 
 #[test]
 fn sources_and_variables() {
-    let mut options = ParseOptions { sources: vec!["g".into(), "social".into()], ..ParseOptions::default() };
-    options.bindings.insert("x".into(), Value::Int(7));
-    options.bindings.insert("path".into(), Value::text("p"));
+    let mut options =
+        ParseOptions { sources: vec!["g".into(), "social".into()].into(), ..ParseOptions::default() };
+    options.bindings.to_mut().insert("x".into(), Value::Int(7));
+    options.bindings.to_mut().insert("path".into(), Value::text("p"));
     let found = parse("social.V(x, [x], [(x): x]).has(path, gt(x))", &options).unwrap();
     let expected = parse("g.V(7, [7], [(7): 7]).has('p', gt(7))", &options).unwrap();
     match (&found[..], &expected[..]) {

@@ -2,6 +2,7 @@
 //! which are also printed and read again.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use vervet_gremlin::text::{ParseOptions, Statement, parse, parse_value};
@@ -145,7 +146,7 @@ fn traversals_of_all_scenarios_are_read_and_printed() {
     }
     let (mut texts, mut wrong, mut unreadable) = (0, Vec::new(), Vec::new());
     for scenario in &found {
-        let options = ParseOptions { bindings: scenario.bindings.clone(), ..ParseOptions::default() };
+        let options = ParseOptions { bindings: Cow::Borrowed(&scenario.bindings), ..ParseOptions::default() };
         let has_elements = scenario.bindings.values().any(|value| matches!(value, Value::Vertex(_)));
         for text in &scenario.texts {
             texts += 1;

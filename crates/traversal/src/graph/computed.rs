@@ -23,6 +23,11 @@ impl Computed {
         }
     }
 
+    /// Whether nothing was computed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     /// Whether anything was computed under this key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|(known, _)| **known == *key)

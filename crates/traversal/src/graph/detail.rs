@@ -1,13 +1,15 @@
 //! Elements as clients see them: with ids, labels and properties.
 
-use super::ids::{edge_id, property_id, vertex_id};
+use super::batch::{Batch, ValueStatement};
+use super::ids::{edge_id, plain_property, property_id, vertex_id};
+use super::literal;
 use super::names::Names;
 use super::read::{statement_values, vertex_label, vertex_values};
 use crate::context::Context;
 use std::sync::Arc;
 use vervet_gremlin::{
-    Bulk, Edge, EdgeDetail, Map, Path, Property, PropertyDetail, Set, Subgraph, Tree, Value, Vertex,
-    VertexDetail, VertexProperty,
+    Bulk, Edge, EdgeDetail, Map, Path, Property, PropertyDetail, PropertyKey, Set, Subgraph, Tree, Value,
+    Vertex, VertexDetail, VertexProperty,
 };
 use vervet_model::{Id, Result};
 use vervet_snapshot::Snapshot;
@@ -24,10 +26,20 @@ pub enum Materialize {
 
 /// Gives every element in a value its detail.
 pub(crate) fn detailed(context: &mut Context<'_>, value: Value, how: Materialize) -> Result<Value> {
+    detailed_with(context, value, how, &Batch::default())
+}
+
+/// As [`detailed`]; what a batch has read is not read again.
+pub(crate) fn detailed_with(
+    context: &mut Context<'_>,
+    value: Value,
+    how: Materialize,
+    batch: &Batch,
+) -> Result<Value> {
     if !has_elements(&value) {
         return Ok(value);
     }
-    context.read(|snapshot, names| Details { snapshot, names, how }.value(&value))
+    context.read(|snapshot, names| Details { snapshot, names, how, batch }.value(&value))
 }
 
 /// Whether there may be an element somewhere in it.
@@ -55,6 +67,7 @@ pub(super) struct Details<'a> {
     pub(super) snapshot: &'a dyn Snapshot,
     pub(super) names: &'a mut Names,
     pub(super) how: Materialize,
+    batch: &'a Batch,
 }
 
 impl Details<'_> {
@@ -130,27 +143,72 @@ impl Details<'_> {
         }
         let id = vertex_id(self.snapshot, Id::from_bits(vertex.key))?;
         let label = vertex_label(self.snapshot, self.names, vertex.key)?;
-        let mut found = Vec::new();
-        if properties {
-            vertex_values(self.snapshot, self.names, vertex.key, &[], &mut |key, label, value| {
-                found.push(VertexProperty { key, label, value, detail: None });
-            })?;
-        }
-        let mut all = Vec::with_capacity(found.len());
-        for property in &found {
-            all.push(Arc::new(self.vertex_property(property)?));
-        }
+        let batch = self.batch;
+        let all = match batch.of(Id::from_bits(vertex.key)) {
+            _ if !properties => Vec::new(),
+            Some(statements) => self.known_properties(vertex.key, statements)?,
+            None => {
+                let mut found = Vec::new();
+                vertex_values(self.snapshot, self.names, vertex.key, &[], &mut |key, label, value| {
+                    found.push(VertexProperty { key, label, value, detail: None });
+                })?;
+                let of = |property: &VertexProperty| self.vertex_property(property).map(Arc::new);
+                found.iter().map(of).collect::<Result<_>>()?
+            }
+        };
         let detail = VertexDetail { id, label, properties: all };
         Ok(Vertex { key: vertex.key, detail: Some(Arc::new(detail)) })
     }
 
-    pub(super) fn vertex_property(&mut self, property: &VertexProperty) -> Result<VertexProperty> {
-        let mut properties = Vec::new();
-        if self.how == Materialize::All {
-            statement_values(self.snapshot, self.names, property.key.edge, &[], &mut |key, value| {
-                properties.push(Arc::new(Property { element: Value::Null, key, value }));
-            })?;
+    /// The properties that these statements about a vertex say it has.
+    fn known_properties(
+        &mut self,
+        vertex: u64,
+        statements: &[ValueStatement],
+    ) -> Result<Vec<Arc<VertexProperty>>> {
+        let mut all = Vec::with_capacity(statements.len());
+        for &ValueStatement { predicate, value, edge } in statements {
+            let label = self.names.key_name(self.snapshot, predicate)?;
+            let bits = if edge.is_bound() { edge.bits() } else { 0 };
+            let key = PropertyKey { vertex, key: predicate.bits(), value: value.bits(), edge: bits };
+            let property = if edge.is_bound() {
+                let Some(value) = literal::value(self.snapshot, value)? else { continue };
+                self.vertex_property(&VertexProperty { key, label, value, detail: None })?
+            } else {
+                let vertex = Id::from_bits(vertex);
+                let (id, value) = plain_property(self.snapshot, self.names, vertex, predicate, value)?;
+                let Some(value) = value else { continue };
+                let detail = Some(PropertyDetail { id, properties: Vec::new() });
+                VertexProperty { key, label, value, detail }
+            };
+            all.push(Arc::new(property));
         }
+        Ok(all)
+    }
+
+    /// The properties of an edge, or of a property of a vertex, by its identity.
+    fn properties_of(&mut self, identity: u64) -> Result<Vec<Arc<Property>>> {
+        let mut properties = Vec::new();
+        if self.how != Materialize::All || identity == 0 {
+            return Ok(properties);
+        }
+        let mut add = |key, value| {
+            properties.push(Arc::new(Property { element: Value::Null, key, value }));
+        };
+        let Some(statements) = self.batch.of(Id::from_bits(identity)) else {
+            statement_values(self.snapshot, self.names, identity, &[], &mut add)?;
+            return Ok(properties);
+        };
+        for statement in statements {
+            if let Some(value) = literal::value(self.snapshot, statement.value)? {
+                add(self.names.key_name(self.snapshot, statement.predicate)?, value);
+            }
+        }
+        Ok(properties)
+    }
+
+    pub(super) fn vertex_property(&mut self, property: &VertexProperty) -> Result<VertexProperty> {
+        let properties = self.properties_of(property.key.edge)?;
         let detail = PropertyDetail { id: property_id(self.snapshot, self.names, property.key)?, properties };
         Ok(VertexProperty { detail: Some(detail), ..property.clone() })
     }
@@ -159,12 +217,7 @@ impl Details<'_> {
         if !edge.key.is_known() {
             return Ok(edge.clone());
         }
-        let mut properties = Vec::new();
-        if self.how == Materialize::All {
-            statement_values(self.snapshot, self.names, edge.key.edge, &[], &mut |key, value| {
-                properties.push(Arc::new(Property { element: Value::Null, key, value }));
-            })?;
-        }
+        let properties = self.properties_of(edge.key.edge)?;
         let detail = EdgeDetail {
             id: edge_id(self.snapshot, self.names, edge.key)?,
             label: self.names.key_name(self.snapshot, Id::from_bits(edge.key.label))?,

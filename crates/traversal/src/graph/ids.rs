@@ -12,6 +12,7 @@
 //! | property of a vertex | the name of its identity, or `vertex key value`; of a computed one `vertex computed N` |
 
 use super::computed::is_computed;
+use super::literal::value_and_text;
 use super::names::Names;
 use oxrdf::{BlankNodeRef, Literal, NamedNodeRef, Term};
 use std::str::FromStr;
@@ -145,14 +146,28 @@ pub(crate) fn property_id(
         let vertex = term(snapshot, id(property.vertex))?;
         return Ok(Value::text(format!("{vertex} computed {}", id(property.key).payload())));
     }
-    let mut text = Vec::with_capacity(192);
-    names.write_subject(snapshot, id(property.vertex), &mut text)?;
+    Ok(plain_property(snapshot, names, id(property.vertex), id(property.key), id(property.value))?.0)
+}
+
+/// `T.id` of a property of a vertex that has no identity, and its value; `None`: it is no value.
+pub(crate) fn plain_property(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    vertex: Id,
+    key: Id,
+    value: Id,
+) -> Result<(Value, Option<Value>)> {
+    let mut text = std::mem::take(&mut names.text);
+    text.clear();
+    names.write_subject(snapshot, vertex, &mut text)?;
     text.push(b' ');
-    names.write_predicate(snapshot, id(property.key), &mut text)?;
+    names.write_predicate(snapshot, key, &mut text)?;
     text.push(b' ');
-    snapshot.read_term(id(property.value), &mut names.scratch, &mut |parts| parts.write_nt(&mut text))?;
-    match std::str::from_utf8(&text) {
-        Ok(text) => Ok(Value::String(text.into())),
-        Err(_) => Err(Error::internal("the terms of a property are no text")),
-    }
+    let value = value_and_text(snapshot, value, &mut names.scratch, &mut text)?;
+    let id = match std::str::from_utf8(&text) {
+        Ok(text) => Value::String(text.into()),
+        Err(_) => return Err(Error::internal("the terms of a property are no text")),
+    };
+    names.text = text;
+    Ok((id, value))
 }

@@ -2,6 +2,7 @@
 
 use bigdecimal::BigDecimal;
 use oxrdf::{Literal, vocab::xsd};
+use std::borrow::Cow;
 use std::sync::Arc;
 use time::{Duration as Span, OffsetDateTime};
 use vervet_gremlin::{Extended, Value};
@@ -42,18 +43,37 @@ pub(crate) fn value(snapshot: &dyn Snapshot, id: Id) -> Result<Option<Value>> {
         return Ok(None);
     }
     let mut value = None;
-    snapshot.read_term(id, &mut String::new(), &mut |parts| {
-        if let TermParts::Literal { head, tail, kind } = parts {
-            let text = format!("{head}{tail}");
-            value = Some(match kind {
-                LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Triple => {
-                    Value::String(text.into())
-                }
-                LiteralKind::Typed(datatype) => typed(&text, datatype),
-            });
-        }
-    })?;
+    snapshot.read_term(id, &mut String::new(), &mut |parts| value = of_parts(&parts))?;
     Ok(value)
+}
+
+/// [`value`], and the literal in N-Triples, of one look into the dictionary. `scratch`: room for that.
+pub(crate) fn value_and_text(
+    snapshot: &dyn Snapshot,
+    id: Id,
+    scratch: &mut String,
+    text: &mut Vec<u8>,
+) -> Result<Option<Value>> {
+    let mut found = match Inline::from_id(id) {
+        Some(_) => value(snapshot, id)?,
+        None => None,
+    };
+    snapshot.read_term(id, scratch, &mut |parts| {
+        if found.is_none() {
+            found = of_parts(&parts);
+        }
+        parts.write_nt(text);
+    })?;
+    Ok(found)
+}
+
+fn of_parts(parts: &TermParts<'_>) -> Option<Value> {
+    let TermParts::Literal { head, tail, kind } = parts else { return None };
+    let text = || if tail.is_empty() { Cow::Borrowed(*head) } else { Cow::Owned(format!("{head}{tail}")) };
+    Some(match kind {
+        LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Triple => Value::String(text().into()),
+        LiteralKind::Typed(datatype) => typed(&text(), datatype),
+    })
 }
 
 fn other(inline: &Inline) -> Value {

@@ -42,6 +42,8 @@ pub(crate) struct Names {
     pub(crate) entries: Vec<[Id; 3]>,
     /// Room for neighbours of one vertex, as above.
     pub(crate) expansion: Expansion,
+    /// Room for an id of a property.
+    pub(crate) text: Vec<u8>,
     /// Room for reading a term.
     pub(crate) scratch: String,
 }

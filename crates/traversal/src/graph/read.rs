@@ -349,21 +349,7 @@ fn values_of(
             }
         }
         let mut found = std::mem::take(&mut names.entries);
-        found.clear();
-        segment.entries(Id::from_bits(vertex), [Id::UNBOUND; 3], FEW, &mut found)?;
-        if found.len() >= FEW {
-            found.clear();
-            entries(segment, Id::from_bits(vertex), &mut |entry| found.push(entry))?;
-        }
-        if found.len() > 1 {
-            // The same statement in several graphs is one value.
-            found.sort_unstable_by_key(|[object, _, edge]| (*object, *edge));
-            found.dedup_by_key(|[object, _, edge]| (*object, *edge));
-            // Values of list cardinality come in the order in which they were added.
-            if found.iter().all(|[.., edge]| edge.is_bound()) {
-                found.sort_unstable_by_key(|[.., edge]| *edge);
-            }
-        }
+        value_statements(segment, Id::from_bits(vertex), &mut found)?;
         if found.is_empty() {
             names.entries = found;
             continue;
@@ -383,6 +369,26 @@ fn values_of(
     }
     for (key, label, value) in computed {
         add(key, label, value);
+    }
+    Ok(())
+}
+
+/// Fills `found` with the entries of an element in the order in which their values are given out.
+pub(crate) fn value_statements(segment: &dyn Segment, element: Id, found: &mut Vec<[Id; 3]>) -> Result<()> {
+    found.clear();
+    segment.entries(element, [Id::UNBOUND; 3], FEW, found)?;
+    if found.len() >= FEW {
+        found.clear();
+        entries(segment, element, &mut |entry| found.push(entry))?;
+    }
+    if found.len() > 1 {
+        // The same statement in several graphs is one value.
+        found.sort_unstable_by_key(|[object, _, edge]| (*object, *edge));
+        found.dedup_by_key(|[object, _, edge]| (*object, *edge));
+        // Values of list cardinality come in the order in which they were added.
+        if found.iter().all(|[.., edge]| edge.is_bound()) {
+            found.sort_unstable_by_key(|[.., edge]| *edge);
+        }
     }
     Ok(())
 }
@@ -449,16 +455,15 @@ pub(crate) fn values(
     }
 }
 
-/// Vertices that have this value for this key, ascending.
-pub(crate) fn elements_with(
+/// The predicate of a key, and its objects that are read as this value; `None`: there are no such elements.
+pub(crate) fn objects_equal(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     key: &Arc<str>,
     wanted: &Value,
-    add: &mut dyn FnMut(Id),
-) -> Result<()> {
-    let Some(predicate) = names.key(snapshot, key)? else { return Ok(()) };
-    let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(()) };
+) -> Result<Option<(Id, Vec<Id>)>> {
+    let Some(predicate) = names.key(snapshot, key)? else { return Ok(None) };
+    let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(None) };
     let last = Id::new(Tag::Literal, Id::PAYLOAD_MAX);
     let literals = match super::literal::equal_literals(snapshot, wanted)? {
         // Literals of the dictionary may be this number in another form.
@@ -471,14 +476,7 @@ pub(crate) fn elements_with(
         Some(literals) => literals,
         None => equal_objects(snapshot, segment, wanted, Id::END)?,
     };
-    let mut found = Vec::new();
-    for id in literals {
-        segment.neighbours(id, EVERY, &mut found)?;
-    }
-    found.sort_unstable();
-    found.dedup();
-    found.into_iter().for_each(add);
-    Ok(())
+    Ok(Some((predicate, literals)))
 }
 
 /// The objects of a predicate up to `last` that are read as this value.
@@ -504,20 +502,18 @@ fn equal_objects(
     Ok(found)
 }
 
-/// Vertices with this label, ascending.
-pub(crate) fn vertices_with_label(
+/// The predicate of types, and those of these labels that there are; `None`: there are no types.
+pub(crate) fn labels_of(
     snapshot: &dyn Snapshot,
     names: &mut Names,
-    label: &Arc<str>,
-    out: &mut Vec<Id>,
-) -> Result<()> {
-    if let (Some(predicate), Some(label)) = (snapshot.type_predicate(), names.label(snapshot, label)?)
-        && let Some(segment) = snapshot.segment(predicate, Direction::In)?
-    {
-        segment.neighbours(label, EVERY, out)?;
-        out.retain(|id| id.tag() == Tag::Vertex);
+    labels: &Wanted,
+) -> Result<Option<(Id, Vec<Id>)>> {
+    let Some(predicate) = snapshot.type_predicate() else { return Ok(None) };
+    let mut found = Vec::with_capacity(labels.len());
+    for label in labels {
+        found.extend(names.label(snapshot, label)?);
     }
-    Ok(())
+    Ok(Some((predicate, found)))
 }
 
 /// Whether a vertex is in the graph: a statement has it.

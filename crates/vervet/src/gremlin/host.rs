@@ -7,6 +7,7 @@
 use super::solve::solve;
 use super::{GremlinOptions, files};
 use crate::edit::Named;
+use crate::reading::plan_options;
 use crate::{Transaction, Vertex};
 use oxrdf::Literal;
 use vervet_algebra::Query;
@@ -36,15 +37,8 @@ impl Host for TransactionHost<'_> {
         let view = self.transaction.inner.view()?;
         // Counts from statistics would not be remembered as read.
         let known_counts = matches!(view, vervet_txn::View::Plain(_));
-        solve(
-            &self.transaction.database,
-            view.as_snapshot(),
-            known_counts,
-            self.options,
-            query,
-            control,
-            sink,
-        )?;
+        let plan = vervet_planner::plan(query, view.as_snapshot(), &plan_options(true, known_counts))?;
+        solve(&self.transaction.database, view.as_snapshot(), self.options, &plan, control, sink)?;
         Ok(true)
     }
 

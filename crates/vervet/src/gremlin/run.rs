@@ -57,7 +57,7 @@ fn one(
             each(Value::text(bytecode.to_string()), 1)
         }
         Statement::Traversal { bytecode, terminal: Some(Terminal::Explain), .. } => {
-            each(Value::text(explained(Traversal::new_with(bytecode, options.kernels)?, host)?), 1)
+            each(Value::text(explained(Traversal::to_explain(bytecode, options.kernels)?, host)?), 1)
         }
         Statement::Traversal { bytecode, terminal, .. } => {
             let run = Traversal::new_with(bytecode, options.kernels)?.run(host, control);
@@ -91,9 +91,7 @@ fn results(
     let how = options.materialize;
     match terminal {
         None | Some(Terminal::ToList | Terminal::Explain | Terminal::ToText) => {
-            while let Some((value, count)) = run.advance()? {
-                each(run.detailed(value, how)?, count)?;
-            }
+            run.for_each(how, each)?;
         }
         Some(Terminal::Iterate) => while run.advance()?.is_some() {},
         Some(Terminal::HasNext) => {

@@ -3,25 +3,25 @@
 use super::{GremlinOptions, files};
 use crate::algorithms::threads;
 use crate::execute::{Parts, run};
+use crate::prepared::TraversalPlans;
 use crate::reading::plan_options;
 use crate::{Database, GraphSnapshot, QueryOptions};
 use vervet_algebra::Query;
+use vervet_kernel::plan::Plan;
 use vervet_kernel::{Control, Flow};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_traversal::{FileForm, Host, RowSink};
 
-/// Plans and runs a query; on several threads if it is heavy, and not at all if such are refused.
+/// Runs a plan; on several threads if it is heavy, and not at all if such are refused.
 pub(super) fn solve(
     database: &Database,
     snapshot: &dyn Snapshot,
-    known_counts: bool,
     options: &GremlinOptions,
-    query: &Query,
+    plan: &Plan,
     control: &Control<'_>,
     sink: &mut RowSink<'_>,
 ) -> Result<()> {
-    let plan = vervet_planner::plan(query, snapshot, &plan_options(true, known_counts))?;
     let parts = Parts {
         environment: database.environment(),
         driver: Some(database.driver()),
@@ -32,10 +32,10 @@ pub(super) fn solve(
     let refuses = options.refuse_heavy;
     let options =
         QueryOptions { timeout: None, memory_limit_bytes: None, threads, ..QueryOptions::default() };
-    if refuses && vervet_driver_local::is_heavy(&plan, options.parallelism()) {
+    if refuses && vervet_driver_local::is_heavy(plan, options.parallelism()) {
         return Err(Error::new(ErrorKind::Deadline, "a query of the traversal is expected to be heavy"));
     }
-    run(&parts, snapshot, &plan, &options, control, &mut |_, batch| {
+    run(&parts, snapshot, plan, &options, control, &mut |_, batch| {
         sink(&batch.columns, batch.rows, &batch.multiplicity)?;
         Ok(Flow::More)
     })?;
@@ -61,7 +61,8 @@ impl Host for SnapshotHost<'_> {
     }
 
     fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
-        solve(self.database, self.snapshot.as_snapshot(), true, self.options, query, control, sink)?;
+        let plan = TraversalPlans::plan(self.database.traversal_plans(), query, self.snapshot.published())?;
+        solve(self.database, self.snapshot.as_snapshot(), self.options, &plan, control, sink)?;
         Ok(true)
     }
 

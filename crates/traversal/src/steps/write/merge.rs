@@ -291,7 +291,7 @@ pub(super) fn found_by(
             steps.push(Instruction::new("has", vec![key.clone(), value]));
         }
     }
-    let mut compiler = Compiler::new(context.settings.as_ref().clone(), Strategies::default());
+    let mut compiler = Compiler::new(context.settings.as_ref().clone(), Strategies::default(), false);
     compiler.pipeline(&steps)?.all(&Traverser::new(start_value()), context)
 }
 

@@ -1,0 +1,126 @@
+//! Statements with values of many elements, read a predicate at a time.
+//!
+//! # Shape
+//! Results with properties ask every predicate that has values for each element. For up to [`ELEMENTS_MAX`] elements at once
+//! that is one expansion of each predicate. What is kept are ids; values are made of them when an element is given out.
+//! # Invariants
+//! A batch holds for the version of the graph that it was read of: only traversals that change nothing make one.
+//! # Cost
+//! 24 bytes for each statement, and at most [`STATEMENTS_MAX`] of them: elements with more are read one by one.
+
+use super::ids::EVERY;
+use super::names::Names;
+use super::read::value_statements;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use vervet_gremlin::Value;
+use vervet_kernel::Control;
+use vervet_model::{Direction, Id, Result, Tag};
+use vervet_snapshot::{Cursor, Expansion, Snapshot};
+
+/// Elements that are looked up at once.
+pub(crate) const ELEMENTS_MAX: usize = 1024;
+
+/// The most statements of one batch.
+const STATEMENTS_MAX: usize = 1 << 16;
+
+/// Entries of one expansion.
+const CHUNK: usize = 4096;
+
+/// A value of a property, and what says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ValueStatement {
+    pub(crate) predicate: Id,
+    pub(crate) value: Id,
+    /// [`Id::UNBOUND`]: the statement has no identity.
+    pub(crate) edge: Id,
+}
+
+/// See the header of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// By id of a vertex or an edge.
+    ranges: FxHashMap<Id, Range<usize>>,
+    statements: Vec<ValueStatement>,
+}
+
+impl Batch {
+    /// Reads all statements with values about the elements among `values`. Of too many, nothing.
+    pub(crate) fn read<'v>(
+        values: impl Iterator<Item = &'v Value>,
+        snapshot: &dyn Snapshot,
+        names: &mut Names,
+        control: &Control<'_>,
+    ) -> Result<Self> {
+        let mut elements: Vec<Id> = values.filter_map(identity).collect();
+        elements.sort_unstable();
+        elements.dedup();
+        if elements.len() < 2 || !names.computed.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut found: Vec<(u32, ValueStatement)> = Vec::with_capacity(elements.len() * 8);
+        let mut expansion = Expansion::new(CHUNK);
+        let mut entries = Vec::new();
+        for &predicate in &names.predicates(snapshot)?.values {
+            let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
+            control.work(elements.len())?;
+            if segment.statistics().has_edges {
+                for (row, element) in (0_u32..).zip(&elements) {
+                    value_statements(segment, *element, &mut entries)?;
+                    let of = |&[value, _, edge]: &[Id; 3]| (row, ValueStatement { predicate, value, edge });
+                    found.extend(entries.iter().filter(|[value, ..]| is_value(*value)).map(of));
+                }
+            } else {
+                let mut cursor = Cursor::default();
+                while cursor.row < elements.len() && found.len() <= STATEMENTS_MAX {
+                    expansion.clear();
+                    segment.expand(&elements, EVERY, &mut cursor, &mut expansion)?;
+                    for (&row, &value) in expansion.rows.iter().zip(&expansion.neighbours) {
+                        let one = (row, ValueStatement { predicate, value, edge: Id::UNBOUND });
+                        // The same statement in several graphs is one value.
+                        if is_value(value) && found.last() != Some(&one) {
+                            found.push(one);
+                        }
+                    }
+                }
+            }
+            if found.len() > STATEMENTS_MAX {
+                return Ok(Self::default());
+            }
+        }
+        // Stable: predicates, and the values of one, keep their order.
+        found.sort_by_key(|(row, _)| *row);
+        let mut ranges = FxHashMap::default();
+        let mut start = 0;
+        for (row, element) in (0_u32..).zip(&elements) {
+            let end = start + found[start..].partition_point(|(of, _)| *of <= row);
+            ranges.insert(*element, start..end);
+            start = end;
+        }
+        Ok(Self { ranges, statements: found.into_iter().map(|(_, statement)| statement).collect() })
+    }
+
+    /// The statements about an element; `None`: they were not read.
+    pub(crate) fn of(&self, element: Id) -> Option<&[ValueStatement]> {
+        self.statements.get(self.ranges.get(&element)?.clone())
+    }
+}
+
+/// Whether the details of a result are looked up with those of others.
+pub(crate) fn is_element(value: &Value) -> bool {
+    identity(value).is_some()
+}
+
+/// What statements about an element have as their subject.
+fn identity(value: &Value) -> Option<Id> {
+    let bits = match value {
+        Value::Vertex(vertex) => vertex.key,
+        Value::Edge(edge) => edge.key.edge,
+        _ => 0,
+    };
+    (bits != 0).then(|| Id::from_bits(bits))
+}
+
+fn is_value(id: Id) -> bool {
+    !matches!(id.tag(), Tag::Vertex | Tag::Edge)
+}
