@@ -1,9 +1,10 @@
 //! Light or heavy, and how a heavy plan is put together from its parts.
 
+use crate::gate::Gate;
 use crate::pool::Pool;
 use crate::team::{Calls, Halt, Sink, Team};
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use vervet_expression::Evaluator;
 use vervet_kernel::parallel::{HeadRows, Stages};
@@ -55,15 +56,31 @@ pub struct LocalDriver {
     pool: Pool,
     /// Threads that the process may use at once; to ask takes microseconds.
     available: OnceLock<usize>,
+    gate: Option<Arc<Gate>>,
 }
 
 impl Default for LocalDriver {
     fn default() -> Self {
-        Self { pool: Pool::new(), available: OnceLock::new() }
+        Self::new(true)
     }
 }
 
 impl LocalDriver {
+    /// A driver without threads yet. `has_gate`: heavy queries take turns and give way to light ones; without it the scheduler of the
+    /// system alone decides, which measurements compare with.
+    #[must_use]
+    pub fn new(has_gate: bool) -> Self {
+        let slots = || std::thread::available_parallelism().map_or(1, usize::from);
+        let gate = has_gate.then(|| Arc::new(Gate::new(slots())));
+        Self { pool: Pool::new(), available: OnceLock::new(), gate }
+    }
+
+    /// What [`Control::with_gate`] takes, for everything that runs on the same data.
+    #[must_use]
+    pub fn gate(&self) -> Option<Arc<dyn vervet_kernel::Gate>> {
+        self.gate.clone().map(|gate| gate as Arc<dyn vervet_kernel::Gate>)
+    }
+
     /// Runs `plan` as [`vervet_kernel::execute`] does, with as many threads as it is worth. `sink` is called on
     /// this thread only.
     ///
@@ -81,6 +98,9 @@ impl LocalDriver {
         profile: bool,
         sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
     ) -> Result<Profile> {
+        if is_heavy(plan, parallelism) {
+            control.set_heavy();
+        }
         let threads = self.threads(plan, parallelism);
         if threads < 2 {
             return vervet_kernel::execute(plan, snapshot, evaluator, control, input, profile, sink);

@@ -11,7 +11,7 @@
 use crate::pool::{Again, Pool, Scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use vervet_kernel::parallel::{Morsels, Partial, Worker};
@@ -115,7 +115,13 @@ impl<'a> Team<'a> {
             let Some(sender) = lock(&entrance).clone() else { return Again::No };
             self.help(&morsels, &mut |batch| {
                 let batch = std::mem::replace(batch, Batch::new(self.run.variables()));
-                // The receiver goes when nobody wants rows any more.
+                let batch = match sender.try_send(batch) {
+                    Ok(()) => return Ok(Flow::More),
+                    Err(TrySendError::Full(batch)) => batch,
+                    // The receiver goes when nobody wants rows any more.
+                    Err(TrySendError::Disconnected(_)) => return Ok(Flow::Done),
+                };
+                self.run.control().leave();
                 Ok(if sender.send(batch).is_ok() { Flow::More } else { Flow::Done })
             })
         };
@@ -127,7 +133,7 @@ impl<'a> Team<'a> {
                 let flow = self.lead(&morsels, scope, &mut tail);
                 *lock(&entrance) = None;
                 match flow {
-                    Ok(()) => tail.take_rest(),
+                    Ok(()) => tail.take_rest(self.run.control()),
                     Err(error) => self.halt.fail(error),
                 }
                 Ok(if tail.is_done { Flow::Done } else { Flow::More })
@@ -184,7 +190,9 @@ impl<'a> Team<'a> {
             Ok(again)
         };
         // What a panic leaves half done is the member, which is dropped.
-        match catch_unwind(AssertUnwindSafe(work)) {
+        let done = catch_unwind(AssertUnwindSafe(work));
+        self.run.control().leave();
+        match done {
             Ok(Ok(again)) => again,
             Ok(Err(error)) => {
                 self.halt.fail(error);
@@ -223,17 +231,13 @@ impl<'a> Team<'a> {
         let work = || {
             loop {
                 match catch_unwind(AssertUnwindSafe(ask_next)) {
-                    Ok(Ok(true)) => {}
-                    Ok(Ok(false)) => return Again::No,
-                    Ok(Err(error)) => {
-                        self.halt.fail(error);
-                        return Again::No;
-                    }
-                    Err(panic) => {
-                        self.halt.fail(panicked(&*panic));
-                        return Again::No;
-                    }
+                    Ok(Ok(true)) => continue,
+                    Ok(Ok(false)) => {}
+                    Ok(Err(error)) => self.halt.fail(error),
+                    Err(panic) => self.halt.fail(panicked(&*panic)),
                 }
+                self.run.control().leave();
+                return Again::No;
             }
         };
         self.pool.scope(&work, |scope| {
@@ -286,10 +290,16 @@ impl Tail<'_> {
     }
 
     /// Takes all that helpers still send; returns when the last of them has left.
-    fn take_rest(&mut self) {
-        while !self.is_done
-            && let Ok(mut batch) = self.receiver.recv()
-        {
+    fn take_rest(&mut self, control: &Control<'_>) {
+        while !self.is_done {
+            let batch = match self.receiver.try_recv() {
+                Err(TryRecvError::Empty) => {
+                    control.leave();
+                    self.receiver.recv().ok()
+                }
+                received => received.ok(),
+            };
+            let Some(mut batch) = batch else { return };
             if let Err(error) = self.push(&mut batch) {
                 self.halt.fail(error);
                 return;

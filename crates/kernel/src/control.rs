@@ -9,6 +9,7 @@
 //! load and a store as for a plain number; a count of bytes is one read-modify-write (some 5 ns) for each table
 //! that has grown.
 
+use crate::gate::{Class, Gate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -45,6 +46,8 @@ pub struct Control<'q> {
     computed_bytes: AtomicU64,
     /// Rows looked at since the last look at the clock.
     work: AtomicUsize,
+    /// Light or heavy, and the gate that heavy ones pass.
+    class: Class,
 }
 
 impl<'q> Control<'q> {
@@ -54,15 +57,39 @@ impl<'q> Control<'q> {
         Self { limits, ..Self::default() }
     }
 
-    /// The same limits for one more thread; [`Control::check`] fails there too once `halted` is set.
+    /// Nothing counted yet; heavy queries pass `gate` at every [`Control::check`].
+    #[must_use]
+    pub fn with_gate(limits: Limits, gate: Option<Arc<dyn Gate>>) -> Self {
+        let begun = limits.deadline.and_then(|(deadline, timeout)| deadline.checked_sub(timeout));
+        Self { limits, class: Class::new(gate, begun), ..Self::default() }
+    }
+
+    /// The same limits for one more thread of a heavy query; [`Control::check`] fails there too once `halted` is set.
     #[must_use]
     pub fn for_worker(&'q self, halted: &'q AtomicBool) -> Self {
         Self {
             limits: self.limits.clone(),
             query: Some(self.counter()),
             halted: Some(halted),
+            class: self.class.for_worker(),
             ..Self::default()
         }
+    }
+
+    /// The query is heavy from now on.
+    pub fn set_heavy(&self) {
+        self.class.set_heavy();
+    }
+
+    /// Whether the query is heavy: by estimate, or by what it has used.
+    #[must_use]
+    pub fn is_heavy(&self) -> bool {
+        self.class.is_heavy()
+    }
+
+    /// This thread has no work of the query for now, or is about to wait: others may have its place at the gate.
+    pub fn leave(&self) {
+        self.class.leave();
     }
 
     /// Who counts bytes.
@@ -70,11 +97,20 @@ impl<'q> Control<'q> {
         self.query.unwrap_or(self)
     }
 
-    /// Whether to go on.
+    /// Whether to go on; blocks a heavy query while others go first.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`], [`ErrorKind::Deadline`].
     pub fn check(&self) -> Result<()> {
+        let now = (self.limits.deadline.is_some() || self.class.has_gate()).then(Instant::now);
+        self.check_at(now)?;
+        if let Some(now) = now {
+            self.class.pass(now, &|| self.check_at(Some(Instant::now())).is_err());
+        }
+        Ok(())
+    }
+
+    fn check_at(&self, now: Option<Instant>) -> Result<()> {
         // Relaxed: the flags carry no data; being seen one batch later does no harm.
         if self.halted.is_some_and(|flag| flag.load(Relaxed)) {
             return Err(Error::new(ErrorKind::Cancelled, "another thread of the query has stopped it"));
@@ -83,7 +119,7 @@ impl<'q> Control<'q> {
             return Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"));
         }
         if let Some((deadline, timeout)) = self.limits.deadline
-            && Instant::now() >= deadline
+            && now.is_some_and(|now| now >= deadline)
         {
             let message = format!("the query did not end within its timeout of {timeout:?}");
             return Err(Error::new(ErrorKind::Deadline, message)

@@ -35,6 +35,13 @@ impl Writer {
 }
 
 impl Transactions {
+    /// Why no writes are taken any more; `None`: they are.
+    #[must_use]
+    pub fn failure(&self) -> Option<Error> {
+        let failed = self.failure.get().cloned();
+        failed.or_else(|| self.open_log().and_then(|log| log.check().err()))
+    }
+
     /// The directory's writer, which this becomes if nobody else is; `None` for a graph in memory.
     pub(crate) fn own(&self) -> Result<Option<&Arc<Writer>>> {
         let Some(directory) = &self.directory else { return Ok(None) };

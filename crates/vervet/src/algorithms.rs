@@ -33,12 +33,13 @@ pub use vervet_graph::algorithm::{Follow, FoundPath, PageRank, PeerPressure};
 use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT, THREADS_MAX};
 use crate::{GraphSnapshot, Vertex};
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vervet_graph::algorithm::{
     Effort, Network, PathOptions, SegmentWays, ShortestPaths, components, name_order, page_rank,
     peer_pressure,
 };
-use vervet_kernel::{Control, Limits};
+use vervet_kernel::{Control, Gate, Limits};
 use vervet_model::{Error, Id, Result};
 
 /// What an algorithm runs on, and what it may take.
@@ -73,12 +74,13 @@ impl Default for AlgorithmOptions {
 }
 
 impl AlgorithmOptions {
-    fn control(&self) -> Control<'static> {
-        Control::new(Limits {
+    fn control(&self, gate: Option<Arc<dyn Gate>>) -> Control<'static> {
+        let limits = Limits {
             cancelled: self.cancel.as_ref().map(CancelToken::flag),
             deadline: self.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
             memory_bytes: self.memory_limit_bytes,
-        })
+        };
+        Control::with_gate(limits, gate)
     }
 }
 
@@ -173,7 +175,7 @@ impl GraphSnapshot {
         options: &AlgorithmOptions,
         each: &mut dyn FnMut(FoundPath<'_>) -> Result<()>,
     ) -> Result<()> {
-        let control = options.control();
+        let control = options.control(self.gate.clone());
         let effort = Effort { control: &control, threads: 1 };
         let follow = options.follow.unwrap_or(Follow::Both);
         let targets: Option<HashSet<Id>> = targets.map(|all| all.iter().map(|vertex| vertex.id()).collect());
@@ -198,7 +200,7 @@ impl GraphSnapshot {
         follow: Follow,
         run: &mut dyn FnMut(&Network, &Effort<'_>) -> Result<Vec<T>>,
     ) -> Result<Vec<(Vertex, T)>> {
-        let control = options.control();
+        let control = options.control(self.gate.clone());
         let effort = Effort { control: &control, threads: threads(options.threads) };
         let follow = options.follow.unwrap_or(follow);
         let network = Network::read(self.as_snapshot(), &options.labels, follow, &effort)?;

@@ -2,13 +2,16 @@
 
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::prepared::{PlanCache, Prepared, TraversalPlans};
+use crate::status::PlanCacheCounts;
 use crate::{Answer, Solutions, loading};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 use vervet_driver_local::LocalDriver;
 use vervet_env::Environment;
 use vervet_graph::Graph;
+use vervet_kernel::Gate;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
@@ -33,6 +36,8 @@ struct Inner {
     transactions: Arc<Transactions>,
     plans: Mutex<PlanCache>,
     traversal_plans: Mutex<TraversalPlans>,
+    plan_hits: AtomicU64,
+    plan_misses: AtomicU64,
     /// Owns the threads that help with heavy queries; they end with the database.
     driver: LocalDriver,
     /// Drawn when the first query runs: a call of the system for each would take as long as a small query.
@@ -55,6 +60,8 @@ impl Drop for Inner {
 #[derive(Clone, Debug)]
 pub struct GraphSnapshot {
     published: Arc<Published>,
+    /// For algorithms that run on it.
+    pub(crate) gate: Option<Arc<dyn Gate>>,
 }
 
 impl GraphSnapshot {
@@ -114,7 +121,7 @@ impl Database {
     pub fn in_memory_with(options: DatabaseOptions) -> Self {
         let transactions = Transactions::in_memory(options.environment.clone(), options.of_transactions())
             .expect("an empty store is made of constants");
-        Self::new(options.environment, None, transactions)
+        Self::new(options.environment, None, transactions, options.gate)
     }
 
     /// Opens the database in a directory: everything that was committed there, also by another process that is
@@ -141,9 +148,11 @@ impl Database {
     /// As [`Database::open`].
     pub fn open_with(directory: impl AsRef<Path>, options: DatabaseOptions) -> Result<Self> {
         let directory = directory.as_ref();
+        let begin = Instant::now();
         let transactions =
             Transactions::open(options.environment.clone(), directory, options.of_transactions())?;
-        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions))
+        log_opened(directory, &transactions, begin);
+        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
     }
 
     /// Opens the database in a directory, or an empty one that its first load or commit will put there.
@@ -168,9 +177,11 @@ impl Database {
     /// As [`Database::open_or_create`].
     pub fn open_or_create_with(directory: impl AsRef<Path>, options: DatabaseOptions) -> Result<Self> {
         let directory = directory.as_ref();
+        let begin = Instant::now();
         let transactions =
             Transactions::open_or_create(options.environment.clone(), directory, options.of_transactions())?;
-        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions))
+        log_opened(directory, &transactions, begin);
+        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
     }
 
     /// Whether the log of the database in a directory is damaged, and what cutting it there would lose. Changes
@@ -195,7 +206,12 @@ impl Database {
         vervet_txn::cut_at_damage(environment, directory.as_ref())
     }
 
-    fn new(environment: Environment, directory: Option<PathBuf>, transactions: Arc<Transactions>) -> Self {
+    fn new(
+        environment: Environment,
+        directory: Option<PathBuf>,
+        transactions: Arc<Transactions>,
+        gate: bool,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 environment,
@@ -203,11 +219,13 @@ impl Database {
                 transactions,
                 plans: Mutex::default(),
                 traversal_plans: Mutex::default(),
+                plan_hits: AtomicU64::new(0),
+                plan_misses: AtomicU64::new(0),
                 seed: OnceLock::new(),
                 runs: AtomicU64::new(0),
                 names: OnceLock::new(),
                 named: AtomicU64::new(0),
-                driver: LocalDriver::default(),
+                driver: LocalDriver::new(gate),
             }),
         }
     }
@@ -262,10 +280,12 @@ impl Database {
             directory: self.inner.directory.as_deref(),
             memory_bytes,
         };
+        let begin = Instant::now();
         let report = self
             .inner
             .transactions
             .replace_graph(|successor| loading::load(successor, sources, options, &place, skipped))?;
+        tracing::info!(statements = report.statements, seconds = begin.elapsed().as_secs_f64(), "loaded");
         lock(&self.inner.plans).clear();
         lock(&self.inner.traversal_plans).clear();
         if report.statements >= RELEASE_STATEMENTS_MIN {
@@ -317,13 +337,22 @@ impl Database {
         if let Some(key) = &key
             && let Some(query) = lock(&self.inner.plans).find(key)
         {
+            self.inner.plan_hits.fetch_add(1, Ordering::Relaxed);
             return Ok(Prepared::new(self.clone(), query));
         }
+        self.inner.plan_misses.fetch_add(1, Ordering::Relaxed);
         let query = Arc::new(crate::prepared::compile(text, options)?);
         if let Some(key) = &key {
             lock(&self.inner.plans).insert(key, Arc::clone(&query));
         }
         Ok(Prepared::new(self.clone(), query))
+    }
+
+    /// How often a query was parsed before.
+    #[must_use]
+    pub fn plan_cache_counts(&self) -> PlanCacheCounts {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        PlanCacheCounts { hits: load(&self.inner.plan_hits), misses: load(&self.inner.plan_misses) }
     }
 
     /// Forgets all plans: for measurements.
@@ -343,7 +372,7 @@ impl Database {
     /// The graph as it is now.
     #[must_use]
     pub fn snapshot(&self) -> GraphSnapshot {
-        GraphSnapshot { published: self.published() }
+        GraphSnapshot { published: self.published(), gate: self.driver().gate() }
     }
 
     /// Reads everything and verifies checksums and invariants.
@@ -460,6 +489,10 @@ impl Database {
         &self.inner.traversal_plans
     }
 
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.inner.directory.as_deref()
+    }
+
     pub(crate) fn driver(&self) -> &LocalDriver {
         &self.inner.driver
     }
@@ -489,6 +522,18 @@ impl Database {
     pub(crate) fn environment(&self) -> &Environment {
         &self.inner.environment
     }
+}
+
+/// What opening has found: the base, and the changes in the log since.
+fn log_opened(directory: &Path, transactions: &Transactions, begin: Instant) {
+    let current = transactions.current();
+    tracing::info!(
+        directory = %directory.display(),
+        statements = current.version.statement_count(),
+        recovered_changes = current.version.delta_cells(),
+        seconds = begin.elapsed().as_secs_f64(),
+        "opened"
+    );
 }
 
 /// What the mutexes guard is whole after each change, so a panic elsewhere does not spoil it.

@@ -6,13 +6,14 @@ use crate::prepared::parameter_values;
 use crate::reading::Reading;
 use oxrdf::Term;
 use oxsdatatypes::DateTime;
+use std::sync::Arc;
 use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_driver_local::LocalDriver;
 use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, Profile};
-use vervet_kernel::{Batch, Control, Flow, Limits};
+use vervet_kernel::{Batch, Control, Flow, Gate, Limits};
 use vervet_model::{Error, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
@@ -38,7 +39,7 @@ impl Execution<'_> {
 
     /// The limits of this run, starting now.
     pub(crate) fn control(&self) -> Control<'static> {
-        control(self.options)
+        control(self.options, self.database.driver().gate())
     }
 
     /// [`Execution::run`] under limits that the caller keeps counting with.
@@ -72,6 +73,17 @@ impl Execution<'_> {
         vervet_planner::explain_steps(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
+    /// What steps the plan has and on what they work, but no estimates: plans of one kind have one hash.
+    pub(crate) fn plan_hash(&self) -> u64 {
+        let steps = self.explain_steps(None);
+        let parts = steps.iter().flat_map(|step| [step.operator.as_bytes(), step.detail.as_bytes()]);
+        // FNV-1a: the same in every process and version.
+        parts.fold(0xcbf2_9ce4_8422_2325, |hash, part| {
+            let bytes = part.iter().chain(b"\n");
+            bytes.fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+        })
+    }
+
     /// How many threads run each step.
     fn step_threads(&self) -> Vec<usize> {
         let (driver, parallelism) = (self.database.driver(), self.options.parallelism());
@@ -81,13 +93,14 @@ impl Execution<'_> {
     }
 }
 
-/// The limits of `options`, starting now.
-pub(crate) fn control(options: &QueryOptions) -> Control<'static> {
-    Control::new(Limits {
+/// The limits of `options`, starting now, of a query that passes `gate` if it is heavy.
+pub(crate) fn control(options: &QueryOptions, gate: Option<Arc<dyn Gate>>) -> Control<'static> {
+    let limits = Limits {
         cancelled: options.cancel.as_ref().map(crate::CancelToken::flag),
         deadline: (options.timeout).and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
         memory_bytes: options.memory_limit_bytes,
-    })
+    };
+    Control::with_gate(limits, gate)
 }
 
 /// What runs a plan, besides the plan.
@@ -125,7 +138,12 @@ pub(crate) fn run(
     for (&variable, term) in plan.parameters.iter().zip(parameter_values(plan, options)?) {
         input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
     }
-    let mut sink = |batch: &Batch| sink(&evaluator, batch);
+    let mut sink = |batch: &Batch| {
+        if let Some(progress) = &options.progress {
+            progress.add(batch.rows as u64);
+        }
+        sink(&evaluator, batch)
+    };
     let profile = match parts.driver {
         Some(driver) => driver.execute(
             plan,

@@ -296,12 +296,12 @@ impl Database {
         let limits = options.limits();
         if !script.mutates {
             let snapshot = self.snapshot();
-            let control = Control::new(limits);
+            let control = Control::with_gate(limits, self.driver().gate());
             let mut host = SnapshotHost { database: self, snapshot, options };
             return run::all(&script.statements, &mut host, &control, options, each);
         }
         let results = self.transact(|transaction| {
-            let control = Control::new(limits.clone());
+            let control = Control::with_gate(limits.clone(), self.driver().gate());
             let mut results = Vec::new();
             run::all_in(transaction, &script.statements, &control, options, &mut |value, count| {
                 control.grow(run::RESULT_BYTES)?;
@@ -369,7 +369,7 @@ impl Transaction {
         options: &GremlinOptions,
         each: &mut Each<'_>,
     ) -> Result<()> {
-        let control = Control::new(options.limits());
+        let control = Control::with_gate(options.limits(), self.database.driver().gate());
         if !script.mutates {
             return run::all_in(self, &script.statements, &control, options, each);
         }

@@ -61,6 +61,7 @@ mod options;
 mod prepared;
 mod reading;
 mod service;
+mod status;
 mod transaction;
 pub mod update;
 mod writing;
@@ -75,10 +76,11 @@ pub use database::{Database, GraphSnapshot, Part};
 pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};
 pub use options::{
     CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT,
-    QueryOptions, THREADS_MAX,
+    QueryOptions, RowCounter, THREADS_MAX,
 };
 pub use prepared::{Explanation, Prepared};
 pub use service::{SERVICE_BYTES_MAX, ServiceAnswer, ServiceClient, Services};
+pub use status::{FileBytes, PlanCacheCounts};
 pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
 pub use writing::{OutputFormat, Written};
 

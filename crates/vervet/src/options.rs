@@ -3,7 +3,7 @@
 use oxrdf::Term;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use vervet_algebra::Dataset;
 use vervet_driver_local::Parallelism;
@@ -46,6 +46,24 @@ impl CancelToken {
     }
 }
 
+/// Counts what a query has found so far, for whoever watches it from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct RowCounter(Arc<AtomicU64>);
+
+impl RowCounter {
+    /// Solutions found so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        // Relaxed, here and below: a reading is never exact while a query runs.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts so many more.
+    pub fn add(&self, rows: u64) {
+        self.0.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
@@ -58,6 +76,9 @@ pub struct DatabaseOptions {
     pub pre_read: bool,
     /// Whether changes are merged in the background when there are enough.
     pub checkpoints: bool,
+    /// Whether heavy queries take turns at the processors and give way to light ones; without it the scheduler of the system
+    /// alone decides.
+    pub gate: bool,
 }
 
 impl Default for DatabaseOptions {
@@ -67,6 +88,7 @@ impl Default for DatabaseOptions {
             durability: Durability::default(),
             pre_read: true,
             checkpoints: true,
+            gate: true,
         }
     }
 }
@@ -90,6 +112,8 @@ pub struct QueryOptions {
     pub memory_limit_bytes: Option<u64>,
     /// Lets another thread end the query.
     pub cancel: Option<CancelToken>,
+    /// Where solutions are counted as they are found.
+    pub progress: Option<RowCounter>,
     /// Values of variables, by name without `?`.
     pub parameters: Vec<(String, Term)>,
     /// What relative IRIs in the query are resolved against.
@@ -120,6 +144,7 @@ impl Default for QueryOptions {
             timeout: Some(QUERY_TIMEOUT_DEFAULT),
             memory_limit_bytes: Some(QUERY_MEMORY_DEFAULT_BYTES),
             cancel: None,
+            progress: None,
             parameters: Vec::new(),
             base_iri: None,
             dataset: None,

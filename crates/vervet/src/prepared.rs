@@ -216,6 +216,20 @@ impl Prepared {
         Ok(execution.explain(None))
     }
 
+    /// A hash of the plan under these options, without its estimates: the same for equal plans in any process.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn plan_hash(&self, options: &QueryOptions) -> Result<u64> {
+        let published = self.database.published();
+        let plan = self.compiled.plan(&published, options)?;
+        let reading = Reading::Published(published);
+        let snapshot = reading.version();
+        let execution =
+            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        Ok(execution.plan_hash())
+    }
+
     /// The plan as text and as steps; if `run`, with actual rows and times: the query runs then, and what it finds is
     /// counted and forgotten.
     ///

@@ -10,6 +10,7 @@ use oxrdf::{GraphNameRef, QuadRef, TermRef};
 use std::sync::Arc;
 use std::time::Duration;
 use vervet_graph::Graph;
+use vervet_kernel::Gate;
 use vervet_model::{Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_txn::{Isolation, Timestamp, View};
@@ -219,7 +220,9 @@ impl Transaction {
         let request = update::parse(text, &options.query)?;
         let before = self.inner.savepoint();
         let environment = self.database.environment().clone();
-        let done = update::run(&request, &mut Target(&mut self.inner), &environment, options);
+        let gate = self.database.driver().gate();
+        let mut target = Target { inner: &mut self.inner, gate };
+        let done = update::run(&request, &mut target, &environment, options);
         if done.is_err() {
             self.inner.roll_back_to(&before)?;
         }
@@ -315,20 +318,27 @@ impl Transaction {
 
 /// A transaction as what an update changes. What an update says is there or gone afterwards is so whatever was there
 /// before, so changes are not reads.
-struct Target<'a>(&'a mut vervet_txn::Transaction);
+struct Target<'a> {
+    inner: &'a mut vervet_txn::Transaction,
+    gate: Option<Arc<dyn Gate>>,
+}
 
 impl UpdateTarget for Target<'_> {
     fn read(&mut self, with: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
-        let view = self.0.view()?;
+        let view = self.inner.view()?;
         with(view.as_snapshot())
     }
 
+    fn gate(&self) -> Option<Arc<dyn Gate>> {
+        self.gate.clone()
+    }
+
     fn intern(&mut self, term: TermRef<'_>) -> Result<Id> {
-        self.0.intern(term)
+        self.inner.intern(term)
     }
 
     fn fresh_edge(&mut self) -> Result<Id> {
-        Ok(self.0.fresh_edge())
+        Ok(self.inner.fresh_edge())
     }
 
     fn insert(&mut self, statement: &Statement) -> Result<bool> {
@@ -340,14 +350,14 @@ impl UpdateTarget for Target<'_> {
     }
 
     fn insert_all(&mut self, statements: &[Statement]) -> Result<u64> {
-        let before = self.0.version()?.statement_count();
-        self.0.insert_all(statements)?;
-        Ok(self.0.version()?.statement_count().saturating_sub(before))
+        let before = self.inner.version()?.statement_count();
+        self.inner.insert_all(statements)?;
+        Ok(self.inner.version()?.statement_count().saturating_sub(before))
     }
 
     fn remove_all(&mut self, statements: &[Statement]) -> Result<u64> {
-        let before = self.0.version()?.statement_count();
-        self.0.remove_all(statements)?;
-        Ok(before.saturating_sub(self.0.version()?.statement_count()))
+        let before = self.inner.version()?.statement_count();
+        self.inner.remove_all(statements)?;
+        Ok(before.saturating_sub(self.inner.version()?.statement_count()))
     }
 }

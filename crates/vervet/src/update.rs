@@ -36,9 +36,10 @@ pub use documents::{Documents, file_source};
 use crate::QueryOptions;
 use crate::execute::{control, seed};
 use oxrdf::{BlankNode, NamedNode, TermRef};
+use std::sync::Arc;
 use vervet_algebra::{Operation, Update};
 use vervet_env::Environment;
-use vervet_kernel::Control;
+use vervet_kernel::{Control, Gate};
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
@@ -50,6 +51,11 @@ pub trait UpdateTarget {
     /// # Errors
     /// Those of `with`, and of making the snapshot.
     fn read(&mut self, with: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()>;
+
+    /// What an update passes that turns out to be heavy.
+    fn gate(&self) -> Option<Arc<dyn Gate>> {
+        None
+    }
 
     /// The id of a term, new if need be. Never called with the name of an edge that is not there.
     ///
@@ -141,7 +147,7 @@ pub fn run(
     environment: &Environment,
     options: &mut UpdateOptions<'_>,
 ) -> Result<UpdateReport> {
-    let control = control(&options.query);
+    let control = control(&options.query, target.gate());
     let mut request = Request {
         target,
         environment,
