@@ -21,6 +21,7 @@ import { Inspector } from './view/inspector';
 import { timeLimit } from './view/limit';
 import { PictureView, type Fact } from './view/picture';
 import { ResultView, amount, saveFile, type ViewName } from './view/result';
+import { showRunning } from './view/running';
 import { Side } from './view/side';
 import { choiceOf, type Switch } from './view/switch';
 
@@ -129,6 +130,12 @@ class App {
       button({ icon: 'side', label: 'Queries and names', class: 'quiet side-toggle', onClick: () => this.#toggleSide() }),
       h('h1', {}, h('img', { src: 'icon.svg', alt: '', width: 22, height: 22 }), 'Vervet'),
       this.#info,
+      button({
+        icon: 'list',
+        label: 'Running requests',
+        class: 'quiet running-button',
+        onClick: () => showRunning({ list: () => this.#server.running(), stop: (id) => this.#server.stop(id) }),
+      }),
       button({ icon: 'keys', label: 'Keys', class: 'quiet keys-button', onClick: showKeys }),
       this.#theme,
     );

@@ -60,6 +60,18 @@ export interface Plan {
   steps: Step[];
 }
 
+/** A request that works on the database. Times in seconds. */
+export interface Running {
+  id: number;
+  kind: string;
+  user: string | null;
+  text: string;
+  seconds: number;
+  rows: number;
+  heavy: boolean;
+  stopped: boolean;
+}
+
 export interface Progress {
   readonly rows: number;
   readonly bytes: number;
@@ -81,6 +93,21 @@ export class Server {
 
   async info(): Promise<Info> {
     return (await (await this.#fetch('api/info')).json()) as Info;
+  }
+
+  /** The requests that run and that this user may see. */
+  async running(): Promise<Running[]> {
+    const answer = (await (await this.#fetch('api/queries')).json()) as { queries?: Running[] };
+    return answer.queries ?? [];
+  }
+
+  /** Stops one of them; one that has ended meanwhile is as good. */
+  async stop(id: number): Promise<void> {
+    try {
+      await this.#fetch(`api/queries/${id}`, { method: 'DELETE' });
+    } catch (error) {
+      if (!(error instanceof ServerError && error.status === 404)) throw error;
+    }
   }
 
   async prefixes(): Promise<Prefix[]> {

@@ -74,6 +74,12 @@ export async function startFake({ page, authorization, gremlin = true }: FakeOpt
   };
 }
 
+/** What runs, as the server lists it. */
+const running = [
+  { id: 7, kind: 'query', user: 'ann', text: 'SELECT * { ?a ?b ?c . ?d ?e ?f }', since: 1_795_000_000, seconds: 3.2, rows: 120_000, heavy: true, stopped: false },
+  { id: 9, kind: 'gremlin', user: null, text: 'g.V().count()', since: 1_795_000_002, seconds: 0.4, rows: 0, heavy: false, stopped: false },
+];
+
 async function answer(request: IncomingMessage, response: ServerResponse, page: string, authorization: string | undefined, gremlin: boolean): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const send = (type: string, body: string, status = 200): void => void response.writeHead(status, { 'content-type': type }).end(body);
@@ -97,9 +103,17 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
       return send('application/json', JSON.stringify({ version: '0.1.0', statements: 302978, vertices: 54398, bytes: 2_200_000, read_only: false, timeout_seconds: 60 }));
     case '/api/names':
       return send('application/json', JSON.stringify({ names: names(url.searchParams) }));
+    case '/api/queries':
+      return send('application/json', JSON.stringify({ queries: running }));
     case '/api/plan':
       return send('application/json', JSON.stringify(plan(url.searchParams.get('run') === 'true')));
     default:
+      if (request.method === 'DELETE' && url.pathname.startsWith('/api/queries/')) {
+        const at = running.findIndex(({ id }) => String(id) === url.pathname.slice('/api/queries/'.length));
+        if (at < 0) return send('text/plain', 'no request of that number is running', 404);
+        running.splice(at, 1);
+        return void response.writeHead(204).end();
+      }
       return send('text/plain', `there is nothing at ${url.pathname}`, 404);
   }
 }

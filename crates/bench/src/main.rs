@@ -161,9 +161,6 @@ enum Command {
         /// Vertices of one transaction of a session
         #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
         commit_each: u32,
-        /// How long our server stays awake after an answer, instead of as long as it does by default
-        #[arg(long, value_name = "MICROSECONDS")]
-        awake: Option<u64>,
         /// Whom to compare with
         #[arg(long, value_name = "PEER")]
         against: Option<ServerPeer>,
@@ -497,7 +494,6 @@ fn run(arguments: &Arguments) -> Result<bool> {
             vertices,
             in_flight,
             commit_each,
-            awake,
             against,
             without_driver,
             peer_script,
@@ -513,7 +509,6 @@ fn run(arguments: &Arguments) -> Result<bool> {
                 vertices: (*vertices).max(1),
                 in_flight: (*in_flight).max(1),
                 commit_each: (*commit_each).max(1),
-                awake: awake.map(Duration::from_micros),
             };
             let report = wire::run(&Network::open(data)?, &options)?;
             println!("{report}");

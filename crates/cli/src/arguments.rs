@@ -1,7 +1,7 @@
 //! Every command and option, with its help text and how its value is read.
 
 use crate::parameter::{Parameter, parameter};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxrdf::NamedNode;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ Examples:
   vervet constraint ./db remove unique Person email";
 
 const SERVE_HELP: &str = "\
-Addresses: /query, /update, /sparql (both), /store (graphs), /health, /metrics, and a page at /.
+Addresses: /query, /update, /sparql (both), /store (graphs), /gremlin, /health, /ready, /metrics, and a page at /.
 Ctrl-C or SIGTERM end it after the requests that are running; a second one at once.
 
 Examples:
@@ -87,8 +87,38 @@ Examples:
 #[derive(Parser, Debug)]
 #[command(name = "vervet", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub log: LogOptions,
     #[command(subcommand)]
     pub command: Command,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LogOptions {
+    /// Log events of this level and above on standard error (default: info for serve, warn else; or VERVET_LOG)
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub log_level: Option<LogLevel>,
+    /// How events are logged
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// An object a line
+    Json,
 }
 
 #[derive(Subcommand, Debug)]
@@ -392,6 +422,9 @@ pub(crate) struct ServeArguments {
     /// Listen on addresses that others can reach, without TLS
     #[arg(long)]
     pub allow_plain_http: bool,
+    /// Log requests that work on the database for longer, with their text (default: 1000)
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub slow_query_ms: Option<u64>,
 }
 
 #[derive(Args, Debug)]

@@ -22,6 +22,7 @@ mod info;
 mod input;
 mod interrupt;
 mod load;
+mod logging;
 mod output;
 mod parameter;
 mod password;
@@ -35,7 +36,7 @@ mod table;
 mod update;
 mod work;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, LogLevel};
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -50,6 +51,10 @@ fn main() -> ExitCode {
         // The server has its own way to end.
         interrupt::install();
     }
+    let level = if matches!(arguments.command, Command::Serve(_)) { LogLevel::Info } else { LogLevel::Warn };
+    if let Err(failure) = logging::begin(&arguments.log, level) {
+        return output::finish(Err(failure));
+    }
     let outcome = match arguments.command {
         Command::Load(arguments) => load::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
@@ -62,7 +67,7 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
-        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Serve(options) => serve::run(&options, arguments.log.log_format),
         Command::Password => password::run(),
         Command::Demo => demo::run(),
     };

@@ -1,11 +1,15 @@
 //! `vervet serve`: a database over HTTP. All but the options is in `vervet-server`.
 
-use crate::arguments::ServeArguments;
+use crate::arguments::{LogFormat, ServeArguments};
 use crate::output::{self, Outcome};
+use std::time::Duration;
 use vervet::{Database, DatabaseOptions};
 use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
 
-pub(crate) fn run(arguments: &ServeArguments) -> Outcome {
+/// Of the program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     let options = options(arguments)?;
     let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
     let database = match options.read_only {
@@ -20,10 +24,17 @@ pub(crate) fn run(arguments: &ServeArguments) -> Outcome {
     };
     let server = Server::bind(database, options)?;
     let scheme = if server.has_tls() { "https" } else { "http" };
-    // Who starts it in a script waits for this line; it is no result.
-    eprintln!("{} at {scheme}://{}/ ({rights})", output::statements(statements), server.address()?);
+    let address = format!("{scheme}://{}/", server.address()?);
+    // Who starts it in a script waits for one of these; they are no results.
+    match log {
+        LogFormat::Text => eprintln!("{} at {address} ({rights})", output::statements(statements)),
+        LogFormat::Json => tracing::info!(address, statements, rights, version = VERSION, "started"),
+    }
     server.run()?;
-    eprintln!("ended");
+    match log {
+        LogFormat::Text => eprintln!("ended"),
+        LogFormat::Json => tracing::info!("ended"),
+    }
     Ok(())
 }
 
@@ -39,6 +50,7 @@ fn options(arguments: &ServeArguments) -> Outcome<ServerOptions> {
     }
     options.hosts.extend(arguments.hosts.iter().cloned());
     options.signals = true;
+    options.slow_query = arguments.slow_query_ms.map(Duration::from_millis).or(options.slow_query);
     options.read_only |= arguments.read_only;
     options.allow_plain_http |= arguments.allow_plain_http;
     let limits = &mut options.limits;

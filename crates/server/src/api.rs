@@ -2,14 +2,16 @@
 
 use crate::options::Role;
 use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, whole};
+use crate::reply::{Failure, Outcome, empty, whole};
 use crate::request::{Parameters, read_body, text};
 use crate::route::Context;
+use crate::running::Entry;
 use crate::state::State;
 use crate::{heavy, query, update};
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use vervet::{Direction, Durability, Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 use vervet_sparql::well_known_prefixes;
@@ -31,21 +33,71 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
         "/api/plan" if parts.method != Method::POST => Err(not_allowed("POST, OPTIONS")),
         "/api/info" => {
             context.allow(Role::Read).await?;
-            let info = update::work(context.state, |state, _| Ok(info(state)?)).await?;
+            let info =
+                update::work(context.state, context.describe("info"), |state, _| Ok(info(state)?)).await?;
             Ok(json_reply(&info))
         }
         "/api/names" => {
             context.allow(Role::Read).await?;
             let wanted = Wanted::parse(&parameters)?;
-            let names = update::work(context.state, move |state, _| Ok(names(state, &wanted)?)).await?;
+            let names = update::work(context.state, context.describe("names"), move |state, _| {
+                Ok(names(state, &wanted)?)
+            })
+            .await?;
             Ok(json_reply(&json!({ "names": names })))
         }
         "/api/plan" => {
             context.allow(Role::Read).await?;
             plan(context, &parameters, body).await
         }
-        _ => Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing at this address")),
+        "/api/queries" if reads => {
+            context.allow(Role::Read).await?;
+            let viewer = Viewer::of(context).await?;
+            Ok(json_reply(&context.state.registry.list(|entry| viewer.may_see(entry))))
+        }
+        "/api/queries" => Err(not_allowed("GET, HEAD, OPTIONS")),
+        path => match path.strip_prefix("/api/queries/") {
+            Some(number) => stop(context, number).await,
+            None => Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing at this address")),
+        },
     }
+}
+
+/// Whose requests somebody may see and stop.
+struct Viewer {
+    is_admin: bool,
+    user: Option<Arc<str>>,
+}
+
+impl Viewer {
+    async fn of(context: &Context<'_>) -> Outcome<Self> {
+        let role = context.state.users.role(&context.parts.headers, context.caller).await?;
+        Ok(Self { is_admin: role >= Some(Role::Admin), user: context.user() })
+    }
+
+    /// All of them, or one's own. Those of anonymous users belong to nobody.
+    fn may_see(&self, entry: &Entry) -> bool {
+        self.is_admin || self.user.is_some() && self.user == entry.description.user
+    }
+}
+
+/// Stops a request that runs.
+async fn stop(context: &Context<'_>, number: &str) -> Outcome {
+    if context.parts.method != Method::DELETE {
+        return Err(not_allowed("DELETE, OPTIONS"));
+    }
+    context.allow(Role::Read).await?;
+    // It changes no data, but a page of another site has no business here either.
+    context.site.allow_write()?;
+    let viewer = Viewer::of(context).await?;
+    let found =
+        number.parse().is_ok_and(|number| context.state.registry.stop(number, |entry| viewer.may_see(entry)));
+    if !found {
+        let message = format!("no request {number} is running that you may see");
+        return Err(Failure::new(StatusCode::NOT_FOUND, message).hint("GET /api/queries lists them"));
+    }
+    tracing::info!(number, user = viewer.user.as_deref().unwrap_or_default(), "request stopped");
+    Ok(empty(StatusCode::NO_CONTENT))
 }
 
 fn json_reply(value: &Value) -> crate::reply::Reply {
@@ -186,7 +238,8 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
     let query = text(&read_body(&parts.headers, body, limits.text_bytes, limits, &state.metrics).await?)?;
     let mut options = query::options(state, parameters)?;
     options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
-    let mut running = state.place().await?;
+    let mut running = state.place(context.describe(&query)).await?;
+    options.progress = Some(running.entry.progress.clone());
     if run {
         // However light it looks: who asks for figures has doubts about the estimate.
         state.heavy_place(&mut running).await?;

@@ -162,6 +162,20 @@ impl Users {
         Ok(self.verify(name, password, peer).await?.map(|user| user.role))
     }
 
+    /// The name of the user whose credentials these headers have, once [`Users::role`] has accepted them. `None`: anonymous.
+    pub(crate) fn name(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        if self.is_open() {
+            return None;
+        }
+        let (scheme, credentials) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+        if scheme.eq_ignore_ascii_case("bearer") {
+            let user = self.with_token(credentials.trim())?;
+            return Some(user.name.as_str().into());
+        }
+        let decoded = String::from_utf8(STANDARD.decode(credentials.trim()).ok()?).ok()?;
+        Some(decoded.split_once(':')?.0.into())
+    }
+
     async fn basic(&self, credentials: &str, peer: IpAddr) -> Outcome<Option<&User>> {
         let decoded = STANDARD.decode(credentials).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         match decoded.as_deref().and_then(|text| text.split_once(':')) {
@@ -228,14 +242,18 @@ impl Users {
 
     /// Compares hashes, so how long it takes says nothing about the token. Wrong ones are not slowed: a token is random, and not guessed.
     fn bearer(&self, token: &str, peer: IpAddr) -> Option<&User> {
-        let digest = hex(&Sha256::digest(token.as_bytes()));
-        let is_it =
-            |user: &&User| user.token_sha256.as_ref().is_some_and(|hash| hash.eq_ignore_ascii_case(&digest));
-        let user = self.users.iter().find(is_it);
+        let user = self.with_token(token);
         if user.is_none() {
             events::login_failed(&self.metrics, peer, None);
         }
         user
+    }
+
+    fn with_token(&self, token: &str) -> Option<&User> {
+        let digest = hex(&Sha256::digest(token.as_bytes()));
+        let is_it =
+            |user: &&User| user.token_sha256.as_ref().is_some_and(|hash| hash.eq_ignore_ascii_case(&digest));
+        self.users.iter().find(is_it)
     }
 
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {

@@ -13,9 +13,6 @@ use vervet_model::{Error, ErrorKind, Result};
 /// The longest time that a limit may be: beyond it, sums of times could leave the range of the clock.
 const SECONDS_MAX: f64 = 1e9;
 
-/// Beyond it, threads that talk to clients would never sleep.
-const AWAKE_MICROSECONDS_MAX: u64 = 10_000;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -26,6 +23,7 @@ struct File {
     #[serde(default)]
     hosts: Vec<String>,
     anonymous: Option<Anonymous>,
+    slow_query_ms: Option<u64>,
     #[serde(default)]
     limits: LimitsTable,
     tls: Option<TlsTable>,
@@ -71,7 +69,6 @@ struct LimitsTable {
     sessions: Option<usize>,
     session_timeout_seconds: Option<f64>,
     idle_timeout_seconds: Option<f64>,
-    awake_microseconds: Option<u64>,
     shutdown_timeout_seconds: Option<f64>,
 }
 
@@ -113,6 +110,7 @@ impl ServerOptions {
         }
         options.read_only = file.read_only.unwrap_or(options.read_only);
         options.allow_plain_http = file.allow_plain_http.unwrap_or(options.allow_plain_http);
+        options.slow_query = file.slow_query_ms.map(Duration::from_millis).or(options.slow_query);
         options.cors = file.cors.unwrap_or(options.cors);
         options.hosts.extend(file.hosts);
         origin::check_options(&options.cors, &options.hosts)?;
@@ -154,11 +152,6 @@ impl LimitsTable {
                 }
                 Some(seconds) => return Err(out_of_range(name, &seconds)),
             }
-        }
-        match self.awake_microseconds {
-            None => {}
-            Some(time) if time <= AWAKE_MICROSECONDS_MAX => limits.awake = Duration::from_micros(time),
-            Some(time) => return Err(out_of_range("awake_microseconds", &time)),
         }
         for (name, value, limit) in [
             ("text_bytes", self.text_bytes, &mut limits.text_bytes),

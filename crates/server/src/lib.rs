@@ -9,9 +9,8 @@
 //! origin   Host, Origin: what pages of other sites may
 //! protocol /query /update /sparql    store  /store           api page  what the page needs
 //! gremlin  /gremlin, as a WebSocket and as HTTP
-//! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place, what runs
-//! swift    what is known to be short runs at once         heavy     threads that let others go first
-//! marks    what is remembered of requests
+//! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place; running: what runs
+//! admission  which request runs where, and why           heavy     threads that let others go first
 //! ```
 //! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at which an
 //! answer begins matter more than routing.
@@ -51,18 +50,18 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+mod admission;
 mod api;
 mod auth;
-mod awake;
 mod config;
 mod describe;
 mod encoding;
 mod events;
 mod gremlin;
 mod heavy;
-mod marks;
 mod metrics;
 mod multipart;
+mod notify;
 mod options;
 mod origin;
 mod page;
@@ -71,11 +70,11 @@ mod query;
 mod reply;
 mod request;
 mod route;
+mod running;
 mod server;
 mod state;
 mod store;
 mod stream;
-mod swift;
 mod talkers;
 mod throttle;
 mod update;
@@ -83,5 +82,7 @@ mod wire;
 
 pub use auth::hash_password;
 pub use config::resolve;
-pub use options::{BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, ServerOptions, Tls, User};
+pub use options::{
+    BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, SLOW_QUERY_DEFAULT, ServerOptions, Tls, User,
+};
 pub use server::{Server, Stopper};

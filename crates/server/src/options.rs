@@ -7,6 +7,9 @@ use std::time::Duration;
 /// Where a server listens if nobody says otherwise.
 pub const BIND_DEFAULT: &str = "127.0.0.1:7878";
 
+/// From which time on a request is logged as slow if nobody says otherwise: an interactive service rarely means to take longer.
+pub const SLOW_QUERY_DEFAULT: Duration = Duration::from_secs(1);
+
 /// How a server behaves.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -30,6 +33,8 @@ pub struct ServerOptions {
     pub anonymous: Option<Role>,
     /// Certificate and key; `None`: plain HTTP.
     pub tls: Option<Tls>,
+    /// Requests that work on the database for longer are logged, with their text; `None`: none are.
+    pub slow_query: Option<Duration>,
     /// How much of everything.
     pub limits: Limits,
 }
@@ -46,6 +51,7 @@ impl Default for ServerOptions {
             users: Vec::new(),
             anonymous: None,
             tls: None,
+            slow_query: Some(SLOW_QUERY_DEFAULT),
             limits: Limits::default(),
         }
     }
@@ -68,7 +74,7 @@ pub enum Role {
     Read,
     /// Change the data.
     Write,
-    /// All there is; nothing asks for it yet.
+    /// See and stop the requests of others.
     Admin,
 }
 
@@ -135,9 +141,6 @@ pub struct Limits {
     pub session_timeout: Duration,
     /// How long a WebSocket may bring nothing before it is closed.
     pub idle_timeout: Duration,
-    /// How long a thread that talks to connections stays awake after an answer, in case there is more to come; zero: not at all, since
-    /// the processor may be wanted elsewhere.
-    pub awake: Duration,
     /// How long running requests have to end when the server is to end; then they are cancelled.
     pub shutdown_timeout: Duration,
 }
@@ -167,7 +170,6 @@ impl Default for Limits {
             sessions: 256,
             session_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(3600),
-            awake: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

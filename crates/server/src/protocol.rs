@@ -125,6 +125,7 @@ async fn run_query(context: &mut Context<'_>, text: String, parameters: &Paramet
     options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
     options.base_iri = base(context);
     let asked = Asked {
+        user: context.user(),
         text,
         options,
         accepted: Accepted::of(&context.parts.headers),
@@ -139,7 +140,7 @@ async fn run_update(context: &mut Context<'_>, text: String, parameters: &Parame
     let mut options = query::options(context.state, parameters)?;
     options.dataset = parameters.dataset("using-graph-uri", "using-named-graph-uri")?;
     options.base_iri = base(context);
-    update::run(context.state, text, options).await?;
+    update::run(context.state, context.describe(&text), text, options).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 

@@ -4,24 +4,29 @@
 //! A query runs on a blocking thread, which holds a place (`state`) as long as it runs. Once it is parsed and planned it
 //! is known to be light or heavy; a heavy one goes back to the connection's task, which waits for a place for heavy ones, and
 //! runs on a thread for those (`heavy`). The result goes through `stream`. Those that are known to be short never leave the connection's
-//! thread (`swift`).
+//! thread (`admission`).
 //! # Invariants
-//! When the client goes away, whatever the query is at, its token is cancelled.
+//! 1. When the client goes away, whatever the query is at, its token is cancelled.
+//! 2. Only a whole answer comes from the connection's thread. A query that takes longer there, is refused, has more rows than are sent in
+//!    one piece, or panics, runs again the usual way.
 
 use crate::accept::{Accepted, GRAPHS, ROWS};
+use crate::admission::{HERE, Tier};
 use crate::encoding::Encoding;
-use crate::metrics::Metrics;
+use crate::heavy;
+use crate::metrics::{Kind, Metrics};
 use crate::reply::{Body, Failure, Outcome, Reply};
 use crate::request::Parameters;
+use crate::route::Context;
+use crate::running::{Description, Entry};
 use crate::state::{CancelOnDrop, Running, State};
-use crate::stream::{Chunks, Sink, Start};
-use crate::{heavy, swift};
+use crate::stream::{Chunks, HELD_BYTES, Sink, Start};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Response, StatusCode};
-use std::io::Write;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use vervet::{OutputFormat, Prepared, QueryOptions};
 use vervet_model::{Error, ErrorKind};
@@ -32,6 +37,8 @@ pub(crate) struct Asked {
     pub(crate) options: QueryOptions,
     pub(crate) accepted: Accepted,
     pub(crate) encoding: Encoding,
+    /// Who asks; `None`: anonymous.
+    pub(crate) user: Option<Arc<str>>,
 }
 
 /// What a blocking thread tells the connection.
@@ -43,6 +50,9 @@ pub(crate) enum Told {
     /// Nothing comes of it.
     Failed(Failure),
 }
+
+/// What a request is told that somebody has stopped.
+pub(crate) const STOPPED: &str = "the request was stopped by DELETE /api/queries";
 
 /// The options of a query by the limits of the server.
 ///
@@ -60,11 +70,12 @@ pub(crate) fn options(state: &State, parameters: &Parameters) -> Outcome<QueryOp
 
 /// Runs a query.
 pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
-    if let Some(answer) = swift::answer(state, &mut asked) {
-        return Ok(whole(answer.bytes, Encoding::Identity, answer.content_type));
+    if let Some((bytes, content_type)) = answer_here(state, &mut asked) {
+        return Ok(whole(bytes, Encoding::Identity, content_type));
     }
-    let running = state.place().await?;
+    let running = state.place(Description::new(Kind::Query, asked.user.clone(), &asked.text)).await?;
     let guard = running.guard();
+    asked.options.progress = Some(running.entry.progress.clone());
     let asked = Arc::new(asked);
     let told = {
         let (state, asked) = (Arc::clone(state), Arc::clone(&asked));
@@ -83,6 +94,55 @@ pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
         told => told,
     };
     reply(told, guard)
+}
+
+/// The whole answer of a query that is known to be short, and its type; `None`: it takes the usual way.
+fn answer_here(state: &State, asked: &mut Asked) -> Option<(Vec<u8>, &'static str)> {
+    let fingerprint = state.admission.of_query(asked)?;
+    if !state.admission.is_short(fingerprint) {
+        return None;
+    }
+    let begin = Instant::now();
+    let most = asked.options.timeout;
+    asked.options.timeout = Some(most.unwrap_or(HERE).min(HERE));
+    let answer = catch_unwind(AssertUnwindSafe(|| attempt_here(state, asked)));
+    asked.options.timeout = most;
+    let answer = answer.ok().and_then(Result::ok).flatten();
+    match &answer {
+        Some(_) => state.admission.ended(fingerprint, Tier::Here, begin.elapsed()),
+        None => state.admission.too_much(fingerprint, Tier::Here),
+    }
+    answer
+}
+
+fn attempt_here(state: &State, asked: &Asked) -> vervet::Result<Option<(Vec<u8>, &'static str)>> {
+    let prepared = state.database.prepare_with(&asked.text, &asked.options)?;
+    if prepared.is_heavy(&asked.options)? {
+        return Ok(None);
+    }
+    let offers = if prepared.is_graph() { GRAPHS } else { ROWS };
+    let Ok((format, content_type)) = asked.accepted.choose(offers) else { return Ok(None) };
+    let mut out = Piece(Vec::with_capacity(1 << 10));
+    let written = prepared.write_with(&asked.options, format, &mut out)?;
+    state.metrics.rows_out.inc_by(written.rows);
+    Ok(Some((out.0, content_type)))
+}
+
+/// Takes what is sent in one piece, and no more.
+struct Piece(Vec<u8>);
+
+impl Write for Piece {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > HELD_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Has `work` done on a blocking thread, and waits for what it tells first.
@@ -106,9 +166,16 @@ fn first_try(state: &State, asked: &Asked, running: Running, sender: oneshot::Se
         Ok((prepared, true)) => tell(sender, Told::Heavy(Box::new((prepared, running)))),
         Ok((prepared, false)) => {
             if run(state, asked, &prepared, running, sender) {
-                state.swift.took(asked, begin.elapsed());
+                took(state, asked, begin.elapsed());
             }
         }
+    }
+}
+
+/// Remembers what a query took the usual way.
+fn took(state: &State, asked: &Asked, time: Duration) {
+    if let Some(fingerprint) = state.admission.of_query(asked) {
+        state.admission.ended(fingerprint, Tier::Light, time);
     }
 }
 
@@ -130,7 +197,13 @@ fn run(
     };
     let options = asked.options.clone().with_cancel(&running.token);
     let work = |out: &mut dyn Write| Ok(prepared.write_with(&options, format, out)?.rows);
-    produce(state, sender, content_type, asked.encoding, work)
+    let is_whole = produce(state, sender, content_type, asked.encoding, work, &running.entry);
+    if state.options.slow_query.is_some_and(|slow| running.entry.time() >= slow)
+        && let Ok(hash) = prepared.plan_hash(&options)
+    {
+        running.entry.set_plan_hash(hash);
+    }
+    is_whole
 }
 
 /// Has `work` write a result, and sends it on its way; `work` gives the number of rows. Whether it was sent as a whole.
@@ -140,6 +213,7 @@ pub(crate) fn produce(
     content_type: &'static str,
     encoding: Encoding,
     work: impl FnOnce(&mut dyn Write) -> vervet::Result<u64>,
+    entry: &Entry,
 ) -> bool {
     let tell_start = move |start| Told::Start(start, content_type);
     let mut sink = Sink::new(sender, tell_start, encoding, state.options.limits.write_timeout);
@@ -147,16 +221,16 @@ pub(crate) fn produce(
     // A panic drops the sink, which breaks the answer off.
     match work(&mut sink) {
         Ok(rows) => {
-            metrics.rows_out.fetch_add(rows, Ordering::Relaxed);
+            metrics.rows_out.inc_by(rows);
             match sink.finish() {
                 Ok(whole) => return whole,
-                Err(_) => drop(metrics.broken.fetch_add(1, Ordering::Relaxed)),
+                Err(_) => drop(metrics.broken.inc()),
             }
         }
         Err(error) => match sink.fail() {
-            Some(sender) => tell(sender, Told::Failed(explain(error, state))),
+            Some(sender) => tell(sender, Told::Failed(explain(error, state, entry))),
             None => {
-                metrics.broken.fetch_add(1, Ordering::Relaxed);
+                metrics.broken.inc();
             }
         },
     }
@@ -164,7 +238,7 @@ pub(crate) fn produce(
 }
 
 /// An error with a hint that fits a server.
-fn explain(error: Error, state: &State) -> Failure {
+fn explain(error: Error, state: &State, entry: &Entry) -> Failure {
     let limits = &state.options.limits;
     match error.kind() {
         ErrorKind::Deadline => {
@@ -175,6 +249,7 @@ fn explain(error: Error, state: &State) -> Failure {
             let most = limits.memory_bytes;
             error.with_hint(format!("ask for less; the server allows {most} bytes (--memory)")).into()
         }
+        ErrorKind::Cancelled if entry.is_stopped() => Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED),
         ErrorKind::Cancelled => {
             Failure::new(StatusCode::SERVICE_UNAVAILABLE, "the query was cancelled: the server is ending")
         }
@@ -227,23 +302,102 @@ fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
 
 /// The statements of one graph.
 pub(crate) async fn graph(
-    state: &Arc<State>,
+    context: &Context<'_>,
     graph: Option<vervet::NamedNode>,
     format: OutputFormat,
     content_type: &'static str,
     encoding: Encoding,
 ) -> Outcome {
-    let running = state.place().await?;
+    let name = graph.as_ref().map_or("the default graph", |graph| graph.as_str());
+    let state = context.state;
+    let running = state.place(context.describe(name)).await?;
     let guard = running.guard();
-    let options = options(state, &Parameters::default())?.with_cancel(&running.token);
+    let mut options = options(state, &Parameters::default())?.with_cancel(&running.token);
+    options.progress = Some(running.entry.progress.clone());
     let work_state = Arc::clone(state);
     let told = blocking(move |sender| {
         let work = |out: &mut dyn Write| {
             Ok(work_state.database.write_graph(graph.as_ref(), &options, format, out)?.rows)
         };
-        produce(&work_state, sender, content_type, encoding, work);
+        produce(&work_state, sender, content_type, encoding, work, &running.entry);
         drop(running);
     })
     .await?;
     reply(told, guard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::{SHORT, TEXT_BYTES_MAX};
+    use crate::auth::Users;
+    use crate::options::ServerOptions;
+    use vervet::{Database, Format};
+
+    fn state() -> State {
+        let database = Database::in_memory();
+        let text: String = (0..2000).map(|n| format!("<urn:s:{n}> <urn:p> \"value {n}\" .\n")).collect();
+        database.load_text(Format::NTriples, &text).unwrap();
+        let options = ServerOptions::default();
+        let metrics = Arc::default();
+        let users = Users::new(&options, &metrics).unwrap();
+        State::new(database, options, users, metrics)
+    }
+
+    fn asked(text: &str) -> Asked {
+        Asked {
+            text: text.to_owned(),
+            options: QueryOptions::default(),
+            accepted: Accepted::default(),
+            encoding: Encoding::Identity,
+            user: None,
+        }
+    }
+
+    #[test]
+    fn a_text_that_was_short_is_answered_at_once() {
+        let state = state();
+        let mut short = asked("SELECT ?o { <urn:s:7> <urn:p> ?o }");
+        assert!(answer_here(&state, &mut short).is_none(), "nothing is known of it");
+        took(&state, &short, SHORT + Duration::from_nanos(1));
+        assert!(answer_here(&state, &mut short).is_none(), "it was not short");
+        took(&state, &short, SHORT);
+        let whole = answer_here(&state, &mut short).expect("it was short");
+        assert!(String::from_utf8(whole.0).unwrap().contains("value 7"));
+        assert_eq!(whole.1, "application/sparql-results+json");
+        let most = QueryOptions::default().timeout;
+        assert_eq!(short.options.timeout, most, "the deadline of the usual way is as it was");
+    }
+
+    #[test]
+    fn what_is_not_short_any_more_takes_the_usual_way() {
+        let state = state();
+        for text in [
+            // Out of time, too many rows for one piece, heavy, wrong.
+            "SELECT (COUNT(*) AS ?n) { ?a <urn:p> ?b . ?c <urn:p> ?d . FILTER(CONCAT(?b, ?d) = \"x\") }",
+            "SELECT * { ?s <urn:p> ?o }",
+            "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d . ?e <urn:p> ?f }",
+            "SELECT * {",
+        ] {
+            let mut asked = asked(text);
+            took(&state, &asked, Duration::ZERO);
+            let hash = state.admission.of_query(&asked).unwrap();
+            assert!(state.admission.is_short(hash));
+            assert!(answer_here(&state, &mut asked).is_none(), "{text}");
+            assert!(!state.admission.is_short(hash), "the mark of {text} is gone");
+        }
+    }
+
+    #[test]
+    fn some_are_never_marked() {
+        let state = state();
+        let mut compressed = asked("ASK {}");
+        compressed.encoding = Encoding::Gzip;
+        let mut other_graphs = asked("ASK {}");
+        other_graphs.options.dataset = Some(vervet::Dataset { default: Some(Vec::new()), named: None });
+        let long = asked(&format!("ASK {{}} #{}", "x".repeat(TEXT_BYTES_MAX)));
+        for asked in [compressed, other_graphs, long] {
+            assert!(state.admission.of_query(&asked).is_none());
+        }
+    }
 }

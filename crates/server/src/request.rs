@@ -9,7 +9,6 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
 use vervet::{Dataset, NamedNode};
@@ -99,7 +98,7 @@ pub(crate) async fn read_body(
         if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
             return Err(too_long());
         }
-        metrics.bytes_in.fetch_add(data.len() as u64, Ordering::Relaxed);
+        metrics.bytes_in.inc_by(data.len() as u64);
         // Most bodies come in one piece, which needs no copy.
         if first.is_none() && whole.is_empty() {
             first = Some(data);

@@ -8,6 +8,7 @@ use crate::options::Role;
 use crate::origin::{self, Host, Site};
 use crate::protocol::{Endpoint, not_allowed};
 use crate::reply::{Failure, Outcome, Reply, empty, set, whole};
+use crate::running::Description;
 use crate::state::State;
 use crate::{api, gremlin, metrics, page, protocol, store};
 use hyper::body::Incoming;
@@ -20,6 +21,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// A request on its way.
@@ -54,6 +56,16 @@ impl Context<'_> {
         }
         self.site.allow_write()
     }
+
+    /// The user whose credentials the request has, once [`Context::allow`] has checked them.
+    pub(crate) fn user(&self) -> Option<Arc<str>> {
+        self.state.users.name(&self.parts.headers)
+    }
+
+    /// What the list of running requests says of this one.
+    pub(crate) fn describe(&self, text: &str) -> Description {
+        Description::new(self.kind, self.user(), text)
+    }
 }
 
 /// Answers any request.
@@ -75,7 +87,10 @@ pub(crate) async fn answer(
     let kind = context.kind;
     let mut reply = match outcome {
         Ok(reply) => reply,
-        Err(failure) => failure.reply(Accepted::of(&parts.headers).prefers_json()),
+        Err(failure) => {
+            log(&parts, kind, &failure);
+            failure.reply(Accepted::of(&parts.headers).prefers_json())
+        }
     };
     cors(state, &parts, &mut reply);
     let headers = reply.headers_mut();
@@ -100,6 +115,36 @@ fn admit(context: &mut Context<'_>) -> Outcome<()> {
     context.caller.has_trusted_host = is_trusted;
     context.site = Site::of(parts, host.as_ref(), context.tls, &state.options.cors)?;
     Ok(())
+}
+
+/// Logs a request that failed, as loud as it matters to who runs the server.
+fn log(parts: &Parts, kind: Kind, failure: &Failure) {
+    let (kind, path, status) = (kind.name(), parts.uri.path(), failure.status.as_u16());
+    let message = failure.text();
+    if failure.status == StatusCode::INTERNAL_SERVER_ERROR {
+        tracing::error!(kind, ?path, status, ?message, "request failed");
+    } else if failure.status.is_server_error() {
+        tracing::warn!(kind, ?path, status, ?message, "request failed");
+    } else if failure.kind() == "conflict" {
+        tracing::info!(kind, ?path, ?message, "transaction refused");
+    } else {
+        tracing::debug!(kind, ?path, status, ?message, "request refused");
+    }
+}
+
+/// Whether requests that change the database can be expected to succeed.
+///
+/// # Errors
+/// 503 with the reason.
+fn ready(state: &State) -> Outcome {
+    let not_ready = |reason: String| Failure::new(StatusCode::SERVICE_UNAVAILABLE, reason);
+    if state.ending.load(Ordering::Acquire) {
+        return Err(not_ready("the server is ending".to_owned()));
+    }
+    match state.database.storage_failure().filter(|_| !state.options.read_only) {
+        Some(error) => Err(not_ready(format!("the database is not writable: {}", error.message()))),
+        None => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")),
+    }
 }
 
 async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
@@ -127,15 +172,12 @@ async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
             gremlin::answer(context, body).await
         }
         "/health" if reads => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")),
+        "/ready" if reads => ready(context.state),
         "/metrics" if reads => {
             context.allow(Role::Read).await?;
-            Ok(whole(
-                StatusCode::OK,
-                "text/plain; version=0.0.4; charset=utf-8",
-                metrics::text(context.state),
-            ))
+            Ok(whole(StatusCode::OK, metrics::CONTENT_TYPE, metrics::text(context.state)))
         }
-        "/health" | "/metrics" => Err(not_allowed("GET, HEAD, OPTIONS")),
+        "/health" | "/ready" | "/metrics" => Err(not_allowed("GET, HEAD, OPTIONS")),
         _ if path == "/store" || path.starts_with("/store/") => {
             context.kind = Kind::Store;
             store::answer(context, body).await

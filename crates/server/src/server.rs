@@ -8,10 +8,10 @@
 //! what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a broken answer.
 
 use crate::auth::Users;
-use crate::awake::Awake;
 use crate::gremlin;
 use crate::heavy::STACK_BYTES;
-use crate::metrics::Gauge;
+use crate::metrics::Counted;
+use crate::notify::{READY, STOPPING, notify};
 use crate::options::{Limits, ServerOptions};
 use crate::origin;
 use crate::route;
@@ -27,7 +27,6 @@ use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -136,7 +135,7 @@ impl Server {
     pub fn run(self) -> Result<()> {
         let limits = &self.state.options.limits;
         // Heavy requests have threads of their own; passwords and one to spare.
-        let talkers = Talkers::start(limits.requests + 4, STACK_BYTES, limits.awake)
+        let talkers = Talkers::start(limits.requests + 4, STACK_BYTES)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);
         let state = Arc::clone(&self.state);
@@ -158,6 +157,10 @@ impl Server {
             stop_at_signals(self.stopper.clone())?;
         }
         let tls = self.tls.map(TlsAcceptor::from);
+        let notifies = state.options.signals;
+        if notifies {
+            notify(READY);
+        }
         // Closed when the last connection has ended.
         let (alive, mut ended) = mpsc::channel::<Infallible>(1);
         loop {
@@ -165,28 +168,36 @@ impl Server {
                 accepted = listener.accept() => accepted,
                 _ = stopped.wait_for(|stopped| *stopped) => break,
             };
-            let Ok((stream, _)) = accepted else {
+            let Ok((stream, _)) =
+                accepted.inspect_err(|error| tracing::warn!(%error, "could not accept a connection"))
+            else {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let open = state.metrics.connections.load(Ordering::Relaxed);
+            let open = state.metrics.connections.get();
             if usize::try_from(open).is_ok_and(|open| open >= state.options.limits.connections) {
-                state.metrics.refused_connections.fetch_add(1, Ordering::Relaxed);
+                state.metrics.refused_connections.inc();
+                tracing::debug!(open, "connection refused: too many");
                 refuse(stream, tls.is_some());
                 continue;
             }
-            let gauge = Gauge::new(&state.metrics, |metrics| &metrics.connections);
+            let counted = Counted::new(&state.metrics.connections);
             let (state, tls, stopped) = (Arc::clone(&state), tls.clone(), stopped.clone());
             let alive = alive.clone();
             let Ok(stream) = stream.into_std() else { continue };
-            talkers.talk(stream, async move |stream, awake| {
-                connection(state, (stream, awake), tls, stopped).await;
-                drop((gauge, alive));
+            talkers.talk(stream, async move |stream| {
+                connection(state, stream, tls, stopped).await;
+                drop((counted, alive));
             });
         }
+        if notifies {
+            notify(STOPPING);
+        }
+        tracing::info!(running = state.metrics.running.get(), "stopping");
         drop((listener, alive));
         let patience = state.options.limits.shutdown_timeout;
         if tokio::time::timeout(patience, ended.recv()).await.is_err() {
+            tracing::warn!(running = state.metrics.running.get(), "cancelling what still runs");
             state.cancel_all();
             // Cancelled requests break off on their own.
             let _ = tokio::time::timeout(CANCEL_TIMEOUT, ended.recv()).await;
@@ -198,7 +209,7 @@ impl Server {
 /// Talks to one client.
 async fn connection(
     state: Arc<State>,
-    (stream, awake): (TcpStream, Arc<Awake>),
+    stream: TcpStream,
     tls: Option<TlsAcceptor>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -209,9 +220,9 @@ async fn connection(
     let Ok(peer) = stream.peer_addr() else { return };
     let host: Arc<str> = format!("/{peer}").into();
     let wire = match tls {
-        None => Wire::plain(stream, awake, limits.write_timeout),
+        None => Wire::plain(stream, limits.write_timeout),
         Some(tls) => match tokio::time::timeout(limits.head_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => Wire::tls(stream, awake, limits.write_timeout),
+            Ok(Ok(stream)) => Wire::tls(stream, limits.write_timeout),
             _ => return,
         },
     };

@@ -6,17 +6,17 @@
 //! # Invariants
 //! Light requests never wait for heavy ones: a request gives its first place back before it waits for a heavy one.
 
+use crate::admission::Admission;
 use crate::auth::Users;
-use crate::gremlin::Weights;
-use crate::metrics::{Gauge, Metrics};
+use crate::metrics::{Counted, Metrics};
 use crate::options::ServerOptions;
 use crate::reply::{Failure, Outcome};
-use crate::swift::Swift;
+use crate::running::{Description, Entry, Registry};
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use vervet::{CancelToken, Database};
 
@@ -27,13 +27,12 @@ pub(crate) struct State {
     pub(crate) options: ServerOptions,
     pub(crate) users: Users,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) swift: Swift,
-    pub(crate) weights: Weights,
+    pub(crate) admission: Admission,
     places: Arc<Semaphore>,
     heavy_places: Arc<Semaphore>,
     sessions: Arc<Semaphore>,
-    tokens: Arc<Mutex<HashMap<u64, CancelToken>>>,
-    numbers: AtomicU64,
+    /// What runs.
+    pub(crate) registry: Arc<Registry>,
     /// Memory is about to be given back to the system.
     pub(crate) releases: AtomicBool,
     /// The server is to end.
@@ -47,42 +46,40 @@ impl State {
         users: Users,
         metrics: Arc<Metrics>,
     ) -> Self {
+        metrics.show(&database);
         Self {
             database,
             users,
             metrics,
-            swift: Swift::default(),
-            weights: Weights::default(),
+            admission: Admission::default(),
             places: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_places: Arc::new(Semaphore::new(options.limits.heavy_requests)),
             sessions: Arc::new(Semaphore::new(options.limits.sessions)),
-            tokens: Arc::default(),
-            numbers: AtomicU64::new(0),
+            registry: Arc::default(),
             releases: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             options,
         }
     }
 
-    /// A place to run in, after a wait if need be.
+    /// A place to run in, after a wait if need be. Cancelled by the end of the server, and by whoever stops it (`running`).
     ///
     /// # Errors
     /// 503 if too many wait, or it takes too long.
-    pub(crate) async fn place(&self) -> Outcome<Running> {
+    pub(crate) async fn place(&self, description: Description) -> Outcome<Running> {
         let place = self.acquire(&self.places).await?;
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let token = CancelToken::new();
-        lock(&self.tokens).insert(number, token.clone());
+        let entry = self.registry.add(description);
         if self.ending.load(Ordering::Acquire) {
-            token.cancel();
+            entry.token.cancel();
         }
         Ok(Running {
-            token,
-            number,
-            tokens: Arc::clone(&self.tokens),
+            token: entry.token.clone(),
+            entry,
+            registry: Arc::clone(&self.registry),
+            slow: self.options.slow_query,
             place: Some(place),
             heavy: None,
-            _gauge: Gauge::new(&self.metrics, |metrics| &metrics.running),
+            _counted: Counted::new(&self.metrics.running),
         })
     }
 
@@ -93,14 +90,15 @@ impl State {
     pub(crate) async fn heavy_place(&self, running: &mut Running) -> Outcome<()> {
         running.place = None;
         let place = self.acquire(&self.heavy_places).await?;
-        running.heavy = Some((place, Gauge::new(&self.metrics, |metrics| &metrics.heavy)));
+        running.entry.set_heavy();
+        running.heavy = Some((place, Counted::new(&self.metrics.heavy)));
         Ok(())
     }
 
     /// A place for a session of Gremlin; `None`: there are as many as there may be.
-    pub(crate) fn session_place(&self) -> Option<(OwnedSemaphorePermit, Gauge)> {
+    pub(crate) fn session_place(&self) -> Option<(OwnedSemaphorePermit, Counted)> {
         let place = Arc::clone(&self.sessions).try_acquire_owned().ok()?;
-        Some((place, Gauge::new(&self.metrics, |metrics| &metrics.sessions)))
+        Some((place, Counted::new(&self.metrics.sessions)))
     }
 
     /// Waits until no heavy request runs.
@@ -115,11 +113,11 @@ impl State {
             return Ok(place);
         }
         let limits = &self.options.limits;
-        let waiting = self.metrics.waiting.load(Ordering::Relaxed);
+        let waiting = self.metrics.waiting.get();
         if usize::try_from(waiting).is_ok_and(|waiting| waiting >= limits.queue) {
             return Err(busy("too many requests wait already", limits.queue_timeout.as_secs()));
         }
-        let _waiting = Gauge::new(&self.metrics, |metrics| &metrics.waiting);
+        let _waiting = Counted::new(&self.metrics.waiting);
         match tokio::time::timeout(limits.queue_timeout, Arc::clone(places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             _ => Err(busy("too many requests are running", limits.queue_timeout.as_secs())),
@@ -129,9 +127,7 @@ impl State {
     /// Ends everything that runs, and what begins from now on.
     pub(crate) fn cancel_all(&self) {
         self.ending.store(true, Ordering::Release);
-        for token in lock(&self.tokens).values() {
-            token.cancel();
-        }
+        self.registry.cancel_all();
     }
 }
 
@@ -145,11 +141,13 @@ fn busy(message: &str, seconds: u64) -> Failure {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) token: CancelToken,
-    number: u64,
-    tokens: Arc<Mutex<HashMap<u64, CancelToken>>>,
+    pub(crate) entry: Arc<Entry>,
+    registry: Arc<Registry>,
+    /// Requests that take longer are logged.
+    slow: Option<Duration>,
     place: Option<OwnedSemaphorePermit>,
-    heavy: Option<(OwnedSemaphorePermit, Gauge)>,
-    _gauge: Gauge,
+    heavy: Option<(OwnedSemaphorePermit, Counted)>,
+    _counted: Counted,
 }
 
 impl Running {
@@ -161,7 +159,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        lock(&self.tokens).remove(&self.number);
+        self.registry.remove(&self.entry, self.slow);
     }
 }
 
@@ -182,8 +180,4 @@ impl Drop for CancelOnDrop {
             token.cancel();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

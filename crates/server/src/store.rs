@@ -48,6 +48,15 @@ impl Graph {
             _ => None,
         }
     }
+
+    /// For people.
+    fn label(&self) -> &str {
+        match self {
+            Self::Default => "the default graph",
+            Self::Named(name) => name.as_str(),
+            Self::Whole => "all graphs",
+        }
+    }
 }
 
 /// Answers a request.
@@ -99,20 +108,21 @@ async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
     }
     let encoding = Encoding::choose(headers);
     match graph {
-        Graph::Whole => export(state, format, content_type, encoding).await,
-        Graph::Default => query::graph(state, None, format, content_type, encoding).await,
-        Graph::Named(name) => query::graph(state, Some(name), format, content_type, encoding).await,
+        Graph::Whole => export(context, format, content_type, encoding).await,
+        Graph::Default => query::graph(context, None, format, content_type, encoding).await,
+        Graph::Named(name) => query::graph(context, Some(name), format, content_type, encoding).await,
     }
 }
 
 /// All statements with their graphs.
 async fn export(
-    state: &Arc<State>,
+    context: &Context<'_>,
     format: OutputFormat,
     content_type: &'static str,
     encoding: Encoding,
 ) -> Outcome {
-    let running = state.place().await?;
+    let state = context.state;
+    let running = state.place(context.describe("all graphs")).await?;
     let guard = running.guard();
     let format = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
     let work_state = Arc::clone(state);
@@ -120,7 +130,7 @@ async fn export(
         let work = |out: &mut dyn std::io::Write| {
             work_state.database.export(format, &mut Watched { out, token: &running.token })
         };
-        produce(&work_state, sender, content_type, encoding, work);
+        produce(&work_state, sender, content_type, encoding, work, &running.entry);
     })
     .await?;
     query::reply(told, guard)
@@ -210,7 +220,8 @@ async fn change(
         _ => address(parts, context.tls, parts.uri.path()),
     };
     let base = base.unwrap_or_else(|| NamedNode::new_unchecked("urn:vervet:body"));
-    let created = update::work(state, move |state, token| {
+    let description = context.describe(&format!("{} {}", parts.method, graph.label()));
+    let created = update::work(state, description, move |state, token| {
         let deadline = Instant::now() + options.timeout.unwrap_or(state.options.limits.timeout);
         let options = options.with_cancel(token);
         let change = Change {
@@ -309,7 +320,8 @@ impl Change<'_> {
 async fn delete(context: &mut Context<'_>, graph: Graph, parameters: &Parameters) -> Outcome {
     context.allow(Role::Write).await?;
     let options = query::options(context.state, parameters)?;
-    update::work(context.state, move |state, token| {
+    let description = context.describe(&format!("DELETE {}", graph.label()));
+    update::work(context.state, description, move |state, token| {
         let options = options.with_cancel(token);
         let known = state.database.transact(|transaction| {
             let (known, text) = match &graph {

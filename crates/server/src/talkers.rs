@@ -6,9 +6,8 @@
 //! microseconds, that costs more than the request, and on a small machine it takes the processor that the client needs.
 //! # Invariants
 //! What takes time is handed to other threads (`heavy`, blocking ones), so connections of a thread wait for each other for as long as
-//! what runs on the spot may take (`swift`, `gremlin::weigh`), and no longer.
+//! what runs on the spot may take ([`Tier::Here`](crate::admission::Tier)), and no longer.
 
-use crate::awake::Awake;
 use std::io;
 use std::net::TcpStream as Stream;
 use std::sync::Arc;
@@ -30,16 +29,15 @@ pub(crate) struct Talkers {
 struct Talker {
     runtime: Runtime,
     connections: Arc<AtomicUsize>,
-    awake: Arc<Awake>,
 }
 
 impl Talkers {
     /// As many threads as the machine has processors, up to a limit. `blocking`: threads that each may have for what takes time, at
-    /// most; `stack`: bytes of their stacks; `awake`: how long they stay awake after an answer.
+    /// most; `stack`: bytes of their stacks.
     ///
     /// # Errors
     /// The system gives no threads.
-    pub(crate) fn start(blocking: usize, stack: usize, awake: Duration) -> io::Result<Self> {
+    pub(crate) fn start(blocking: usize, stack: usize) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let start = |_| {
             let runtime = Builder::new_multi_thread()
@@ -49,9 +47,7 @@ impl Talkers {
                 .thread_name("vervet-server")
                 .enable_all()
                 .build()?;
-            let awake = Awake::new(awake);
-            runtime.spawn(Arc::clone(&awake).keep());
-            Ok(Talker { runtime, connections: Arc::default(), awake })
+            Ok(Talker { runtime, connections: Arc::default() })
         };
         let all = (0..cores.clamp(1, TALKERS_MAX)).map(start).collect::<io::Result<_>>()?;
         Ok(Self { all, main: Builder::new_current_thread().enable_all().build()? })
@@ -65,16 +61,16 @@ impl Talkers {
     /// Gives a connection to the thread that has the fewest. One that the system does not want to tell about is dropped.
     pub(crate) fn talk<F, T>(&self, stream: Stream, talk: F)
     where
-        F: FnOnce(TcpStream, Arc<Awake>) -> T + Send + 'static,
+        F: FnOnce(TcpStream) -> T + Send + 'static,
         T: Future<Output = ()> + Send + 'static,
     {
         let connections = |talker: &&Talker| talker.connections.load(Ordering::Relaxed);
         let Some(talker) = self.all.iter().min_by_key(connections) else { return };
-        let (counted, awake) = (Counted::new(&talker.connections), Arc::clone(&talker.awake));
+        let counted = Counted::new(&talker.connections);
         talker.runtime.spawn(async move {
             // Here, since a stream belongs to the runtime in which it is made.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                talk(stream, awake).await;
+                talk(stream).await;
             }
             drop(counted);
         });

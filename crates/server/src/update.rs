@@ -1,7 +1,10 @@
 //! Updates: each request is one transaction.
 
+use crate::query::STOPPED;
 use crate::reply::{Failure, Outcome};
+use crate::running::Description;
 use crate::state::State;
+use hyper::StatusCode;
 use std::sync::Arc;
 use vervet::update::UpdateOptions;
 use vervet::{Error, QueryOptions};
@@ -9,8 +12,13 @@ use vervet::{Error, QueryOptions};
 /// Runs an update. When the client goes away before the commit has begun, nothing of it happens.
 ///
 /// `LOAD` is off: a request must not read files of the server, or make it talk to its network.
-pub(crate) async fn run(state: &Arc<State>, text: String, options: QueryOptions) -> Outcome<()> {
-    work(state, move |state, token| {
+pub(crate) async fn run(
+    state: &Arc<State>,
+    description: Description,
+    text: String,
+    options: QueryOptions,
+) -> Outcome<()> {
+    work(state, description, move |state, token| {
         let mut options = UpdateOptions { query: options.with_cancel(token), documents: None };
         state.database.update_with(&text, &mut options).map(drop).map_err(Failure::from)
     })
@@ -20,12 +28,21 @@ pub(crate) async fn run(state: &Arc<State>, text: String, options: QueryOptions)
 /// Has `work` done on a blocking thread, in a place of its own.
 pub(crate) async fn work<T: Send + 'static>(
     state: &Arc<State>,
+    description: Description,
     work: impl FnOnce(&State, &vervet::CancelToken) -> Outcome<T> + Send + 'static,
 ) -> Outcome<T> {
-    let running = state.place().await?;
+    let running = state.place(description).await?;
     let mut guard = running.guard();
     let state = Arc::clone(state);
-    let done = tokio::task::spawn_blocking(move || work(&state, &running.token)).await;
+    let done = tokio::task::spawn_blocking(move || {
+        work(&state, &running.token).map_err(|failure| match failure.kind() {
+            "cancelled" if running.entry.is_stopped() => {
+                Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED)
+            }
+            _ => failure,
+        })
+    })
+    .await;
     guard.disarm();
     done.unwrap_or_else(|_| Err(Error::internal("a request ended without an answer").into()))
 }

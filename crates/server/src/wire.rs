@@ -1,6 +1,5 @@
-//! A connection, plain or with TLS, that gives up on a client which takes nothing, and keeps its thread awake for one that does.
+//! A connection, plain or with TLS, that gives up on a client which takes nothing.
 
-use crate::awake::Awake;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -16,9 +15,6 @@ use tokio_rustls::server::TlsStream;
 /// See the header of this file.
 pub(crate) struct Wire {
     stream: Stream,
-    awake: Arc<Awake>,
-    /// Since it was last flushed.
-    has_written: bool,
     write_timeout: Duration,
     received: Arc<Received>,
     /// Runs while a write waits.
@@ -55,17 +51,17 @@ enum Stream {
 }
 
 impl Wire {
-    pub(crate) fn plain(stream: TcpStream, awake: Arc<Awake>, write_timeout: Duration) -> Self {
-        Self::new(Stream::Plain(stream), awake, write_timeout)
+    pub(crate) fn plain(stream: TcpStream, write_timeout: Duration) -> Self {
+        Self::new(Stream::Plain(stream), write_timeout)
     }
 
-    pub(crate) fn tls(stream: TlsStream<TcpStream>, awake: Arc<Awake>, write_timeout: Duration) -> Self {
-        Self::new(Stream::Tls(Box::new(stream)), awake, write_timeout)
+    pub(crate) fn tls(stream: TlsStream<TcpStream>, write_timeout: Duration) -> Self {
+        Self::new(Stream::Tls(Box::new(stream)), write_timeout)
     }
 
-    fn new(stream: Stream, awake: Arc<Awake>, write_timeout: Duration) -> Self {
+    fn new(stream: Stream, write_timeout: Duration) -> Self {
         let received = Arc::new(Received { bytes: AtomicU64::new(0), bytes_max: AtomicU64::new(u64::MAX) });
-        Self { stream, awake, has_written: false, write_timeout, received, stuck: None }
+        Self { stream, write_timeout, received, stuck: None }
     }
 
     /// What it has received.
@@ -123,7 +119,6 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         };
-        self.has_written = true;
         self.patiently(context, attempt)
     }
 
@@ -136,7 +131,6 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
         };
-        self.has_written = true;
         self.patiently(context, attempt)
     }
 
@@ -152,9 +146,6 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
         };
-        if attempt.is_ready() && std::mem::take(&mut self.has_written) {
-            self.awake.answered();
-        }
         self.patiently(context, attempt)
     }
 

@@ -73,6 +73,17 @@ describe.skipIf(browserPath === null)('the page', () => {
     expect(await first.locator('[data-iri]').getAttribute('title')).toBe('http://example.org/air/airport/AUS');
   });
 
+  it('lists what runs, and stops it', async () => {
+    await page.getByRole('button', { name: 'Running requests' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Running requests' });
+    await dialog.getByText('120,000 rows').waitFor();
+    await dialog.getByText('g.V().count()').waitFor();
+    await dialog.getByRole('button', { name: 'Stop request 9' }).click();
+    await dialog.getByText('g.V().count()').waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  });
+
   it('types with highlighting', async () => {
     await page.locator('.cm-content').click();
     await page.keyboard.type('SELECT ?x', { delay: 5 });

@@ -66,8 +66,6 @@ pub struct WireOptions {
     pub in_flight: u32,
     /// Vertices of a transaction of a session.
     pub commit_each: u32,
-    /// How long our server stays awake after an answer; `None`: as it does by default.
-    pub awake: Option<Duration>,
 }
 
 /// Measures.
@@ -97,7 +95,7 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
     }
     figures.embedded_writes = embedded_writes(&database, options)?;
 
-    let running = Running::start(&database, options.awake)?;
+    let running = Running::start(&database)?;
     let mut measure = Measure { options, light: &light, found: &found, database: Some(&database), number: 0 };
     let mut bare = bare::Bare::new(running.address);
     let floor = Floor::start(Answers::record(&mut bare, &light)?)?;
@@ -146,7 +144,6 @@ pub fn self_check() -> Result<SectionReport> {
         vertices: 500,
         in_flight: 64,
         commit_each: 200,
-        awake: None,
     };
     run(&Network::made(60), &options)
 }
@@ -164,9 +161,8 @@ struct Running {
 }
 
 impl Running {
-    fn start(database: &Database, awake: Option<Duration>) -> Result<Self> {
+    fn start(database: &Database) -> Result<Self> {
         let mut options = ServerOptions::default();
-        options.limits.awake = awake.unwrap_or(options.limits.awake);
         options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         let server = Server::bind(database.clone(), options)?;
         let (address, stopper) = (server.address()?, server.stopper());

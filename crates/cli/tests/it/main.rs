@@ -4,6 +4,7 @@ mod common;
 mod crash;
 mod database;
 mod killed;
+mod logging;
 mod property_graphs;
 mod query;
 mod service;

@@ -8,12 +8,15 @@ use crate::route::Context;
 use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 use std::net::IpAddr;
+use std::sync::Arc;
 use vervet::gremlin::GremlinScript;
 
 /// See the header of this file.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     role: Option<Role>,
+    /// Its name, if it has one.
+    user: Option<Arc<str>>,
     /// It has said who it is, or nobody needs to.
     named: bool,
     /// Why it may not write, whoever it is.
@@ -52,12 +55,14 @@ impl Access {
                 .hint("it was started with --read-only")
         });
         let named = state.users.is_open() || headers.contains_key(AUTHORIZATION);
-        Ok(Self { role, named, no_writes: read_only.or(other_site), peer: context.caller.peer })
+        let user = context.user();
+        Ok(Self { role, user, named, no_writes: read_only.or(other_site), peer: context.caller.peer })
     }
 
     /// It has said who it is.
-    pub(super) fn name(&mut self, role: Role) {
+    pub(super) fn name(&mut self, user: &str, role: Role) {
         self.role = Some(role);
+        self.user = Some(user.into());
         self.named = true;
     }
 
@@ -69,6 +74,11 @@ impl Access {
     /// Whether it may do nothing before it has said who it is.
     pub(super) fn needs_login(&self) -> bool {
         self.role.is_none()
+    }
+
+    /// Its name; `None`: anonymous.
+    pub(super) fn user(&self) -> Option<Arc<str>> {
+        self.user.clone()
     }
 
     /// Whether it has said who it is, or need not.

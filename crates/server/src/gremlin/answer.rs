@@ -1,12 +1,11 @@
 //! Answers: what went wrong as a status of the protocol, and results on their way to the socket.
 
-use super::weigh::HELD_BYTES;
+use super::tier::HELD_BYTES;
 use crate::metrics::{Finish, Kind};
 use crate::reply::Failure;
 use crate::state::State;
 use hyper::StatusCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -76,6 +75,20 @@ impl Trouble {
     /// Whether it has run for too long.
     pub(super) fn is_deadline(&self) -> bool {
         self.code == TIMEOUT
+    }
+
+    /// Logs it, as loud as it matters to who runs the server.
+    fn log(&self) {
+        let (status, kind, message) = (self.code, Kind::Gremlin.name(), self.failure.text());
+        match self.code {
+            SERVER_ERROR | UNWRITABLE => tracing::error!(kind, status, ?message, "request failed"),
+            TIMEOUT => tracing::warn!(kind, status, ?message, "request failed"),
+            TEMPORARY if self.failure.kind() == "conflict" => {
+                tracing::info!(kind, status, ?message, "transaction refused");
+            }
+            TEMPORARY => tracing::warn!(kind, status, ?message, "request failed"),
+            _ => tracing::debug!(kind, status, ?message, "request refused"),
+        }
     }
 
     fn status(&self, mut attributes: Map) -> Status {
@@ -193,12 +206,14 @@ impl Reply {
 
     /// Says that the request was not done.
     pub(super) async fn fail(mut self, trouble: Trouble) {
+        trouble.log();
         self.end(trouble.code);
         let _ = self.out.send(self.status(trouble.status(self.attributes()))).await;
     }
 
     /// [`Reply::fail`], on a thread that may wait.
     pub(super) fn fail_here(mut self, trouble: &Trouble) {
+        trouble.log();
         self.end(trouble.code);
         let _ = self.send(self.status(trouble.status(self.attributes())));
     }
@@ -209,7 +224,7 @@ impl Reply {
         for bytes in messages {
             self.state.metrics.sent(bytes.len());
             if self.out.send(self.message(bytes)).await.is_err() {
-                self.state.metrics.broken.fetch_add(1, Ordering::Relaxed);
+                self.state.metrics.broken.inc();
                 return;
             }
         }
@@ -255,6 +270,7 @@ impl Drop for Reply {
     fn drop(&mut self) {
         if !self.ended {
             let trouble = Trouble::from(Error::internal("a request ended without an answer"));
+            trouble.log();
             self.end(trouble.code);
             let _ = self.out.try_send(self.status(trouble.status(self.attributes())));
         }
@@ -291,7 +307,7 @@ impl Outlet for Reply {
         if self.send(self.message(bytes)) {
             return Ok(());
         }
-        self.state.metrics.broken.fetch_add(1, Ordering::Relaxed);
+        self.state.metrics.broken.inc();
         Err(Error::new(ErrorKind::Cancelled, "the client is gone"))
     }
 }
@@ -412,7 +428,7 @@ impl<'o> Results<'o> {
 
     /// Sends the last message; its status.
     pub(super) fn finish(mut self, state: &State) -> i32 {
-        state.metrics.rows_out.fetch_add(self.rows, Ordering::Relaxed);
+        state.metrics.rows_out.inc_by(self.rows);
         let code = if self.rows == 0 { NO_CONTENT } else { SUCCESS };
         let message = self.writer.take(code);
         // A client that is gone needs to know nothing.

@@ -9,9 +9,11 @@ use super::answer::{MALFORMED, Reply, Trouble, UNAUTHORIZED};
 use super::request::{Asked, Ready};
 use super::run::{self, Left};
 use super::session;
-use super::weigh::Tier;
+use crate::admission::Tier;
 use crate::heavy;
+use crate::metrics::Kind;
 use crate::options::Role;
+use crate::running::Description;
 use crate::state::State;
 use crate::wire::Received;
 use base64::Engine;
@@ -24,6 +26,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use vervet::RowCounter;
 use vervet::gremlin::{Extended, Map, Value};
 use vervet_tinkerpop::Request;
 
@@ -56,6 +59,8 @@ pub(super) struct Job {
     /// Whether the transaction of the session ends with it.
     pub(super) manages: bool,
     pub(super) reply: Reply,
+    /// Where its results are counted while it runs.
+    pub(super) progress: Option<RowCounter>,
     /// Its share of what a connection may have going on.
     pub(super) _share: OwnedSemaphorePermit,
 }
@@ -89,9 +94,19 @@ impl Job {
         }
     }
 
+    /// What the list of running requests says of it.
+    pub(super) fn describe(&self, connection: &Connection) -> Description {
+        let text = match &self.work {
+            Work::Read(asked) => asked.source_text(),
+            Work::Run(ready) => ready.text(),
+            Work::Close => String::new(),
+        };
+        Description::new(Kind::Gremlin, connection.access().user(), &text)
+    }
+
     /// Whether it was heavy when it came last.
     pub(super) fn is_heavy(&self, state: &State) -> bool {
-        matches!(&self.work, Work::Run(ready) if state.weights.is_heavy(ready))
+        matches!(&self.work, Work::Run(ready) if state.admission.is_heavy(ready.shape))
     }
 }
 
@@ -157,7 +172,9 @@ impl Connection {
             }
         };
         match work {
-            Ok(work) => self.dispatch(Job { work, session, manages, reply, _share: share }).await,
+            Ok(work) => {
+                self.dispatch(Job { work, session, manages, reply, progress: None, _share: share }).await
+            }
             Err(trouble) => reply.fail(trouble).await,
         }
     }
@@ -176,7 +193,7 @@ impl Connection {
         })
     }
 
-    /// Runs a job that is a transaction of its own: at once, on a blocking thread, among heavy ones (`weigh`).
+    /// Runs a job that is a transaction of its own: at once, on a blocking thread, among heavy ones (`crate::admission`).
     async fn alone(self: Arc<Self>, mut job: Job) {
         let state = &self.state;
         if !job.is_long() {
@@ -187,11 +204,12 @@ impl Connection {
                 return run::tell_ran(job.reply, ran, state).await;
             }
         }
-        let mut running = match state.place().await {
+        let mut running = match state.place(job.describe(&self)).await {
             Ok(running) => running,
             Err(failure) => return job.reply.fail(failure.into()).await,
         };
         let mut guard = running.guard();
+        job.progress = Some(running.entry.progress.clone());
         if !job.is_heavy(state) {
             let on_thread = Arc::clone(&self);
             let light = tokio::task::spawn_blocking(move || {
@@ -277,8 +295,10 @@ impl Connection {
     }
 
     async fn authenticate(self: Arc<Self>, args: &Map, reply: Reply, _share: OwnedSemaphorePermit) {
+        let mut user = String::new();
         let role = match credentials(args) {
             Ok((name, password)) => {
+                user.clone_from(&name);
                 let peer = self.access().peer();
                 self.state.users.password(&name, &password, peer).await.map_err(|failure| failure.text())
             }
@@ -287,7 +307,7 @@ impl Connection {
         let held = {
             let mut login = lock(&self.login);
             if let Ok(Some(role)) = role {
-                login.access.name(role);
+                login.access.name(&user, role);
                 self.received.limit(None);
             }
             // A wrong password gets no more time; what may be done without one goes on.

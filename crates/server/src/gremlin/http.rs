@@ -8,17 +8,20 @@ use super::access::Access;
 use super::answer::{Outlet, Results, Trouble};
 use super::request::{Asked, Ready};
 use super::run::{explain, tell};
+use super::tier::{self, HELD_BYTES, Ran};
 use super::upgrade;
-use super::weigh::{self, HELD_BYTES, Ran, Tier};
 use crate::accept::quality;
+use crate::admission::Tier;
 use crate::auth::random;
 use crate::encoding::Encoding;
 use crate::heavy;
+use crate::metrics::Kind;
 use crate::protocol::not_allowed;
 use crate::query::{self, blocking};
 use crate::reply::{Failure, Outcome};
 use crate::request::{Parameters, read_body};
 use crate::route::Context;
+use crate::running::Description;
 use crate::state::{Running, State};
 use crate::stream::Sink;
 use hyper::StatusCode;
@@ -28,6 +31,7 @@ use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use uuid::Uuid;
+use vervet::RowCounter;
 use vervet::gremlin::{Map, Value};
 use vervet_model::{Error, ErrorKind};
 use vervet_tinkerpop::{Format, Limits, Request, graphson};
@@ -67,11 +71,12 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
         }
     };
     let encoding = Encoding::choose(&parts.headers);
-    let running = state.place().await?;
+    let running = state.place(Description::new(Kind::Gremlin, access.user(), &asked.source_text())).await?;
     let guard = running.guard();
+    let progress = running.entry.progress.clone();
     let work_state = Arc::clone(state);
     let told = blocking(move |sender| {
-        let work = Work { ready: asked.ready(&work_state), access, id, format, encoding, is_post };
+        let work = Work { ready: asked.ready(&work_state), access, id, format, encoding, is_post, progress };
         work.run(&work_state, running, Tier::Light, sender);
     })
     .await?;
@@ -106,6 +111,7 @@ struct Work {
     format: Format,
     encoding: Encoding,
     is_post: bool,
+    progress: RowCounter,
 }
 
 impl Work {
@@ -122,7 +128,7 @@ impl Work {
         let tell = move |start| Told::Answer(query::Told::Start(start, mime));
         let mut sink = Sink::new(sender, tell, self.encoding, state.options.limits.write_timeout);
         if sink.write_all(&bytes).and_then(|()| sink.finish().map(drop)).is_err() {
-            state.metrics.broken.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            state.metrics.broken.inc();
         }
     }
 
@@ -144,8 +150,9 @@ impl Work {
         let most = if holds { most.min(HELD_BYTES as u64) } else { most };
         ready.telling.message_bytes = usize::try_from(most).unwrap_or(usize::MAX);
         let (format, id) = (self.format, self.id);
+        ready.progress = Some(self.progress.clone());
         let mut whole = Whole { bytes: Vec::new(), most, holds };
-        let ran = weigh::attempts(state, ready, tier, &running.token, &mut |ready| {
+        let ran = tier::attempts(state, ready, tier, &running.token, &mut |ready| {
             let mut has_begun = false;
             let results = Results::new(&mut whole, format, id, Map::default(), ready.telling);
             let done = results.and_then(|mut results| {

@@ -4,13 +4,14 @@
 //! `OptionsStrategy`; those win.
 
 use super::answer::{Telling, Trouble};
-use super::weigh::Tier;
+use super::tier;
+use crate::admission::Tier;
 use crate::state::State;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
-use vervet::CancelToken;
 use vervet::gremlin::text::{Statement, Terminal, Transaction};
 use vervet::gremlin::{Bytecode, GremlinOptions, GremlinScript, Instruction, Map, Materialize, Value};
+use vervet::{CancelToken, RowCounter};
 use vervet_model::{Error, ErrorKind};
 
 /// Results in a message if nobody says otherwise, as Gremlin Server has it.
@@ -49,7 +50,7 @@ pub(super) struct Asked {
 }
 
 /// Longer texts are not read on a thread that talks to connections.
-const SHORT_TEXT_BYTES: usize = crate::swift::TEXT_BYTES_MAX;
+const SHORT_TEXT_BYTES: usize = crate::admission::TEXT_BYTES_MAX;
 
 /// A request that can be run.
 pub(super) struct Ready {
@@ -60,13 +61,25 @@ pub(super) struct Ready {
     pub(super) fails: Vec<String>,
     /// What it may take, whatever its tier.
     timeout: Duration,
-    /// See [`crate::gremlin::weigh`].
+    /// See [`crate::admission`].
     pub(super) shape: u64,
     /// How many of its statements have been done for good.
     pub(super) done: usize,
+    /// Where its results are counted.
+    pub(super) progress: Option<RowCounter>,
 }
 
 impl Ready {
+    /// Its text, or as much of one as bytecode has.
+    pub(super) fn text(&self) -> String {
+        let traversals = self.script.statements().iter().filter_map(|statement| match statement {
+            Statement::Traversal { bytecode, .. } => Some(bytecode.to_string()),
+            Statement::Transaction { action, .. } => Some(format!("g.tx() {action:?}")),
+            _ => None,
+        });
+        traversals.collect::<Vec<_>>().join("; ")
+    }
+
     /// Makes it ready to run now.
     pub(super) fn begin(&mut self, state: &State, tier: Tier, wall: Duration, token: &CancelToken) {
         let is_heavy = tier == Tier::Heavy;
@@ -159,6 +172,14 @@ impl Asked {
         Ok(Self { source, sources, bindings, wishes })
     }
 
+    /// Its text, or that of its bytecode.
+    pub(super) fn source_text(&self) -> String {
+        match &self.source {
+            Source::Text(text) => text.clone(),
+            Source::Bytecode(bytecode) => bytecode.to_string(),
+        }
+    }
+
     /// Whether it can be read on a thread that talks to connections.
     pub(super) fn is_read_at_once(&self) -> bool {
         match &self.source {
@@ -210,8 +231,8 @@ impl Asked {
             unrolls: last_is_next && !as_traversers,
             deadline: None,
         };
-        let shape = state.weights.shape(&script);
-        Ok(Ready { script, options, telling, fails, timeout, shape, done: 0 })
+        let shape = tier::shape(state, &script);
+        Ok(Ready { script, options, telling, fails, timeout, shape, done: 0, progress: None })
     }
 }
 

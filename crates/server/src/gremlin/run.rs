@@ -1,9 +1,10 @@
-//! Runs a request: on the thread that it is called on, as far as a tier lets it (`weigh`).
+//! Runs a request: on the thread that it is called on, as far as a tier lets it (`crate::admission`).
 
 use super::answer::{NO_CONTENT, Reply, Results, Trouble};
 use super::connection::{Connection, Job, Work};
 use super::request::Ready;
-use super::weigh::{self, Ran, Tier};
+use super::tier::{self, Ran};
+use crate::admission::Tier;
 use crate::state::State;
 use vervet::CancelToken;
 use vervet::gremlin::Each;
@@ -32,7 +33,7 @@ pub(super) fn alone(connection: &Connection, mut job: Job, token: &CancelToken, 
 /// Runs a request that only reads, and was short when it came last.
 pub(super) fn here(state: &State, job: &mut Job) -> Option<Ran> {
     let Work::Run(ready) = &job.work else { return None };
-    if ready.script.mutates() || !state.weights.is_short(ready) {
+    if ready.script.mutates() || !state.admission.is_short(ready.shape) {
         return None;
     }
     let ran = job.run(state, Tier::Here, &CancelToken::new());
@@ -42,8 +43,9 @@ pub(super) fn here(state: &State, job: &mut Job) -> Option<Ran> {
 impl Job {
     fn run(&mut self, state: &State, tier: Tier, token: &CancelToken) -> Ran {
         let Work::Run(ready) = &mut self.work else { return Ran::Done(Vec::new(), NO_CONTENT) };
+        ready.progress.clone_from(&self.progress);
         let holds = !ready.script.mutates();
-        weigh::run(state, (ready, &mut self.reply), tier, holds, token, &mut |ready, results| {
+        tier::run(state, (ready, &mut self.reply), tier, holds, token, &mut |ready, results| {
             tell(results, ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))
         })
     }
@@ -87,7 +89,12 @@ pub(super) fn tell(
     ready: &Ready,
     run: impl FnOnce(&mut Each<'_>) -> vervet::Result<()>,
 ) -> Result<(), Trouble> {
-    let done = run(&mut |value, count| results.add(value, count));
+    let done = run(&mut |value, count| {
+        if let Some(progress) = &ready.progress {
+            progress.add(count);
+        }
+        results.add(value, count)
+    });
     done.map_err(|error| results.trouble(error, &ready.fails))
 }
 
@@ -105,7 +112,9 @@ pub(super) fn explain(trouble: Trouble, state: &State) -> Trouble {
             trouble.hint(format!("ask for less; the server allows {} bytes (--memory)", limits.memory_bytes))
         }
         "conflict" => trouble.hint("roll back, and run the transaction again from its start"),
-        "cancelled" => trouble.hint("the server is ending"),
+        "cancelled" => {
+            trouble.hint("the server is ending, or the request was stopped by DELETE /api/queries")
+        }
         _ => trouble,
     }
 }

@@ -3,7 +3,7 @@
 //! # Shape
 //! A task with a queue, so that requests run in their order. Requests that are known to be short run in it. For others it has a
 //! blocking thread, and a place among those that work on the database, while there is something to do; a run of requests takes one
-//! turn on that thread. A heavy one has a thread of its own (`weigh`).
+//! turn on that thread. A heavy one has a thread of its own (`crate::admission`).
 //!
 //! ```text
 //!            first request              commit, rollback
@@ -19,7 +19,8 @@ use super::answer::{Results, Trouble};
 use super::connection::{Connection, Job, Work};
 use super::request::Ready;
 use super::run::{self, Left, tell};
-use super::weigh::{self, Ran, Tier};
+use super::tier::{self, Ran};
+use crate::admission::Tier;
 use crate::heavy;
 use crate::state::State;
 use std::sync::Arc;
@@ -100,7 +101,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
             run::tell_ran(job.reply, ran, &state).await;
             continue;
         }
-        let running = match state.place().await {
+        let running = match state.place(job.describe(&connection)).await {
             Ok(running) => running,
             Err(failure) => {
                 job.reply.fail(failure.into()).await;
@@ -108,6 +109,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
             }
         };
         let mut guard = running.guard();
+        job.progress = Some(running.entry.progress.clone());
         let on_thread = Arc::clone(&connection);
         let turn = tokio::task::spawn_blocking(move || {
             let (mut queue, mut open) = (queue, open);
@@ -172,11 +174,14 @@ fn too_many(state: &State) -> Trouble {
 fn here(state: &State, open: &mut Stage, job: &mut Job) -> Option<Ran> {
     let Work::Run(ready) = &mut job.work else { return None };
     let is_traversal = |statement: &Statement| matches!(statement, Statement::Traversal { .. });
-    if job.manages || !state.weights.is_short(ready) || !ready.script.statements().iter().all(is_traversal) {
+    if job.manages
+        || !state.admission.is_short(ready.shape)
+        || !ready.script.statements().iter().all(is_traversal)
+    {
         return None;
     }
     let token = CancelToken::new();
-    let ran = weigh::run(state, (ready, &mut job.reply), Tier::Here, true, &token, &mut |ready, results| {
+    let ran = tier::run(state, (ready, &mut job.reply), Tier::Here, true, &token, &mut |ready, results| {
         statements(state, open, ready, results)
     });
     (!matches!(ran, Ran::TooMuch)).then_some(ran)
@@ -220,7 +225,8 @@ fn one(
     }
     let manages = job.manages;
     let Work::Run(ready) = &mut job.work else { return None };
-    let ran = weigh::run(state, (ready, &mut job.reply), tier, true, token, &mut |ready, results| {
+    ready.progress.clone_from(&job.progress);
+    let ran = tier::run(state, (ready, &mut job.reply), tier, true, token, &mut |ready, results| {
         let done = statements(state, open, ready, results);
         match &done {
             Ok(()) if manages => act(state, open, text::Transaction::Commit)?,

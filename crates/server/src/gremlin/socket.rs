@@ -20,7 +20,6 @@ use crate::state::State;
 use crate::wire::{Received, Wire};
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
@@ -174,7 +173,7 @@ impl Reading {
                 Message::Frame(_) => continue,
             };
             self.complete = self.received.bytes();
-            self.state.metrics.bytes_in.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            self.state.metrics.bytes_in.inc_by(bytes.len() as u64);
             let Some(share) = self.share(bytes.len()).await else { return self.away().await };
             let mut reply = Reply::new(&self.state, out.clone(), &self.host, is_text);
             match self.request(bytes, is_text).await {

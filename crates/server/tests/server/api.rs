@@ -58,22 +58,30 @@ fn the_server_says_what_it_has_and_does() {
         ("vervet_requests_total{kind=\"query\",status=\"400\"}", 1.0),
         ("vervet_requests_total{kind=\"update\",status=\"204\"}", 1.0),
         ("vervet_request_seconds_count{kind=\"query\"}", 2.0),
-        ("vervet_request_seconds_bucket{kind=\"query\",le=\"+Inf\"}", 2.0),
+        ("vervet_request_seconds_bucket{le=\"+Inf\",kind=\"query\"}", 2.0),
         ("vervet_rows_out_total", 5.0),
         ("vervet_statements", 8.0),
         ("vervet_requests_running", 0.0),
         ("vervet_connections", 1.0),
+        ("vervet_writable", 1.0),
+        ("vervet_plan_cache_misses_total", 2.0),
+        ("vervet_logins_failed_total", 0.0),
     ] {
         server.wait_for(name, value);
     }
     assert!(server.metric("vervet_bytes_out_total") > 100.0);
     assert!(server.metric("vervet_transactions_committed_total") >= 1.0);
-    let text = server.get("/metrics", &[]).expect(200).text();
+    let reply = server.get("/metrics", &[]).expect(200);
+    assert!(reply.content_type().starts_with("application/openmetrics-text"));
+    let text = reply.text();
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    assert!(text.contains("vervet_build_info{version="), "{text}");
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').expect("a name and a value");
         assert!(value.parse::<f64>().is_ok() && name.starts_with(['v', 'p']), "{line}");
         let family = name.split('{').next().unwrap().trim_end_matches("_bucket").trim_end_matches("_sum");
-        let family = family.trim_end_matches("_count");
+        let family =
+            ["_count", "_total", "_info"].iter().fold(family, |name, part| name.trim_end_matches(part));
         assert!(text.contains(&format!("# TYPE {family} ")), "{family} has no type");
     }
 }

@@ -9,6 +9,7 @@
 //! * `origins`: pages of other sites, names that lead here: Host, Origin, CORS, users, WebSockets.
 //! * `ending`: clients that go away, and the end of the server.
 //! * `api`: what the page uses, health and metrics.
+//! * `running`: what runs, and readiness.
 //! * `gremlin`: Gremlin Server.
 //! * `clients`: curl, and Python's SPARQLWrapper and rdflib, where they are there.
 
@@ -21,6 +22,7 @@ mod limits;
 mod mutations;
 mod origins;
 mod protocol;
+mod running;
 mod store;
 mod users;
 mod w3c;

@@ -1,27 +1,18 @@
-//! Where a traversal runs, and what it may take there.
+//! Runs a traversal in a tier of [`crate::admission`], and again in the heavy one if that was too much.
 //!
-//! # Shape
-//! | | thread | may take | for whom |
-//! | --- | --- | --- | --- |
-//! | [`Tier::Here`] | that of the task that read it | [`KEPT`] | shapes that were short when they came last |
-//! | [`Tier::Light`] | a blocking one, with a place among requests | [`LIGHT_CPU`] of the processor | all others |
-//! | [`Tier::Heavy`] | its own, with a place among heavy requests | what its limits say | what was too much for the others |
-//!
-//! What is too much for a tier is given up there and runs again in the heavy one: a query in it that the planner expects to be heavy
-//! before it has begun, a traversal that takes longer than its tier allows, an answer longer than [`HELD_BYTES`]. Shapes that were
-//! heavy go there directly the next time, until one of them is short.
+//! Too much are: a query in it that the planner expects to be heavy, before it has begun; more time than the tier allows; a result longer
+//! than [`HELD_BYTES`].
 //! # Invariants
-//! 1. Whatever is given up has told nothing and changed nothing: results are held until the end, a transaction of its own is dropped,
-//!    one of a session goes back to where it was before. Results of what has been committed are never given up.
+//! 1. A traversal that was stopped has sent nothing and changed nothing: results are held until the end, a transaction of its own is
+//!    dropped, one of a session goes back to where it was before. Results of what has been committed are never given up.
 //! 2. The processor counts, not the clock: where others have it, a light traversal gets more time where it is.
 //! # Cost
 //! What is too much is done twice the first time: 2 ms, or up to twice as much as it had.
 
 use super::answer::{Held, Reply, Results, Trouble};
 use super::request::Ready;
-use crate::marks::Marks;
+use crate::admission::{HERE, LIGHT_CPU, LIGHT_WALL, Tier, thread_cpu};
 use crate::state::State;
-use crate::swift::{KEPT, SHORT, SHORT_STILL};
 use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 use vervet::CancelToken;
@@ -31,46 +22,10 @@ use vervet::gremlin::{Bytecode, GremlinScript, Value};
 /// Bytes of an answer that is held until its end is known.
 pub(super) const HELD_BYTES: usize = 256 << 10;
 
-/// What a light traversal may take of the processor.
-const LIGHT_CPU: Duration = Duration::from_millis(5);
-
-/// What it may take by the clock before the processor is looked at.
-const LIGHT_WALL: Duration = Duration::from_millis(10);
-
-/// Heavy ones that take less are marked no more.
-const HEAVY_STILL: Duration = Duration::from_millis(1);
-
-/// Which shapes were short or heavy.
-#[derive(Debug, Default)]
-pub(crate) struct Weights {
-    short: Marks,
-    heavy: Marks,
-}
-
-impl Weights {
-    /// What a script has in common with those that differ in nothing but whom they ask for: names of steps, keys, labels, numbers of
-    /// loops.
-    pub(super) fn shape(&self, script: &GremlinScript) -> u64 {
-        self.short.hash(Shape(script))
-    }
-
-    /// Whether it was short when it came last.
-    pub(super) fn is_short(&self, ready: &Ready) -> bool {
-        self.short.has(ready.shape)
-    }
-
-    /// Whether it was heavy when it came last.
-    pub(super) fn is_heavy(&self, ready: &Ready) -> bool {
-        self.heavy.has(ready.shape)
-    }
-}
-
-/// Where it runs; see the header of this file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Tier {
-    Here,
-    Light,
-    Heavy,
+/// What a script has in common with those that differ only in the elements that they start from and the values that they compare
+/// with: names of steps, keys, labels, numbers of loops.
+pub(super) fn shape(state: &State, script: &GremlinScript) -> u64 {
+    state.admission.fingerprint(Shape(script))
 }
 
 /// What came of a run.
@@ -133,8 +88,7 @@ pub(super) fn attempts(
     token: &CancelToken,
     attempt: &mut dyn FnMut(&mut Ready) -> Ran,
 ) -> Ran {
-    let weights = &state.weights;
-    let mut wall = if tier == Tier::Here { KEPT } else { LIGHT_WALL };
+    let mut wall = if tier == Tier::Here { HERE } else { LIGHT_WALL };
     loop {
         let begin = Instant::now();
         // A call of the system, for the only tier that counts it.
@@ -142,38 +96,21 @@ pub(super) fn attempts(
         ready.begin(state, tier, wall, token);
         let ran = attempt(ready);
         let time = begin.elapsed();
-        match (tier, &ran) {
-            (Tier::Here, Ran::TooMuch) => weights.short.clear(ready.shape),
-            (Tier::Here, _) if time > SHORT_STILL => weights.short.clear(ready.shape),
-            (Tier::Light, Ran::TooMuch) => {
+        match &ran {
+            Ran::Done(..) => state.admission.ended(ready.shape, tier, time),
+            Ran::Failed(_) if tier == Tier::Here => state.admission.ended(ready.shape, tier, time),
+            Ran::Failed(_) => {}
+            Ran::TooMuch => {
                 // Less time than it had: the estimate said so, or the length of the answer.
                 let used = thread_cpu().saturating_sub(cpu);
-                if time >= wall && used < LIGHT_CPU && !token.is_cancelled() {
+                if tier == Tier::Light && time >= wall && used < LIGHT_CPU && !token.is_cancelled() {
                     wall = wall.saturating_mul(2);
                     continue;
                 }
-                weights.heavy.set(ready.shape);
+                state.admission.too_much(ready.shape, tier);
             }
-            (Tier::Light, Ran::Done(..)) if time <= SHORT => weights.short.set(ready.shape),
-            (Tier::Heavy, Ran::Done(..)) if time <= HEAVY_STILL => weights.heavy.clear(ready.shape),
-            _ => {}
         }
         return ran;
-    }
-}
-
-/// Processor time of this thread; where the system does not tell, of the clock.
-fn thread_cpu() -> Duration {
-    #[cfg(unix)]
-    {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
-    }
-    #[cfg(not(unix))]
-    {
-        static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-        BEGIN.get_or_init(Instant::now).elapsed()
     }
 }
 
@@ -217,14 +154,16 @@ fn of_bytecode<H: Hasher>(bytecode: &Bytecode, state: &mut H) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::Admission;
     use vervet::Database;
     use vervet::gremlin::GremlinOptions;
 
     #[test]
     fn shapes_are_told_apart_by_steps_keys_and_numbers_of_loops() {
-        let (weights, database) = (Weights::default(), Database::in_memory());
+        let (admission, database) = (Admission::default(), Database::in_memory());
         let shape = |text: &str| {
-            weights.shape(&database.gremlin_script(text, &GremlinOptions::default()).expect("it is Gremlin"))
+            let script = database.gremlin_script(text, &GremlinOptions::default()).expect("it is Gremlin");
+            admission.fingerprint(Shape(&script))
         };
         let text = "g.V(1).has('name', 'a').repeat(out('knows')).times(2).values('age')";
         assert_eq!(shape(text), shape(text));

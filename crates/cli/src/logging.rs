@@ -1,0 +1,48 @@
+//! The log of the program: on standard error, for people or as JSON.
+//!
+//! Libraries and the server describe events with `tracing`; this file decides what becomes of them. Results never go here.
+
+use crate::arguments::{LogFormat, LogLevel, LogOptions};
+use crate::output::{Failure, Outcome};
+use std::io::{IsTerminal, stderr};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt;
+
+/// The level if no option says one.
+const LEVEL_VARIABLE: &str = "VERVET_LOG";
+
+/// Begins the log; `default` is the level if neither an option nor the environment says one.
+///
+/// # Errors
+/// The environment has a level that there is not.
+pub(crate) fn begin(options: &LogOptions, default: LogLevel) -> Outcome {
+    let level = match (options.log_level, std::env::var(LEVEL_VARIABLE)) {
+        (Some(level), _) => level,
+        (None, Ok(text)) if !text.is_empty() => of_environment(&text)?,
+        (None, _) => default,
+    };
+    let level = match level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let log = fmt().with_writer(stderr).with_max_level(level).with_ansi(stderr().is_terminal() && !is_plain);
+    match options.log_format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => {
+            log.json().flatten_event(true).with_current_span(false).with_span_list(false).init()
+        }
+    }
+    Ok(())
+}
+
+fn of_environment(text: &str) -> Outcome<LogLevel> {
+    <LogLevel as clap::ValueEnum>::from_str(text, true).map_err(|_| {
+        let message = format!("{LEVEL_VARIABLE}={text} is no level of the log");
+        Failure::Usage(message, "it is off, error, warn, info, debug or trace".to_owned())
+    })
+}

@@ -1,0 +1,121 @@
+//! Admission: which request runs where, and why.
+//!
+//! # The table
+//! | tier | thread | at most there | which requests | why it pays |
+//! | --- | --- | --- | --- | --- |
+//! | [`Tier::Here`] | that of the connection | [`HERE`] by the clock | read-only ones whose fingerprint was answered within [`SHORT`] when it came last | two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot 11 µs (docs/benchmarks/server.md) |
+//! | [`Tier::Light`] | a blocking one, with a permit of [`crate::Limits::requests`] | SPARQL: until the plan is known; Gremlin: [`LIGHT_CPU`] of the processor | all others at first | what a traversal costs is not known before it runs, and a light one is not to wait for the permit of a heavy one |
+//! | [`Tier::Heavy`] | its own at nice 10 (`heavy`), with a permit of [`crate::Limits::heavy_requests`] | its limits | plans of 1 ms and more by estimate; traversals that were too much for the tiers above, and, with their fingerprint, those that come later | 5 ms of each heavy traversal are not spent in vain; a thread costs 30 to 50 µs of a request of 1 ms and more |
+//!
+//! A request that is too much for its tier is stopped there and runs again in the heavy one; it has sent nothing and changed nothing.
+//! Below all of them is the gate of the driver (`vervet-driver-local`, `gate.rs`): whatever has used 2 ms passes it at every batch,
+//! in whatever tier and whatever it does (queries, traversals, patterns of updates, results on their way out), so an estimate that
+//! was wrong does not hurt either. `examples/hybrid.rs` measures tiers and gate together.
+//!
+//! What was there and did not pay: threads that spin for more requests after a response (`awake_microseconds`). It halved the latency of a
+//! single client on an idle machine (119 to 50 µs) and doubled it on a busy one, so it was off by default and nothing turned it on.
+//! # Invariants
+//! 1. A thread of connections is kept for [`HERE`] at most, as closely as a query looks at its deadline.
+//! 2. Only hashes of requests are remembered. A fingerprint that is lost, or one too many by equal hashes, costs time and nothing else.
+
+mod fingerprints;
+
+use crate::encoding::Encoding;
+use crate::query::Asked;
+use fingerprints::Fingerprints;
+use std::hash::Hash;
+use std::time::Duration;
+
+/// Fingerprints are short by what a request took from parsing to the last byte.
+pub(crate) const SHORT: Duration = Duration::from_micros(250);
+
+/// Short ones that take longer are short no more. Longer than [`SHORT`], as the thread may have been interrupted.
+pub(crate) const SHORT_STILL: Duration = Duration::from_millis(1);
+
+/// The deadline of a request on a thread of connections.
+pub(crate) const HERE: Duration = Duration::from_millis(2);
+
+/// What a light traversal may take of the processor.
+pub(crate) const LIGHT_CPU: Duration = Duration::from_millis(5);
+
+/// What it may take by the clock before its processor time is looked at.
+pub(crate) const LIGHT_WALL: Duration = Duration::from_millis(10);
+
+/// Heavy traversals that take less are heavy no more.
+pub(crate) const HEAVY_STILL: Duration = Duration::from_millis(1);
+
+/// Longer texts are neither remembered nor read on a thread of connections.
+pub(crate) const TEXT_BYTES_MAX: usize = 4 << 10;
+
+/// Where a request runs; see the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tier {
+    Here,
+    Light,
+    Heavy,
+}
+
+/// What is remembered of requests that came before.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    short: Fingerprints,
+    heavy: Fingerprints,
+}
+
+impl Admission {
+    /// The fingerprint of a request, or of its shape.
+    pub(crate) fn fingerprint(&self, request: impl Hash) -> u64 {
+        self.short.hash(request)
+    }
+
+    /// The fingerprint of a query; `None` if it never runs on a thread of connections: answers that are compressed, datasets that the
+    /// request names, long texts.
+    pub(crate) fn of_query(&self, asked: &Asked) -> Option<u64> {
+        let is_usual = asked.encoding == Encoding::Identity && asked.options.dataset.is_none();
+        (is_usual && asked.text.len() <= TEXT_BYTES_MAX).then(|| self.fingerprint(&asked.text))
+    }
+
+    /// Whether it was short when it came last.
+    pub(crate) fn is_short(&self, fingerprint: u64) -> bool {
+        self.short.has(fingerprint)
+    }
+
+    /// Whether it was heavy when it came last.
+    pub(crate) fn is_heavy(&self, fingerprint: u64) -> bool {
+        self.heavy.has(fingerprint)
+    }
+
+    /// Remembers what a request took that ran to its end in a tier.
+    pub(crate) fn ended(&self, fingerprint: u64, tier: Tier, time: Duration) {
+        match tier {
+            Tier::Here if time > SHORT_STILL => self.short.clear(fingerprint),
+            Tier::Light if time <= SHORT => self.short.set(fingerprint),
+            Tier::Heavy if time <= HEAVY_STILL => self.heavy.clear(fingerprint),
+            _ => {}
+        }
+    }
+
+    /// Remembers that a request was too much for a tier.
+    pub(crate) fn too_much(&self, fingerprint: u64, tier: Tier) {
+        match tier {
+            Tier::Here => self.short.clear(fingerprint),
+            Tier::Light => self.heavy.set(fingerprint),
+            Tier::Heavy => {}
+        }
+    }
+}
+
+/// Processor time of this thread; where the system does not tell, of the clock.
+pub(crate) fn thread_cpu() -> Duration {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+    }
+    #[cfg(not(unix))]
+    {
+        static BEGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        BEGIN.get_or_init(std::time::Instant::now).elapsed()
+    }
+}
