@@ -2,8 +2,8 @@
 //!
 //! # Cost
 //! A touched key with few cells: a walk over them; with many: two paths through the tree, whose nodes know
-//! sums. Only where parallel edges count once and may be there, or a filter tells graphs apart, all cells of a key are
-//! looked at, and the lower segment is asked for the neighbours that they name.
+//! sums. Only where parallel edges count once and may be there, or a filter tells graphs apart, all cells of
+//! a key are looked at, and the lower segment is asked for the neighbours that they name.
 
 use crate::Overlay;
 use crate::cell::{Cell, CellKey};

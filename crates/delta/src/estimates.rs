@@ -1,12 +1,13 @@
 //! Statistics of an overlay: flags that stay certain, and counts that are estimates.
 //!
 //! # Shape
-//! Flags are widened by every entry that comes, and never narrowed (`has_parallel` by `Overlay::has_twin`). Counts are made anew whenever the cells
-//! of a predicate have doubled: entries are exact then; keys that the lower segment does not have are
-//! estimated from up to [`SAMPLES`] cells spread evenly over the tree, each counting as one divided by the cells
-//! of its key. Flows are those of the lower segment, scaled. A predicate that the store does not know is
-//! taken to lead from and to the largest classes of the store, in proportion to their sizes: nothing better
-//! is known, and to assume nothing would make the planner believe that there is nothing.
+//! Flags are widened by every entry that comes, and never narrowed (`has_parallel` by `Overlay::has_twin`).
+//! Counts are made anew whenever the cells of a predicate have doubled: entries are exact then; keys that the
+//! lower segment does not have are estimated from up to [`SAMPLES`] cells spread evenly over the tree, each
+//! counting as one divided by the cells of its key. Flows are those of the lower segment, scaled. A predicate
+//! that the store does not know is taken to lead from and to the largest classes of the store, in proportion
+//! to their sizes: nothing better is known, and to assume nothing would make the planner believe that there
+//! is nothing.
 //! # Why nothing wrong is proved
 //! Classes belong to vertices as they were when the store was built; no vertex has changed class since, since
 //! nobody gives a class to anything but a builder. What can have changed is (a) the entries of a

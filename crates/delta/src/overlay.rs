@@ -162,7 +162,8 @@ impl Overlay {
         self.statistics.has_edges && !self.statistics.has_parallel
     }
 
-    /// Whether the key has two entries with the neighbour and graph of `entry` whose edges are not below `first_edge`.
+    /// Whether the key has two entries with the neighbour and graph of `entry` whose edges are not below
+    /// `first_edge`.
     ///
     /// Cost: a path through the tree, and one search in the lower segment.
     pub(crate) fn has_twin(&self, key: Id, [neighbour, graph, _]: [Id; 3], first_edge: Id) -> bool {
@@ -183,8 +184,9 @@ impl Overlay {
         Arc::make_mut(&mut self.statistics).has_parallel = true;
     }
 
-    /// Adds many entries, of which neither this nor the lower segment knows anything: cells that say
-    /// "there", sorted. Entries that are parallel to known ones are for the caller to find ([`Overlay::set_parallel`]).
+    /// Adds many entries, of which neither this nor the lower segment knows anything: cells that say "there",
+    /// sorted. Entries that are parallel to known ones are for the caller to find
+    /// ([`Overlay::set_parallel`]).
     pub(crate) fn add_all(&mut self, cells: &[Cell]) {
         let keys = || cells.chunk_by(|a, b| a.key == b.key).filter_map(|run| run.first());
         let touched = self.touched.keys() + keys().count() as u64;

@@ -361,9 +361,9 @@ impl Version {
         at.ok().and_then(|at| graphs.get(at)).map_or(0, |(_, count)| *count)
     }
 
-    /// A number that is the same for versions over one base in which the same predicates have changes, of the same
-    /// kinds (named graphs, edges, parallel edges, values), and that both have new literals or not. What a plan takes
-    /// for granted about one of them, but for single keys and terms, holds for the others.
+    /// A number that is the same for versions over one base in which the same predicates have changes, of the
+    /// same kinds (named graphs, edges, parallel edges, values), and that both have new literals or not. What
+    /// a plan takes for granted about one of them, but for single keys and terms, holds for the others.
     ///
     /// # Cost
     /// Some nanoseconds for each predicate with changes, once for each version.

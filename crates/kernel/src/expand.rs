@@ -111,7 +111,8 @@ impl<'a> Kernel<'a> for Expand<'a> {
     }
 }
 
-/// Exchanges what an expansion found with the columns that receive it, so that neither is copied or allocated anew.
+/// Exchanges what an expansion found with the columns that receive it, so that neither is copied or allocated
+/// anew.
 fn swap_found(neighbour: Variable, edge: Option<Variable>, batch: &mut Batch, found: &mut Expansion) {
     std::mem::swap(&mut batch.columns[neighbour.index()], &mut found.neighbours);
     if let Some(edge) = edge {

@@ -213,8 +213,8 @@ pub enum Step {
         access: Access,
         /// Receives the neighbours.
         neighbour: Option<Variable>,
-        /// Receives the edge ids, and is unbound before: only entries that have one count then, each for itself
-        /// whatever [`Access::parallel`] is. Needs `neighbour`.
+        /// Receives the edge ids, and is unbound before: only entries that have one count then, each for
+        /// itself whatever [`Access::parallel`] is. Needs `neighbour`.
         edge: Option<Variable>,
     },
     /// Keeps the rows for which the entry `key -> neighbour` exists; both are bound in every row.

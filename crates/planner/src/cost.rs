@@ -10,8 +10,8 @@ pub(crate) const EXPAND_ROW: f64 = 12.0;
 pub(crate) const DEGREE_ROW: f64 = 9.0;
 /// A row that a step puts out.
 pub(crate) const OUTPUT_ROW: f64 = 2.0;
-/// The edge of a row that an expansion puts out. Measured 2026-11-23 on the air routes, in a development build: a
-/// row took 7.0 ns with its edge and 3.9 without.
+/// The edge of a row that an expansion puts out. Measured 2026-11-23 on the air routes, in a development
+/// build: a row took 7.0 ns with its edge and 3.9 without.
 pub(crate) const EDGE_ROW: f64 = 3.0;
 /// A key of a scan; keys and their offsets come in order.
 pub(crate) const SCAN_KEY: f64 = 3.0;

@@ -53,8 +53,9 @@ pub struct SegmentStatistics {
     pub has_named_graphs: bool,
     /// Whether some entry may have an edge id.
     pub has_edges: bool,
-    /// Whether some key may have two entries with equal neighbour and graph, that is parallel edges. `false`: an entry
-    /// is there once or not at all, whatever [`EntryFilter::parallel`](crate::EntryFilter::parallel) is.
+    /// Whether some key may have two entries with equal neighbour and graph, that is parallel edges. `false`:
+    /// an entry is there once or not at all, whatever [`EntryFilter::parallel`](crate::EntryFilter::parallel)
+    /// is.
     pub has_parallel: bool,
     /// Whether every neighbour certainly is a literal (of any tag from `Tag::Literal` on).
     pub literals_only: bool,

@@ -304,8 +304,8 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
     (worth && taken > 1).then(|| builder.finish()).flatten().map(|native| (native, taken))
 }
 
-/// Whether a translation of these steps could be worth it. Most light traversals have too few steps, and to find that out
-/// by translating them costs as much as half of what they do.
+/// Whether a translation of these steps could be worth it. Most light traversals have too few steps, and to
+/// find that out by translating them costs as much as half of what they do.
 fn may_be_worth(steps: &[Modulated<'_>]) -> bool {
     let from_given = steps.first().is_some_and(|step| !step.arguments().is_empty());
     let mut walks = 0;

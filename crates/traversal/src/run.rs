@@ -19,7 +19,8 @@ use vervet_gremlin::{Bytecode, Metric, Metrics, Operator, Token, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// The most elements among the first results whose properties are looked up at once: the first of them waits for the others.
+/// The most elements among the first results whose properties are looked up at once: the first of them waits
+/// for the others.
 const BATCH_FIRST: usize = 16;
 
 /// A traversal that can run.
@@ -124,8 +125,8 @@ impl Traversal {
         self.mutates
     }
 
-    /// Its steps as they run, one in a line; those that kernels run stand together in the first. For a traversal made
-    /// by [`Traversal::to_explain`]: the steps of others have no text.
+    /// Its steps as they run, one in a line; those that kernels run stand together in the first. For a
+    /// traversal made by [`Traversal::to_explain`]: the steps of others have no text.
     #[must_use]
     pub fn explain(&self) -> String {
         let mut text = String::new();
@@ -240,8 +241,9 @@ impl Run<'_> {
         Value::Metrics(Arc::new(metrics))
     }
 
-    /// Calls `each` with every further result as [`Run::detailed`] gives it, and how many times it is there. Properties of
-    /// elements are looked up for some at once: 16 of the first results, up to 1,024 of later ones.
+    /// Calls `each` with every further result as [`Run::detailed`] gives it, and how many times it is there.
+    /// Properties of elements are looked up for some at once: 16 of the first results, up to 1,024 of later
+    /// ones.
     ///
     /// # Errors
     /// As [`Run::advance`]: what comes before the error is given to `each`, whose own errors end it.

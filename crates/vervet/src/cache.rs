@@ -1,13 +1,14 @@
 //! A cache of bounded size with second chances.
 //!
 //! # Shape
-//! Entries stand in a ring; a hash table finds their positions. Finding an entry marks it. To make room the hand goes round
-//! the ring: a marked entry loses its mark, the first one without a mark is replaced.
+//! Entries stand in a ring; a hash table finds their positions. Finding an entry marks it. To make room the
+//! hand goes round the ring: a marked entry loses its mark, the first one without a mark is replaced.
 //! # Invariants
 //! 1. There are at most as many entries as the cache was made for, and each key is there once.
 //! 2. An entry that was found since the hand passed it last is not the next to go.
 //! # Cost
-//! A hash and a comparison. An insertion replaces one entry and passes over those with marks: one round at most.
+//! A hash and a comparison. An insertion replaces one entry and passes over those with marks: one round at
+//! most.
 //! # Source
 //! F. J. Corbató, "A Paging Experiment with the Multics System", MIT Project MAC, 1968.
 

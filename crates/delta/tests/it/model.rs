@@ -271,8 +271,8 @@ fn what_a_store_would_refuse_is_refused() {
     assert!(version.predicates().is_empty() && version.type_predicate().is_none());
 }
 
-/// The flag that lets plans use checks where edges are counted (plan F3): it says that there are parallel edges where some
-/// came, in one piece or one by one, over a base or not, and not before.
+/// The flag that lets plans use checks where edges are counted (plan F3): it says that there are parallel
+/// edges where some came, in one piece or one by one, over a base or not, and not before.
 #[test]
 fn f3_parallel_edges_are_flagged_when_the_first_comes() {
     let terms = Arc::new(vervet_dictionary::Terms::new(0, 0));
@@ -299,7 +299,8 @@ fn f3_parallel_edges_are_flagged_when_the_first_comes() {
         let store = Arc::new(vervet_store::Store::empty().expect("nothing"));
         Version::new(store, Arc::clone(&terms))
     };
-    // One by one: an edge takes the place of a statement, and of itself; in another graph it is another statement.
+    // One by one: an edge takes the place of a statement, and of itself; in another graph it is another
+    // statement.
     let mut version = empty();
     for statement in [plain, edge(1), Statement { graph, ..edge(2) }] {
         assert!(version.insert(&statement).expect("good"));

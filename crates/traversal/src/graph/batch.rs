@@ -1,12 +1,15 @@
 //! Statements with values of many elements, read a predicate at a time.
 //!
 //! # Shape
-//! Results with properties ask every predicate that has values for each element. For up to [`ELEMENTS_MAX`] elements at once
-//! that is one expansion of each predicate. What is kept are ids; values are made of them when an element is given out.
+//! Results with properties ask every predicate that has values for each element. For up to [`ELEMENTS_MAX`]
+//! elements at once that is one expansion of each predicate. What is kept are ids; values are made of them
+//! when an element is given out.
 //! # Invariants
-//! A batch holds for the version of the graph that it was read of: only traversals that change nothing make one.
+//! A batch holds for the version of the graph that it was read of: only traversals that change nothing make
+//! one.
 //! # Cost
-//! 24 bytes for each statement, and at most [`STATEMENTS_MAX`] of them: elements with more are read one by one.
+//! 24 bytes for each statement, and at most [`STATEMENTS_MAX`] of them: elements with more are read one by
+//! one.
 
 use super::ids::EVERY;
 use super::names::Names;

@@ -85,7 +85,8 @@ fn after(id: Id) -> Id {
     Id::from_bits(id.bits().saturating_add(1))
 }
 
-/// Where a scan of the elements that have one of some objects is: the vertices of labels, the elements with a value.
+/// Where a scan of the elements that have one of some objects is: the vertices of labels, the elements with a
+/// value.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectScan {
     predicate: Id,
@@ -132,7 +133,8 @@ pub(crate) struct EdgeScan {
     only: Option<Vec<Id>>,
     /// The predicate, by its position.
     predicate: usize,
-    /// The source to go on with when those that are known are done; `None`: there are no more of this predicate.
+    /// The source to go on with when those that are known are done; `None`: there are no more of this
+    /// predicate.
     from: Option<Id>,
     sources: VecDeque<Id>,
     /// The entry of the first source to go on with.

@@ -85,7 +85,8 @@ impl Builder {
             .then_some(())
     }
 
-    /// Whether patterns say that the traversers are at vertices: a value of a key alone may be that of an edge.
+    /// Whether patterns say that the traversers are at vertices: a value of a key alone may be that of an
+    /// edge.
     pub(super) fn is_of_vertices(&self) -> bool {
         let has_label = |pattern: &Pattern| {
             pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())

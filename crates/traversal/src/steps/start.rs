@@ -326,7 +326,8 @@ impl Step for Elements {
     }
 }
 
-/// Makes `E().count()` and `E().hasLabel(…).count()` at the beginning of a traversal one step; whether it did.
+/// Makes `E().count()` and `E().hasLabel(…).count()` at the beginning of a traversal one step; whether it
+/// did.
 pub(super) fn takes_count(step: &Modulated<'_>, nodes: &mut [Node], compiler: &Compiler) -> bool {
     let [node] = nodes else { return false };
     let is_plain = step.arguments().is_empty() && node.labels.is_empty() && !compiler.is_nested();

@@ -1,4 +1,5 @@
-//! Elements with a label come a few at a time: what a traversal reads depends on what it gives, not on the size of the label.
+//! Elements with a label come a few at a time: what a traversal reads depends on what it gives, not on the
+//! size of the label.
 
 use oxrdf::{NamedNode, Term, TermRef};
 use std::sync::Arc;
@@ -232,7 +233,8 @@ fn graph() -> MemorySnapshot {
     graph.finish()
 }
 
-/// query B11: `V().hasLabel(l)` listed the whole label before its first result, `E()` all edges of 64 sources.
+/// query B11: `V().hasLabel(l)` listed the whole label before its first result, `E()` all edges of 64
+/// sources.
 #[test]
 fn b11_the_first_results_of_a_label_read_little() {
     let graph = graph();
@@ -287,7 +289,8 @@ fn b11_edges_are_counted_by_degrees() {
     }
 }
 
-/// query B11: a scan of a label looks at the flag of cancellation between its pieces, also where nothing passes.
+/// query B11: a scan of a label looks at the flag of cancellation between its pieces, also where nothing
+/// passes.
 #[test]
 fn b11_a_scan_of_a_label_can_be_cancelled() {
     let graph = graph();

@@ -77,7 +77,8 @@ fn check_property_graph(db: &Database) -> i64 {
     solutions.rows().next().and_then(|row| row.integer("miles").expect("a number")).expect("one row")
 }
 
-/// Plan F3: routes have identities and no two are parallel, so both languages find triangles by intersections.
+/// Plan F3: routes have identities and no two are parallel, so both languages find triangles by
+/// intersections.
 fn f3_triangles_intersect_in_both_languages(db: &Database) {
     let gremlin = "g.V().as('a').out('route').out('route').out('route').where(eq('a')).count()";
     let sparql = "PREFIX key: <urn:vervet:key:> SELECT (COUNT(*) AS ?n) {

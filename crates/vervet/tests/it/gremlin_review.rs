@@ -110,7 +110,8 @@ fn b11_counts_of_labels_are_queries() {
     assert_eq!(run(&database, "g.E().count()"), [Value::Long(1)]);
 }
 
-/// Routes with distances, so that all have an identity; each of 40 places leads to six others and back, parallel ones if asked for.
+/// Routes with distances, so that all have an identity; each of 40 places leads to six others and back,
+/// parallel ones if asked for.
 fn routes(parallel: bool) -> Database {
     let database = Database::in_memory();
     let mut text = String::from("PREFIX k: <urn:vervet:key:>\n");
@@ -191,8 +192,8 @@ fn f3_patterns_with_edges_are_expansions() {
     }
 }
 
-/// Plan F.13: the plan of a traversal is used again, and only where it is right: not when a predicate gets its first
-/// parallel edge, when a term that was unknown has come, or when the base is another one.
+/// Plan F.13: the plan of a traversal is used again, and only where it is right: not when a predicate gets
+/// its first parallel edge, when a term that was unknown has come, or when the base is another one.
 #[test]
 fn plans_of_traversals_are_used_again_while_they_hold() {
     let database = routes(false);
@@ -232,7 +233,8 @@ fn plans_of_traversals_are_used_again_while_they_hold() {
     assert_eq!(all(&database), found);
 }
 
-/// Plan F.13: properties of many elements are looked up together; they are those that are looked up one by one.
+/// Plan F.13: properties of many elements are looked up together; they are those that are looked up one by
+/// one.
 #[test]
 fn details_of_many_elements_are_those_of_each() {
     let database = places();
