@@ -26,7 +26,8 @@ impl Bitmap {
     /// Appends `keys`: distinct, ascending, fewer than 2^32 - 1.
     pub(crate) fn write(keys: &[u64], body: &mut Vec<u8>) -> Self {
         // Blocks begin at multiples of 64, so that the bit number is that of the key.
-        let first = keys.first().copied().unwrap_or(0) & !63;
+        debug_assert!(keys.is_sorted_by(|a, b| a < b), "keys ascend and differ");
+        let first = keys.first().map_or(0, |key| key & !63);
         let offset = body.len();
         let mut blocks = 0;
         let mut at = 0;
@@ -131,7 +132,8 @@ impl Blocks<'_> {
 /// Appends a block.
 pub(crate) fn write_block(bits: u64, before: usize, body: &mut Vec<u8>) {
     body.extend_from_slice(&bits.to_le_bytes());
-    body.extend_from_slice(&u32::try_from(before).unwrap_or(NONE).to_le_bytes());
+    let before = u32::try_from(before).expect("a key set has fewer than 2^32 - 1 keys");
+    body.extend_from_slice(&before.to_le_bytes());
 }
 
 /// A bitmap to read from.

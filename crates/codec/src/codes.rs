@@ -69,6 +69,8 @@ impl Codes {
         count: usize,
         body: &mut Vec<u8>,
     ) -> Self {
+        assert!(count == 0 || !table.is_empty(), "a column of codes has a table");
+        debug_assert!(table.is_sorted_by(|a, b| a < b), "codes compare as their values do");
         let last = table.len().saturating_sub(1) as u64;
         let table = Packed::write_slice(table, body);
         let elements = Array::Packed(Packed::write(positions, count, 0, last, body));

@@ -20,8 +20,10 @@ use std::cmp::Ordering;
 /// No position: the key is not in the set.
 pub const NONE: u32 = u32::MAX;
 
-/// How much larger than sorted numbers a bitmap of either form may be.
+/// How much larger than sorted numbers a bitmap of either form may be, for keys with one of [`WALKED_TAGS`].
 const BITMAP_FACTOR: u64 = 5;
+/// The high bits of keys that are looked up for every row of a join: vertices and edges.
+const WALKED_TAGS: std::ops::RangeInclusive<u64> = 1..=2;
 /// A bitmap of so many bytes may always be: there are few segments, and it stays in a cache.
 const BITMAP_BYTES: u64 = 1 << 16;
 /// Keys that share a tag have these bits equal.
@@ -192,8 +194,11 @@ impl KeySet {
 
 /// Appends the keys of one part in the form that suits them.
 fn write_part(keys: &[u64], body: &mut Vec<u8>) -> KeyPart {
-    let first = keys.first().copied().unwrap_or(0);
-    let span = keys.last().copied().unwrap_or(0).saturating_sub(first);
+    let (Some(first), Some(last)) = (keys.first().copied(), keys.last().copied()) else {
+        panic!("a part of a key set has keys")
+    };
+    debug_assert!(keys.is_sorted_by(|a, b| a < b), "keys ascend and differ");
+    let span = last - first;
     let count = keys.len() as u64;
     if span + 1 == count {
         return KeyPart::Range { first, count };
@@ -201,8 +206,15 @@ fn write_part(keys: &[u64], body: &mut Vec<u8>) -> KeyPart {
     // Bitmaps are three to five times as fast (5 ns against 15 to 27 for a row, LUBM-40, 2026-11-20), so
     // they may be larger than the sorted numbers. The plain one saves a miss, so it may be somewhat larger
     // than the tiered one.
-    let sorted_bytes = count * crate::Packed::width_of(span) as u64;
-    let limit = sorted_bytes.saturating_mul(BITMAP_FACTOR).max(BITMAP_BYTES);
+    let limit = if WALKED_TAGS.contains(&(first >> PART_SHIFT)) {
+        (count * crate::Packed::width_of(span) as u64).saturating_mul(BITMAP_FACTOR)
+    } else {
+        // Values are looked up a few at a time, and read in order: the smallest form, unless a bitmap takes little more.
+        let mut sorted = Vec::new();
+        Sparse::write(keys, &mut sorted);
+        sorted.len() as u64 / 5 * 6
+    };
+    let limit = limit.max(BITMAP_BYTES);
     let blocks_bytes = |blocks: u64| blocks.saturating_mul(BLOCK_BYTES as u64);
     let bitmap_bytes = blocks_bytes(span / 64 + 1);
     let full = keys.chunk_by(|a, b| a >> 6 == b >> 6).count() as u64;

@@ -27,7 +27,10 @@ impl Packed {
 
     /// Appends `count` numbers between `minimum` and `maximum` to `body`.
     ///
-    /// Numbers outside are a mistake of the caller and come back as other numbers.
+    /// Numbers outside are a mistake of the caller, and so are fewer numbers: the array could not be read.
+    ///
+    /// # Panics
+    /// `minimum` is above `maximum`; `values` has fewer than `count` numbers.
     pub fn write(
         values: impl Iterator<Item = u64>,
         count: usize,
@@ -35,12 +38,17 @@ impl Packed {
         maximum: u64,
         body: &mut Vec<u8>,
     ) -> Self {
-        let width = Self::width_of(maximum.saturating_sub(minimum));
+        assert!(minimum <= maximum, "the bounds of the numbers: {minimum}, {maximum}");
+        let width = Self::width_of(maximum - minimum);
         let offset = body.len();
         body.resize(offset + count * width + PADDING, 0);
         let mut at = offset;
         let mut written = 0;
         for value in values.take(count) {
+            debug_assert!(
+                (minimum..=maximum).contains(&value),
+                "{value} is outside of {minimum}..={maximum}"
+            );
             // The upper bytes of one store are overwritten by the next, and the last ones are cut off.
             if let Some(chunk) = body.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<8>()) {
                 *chunk = value.wrapping_sub(minimum).to_le_bytes();
@@ -49,7 +57,7 @@ impl Packed {
             written += 1;
         }
         body.truncate(offset + count * width);
-        debug_assert_eq!(written, count, "as many values as announced");
+        assert_eq!(written, count, "as many values as announced");
         Self { offset, count, width, minimum }
     }
 

@@ -27,9 +27,15 @@ pub struct Sparse {
 
 impl Sparse {
     /// Appends `values`: distinct, ascending, at least one.
+    ///
+    /// # Panics
+    /// There is none.
     pub fn write(values: &[u64], body: &mut Vec<u8>) -> Self {
-        let minimum = values.first().copied().unwrap_or(0);
-        let span = values.last().copied().unwrap_or(0).saturating_sub(minimum);
+        let (Some(minimum), Some(maximum)) = (values.first().copied(), values.last().copied()) else {
+            panic!("a sparse set has at least one value")
+        };
+        debug_assert!(values.is_sorted_by(|a, b| a < b), "values ascend and differ");
+        let span = maximum - minimum;
         let buckets = (values.len() as u64 / BUCKET_VALUES).max(1);
         let mut shift = 0;
         while span >> shift >= buckets {

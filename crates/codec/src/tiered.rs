@@ -24,7 +24,8 @@ pub struct Tiered {
 impl Tiered {
     /// Appends `keys`: distinct, ascending, fewer than 2^32 - 1.
     pub(crate) fn write(keys: &[u64], body: &mut Vec<u8>) -> Self {
-        let first = keys.first().copied().unwrap_or(0) & !63;
+        debug_assert!(keys.is_sorted_by(|a, b| a < b), "keys ascend and differ");
+        let first = keys.first().map_or(0, |key| key & !63);
         let word = |key: u64| (key - first) >> 6;
         let groups = || keys.chunk_by(|a, b| word(*a) == word(*b));
         let present: Vec<u64> = groups().map(|group| word(group[0])).collect();

@@ -55,7 +55,7 @@ pub(crate) fn encode(rows: &mut Vec<EdgeRow>) -> Result<Option<Vec<u8>>> {
         let codes = if let Some(framed) = framed {
             framed
         } else if wants_table {
-            let code = |value: u64| distinct.binary_search(&value).unwrap_or(0) as u64;
+            let code = |value: u64| distinct.binary_search(&value).expect("`distinct` has all values") as u64;
             Codes::write_table(&distinct, rows.iter().map(|row| code(row[column])), rows.len(), &mut body)
         } else {
             Codes::write_plain(rows.iter().map(|row| row[column]), rows.len(), minimum, maximum, &mut body)

@@ -29,6 +29,10 @@ pub(crate) struct Parts {
 /// So many entries between vertices lie in a cache, where it counts what an access costs beside the miss.
 const WALKED_ENTRIES_MIN: usize = 1 << 16;
 
+/// Offsets of fewer keys lie in a cache, and are read fastest as they are. Of more, a framed pair takes a third of the bytes and so
+/// fewer misses: 16.8 against 22.9 ns for a random pair of 4 million (2026-11-23).
+const WALKED_KEYS_MAX: usize = 1 << 16;
+
 /// What a value in an optional column means.
 pub(crate) fn optional_id(tag: Tag, value: u64) -> Id {
     if value == 0 { Id::UNBOUND } else { Id::new(tag, value - 1) }
@@ -42,8 +46,8 @@ fn optional_value(bits: u64) -> u64 {
 /// The section of the segment of `entries`. `runs` are their keys, `others` their distinct neighbours in
 /// ascending order (the keys of the other direction).
 ///
-/// Paths lead along entries between vertices: their offsets are as fast as they can be, and their neighbours too unless
-/// there are many and they have edges. What leads to or from values, and the edges themselves, may be framed.
+/// Paths lead along entries between vertices: their offsets are as fast as they can be while they fit a cache, and their
+/// neighbours too unless there are many and they have edges. What leads to or from values, and the edges themselves, may be framed.
 pub(crate) fn encode<E: Entries + ?Sized>(
     predicate: Id,
     direction: Direction,
@@ -53,6 +57,10 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     statistics: &SegmentStatistics,
 ) -> Result<Vec<u8>> {
     let count = entries.len();
+    assert!(count == 0 || !others.is_empty(), "entries have neighbours");
+    debug_assert!(others.is_sorted_by(|a, b| a < b), "distinct neighbours ascend");
+    debug_assert_eq!(runs.starts.len(), runs.keys.len() + 1, "one start for each key, and the end");
+    debug_assert_eq!(runs.starts.last(), Some(&count), "the last key's entries end with all entries");
     let minimum = others.first().copied().unwrap_or(0);
     let maximum = others.last().copied().unwrap_or(0);
     let mut body = Vec::with_capacity(count * 4);
@@ -63,7 +71,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         runs.keys.last().is_none_or(|key| Id::from_bits(*key).is_vertex()) && statistics.vertices_only;
     let offsets = (runs.keys.len() != count).then(|| {
         let starts = runs.starts.iter().map(|start| *start as u64);
-        if is_walked {
+        if is_walked && runs.keys.len() < WALKED_KEYS_MAX {
             Array::Packed(Packed::write(starts, runs.starts.len(), 0, count as u64, &mut body))
         } else {
             Array::write_small(starts, runs.starts.len(), 0, count as u64, &mut body)
@@ -81,7 +89,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         framed
     } else if wants_table {
         let codes: FxHashMap<u64, u64> = others.iter().copied().zip(0..).collect();
-        let position = |index| codes.get(&entries.neighbour(index)).copied().unwrap_or(0);
+        let position = |index| *codes.get(&entries.neighbour(index)).expect("`others` has all neighbours");
         Codes::write_table(others, (0..count).map(position), count, &mut body)
     } else {
         let values = (0..count).map(|index| entries.neighbour(index));

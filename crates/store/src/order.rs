@@ -88,8 +88,9 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     for range in runs.starts.windows(2).map(|pair| pair[0]..pair[1]) {
         let first = order.len();
         // Fewer entries than keys fit 32 bits would be refused by the key set of the other direction.
-        order.extend((0..range.len()).map(|place| u32::try_from(place).unwrap_or(u32::MAX)));
-        let key = |place: &u32| keys.get(range.start + *place as usize).copied().unwrap_or(0);
+        let length = u32::try_from(range.len()).expect("a key has fewer than 2^32 neighbours");
+        order.extend(0..length);
+        let key = |place: &u32| keys[range.start + *place as usize];
         order[first..].sort_unstable_by_key(|place| (key(place), *place));
     }
     let mut body = Vec::new();

@@ -85,7 +85,8 @@ impl Classes {
             }
         }
         let typed: u64 = sizes.iter().sum();
-        sizes[usize::from(ClassId::UNTYPED.0)] = vertex_count.saturating_sub(typed);
+        assert!(typed <= vertex_count, "{typed} vertices with types of {vertex_count}");
+        sizes[usize::from(ClassId::UNTYPED.0)] = vertex_count - typed;
         sizes[usize::from(ClassId::LITERAL.0)] = literal_count;
         let mut of_vertex = vec![0_u8; usize::try_from(vertex_count).unwrap_or(0)];
         for (vertex, set) in vertices() {
