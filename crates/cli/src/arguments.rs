@@ -141,6 +141,8 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Copy a database as it is now, also while others write to it
     Backup(BackupArguments),
+    /// Make a database of a backup, in a directory that has none
+    Restore(RestoreArguments),
     /// Say where the log of a database is damaged, and cut it there if asked to
     Recover(RecoverArguments),
     /// Make data for tests and measurements
@@ -340,6 +342,16 @@ pub(crate) struct BackupArguments {
     /// Directory of the copy, in which there is no database yet
     #[arg(value_name = "TO")]
     pub to: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RestoreArguments {
+    /// Directory of the backup, as `vervet backup` made it
+    #[arg(value_name = "BACKUP")]
+    pub backup: PathBuf,
+    /// Directory of the new database, in which there is none yet
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
 }
 
 #[derive(Args, Debug)]

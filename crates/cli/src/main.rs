@@ -29,6 +29,7 @@ mod password;
 mod query;
 mod recover;
 mod request;
+mod restore;
 mod serve;
 mod service;
 mod shell;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
         Command::Constraint(arguments) => constraint::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => restore::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Serve(options) => serve::run(&options, arguments.log.log_format),

@@ -35,7 +35,7 @@ impl Ids {
     fn of(&self, term: &Term) -> Result<Id> {
         match self.dictionary.lookup(term.as_ref())? {
             Some(id) => Ok(id),
-            None => self.terms.intern(term.as_ref(), &mut |_, _| Ok(())),
+            None => self.terms.intern(term.as_ref()),
         }
     }
 

@@ -16,7 +16,7 @@
 //! let terms = Arc::new(Terms::new(0, 0));
 //! let id = |name: &str| {
 //!     let iri = oxrdf::NamedNode::new_unchecked(format!("http://example.org/{name}"));
-//!     terms.intern(iri.as_ref().into(), &mut |_, _| Ok(()))
+//!     terms.intern(iri.as_ref().into())
 //! };
 //! let (alice, bob, knows) = (id("alice")?, id("bob")?, id("knows")?);
 //!

@@ -190,6 +190,10 @@ impl Segment for Ordered {
         self.segment.keys(from, limit, out)
     }
 
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        self.segment.keys_up_to(from, last, limit, out)
+    }
+
     fn keys_below(&self, key: Id) -> Result<u64> {
         self.segment.keys_below(key)
     }

@@ -26,7 +26,9 @@ use crate::tree::Tree;
 use std::fmt;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, SegmentStatistics};
+use vervet_snapshot::{
+    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
+};
 
 /// A segment with changes laid over it. See the header of this file.
 #[derive(Clone)]
@@ -321,6 +323,24 @@ impl Segment for Overlay {
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
         crate::keys::keys(self, from, limit, out)
+    }
+
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        vervet_snapshot::keys_up_to(self, from, last, limit, out)
+    }
+
+    fn order(&self) -> Option<Id> {
+        None
+    }
+
+    fn ordered(
+        &self,
+        _key: Id,
+        _range: &OrderRange,
+        _graph: GraphFilter,
+        _out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        Err(vervet_snapshot::no_order())
     }
 
     fn keys_below(&self, key: Id) -> Result<u64> {

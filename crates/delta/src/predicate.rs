@@ -61,6 +61,12 @@ impl Predicate {
             let (key, entry) = entry_of(statement, direction);
             Arc::make_mut(side).apply(key, entry, change);
         }
+        let [out, reverse] = &self.sides;
+        debug_assert_eq!(
+            (out.len(), out.cells()),
+            (reverse.len(), reverse.cells()),
+            "both have the same statements"
+        );
         let comes = matches!(change, Change::Add | Change::Restore);
         if comes && statement.edge.is_bound() && self.sides[0].may_gain_parallel() {
             // A statement without an edge is no twin: it is about to go.

@@ -316,7 +316,10 @@ impl Version {
         let comes = matches!(change, Change::Add | Change::Restore);
         self.cells = match change {
             Change::Add | Change::Hide => self.cells + 1,
-            Change::Drop | Change::Restore => self.cells.saturating_sub(1),
+            Change::Drop | Change::Restore => {
+                assert!(self.cells > 0, "a change is undone that is not there");
+                self.cells - 1
+            }
         };
         self.statements = step(self.statements, comes);
         if statement.graph.is_bound() {
@@ -432,7 +435,8 @@ pub(crate) fn two_statements(edge: Id) -> Error {
 
 /// One more, or one less.
 fn step(count: u64, up: bool) -> u64 {
-    if up { count + 1 } else { count.saturating_sub(1) }
+    assert!(up || count > 0, "a statement goes that was not counted");
+    if up { count + 1 } else { count - 1 }
 }
 
 /// `base` with what `changed` says instead; both ascend, and what counts 0 is left out.

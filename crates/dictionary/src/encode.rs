@@ -216,7 +216,7 @@ fn choose_level(
     let mut pattern = Pattern::default();
     let mut chosen = vec![NONE; counts.len()];
     for (choice, &winner) in (choices.len()..).zip(&winners) {
-        chosen[winner as usize] = u32::try_from(choice).unwrap_or(NONE);
+        chosen[winner as usize] = u32::try_from(choice).expect("at most `TEMPLATES_MAX`");
         choices.push(Choice::new(TemplateKind::Iri, Vec::new()));
     }
     for (i, record) in builder.records().enumerate() {

@@ -23,8 +23,8 @@ pub(crate) const MAGIC: [u8; 8] = *b"VERVETDI";
 pub(crate) const VERSION: u64 = 5;
 /// What is written where there are no triple terms; it is the same otherwise.
 pub(crate) const VERSION_WITHOUT_TRIPLES: u64 = 4;
-/// The oldest that can be read: it has no coded texts either, and is the same otherwise.
-const VERSION_MIN: u64 = 3;
+/// The oldest that can be read.
+const VERSION_MIN: u64 = VERSION_WITHOUT_TRIPLES;
 /// The body is checked in blocks of so many bytes; the last one may be shorter.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 const HEADER_BYTES: usize = 120;

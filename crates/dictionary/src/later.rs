@@ -135,7 +135,7 @@ mod tests {
                         false => Literal::new_language_tagged_literal_unchecked(&text, "en"),
                     };
                     let asked = parts[random.usize(..parts.len())].clone();
-                    let id = asked.intern(literal.as_ref().into(), &mut |_, _| Ok(())).expect("room");
+                    let id = asked.intern(literal.as_ref().into()).expect("room");
                     if !known.contains(&(text.clone(), id)) {
                         known.push((text, id));
                     }

@@ -43,4 +43,4 @@ mod write;
 pub use builder::DictionaryBuilder;
 pub use dictionary::Dictionary;
 pub use key::{hash_blank, hash_iri, hash_literal, hash_term};
-pub use terms::Terms;
+pub use terms::{TERM_BYTES_MAX, Terms};

@@ -51,12 +51,13 @@ struct Item {
 
 /// The section for the literals of `builder`.
 pub(crate) fn write_order(builder: &DictionaryBuilder) -> Vec<u8> {
-    let mut items: Vec<Item> = Vec::with_capacity(usize::try_from(builder.literal_count()).unwrap_or(0));
+    let mut items: Vec<Item> =
+        Vec::with_capacity(usize::try_from(builder.literal_count()).expect("they are in memory"));
     items.extend(builder.literal_places().map(|at| Item { piece: 0, at }));
     sort(&mut items, builder);
     let width = order_width(builder.literal_count());
     let mut packed = BitWriter { bytes: Vec::new(), waiting: 0, bits: 0 };
-    packed.bytes.reserve_exact(order_bytes(builder.literal_count()).unwrap_or(0));
+    packed.bytes.reserve_exact(order_bytes(builder.literal_count()).expect("they are in memory"));
     items.iter().for_each(|item| packed.push(u64::from(builder.number_at(item.at)), width));
     packed.finish()
 }

@@ -6,7 +6,8 @@
 //! term never moves and is read without a lock.
 //! # Invariants
 //! 1. One term has one number, whoever asks first; a number is never given out twice.
-//! 2. `on_new` of [`Terms::intern`] is called in the order of numbers, before anybody can see the term.
+//! 2. A number that was given out has its term: who knows the ends can read all terms below them, in order, to write them
+//!    to a log. Nothing here waits for that.
 //! 3. Once sealed ([`Terms::succeed`]) a part gives out no numbers: it passes on to its successor, so those
 //!    who hold an old version of the graph still find every term.
 //! # Cost
@@ -35,8 +36,9 @@ use vervet_model::{
 const CHUNK_MIN: u64 = 64;
 /// Chunks of a list: room for more terms than a number has bits for.
 const CHUNKS: usize = 40;
-/// Longer terms are refused.
-const TEXT_BYTES_MAX: usize = 1 << 30;
+/// The most bytes of the text of a term, with its datatype or language tag. Longer terms are refused: with its id a term has
+/// to fit into a record of a log, of at most 1 GiB.
+pub const TERM_BYTES_MAX: usize = (1 << 30) - (1 << 10);
 
 /// Terms that came after the file was written. See the header of this file.
 #[derive(Debug)]
@@ -197,17 +199,12 @@ impl Terms {
         growing.table.find(key.hash, matches).copied()
     }
 
-    /// The id of `term`, which is not in the file; a new one if nobody has asked before. `on_new` is told of a new
-    /// term before anybody else can see it; if it fails, the term has not been added.
+    /// The id of `term`, which is not in the file; a new one if nobody has asked before.
     ///
     /// # Errors
-    /// Those of `on_new`; [`ErrorKind::Unsupported`]: a triple term that is nested too deep or has an
-    /// edge in it; [`ErrorKind::Input`]: too long a term.
-    pub fn intern(
-        &self,
-        term: TermRef<'_>,
-        on_new: &mut dyn FnMut(Id, TermRef<'_>) -> Result<()>,
-    ) -> Result<Id> {
+    /// [`ErrorKind::Unsupported`]: a triple term that is nested too deep or has an edge in it; [`ErrorKind::Input`]: longer
+    /// than [`TERM_BYTES_MAX`].
+    pub fn intern(&self, term: TermRef<'_>) -> Result<Id> {
         let interned = with_place(term, |place| match place {
             Place::Inside(id) => Ok(id),
             Place::Entry(Key { kind: Kind::Literal(LiteralKind::Triple), text, .. })
@@ -219,16 +216,20 @@ impl Terms {
                 )
                 .with_hint("give the statement of the triple term a reifier, and speak of that"))
             }
-            Place::Entry(key) => self.intern_key(&key, &mut |id| on_new(id, term)),
+            Place::Entry(key) => self.intern_key(&key),
         });
         interned.unwrap_or_else(|| Err(too_deep()))
     }
 
-    fn intern_key(&self, key: &Key<'_>, on_new: &mut dyn FnMut(Id) -> Result<()>) -> Result<Id> {
+    fn intern_key(&self, key: &Key<'_>) -> Result<Id> {
         if let Some(id) = self.find(key) {
             return Ok(id);
         }
-        if key.text.len() > TEXT_BYTES_MAX {
+        let detail = match key.kind {
+            Kind::Literal(LiteralKind::Language(detail) | LiteralKind::Typed(detail)) => detail.len(),
+            _ => 0,
+        };
+        if key.text.len() + detail > TERM_BYTES_MAX {
             return Err(Error::new(ErrorKind::Input, "a term is longer than 1 GiB"));
         }
         let mut growing = self.write();
@@ -237,13 +238,12 @@ impl Terms {
         }
         if let Some(next) = growing.next.clone() {
             drop(growing);
-            return next.intern_key(key, on_new);
+            return next.intern_key(key);
         }
         let id = match key.kind {
             Kind::Iri | Kind::Blank => Id::vertex(growing.vertices),
             Kind::Literal(_) => Id::literal(growing.literals),
         };
-        on_new(id)?;
         let kind = match key.kind {
             Kind::Iri => EntryKind::Iri,
             Kind::Blank => EntryKind::Blank,
@@ -289,7 +289,7 @@ impl Terms {
             let mut successor = next.write();
             let vertices = (first_vertex..growing.vertices).map(Id::vertex);
             for id in vertices.chain((first_literal..growing.literals).map(Id::literal)) {
-                let Some(entry) = self.entry(id) else { continue };
+                let entry = self.entry(id).expect("a number that was given out has its term");
                 let kind = match &entry.kind {
                     EntryKind::Iri => EntryKind::Iri,
                     EntryKind::Blank => EntryKind::Blank,
@@ -513,6 +513,7 @@ fn with_place<T>(term: TermRef<'_>, call: impl FnOnce(Place<'_>) -> T) -> Option
 mod tests {
     use super::*;
     use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term, Triple};
+    use std::collections::BTreeSet;
 
     fn term(number: usize) -> Term {
         match number % 5 {
@@ -544,20 +545,17 @@ mod tests {
     #[test]
     fn terms_come_back_and_are_numbered_densely() {
         let terms = Terms::new(10, 20);
-        let mut told = Vec::new();
+        let mut told = BTreeSet::new();
         for round in 0..2 {
             for number in 0..1000 {
                 let term = term(number);
-                let id = terms.intern(term.as_ref(), &mut |id, _| {
-                    told.push(id);
-                    Ok(())
-                });
-                let id = id.expect("no limit is reached");
+                let id = terms.intern(term.as_ref()).expect("no limit is reached");
+                told.insert(id);
                 assert_eq!(read(&terms, id).as_ref(), Some(&term), "round {round}");
                 assert_eq!(terms.lookup(term.as_ref()), Some(id));
             }
         }
-        let (vertices, literals): (Vec<Id>, Vec<Id>) = told.iter().partition(|id| id.is_vertex());
+        let (vertices, literals): (Vec<Id>, Vec<Id>) = told.into_iter().partition(|id| id.is_vertex());
         assert_eq!(vertices, (10..410).map(Id::vertex).collect::<Vec<_>>());
         assert_eq!(literals, (20..620).map(Id::literal).collect::<Vec<_>>());
         assert_eq!((terms.vertex_end(), terms.literal_end()), (410, 620));
@@ -570,25 +568,16 @@ mod tests {
     #[test]
     fn a_value_inside_an_id_has_no_entry() {
         let terms = Terms::new(0, 0);
-        let id = terms.intern(Literal::from(5).as_ref().into(), &mut |_, _| unreachable!("not new"));
+        let id = terms.intern(Literal::from(5).as_ref().into());
         assert_eq!(id.expect("an integer").tag(), Tag::Integer);
         assert_eq!(terms.literal_end(), 0);
     }
 
     #[test]
-    fn a_term_that_could_not_be_told_of_is_not_there() {
-        let terms = Terms::new(0, 0);
-        let failed = terms.intern(term(0).as_ref(), &mut |_, _| Err(Error::internal("no room in the log")));
-        assert!(failed.is_err());
-        assert_eq!((terms.lookup(term(0).as_ref()), terms.vertex_end()), (None, 0));
-    }
-
-    #[test]
     fn a_sealed_part_answers_for_its_successor() {
         let old = Terms::new(0, 0);
-        let intern = |terms: &Terms, number| {
-            terms.intern(term(number).as_ref(), &mut |_, _| Ok(())).expect("no limit is reached")
-        };
+        let intern =
+            |terms: &Terms, number| terms.intern(term(number).as_ref()).expect("no limit is reached");
         let ids: Vec<Id> = (0..50).map(|number| intern(&old, number)).collect();
         // The first ten vertices and literals are in a file now.
         let new = old.succeed(10, 10);
@@ -609,7 +598,7 @@ mod tests {
     fn threads_agree_on_numbers() {
         let terms = Terms::new(0, 0);
         let ids = |_| {
-            let intern = |number| terms.intern(term(number).as_ref(), &mut |_, _| Ok(()));
+            let intern = |number| terms.intern(term(number).as_ref());
             (0..2000).map(|number| intern(number).expect("no limit is reached")).collect::<Vec<Id>>()
         };
         let all: Vec<Vec<Id>> = std::thread::scope(|scope| {

@@ -62,7 +62,7 @@ mod explore;
 
 pub use log::{Log, Publish};
 pub use options::{Level, LogId, LogOptions, Lsn, ReadOptions};
-pub use read::{Cut, Found, Visit, read};
+pub use read::{Cut, Found, Visit, find_id, read};
 
 /// The most bytes of a record's payload.
 ///

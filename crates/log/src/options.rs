@@ -77,6 +77,6 @@ pub struct ReadOptions {
     /// Another process may be writing the log at this moment. Files that vanish are looked for again. What is
     /// found ends somewhere in what that writer has written; it may not be used to open the log.
     pub beside_writer: bool,
-    /// The id that the log must have, if it is known; files of another log are then damage.
+    /// The id that the log must have, if it is known; files of another log, and no files, are then damage.
     pub id: Option<LogId>,
 }

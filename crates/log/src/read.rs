@@ -22,7 +22,7 @@
 use crate::files::{self, HEADER_BYTES, HeaderError};
 use crate::frame::{self, Frame};
 use crate::{LogId, Lsn, ReadOptions};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
@@ -78,7 +78,8 @@ pub(crate) struct Plan {
 
 /// Visits the records with LSNs greater than `from`, in order: LSN, kind, payload. Changes nothing.
 ///
-/// `from` is 0 or the LSN of a record. A directory without a log, read from 0, is a log without records.
+/// `from` is 0 or the LSN of a record. A directory without a log, read from 0, is a log without records, unless
+/// [`ReadOptions::id`] says that there is one.
 ///
 /// # Errors
 /// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records behind it (see
@@ -119,6 +120,32 @@ pub fn read(
     Err(Error::internal("reading the log ended without an end"))
 }
 
+/// The id of the log in `directory`, as its oldest file with a sound header says; `None`: there is none.
+///
+/// # Errors
+/// [`ErrorKind::Io`].
+pub fn find_id(environment: &Environment, directory: &Path) -> Result<Option<LogId>> {
+    for first in files::list(environment, directory)? {
+        let path = files::path_of(directory, first);
+        match environment.files.open(&path) {
+            Ok(file) => {
+                let mut header = Vec::with_capacity(HEADER_BYTES);
+                // What cannot be read is told when the log is.
+                let read = file.take(HEADER_BYTES as u64).read_to_end(&mut header);
+                if read.is_ok()
+                    && let Ok(id) = files::read_header(&header, first)
+                {
+                    return Ok(Some(id));
+                }
+            }
+            // Removed since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(format_args!("read {}", path.display()), &error)),
+        }
+    }
+    Ok(None)
+}
+
 /// A place in a file, in bytes from its start, and how many bytes it has behind it.
 struct Place {
     file: PathBuf,
@@ -153,7 +180,8 @@ impl Reader<'_> {
     fn chain(&mut self, files: &[u64]) -> Result<End> {
         let started = files.partition_point(|first| *first <= self.at);
         let Some(index) = started.checked_sub(1) else {
-            if files.is_empty() && self.at == 0 {
+            // A log whose id is known has files, if nothing but a header.
+            if files.is_empty() && self.at == 0 && self.options.id.is_none() {
                 return Ok(End::Clean);
             }
             let place = Place { file: files::path_of(self.directory, self.at), offset: 0, rest: 0 };

@@ -9,6 +9,9 @@
 //! A [`Snapshot`] has one [`Segment`] for each `[predicate, direction]` that has entries. A segment maps
 //! keys (vertices, edges or values) to entries; the entries of one key are sorted by neighbour, then by
 //! graph, then by edge.
+//! No method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn` then fails to compile when
+//! a method is added, instead of answering past what it wraps. [`read_is_plain_text`], [`keys_up_to`] and [`no_order`]
+//! are the plain answers for implementations without a better one.
 //! # Not here
 //! Versions and visibility: a snapshot is already a view at one read timestamp.
 #![forbid(unsafe_code)]
@@ -56,19 +59,11 @@ pub trait Snapshot: Send + Sync {
     ///
     /// # Errors
     /// Damaged dictionary.
-    fn is_plain_text(&self, id: Id) -> Result<bool> {
-        let mut is_plain = false;
-        self.read_term(id, &mut String::new(), &mut |parts| {
-            is_plain = matches!(parts, TermParts::Literal { kind: LiteralKind::String, .. });
-        })?;
-        Ok(is_plain)
-    }
+    fn is_plain_text(&self, id: Id) -> Result<bool>;
 
     /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so nobody has to read such
     /// terms to tell.
-    fn may_have_triple_terms(&self) -> bool {
-        true
-    }
+    fn may_have_triple_terms(&self) -> bool;
 
     /// The segment of this predicate and direction; `None` if it has no entries.
     ///
@@ -109,9 +104,7 @@ pub trait Snapshot: Send + Sync {
 
     /// Whether every vertex has the types that it had when classes were derived, so that classes say for
     /// certain what types a vertex has. Where not, the statistics of the type segments are not exact either.
-    fn classes_are_exact(&self) -> bool {
-        true
-    }
+    fn classes_are_exact(&self) -> bool;
 
     /// Number of vertices of a class, when classes were derived.
     fn class_size(&self, class: ClassId) -> u64;
@@ -124,61 +117,40 @@ pub trait Snapshot: Send + Sync {
     ///
     /// # Errors
     /// Damaged dictionary.
-    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
-        let _ = (from, to);
-        Ok(None)
-    }
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>>;
 
     /// Appends the literals in these bounds that came after the order of [`Snapshot::literal_range`] was made, by their
     /// texts: with those at its positions they are all that there are.
     ///
     /// # Errors
     /// None that is known.
-    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
-        let _ = (from, to, out);
-        Ok(())
-    }
+    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()>;
 
     /// How many [`Snapshot::later_literals`] gives, or some more.
     ///
     /// # Errors
     /// None that is known.
-    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
-        let _ = (from, to);
-        Ok(0)
-    }
+    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64>;
 
     /// How many literals [`Snapshot::search`] gives, or some more; `None` if this snapshot cannot find literals by
     /// their words.
     ///
     /// # Errors
     /// Damaged dictionary.
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
-        let _ = search;
-        Ok(None)
-    }
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>>;
 
     /// Appends all strings, with or without language, that `search` finds, and perhaps other literals, each once;
     /// without those inside ids.
     ///
     /// # Errors
     /// Damaged dictionary; this snapshot cannot ([`Snapshot::search_count`] says so).
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
-        let _ = (search, out);
-        Err(Error::internal("this snapshot has no index of words"))
-    }
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()>;
 
     /// Appends the literals at these positions of the order of texts to `out`.
     ///
     /// # Errors
     /// Damaged dictionary; a position that [`Snapshot::literal_range`] did not give.
-    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
-        let _ = out;
-        if positions.is_empty() {
-            return Ok(());
-        }
-        Err(Error::internal("this snapshot has no order of literals"))
-    }
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()>;
 }
 
 /// All entries of one `[predicate, direction]`.
@@ -248,13 +220,7 @@ pub trait Segment: Send + Sync {
     ///
     /// # Errors
     /// Damaged segment.
-    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
-        let first = out.len();
-        let next = self.keys(from, limit, out)?;
-        let count = out.get(first..).unwrap_or_default().partition_point(|key| *key <= last);
-        out.truncate(first + count);
-        Ok(next.filter(|next| *next <= last))
-    }
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>>;
 
     /// Appends up to `limit` entries (neighbour, graph, edge) of one key that are not below `from`,
     /// ascending: all of them, no filter, parallel edges counted. Fewer than `limit`: there are no more.
@@ -272,9 +238,7 @@ pub trait Segment: Send + Sync {
 
     /// The property by which entries are ordered, if there is one. [`Segment::ordered`] lists by it only while neither
     /// this segment nor that of the property has changed ([`SegmentStatistics::exact`]).
-    fn order(&self) -> Option<Id> {
-        None
-    }
+    fn order(&self) -> Option<Id>;
 
     /// Appends to `out` entries of `key` by their order keys; every statement counts, parallel edges too,
     /// of the graphs that pass. Equal order keys: by neighbour, graph, edge. Takes `O(log(degree))`, and
@@ -288,9 +252,43 @@ pub trait Segment: Send + Sync {
         range: &OrderRange,
         graph: GraphFilter,
         out: &mut Vec<OrderedEntry>,
-    ) -> Result<()> {
-        let _ = (key, range, graph, out);
-        Err(Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")
-            .with_hint("declare one when loading, such as --order knows=since"))
-    }
+    ) -> Result<()>;
+}
+
+/// [`Snapshot::is_plain_text`] by reading the term.
+///
+/// # Errors
+/// As [`Snapshot::read_term`].
+pub fn read_is_plain_text(snapshot: &(impl Snapshot + ?Sized), id: Id) -> Result<bool> {
+    let mut is_plain = false;
+    snapshot.read_term(id, &mut String::new(), &mut |parts| {
+        is_plain = matches!(parts, TermParts::Literal { kind: LiteralKind::String, .. });
+    })?;
+    Ok(is_plain)
+}
+
+/// [`Segment::keys_up_to`] by [`Segment::keys`], for segments that list keys at the same cost whatever the end.
+///
+/// # Errors
+/// As [`Segment::keys`].
+pub fn keys_up_to(
+    segment: &(impl Segment + ?Sized),
+    from: Id,
+    last: Id,
+    limit: usize,
+    out: &mut Vec<Id>,
+) -> Result<Option<Id>> {
+    let first = out.len();
+    let next = segment.keys(from, limit, out)?;
+    debug_assert!(out.len() >= first, "`keys` appends");
+    let count = out[first..].partition_point(|key| *key <= last);
+    out.truncate(first + count);
+    Ok(next.filter(|next| *next <= last))
+}
+
+/// The error of [`Segment::ordered`] where [`Segment::order`] is `None`.
+#[must_use]
+pub fn no_order() -> Error {
+    Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")
+        .with_hint("declare one when loading, such as --order knows=since")
 }

@@ -48,7 +48,7 @@ pub struct BuildOptions {
     /// Where statements wait that do not fit in memory; a directory is made below it, and removed at
     /// the end. `None`: everything waits in memory.
     pub temp_dir: Option<PathBuf>,
-    /// What the manifest says of the write-ahead log; nothing in memory.
+    /// What the manifest says of the write-ahead log; `None`: a new id is reserved for it. Nothing in memory.
     pub log: Option<LogPlace>,
     /// Predicates whose entries are to be listed in an order, at most one for each; one that does not
     /// occur, or whose property does not, has no effect.
@@ -248,7 +248,16 @@ impl StoreBuilder {
             Target::Directory(dir) => {
                 let created = environment.files.create_dir_all(dir);
                 created.map_err(|e| Error::io(format_args!("create the directory {}", dir.display()), &e))?;
-                let before = Manifest::read(&environment, dir)?;
+                let before = files::manifest_to_replace(&environment, dir)?;
+                if before.is_none() {
+                    files::mark_unfinished(&environment, dir)?;
+                } else {
+                    // `MANIFEST` may be newer than its name is durable: then what is removed here would be named after a
+                    // loss of power.
+                    let synced = environment.files.sync_dir(dir);
+                    synced.map_err(|e| Error::io(format_args!("sync {}", dir.display()), &e))?;
+                    files::remove_mark(&environment, dir);
+                }
                 files::remove_leftovers(
                     &environment,
                     dir,
@@ -262,11 +271,13 @@ impl StoreBuilder {
                         // it may still become the old one again (its name was not synced): all stay.
                         if Manifest::read(&environment, dir).ok() == Some(before.clone()) {
                             files::remove_leftovers(&environment, dir, before.as_ref(), None);
+                            files::remove_mark(&environment, dir);
                         }
                         return Err(error);
                     }
                 };
                 files::remove_leftovers(&environment, dir, Some(&manifest), None);
+                files::remove_mark(&environment, dir);
                 drop((dictionary, image));
                 Store::open(&environment, dir)
             }
@@ -283,7 +294,11 @@ impl StoreBuilder {
         check: Option<Check<'_>>,
     ) -> Result<Manifest> {
         let environment = self.options.environment.clone();
-        let (log, constraints) = (self.options.log, self.constraints.clone());
+        let log = match self.options.log {
+            Some(log) => log,
+            None => LogPlace::reserve(&environment, 0)?,
+        };
+        let constraints = self.constraints.clone();
         let generation = before.map_or(0, |manifest| manifest.generation).saturating_add(1);
         let mut file = HashedFile::create(&environment, dir.join(files::dictionary_name(generation)))?;
         file.write(image)?;
@@ -296,7 +311,7 @@ impl StoreBuilder {
         if before.is_none() {
             files::sync_path(&environment, dir)?;
         }
-        let manifest = Manifest { generation, segments, dictionary: dictionary_record, log, constraints };
+        let manifest = Manifest::new(generation, segments, dictionary_record, log, constraints);
         if let Some(check) = check {
             check(&Store::open_generation(&environment, dir, &manifest)?)?;
         }

@@ -2,11 +2,13 @@
 //!
 //! # Shape
 //! `MANIFEST`: text that names the files of the current generation with lengths and checksums, and ends
-//! with its own. `segments-<generation>.vvs`: head (16 bytes), sections, table of contents, tail (48
+//! with its own. While a new database is being written, `UNFINISHED` is there. `segments-<generation>.vvs`: head (16 bytes), sections, table of contents, tail (48
 //! bytes). `dictionary-<generation>.vvd`: the image that the dictionary makes. See docs/format.md.
 //! # Invariants
 //! 1. A file that a manifest names is never changed; a new generation has new names.
 //! 2. The manifest is replaced by renaming, after everything that it names has been synced.
+//! 3. Files of a database without a manifest are those of a load or restore into a new directory that was never finished, and
+//!    then `UNFINISHED` is there; or the manifest has been lost, and nothing may be written over them.
 
 use crate::toc::{SectionPlace, Toc};
 use std::io::Write;
@@ -19,13 +21,21 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "MANIFEST";
 const MANIFEST_NEW: &str = "MANIFEST.tmp";
-const MANIFEST_TITLE: &str = "vervet manifest 1";
+const MANIFEST_TITLE: &str = "vervet manifest";
+/// Version of the manifest. Version 1 has no `log` line where no log has been begun.
+const MANIFEST_VERSION: u64 = 2;
+/// The oldest version that can be read.
+const MANIFEST_VERSION_MIN: u64 = 1;
+/// Name of the file that says that files of a generation are there and no manifest has been yet.
+const UNFINISHED: &str = "UNFINISHED";
+/// Last word of the `log` line while the log has no file.
+const LOG_NOT_BEGUN: &str = "new";
 /// First bytes of a segment file.
 const MAGIC: [u8; 8] = *b"VERVETSG";
 /// Version of the segment file.
 const VERSION: u64 = 3;
-/// The oldest that can be read: it has no framed arrays, and is the same otherwise.
-const VERSION_MIN: u64 = 2;
+/// The oldest that can be read.
+const VERSION_MIN: u64 = 3;
 const HEAD_BYTES: u64 = 16;
 const TAIL_BYTES: usize = 48;
 /// Sections begin at multiples of this: a line of the cache.
@@ -34,10 +44,12 @@ const SECTION_ALIGN: usize = 64;
 /// What a manifest says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Manifest {
+    /// Of the manifest's form: [`MANIFEST_VERSION`] for those that are written.
+    version: u64,
     pub(crate) generation: u64,
     pub(crate) segments: FileRecord,
     pub(crate) dictionary: FileRecord,
-    /// Where the log goes on; `None`: nobody has written one.
+    /// Where the log goes on; `None`, in version 1 alone: unknown, and any log in the directory is taken.
     pub(crate) log: Option<LogPlace>,
     /// Lines that storage keeps for those above.
     pub(crate) constraints: Vec<String>,
@@ -52,6 +64,9 @@ pub struct LogPlace {
     pub lsn: u64,
     /// Number of the last commit that the generation holds.
     pub timestamp: u64,
+    /// Whether the log has files. `false`: the id is reserved for the first one, and a log with another id that lies in the
+    /// directory belongs to another database.
+    pub begun: bool,
 }
 
 /// A file as the manifest knows it.
@@ -64,24 +79,60 @@ pub(crate) struct FileRecord {
 }
 
 impl LogPlace {
+    /// A new id for a log that has not been begun, behind a generation that holds the commits up to `timestamp`.
+    ///
+    /// # Errors
+    /// Io: no randomness.
+    pub fn reserve(environment: &Environment, timestamp: u64) -> Result<Self> {
+        let id = environment.random.next_u64();
+        let id = id.map_err(|error| Error::io("draw a random number", &error))?;
+        Ok(Self { id, lsn: 0, timestamp, begun: false })
+    }
+
     fn parse(words: &str) -> Option<Self> {
         let mut words = words.split(' ');
         let id = u64::from_str_radix(words.next()?, 16).ok()?;
         let (lsn, timestamp) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        words.next().is_none().then_some(Self { id, lsn, timestamp })
+        let begun = match words.next() {
+            None => true,
+            Some(LOG_NOT_BEGUN) => false,
+            Some(_) => return None,
+        };
+        words.next().is_none().then_some(Self { id, lsn, timestamp, begun })
     }
 }
 
 impl Manifest {
+    /// The manifest of a new generation.
+    pub(crate) fn new(
+        generation: u64,
+        segments: FileRecord,
+        dictionary: FileRecord,
+        log: LogPlace,
+        constraints: Vec<String>,
+    ) -> Self {
+        Self { version: MANIFEST_VERSION, generation, segments, dictionary, log: Some(log), constraints }
+    }
+
+    /// The same with another place of the log.
+    pub(crate) fn with_log(self, log: LogPlace) -> Self {
+        Self { version: MANIFEST_VERSION, log: Some(log), ..self }
+    }
+
     fn to_text(&self) -> String {
         let line = |kind: &str, file: &FileRecord| {
             format!("{kind} {} {} {:016x}\n", file.name, file.length, file.checksum)
         };
-        let mut text = format!("{MANIFEST_TITLE}\ngeneration {}\n", self.generation);
+        let mut text = format!("{MANIFEST_TITLE} {}\ngeneration {}\n", self.version, self.generation);
         text += &line("segments", &self.segments);
         text += &line("dictionary", &self.dictionary);
         if let Some(log) = &self.log {
-            text += &format!("log {:016x} {} {}\n", log.id, log.lsn, log.timestamp);
+            text += &format!("log {:016x} {} {}", log.id, log.lsn, log.timestamp);
+            if !log.begun {
+                text += " ";
+                text += LOG_NOT_BEGUN;
+            }
+            text += "\n";
         }
         for constraint in &self.constraints {
             text += &format!("constraint {constraint}\n");
@@ -93,7 +144,11 @@ impl Manifest {
     /// The manifest that is exactly these bytes.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
-        let mut lines = text.lines().skip(1);
+        let mut lines = text.lines();
+        let version = lines.next()?.strip_prefix(MANIFEST_TITLE)?.strip_prefix(' ')?.parse().ok()?;
+        if !(MANIFEST_VERSION_MIN..=MANIFEST_VERSION).contains(&version) {
+            return None;
+        }
         let generation = lines.next()?.strip_prefix("generation ")?.parse().ok()?;
         let mut file = |kind: &str, name: String| {
             let mut words = lines.next()?.strip_prefix(kind)?.strip_prefix(' ')?.split(' ');
@@ -111,7 +166,7 @@ impl Manifest {
         };
         let constraints =
             lines.map_while(|line| line.strip_prefix("constraint ").map(str::to_owned)).collect();
-        let manifest = Self { generation, segments, dictionary, log, constraints };
+        let manifest = Self { version, generation, segments, dictionary, log, constraints };
         // One manifest has one text, its checksum included.
         (manifest.to_text() == text).then_some(manifest)
     }
@@ -126,7 +181,9 @@ impl Manifest {
         };
         match Self::parse(&bytes) {
             Some(manifest) => Ok(Some(manifest)),
-            None => Err(Error::corrupt(path.display(), "it is not a manifest of version 1, or was changed")),
+            None => {
+                Err(Error::corrupt(path.display(), "it is not a manifest of version 1 or 2, or was changed"))
+            }
         }
     }
 
@@ -172,8 +229,82 @@ pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what is not part of `current`: older generations, and what a load that ended early has left.
-/// Only names that this crate gives are touched. A file that does not go away is left to the next time.
+/// Number of the generation in the name of one of its files.
+fn generation_in(name: &str) -> Option<u64> {
+    let number = |prefix, suffix| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok();
+    number("segments-", ".vvs").or_else(|| number("dictionary-", ".vvd"))
+}
+
+/// Whether a directory without a manifest may become a database.
+///
+/// # Errors
+/// Corrupt: it has files of a database that has lost its manifest, or a log. Io.
+fn check_vacant(environment: &Environment, dir: &Path) -> Result<()> {
+    let paths = match environment.files.list(dir) {
+        Ok(paths) => paths,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        // What is no directory has no database in it; who wants to write there meets the error itself.
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(()),
+        Err(error) => return Err(Error::io(format_args!("list {}", dir.display()), &error)),
+    };
+    let names: Vec<&str> = paths.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    let is_log = |name: &str| name.starts_with("wal-") && name.ends_with(".log");
+    let mut found = names.iter().filter(|name| generation_in(name).is_some() || is_log(name));
+    // What a first load or a restore leaves that ended early has never been a database.
+    let is_unfinished = names.contains(&UNFINISHED) && !names.iter().any(|name| is_log(name));
+    match found.next() {
+        Some(name) if !is_unfinished => {
+            let what = format!("it has files of a database, such as {name}, but no {MANIFEST}");
+            Err(Error::corrupt(dir.display(), what).with_hint(
+                "restore a backup into another directory (`vervet restore`), or move these files away",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The manifest of a directory that is to be written to; `None`: there is none, and nothing that it would name.
+///
+/// # Errors
+/// As [`Manifest::read`]; Corrupt: it has lost its manifest.
+pub(crate) fn manifest_to_replace(environment: &Environment, dir: &Path) -> Result<Option<Manifest>> {
+    let manifest = Manifest::read(environment, dir)?;
+    if manifest.is_none() {
+        check_vacant(environment, dir)?;
+    }
+    Ok(manifest)
+}
+
+/// Says durably that the files of a generation are being written to a directory without a manifest: see invariant 3 of
+/// this file.
+pub(crate) fn mark_unfinished(environment: &Environment, dir: &Path) -> Result<()> {
+    let path = dir.join(UNFINISHED);
+    let make = || {
+        environment.files.create(&path)?.sync()?;
+        environment.files.sync_dir(dir)
+    };
+    make().map_err(|error| Error::io(format_args!("make {}", path.display()), &error))
+}
+
+/// Removes what [`mark_unfinished`] has made, once the directory has a manifest or no file of a generation, durably. If it
+/// stays, so does what it says.
+pub(crate) fn remove_mark(environment: &Environment, dir: &Path) {
+    let path = dir.join(UNFINISHED);
+    if environment.files.exists(&path).unwrap_or(true) && environment.files.sync_dir(dir).is_ok() {
+        let _ = environment.files.remove_file(&path);
+    }
+}
+
+/// Sets what the manifest in `dir` says of the log, and nothing else.
+///
+/// # Errors
+/// Input: there is no database. Corrupt: the manifest is damaged. Io: the manifest may be the old or the new one.
+pub fn publish_log(environment: &Environment, dir: &Path, log: LogPlace) -> Result<()> {
+    manifest_of(environment, dir)?.with_log(log).publish(environment, dir)
+}
+
+/// Removes what is not part of `current`: older generations, and what a load that ended early has left, except
+/// the mark of [`mark_unfinished`]. Only names that this crate gives are touched. A file that does not go away is left to the next time.
 /// `own`: a directory of temporary files that this load still needs.
 pub(crate) fn remove_leftovers(
     environment: &Environment,
@@ -184,13 +315,7 @@ pub(crate) fn remove_leftovers(
     let keep = current.map(Manifest::names).unwrap_or_default();
     for path in environment.files.list(dir).unwrap_or_default() {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        let generation = |prefix, suffix| {
-            let number = name.strip_prefix(prefix).and_then(|name| name.strip_suffix(suffix));
-            number.is_some_and(|number: &str| number.parse::<u64>().is_ok())
-        };
-        let ours =
-            generation("segments-", ".vvs") || generation("dictionary-", ".vvd") || name == MANIFEST_NEW;
-        if ours && !keep.contains(&name) {
+        if (generation_in(name).is_some() || name == MANIFEST_NEW) && !keep.contains(&name) {
             let _ = environment.files.remove_file(&path);
         } else if name.starts_with("build-") && name.ends_with(".tmp") && own != Some(path.as_path()) {
             let _ = environment.files.remove_dir_all(&path);
@@ -326,7 +451,7 @@ pub(crate) fn map(environment: &Environment, dir: &Path, record: &FileRecord) ->
 
 /// The manifest of a database that has to be there.
 pub(crate) fn manifest_of(environment: &Environment, dir: &Path) -> Result<Manifest> {
-    Manifest::read(environment, dir)?.ok_or_else(|| {
+    manifest_to_replace(environment, dir)?.ok_or_else(|| {
         Error::new(ErrorKind::Input, format!("there is no database in {}", dir.display()))
             .with_hint("load data into it first, or check the path")
     })

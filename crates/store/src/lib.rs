@@ -50,6 +50,7 @@ mod marks;
 mod merge;
 mod order;
 mod packed;
+mod restore;
 mod segment;
 mod sort;
 mod spill;
@@ -60,7 +61,8 @@ mod toc;
 mod validate;
 
 pub use builder::{BuildOptions, OrderBy, StoreBuilder, Target};
-pub use files::LogPlace;
+pub use files::{LogPlace, publish_log};
+pub use restore::copy_generation;
 pub use segment::BaseSegment;
 pub use statements::Statements;
 pub use store::{PartSize, Store};

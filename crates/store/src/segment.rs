@@ -324,6 +324,10 @@ impl Segment for BaseSegment {
         Ok(())
     }
 
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        vervet_snapshot::keys_up_to(self, from, last, limit, out)
+    }
+
     fn order(&self) -> Option<Id> {
         self.order.as_ref().map(|(property, _)| *property)
     }

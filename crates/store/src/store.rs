@@ -45,6 +45,7 @@ pub struct Store {
     /// The files with what the manifest says about them, for validation.
     pub(crate) files: Vec<(String, FileRecord, Bytes)>,
     log: Option<LogPlace>,
+    generation: Option<u64>,
     pub(crate) constraints: Vec<String>,
     number: u64,
 }
@@ -147,6 +148,7 @@ impl Store {
         };
         let mut store = Self::assemble(dictionary, toc, &segments_name, section)?;
         store.log = manifest.log;
+        store.generation = Some(manifest.generation);
         store.constraints.clone_from(&manifest.constraints);
         store.files = vec![
             (segments_name, manifest.segments.clone(), segments.clone()),
@@ -210,6 +212,7 @@ impl Store {
             orders,
             files: Vec::new(),
             log: None,
+            generation: None,
             constraints: Vec::new(),
             number,
         })
@@ -227,7 +230,14 @@ impl Store {
         self.number
     }
 
-    /// Where the log goes on behind this store; `None`: there is none.
+    /// The generation in the manifest that named it; `None` for a store in memory.
+    #[must_use]
+    pub fn generation(&self) -> Option<u64> {
+        self.generation
+    }
+
+    /// Where the log went on behind this store when it was opened; `None`: its manifest does not say. The manifest may say more
+    /// by now ([`crate::publish_log`]).
     #[must_use]
     pub fn log_place(&self) -> Option<LogPlace> {
         self.log
@@ -420,6 +430,18 @@ impl Snapshot for Store {
 
     fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
         self.dictionary.search(search, out)
+    }
+
+    fn later_literals(&self, _from: &[u8], _to: Option<&[u8]>, _out: &mut Vec<Id>) -> Result<()> {
+        Ok(())
+    }
+
+    fn later_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn classes_are_exact(&self) -> bool {
+        true
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

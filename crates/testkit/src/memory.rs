@@ -13,7 +13,8 @@ use vervet_model::{
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
 use vervet_snapshot::{
-    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, Segment, SegmentStatistics, Snapshot,
+    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, Snapshot,
 };
 
 /// A graph in memory. Queries see what was there at the last [`MemorySnapshot::finish`].
@@ -299,6 +300,26 @@ impl Snapshot for MemorySnapshot {
         self.edges.get(number).copied().ok_or_else(|| Error::internal(format!("there is no edge {edge:?}")))
     }
 
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        vervet_snapshot::read_is_plain_text(self, id)
+    }
+
+    fn may_have_triple_terms(&self) -> bool {
+        true
+    }
+
+    fn later_literals(&self, _from: &[u8], _to: Option<&[u8]>, _out: &mut Vec<Id>) -> Result<()> {
+        Ok(())
+    }
+
+    fn later_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn classes_are_exact(&self) -> bool {
+        true
+    }
+
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
         let below = |text: &[u8]| {
             self.order.partition_point(|&at| self.text(at).is_some_and(|found| found.as_bytes() < text))
@@ -466,6 +487,24 @@ impl Segment for MemorySegment {
         distinct.dedup();
         out.extend(distinct);
         Ok(())
+    }
+
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        vervet_snapshot::keys_up_to(self, from, last, limit, out)
+    }
+
+    fn order(&self) -> Option<Id> {
+        None
+    }
+
+    fn ordered(
+        &self,
+        _key: Id,
+        _range: &OrderRange,
+        _graph: GraphFilter,
+        _out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        Err(vervet_snapshot::no_order())
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {

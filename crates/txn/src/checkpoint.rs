@@ -11,8 +11,8 @@
 //! A graph in memory does the same without files: then this is how the delta is merged.
 //! # Why this is right
 //! A crash before the manifest is renamed leaves the old base and the whole log; one after it, the new base and the
-//! rest of the log. Terms whose records lie before the new file are in the new dictionary, because numbers are
-//! given out and logged under one lock. Terms that are in both are skipped by recovery.
+//! rest of the log. Terms whose records lie before the new file are in the new dictionary, because they had their numbers
+//! when that was made. Terms that are in both are compared by recovery.
 //! # Cost
 //! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for
 //! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. With [`CHECKPOINT_SHARE`] this is some ten times what the changes themselves take.
@@ -120,7 +120,7 @@ impl Transactions {
             (Arc::clone(&head.published), lsn)
         };
         let version = &from.version;
-        // After the new file was begun: whoever added a term before holds its lock until it is counted.
+        // After the new file was begun: a term with a record before it has had its number, and is counted.
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
         let place = log.zip(lsn).map(|(log, lsn)| place(log.id().0, lsn, from.timestamp));
         let base = Arc::new(self.build(&from, ends, place, &self.target())?);
@@ -177,8 +177,17 @@ impl Transactions {
                 (Some(place(log.id().0, lsn, timestamp)), lsn)
             }
             None => {
-                let place = writer.and_then(|writer| *lock(&writer.place));
-                let place = place.map(|place| LogPlace { timestamp: timestamp.0, ..place });
+                let place = match writer {
+                    Some(writer) => {
+                        let mut known = lock(&writer.place);
+                        let place = match *known {
+                            Some(place) => place,
+                            None => *known.insert(LogPlace::reserve(&self.environment, timestamp.0)?),
+                        };
+                        Some(LogPlace { timestamp: timestamp.0, ..place })
+                    }
+                    None => None,
+                };
                 (place, Lsn(place.map_or(0, |place| place.lsn)))
             }
         };
@@ -209,13 +218,8 @@ impl Transactions {
     /// would be lost behind it: nothing more may be.
     fn failed_load(&self, before: &Version, error: Error) -> Error {
         let Some(directory) = &self.directory else { return error };
-        let numbers = |store: &Store| {
-            (store.statement_count(), store.vertex_count(), store.literal_count(), store.edge_count())
-        };
         let untouched = match Store::open(&self.environment, directory) {
-            Ok(store) => {
-                store.log_place() == before.base().log_place() && numbers(&store) == numbers(before.base())
-            }
+            Ok(store) => store.generation() == before.base().generation(),
             Err(now) => now.kind() == ErrorKind::Input && before.base().statement_count() == 0,
         };
         if untouched {
@@ -251,7 +255,9 @@ impl Transactions {
         let published = self.current();
         let version = &published.version;
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
-        let store = self.build(&published, ends, None, &Target::Directory(to.to_owned()))?;
+        // A database of its own, whose log is not this one.
+        let log = LogPlace::reserve(&self.environment, published.timestamp.0)?;
+        let store = self.build(&published, ends, Some(log), &Target::Directory(to.to_owned()))?;
         Ok(store.statement_count())
     }
 
@@ -292,7 +298,7 @@ impl Transactions {
 }
 
 fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> LogPlace {
-    LogPlace { id, lsn: lsn.0, timestamp: timestamp.0 }
+    LogPlace { id, lsn: lsn.0, timestamp: timestamp.0, begun: true }
 }
 
 /// The image of a dictionary with the terms of a version.

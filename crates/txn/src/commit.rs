@@ -151,6 +151,10 @@ impl Transactions {
         let against = Against::new(transaction.isolation, &reads, &began, &changes);
         let validated =
             self.validate_early(&began, &against).map_err(|refusal| self.refused(&began, refusal))?;
+        if let Some(log) = log {
+            // Before the head is locked, since it may wait for the disk.
+            self.log_terms(log)?;
+        }
         let answer = Arc::new(Mutex::new(None));
         let answer_to = Arc::clone(&answer);
         let request = Request { transaction, reads, changes, record, validated, kept, answer: answer_to };
@@ -286,8 +290,8 @@ impl Transactions {
             });
         }
         if let Some(lsn) = end {
-            // Nobody else sets it.
-            let _ = published.lsn.set(lsn);
+            let set = published.lsn.set(lsn);
+            assert!(set.is_ok(), "a version is appended once");
         }
         Ok(end)
     }
@@ -297,6 +301,7 @@ impl Transactions {
         let (mut validated, mut seen) = (began.timestamp, began.changes);
         for _ in 0..ROUNDS_MAX {
             let newest = self.newest();
+            // It may be behind the begin: a version can become visible before it is the newest for all.
             if newest.changes.saturating_sub(seen) <= LOCKED_CHANGES_MAX {
                 break;
             }

@@ -53,7 +53,8 @@ impl Committed {
 
     /// Enters a commit; timestamps ascend.
     pub(crate) fn push(&mut self, timestamp: Timestamp, changes: Changes) {
-        debug_assert!(self.commits.back().is_none_or(|(last, _)| *last < timestamp));
+        let last = self.commits.back().map_or(self.floor, |(last, _)| *last);
+        assert!(last < timestamp, "commit {timestamp} behind {last}");
         self.changes += changes.count();
         self.commits.push_back((timestamp, changes));
     }

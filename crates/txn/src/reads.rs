@@ -5,7 +5,7 @@
 //! keys or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a term that nobody had heard of.
 //! # Invariants
 //! 1. A read is in the set before its answer is used, and covers absence too: a key without entries, a
-//!    predicate without a segment. So a commit that would have changed any answer is found (no phantoms).
+//!    predicate without a segment, a flag that excludes some. So a commit that would have changed any answer is found (no phantoms).
 //! 2. The set is bounded: beyond [`READS_MAX`] keys and entries of a predicate, the whole predicate counts as
 //!    read. That can only abort more, never less.
 //! # Cost
@@ -19,8 +19,8 @@ use oxrdf::{Term, TermRef};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use vervet_delta::Version;
-use vervet_model::{Direction, Id, Tag, TextSearch, Words};
-use vervet_snapshot::Snapshot;
+use vervet_model::{Direction, Id, Statement, Tag, TextSearch, Words};
+use vervet_snapshot::{SegmentStatistics, Snapshot};
 
 /// The most keys and entries of one predicate that are remembered one by one.
 pub const READS_MAX: usize = 1 << 18;
@@ -45,13 +45,45 @@ pub(crate) struct ReadSet {
     unknown: FxHashSet<Term>,
     /// Which predicates there are.
     predicate_list: bool,
+    /// Predicates that such a list left out although the graph at the begin has them: the transaction had removed their
+    /// last statements. A statement that is added to one of these would have put it on the list.
+    emptied: FxHashSet<Id>,
     /// Which named graphs there are.
     graph_list: bool,
+}
+
+/// What the statistics of a segment exclude for certain ([`SegmentStatistics`]). Query engines take these flags as proofs
+/// (they skip a read where no entry has an edge), so a flag that was looked at is a read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Excluded {
+    named_graphs: bool,
+    edges: bool,
+    /// By [`Direction`]: neighbours other than literals.
+    but_literals: [bool; 2],
+    /// By [`Direction`]: neighbours other than vertices.
+    but_vertices: [bool; 2],
+}
+
+impl Excluded {
+    /// Whether an added statement is one of those that were excluded. One that goes never is.
+    fn covers(self, change: &Change) -> bool {
+        let Statement { subject, object, graph, edge, .. } = change.statement;
+        let of_neighbours = |direction: Direction, neighbour: Id| {
+            let literals = self.but_literals[direction as usize] && !neighbour.is_stored_literal();
+            literals || self.but_vertices[direction as usize] && !neighbour.is_vertex()
+        };
+        change.added
+            && (self.named_graphs && graph.is_bound()
+                || self.edges && edge.is_bound()
+                || of_neighbours(Direction::Out, object)
+                || of_neighbours(Direction::In, subject))
+    }
 }
 
 #[derive(Debug, Default)]
 struct PredicateReads {
     all: bool,
+    excluded: Excluded,
     /// By [`Direction`].
     keys: [FxHashSet<Id>; 2],
     /// Ranges of keys, both ends included, ascending and apart from each other; by [`Direction`].
@@ -100,6 +132,7 @@ pub(crate) enum ReadKind {
     Object,
     Range,
     Predicate,
+    Kind,
     Predicates,
     Graphs,
     Edge,
@@ -117,6 +150,7 @@ impl fmt::Display for ReadKind {
             Self::Object => "it read the statements of this object with this predicate",
             Self::Range => "it read a range of subjects or objects with this predicate",
             Self::Predicate => "it read all statements with this predicate",
+            Self::Kind => "it read that this predicate has no statements of this kind",
             Self::Predicates => "it read which predicates there are",
             Self::Graphs => "it read which named graphs there are",
             Self::Edge => "it read this edge",
@@ -222,8 +256,42 @@ impl ReadSet {
         self.unknown.insert(term.into_owned());
     }
 
-    pub(crate) fn add_predicate_list(&mut self) {
+    /// The list of predicates of `seen`, which is `began` with the changes of the transaction.
+    pub(crate) fn add_predicate_list(&mut self, began: &Version, seen: &Version) {
         self.predicate_list = true;
+        let mut listed = seen.predicates().iter().map(|(id, _)| *id).peekable();
+        // Both lists ascend.
+        for (id, _) in began.predicates() {
+            while listed.next_if(|other| other < id).is_some() {}
+            if listed.peek() != Some(id) {
+                self.emptied.insert(*id);
+            }
+        }
+    }
+
+    /// The flags of a segment, of which each may serve as a proof.
+    pub(crate) fn add_flags(&mut self, predicate: Id, direction: Direction, statistics: &SegmentStatistics) {
+        // All fields by name: a new flag has to be thought about here.
+        let SegmentStatistics {
+            exact: _,
+            keys: _,
+            entries: _,
+            neighbours: _,
+            degree_max: _,
+            has_named_graphs,
+            has_edges,
+            // Says how often an entry counts that is looked at, and that look is a read of its own.
+            has_parallel: _,
+            literals_only,
+            vertices_only,
+            flows: _,
+            keys_of_class: _,
+        } = statistics;
+        let excluded = &mut self.predicates.entry(predicate).or_default().excluded;
+        excluded.named_graphs |= !has_named_graphs;
+        excluded.edges |= !has_edges;
+        excluded.but_literals[direction as usize] |= literals_only;
+        excluded.but_vertices[direction as usize] |= vertices_only;
     }
 
     pub(crate) fn add_graph_list(&mut self) {
@@ -298,6 +366,9 @@ impl Validator<'_> {
             if reads.all {
                 return Some(ReadKind::Predicate);
             }
+            if reads.excluded.covers(change) {
+                return Some(ReadKind::Kind);
+            }
             if reads.keys[Direction::Out as usize].contains(&statement.subject) {
                 return Some(ReadKind::Subject);
             }
@@ -331,7 +402,8 @@ impl Validator<'_> {
             return Some(ReadKind::Graphs);
         }
         let has = |version: &Version| has_predicate(version, statement.predicate);
-        if self.reads.predicate_list && has(self.version) != has(newest) {
+        let was_added = change.added && self.reads.emptied.contains(&statement.predicate);
+        if self.reads.predicate_list && (was_added || has(self.version) != has(newest)) {
             return Some(ReadKind::Predicates);
         }
         None

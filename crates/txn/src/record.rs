@@ -8,13 +8,17 @@
 //! *Constraints* (kind 3): timestamp (8 bytes), number of constraints from then on (varint), and for each the length of
 //! its text (varint) and the text.
 //! # Invariants
-//! A term stands in the log before any commit that uses it, and terms stand in the order of their numbers.
+//! A term stands in the log before any commit that uses it, and terms stand in the order of their numbers, without gaps.
+//! Terms that a base already has may come again.
 //! # Cost
 //! A triple takes about 13 bytes.
 
 use crate::change::{Change, Timestamp};
 use oxrdf::{BaseDirection, Term, TermRef};
 use vervet_model::{Id, LiteralKind, Statement, TermParts, triple_term, triple_text};
+
+// The longest term fits into a record, with its id, its kind and the length of its detail.
+const _: () = assert!(vervet_dictionary::TERM_BYTES_MAX + 8 + 1 + 10 <= vervet_log::RECORD_BYTES_MAX);
 
 /// Kind of the record of a term.
 pub(crate) const TERM: u8 = 1;
@@ -60,8 +64,8 @@ pub(crate) fn write_term(id: Id, term: TermRef<'_>, out: &mut Vec<u8>) {
             (None, _) => put(TYPED, Some(literal.datatype().as_str()), literal.value()),
         },
         TermRef::Triple(triple) => {
-            // One that is nested too deep got no number.
-            put(TRIPLE, None, &triple_text(triple.as_ref()).unwrap_or_default());
+            let text = triple_text(triple.as_ref());
+            put(TRIPLE, None, &text.expect("a triple term that is nested too deep has no number"));
         }
     }
 }

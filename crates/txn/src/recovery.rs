@@ -32,13 +32,18 @@ pub(crate) struct Recovered {
     pub(crate) timestamp: Timestamp,
     pub(crate) constraints: Arc<Constraints>,
     pub(crate) found: Found,
+    /// What the manifest says of the log, or where it should say that the log began.
+    pub(crate) base: LogPlace,
 }
 
 impl Recovered {
-    /// Where the log goes on, if there is one.
-    pub(crate) fn place(&self) -> Option<LogPlace> {
-        let id = self.found.id?;
-        Some(LogPlace { id: id.0, lsn: self.found.end.0, timestamp: self.timestamp.0 })
+    /// Where the log goes on, or is to begin.
+    pub(crate) fn place(&self) -> LogPlace {
+        let timestamp = self.timestamp.0;
+        match self.found.id {
+            Some(id) => LogPlace { id: id.0, lsn: self.found.end.0, timestamp, begun: true },
+            None => LogPlace { timestamp, ..self.base },
+        }
     }
 }
 
@@ -58,12 +63,6 @@ pub(crate) fn has_store(environment: &Environment, directory: &Path) -> Result<b
     }
 }
 
-/// The log of a directory that has no database yet or one that says nothing of a log.
-pub(crate) fn find_log(environment: &Environment, directory: &Path) -> Result<Found> {
-    let mut visit = |_, _, _: &[u8]| Err(Error::corrupt(directory.display(), "it has a log without a base"));
-    vervet_log::read(environment, directory, Lsn(0), &ReadOptions::default(), &mut visit)
-}
-
 /// What is in a directory whose lock the caller holds; `None`: no database.
 pub(crate) fn recover_as_owner(environment: &Environment, directory: &Path) -> Result<Option<Recovered>> {
     match Store::open(environment, directory) {
@@ -77,15 +76,35 @@ pub(crate) fn recover_as_owner(environment: &Environment, directory: &Path) -> R
 /// moment during the call.
 pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Result<Recovered> {
     let options = ReadOptions { beside_writer: true, ..ReadOptions::default() };
-    for _ in 1..ATTEMPTS_MAX {
-        let store = Store::open(environment, directory)?;
+    let mut store = Store::open(environment, directory)?;
+    for attempt in 1.. {
+        let place = store.log_place();
         match recover(environment, directory, store, &options) {
-            // A checkpoint was faster: its base holds what was looked for.
-            Err(error) if error.kind() == ErrorKind::Unavailable => {}
+            Err(error) if error.kind() == ErrorKind::Unavailable && attempt < ATTEMPTS_MAX => {}
             recovered => return recovered,
         }
+        store = Store::open(environment, directory)?;
+        if store.log_place() == place {
+            // No checkpoint was faster, whose base would hold what was looked for: files of the log are gone.
+            return recover(environment, directory, store, &ReadOptions::default());
+        }
     }
-    recover(environment, directory, Store::open(environment, directory)?, &options)
+    Err(Error::internal("opening beside a writer ended without an end"))
+}
+
+/// Holds the log in `directory` against what the manifest says of it.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`]: it is the log of another database.
+fn check_log(environment: &Environment, directory: &Path, place: Option<LogPlace>) -> Result<Option<LogId>> {
+    let found = vervet_log::find_id(environment, directory)?;
+    let Some((place, id)) = place.zip(found).filter(|(place, id)| place.id != id.0) else { return Ok(found) };
+    let expected = LogId(place.id);
+    let what = format!("its log files are those of another database: log {id}, its own is {expected}");
+    Err(Error::corrupt(directory.display(), what).with_hint(
+        "move the wal-*.log files away if they were here before these files were copied; \
+         `vervet restore` copies a backup without such remains",
+    ))
 }
 
 pub(crate) fn recover(
@@ -97,13 +116,17 @@ pub(crate) fn recover(
     let place = store.log_place();
     let from = Lsn(place.map_or(0, |place| place.lsn));
     let timestamp = Timestamp(place.map_or(0, |place| place.timestamp));
-    let options = ReadOptions { id: place.map(|place| LogId(place.id)), ..options.clone() };
+    let present = check_log(environment, directory, place)?;
+    // Without files a log that has been begun is lost, and one that has not is as it should be.
+    let id = place.filter(|place| place.begun || present.is_some()).map(|place| LogId(place.id));
+    let options = ReadOptions { id, ..options.clone() };
     let mut replay = Replay {
         constraints: store.constraints().to_vec(),
         first: [store.dictionary().vertex_count(), store.dictionary().literal_count()],
         version: version_of(store),
         timestamp,
         any_timestamp: place.is_none(),
+        began: timestamp,
         added: Vec::new(),
     };
     let found = vervet_log::read(environment, directory, from, &options, &mut |lsn, kind, payload| {
@@ -121,7 +144,12 @@ pub(crate) fn recover(
     replay.add()?;
     let constraints = schema::recovered(&replay.constraints, &replay.version)
         .map_err(|error| error.context(directory.display()))?;
-    Ok(Recovered { version: replay.version, timestamp: replay.timestamp, constraints, found })
+    let base = match place {
+        Some(place) => place,
+        // A manifest of version 1 that knows of no log: whatever log is there began behind it.
+        None => LogPlace { lsn: 0, ..LogPlace::reserve(environment, replay.began.0)? },
+    };
+    Ok(Recovered { version: replay.version, timestamp: replay.timestamp, constraints, found, base })
 }
 
 struct Replay {
@@ -131,6 +159,8 @@ struct Replay {
     constraints: Vec<String>,
     /// The base does not say which timestamp comes next.
     any_timestamp: bool,
+    /// The last commit before the log.
+    began: Timestamp,
     /// Numbers of vertices and literals below these are in the base.
     first: [u64; 2],
     /// Statements that have not been added yet.
@@ -142,9 +172,13 @@ impl Replay {
         let (id, term) = record::read_term(payload).ok_or_else(|| damaged("a term"))?;
         let first = if id.is_vertex() { self.first[0] } else { self.first[1] };
         if id.payload() < first {
-            return Ok(());
+            // The base has it: as the same term, unless this is not the log of that base.
+            return match self.version.base().dictionary().lookup(term.as_ref())? {
+                Some(known) if known == id => Ok(()),
+                _ => Err(damaged(&format!("{term}, which is not {id:?} in the base,"))),
+            };
         }
-        match self.version.terms().intern(term.as_ref(), &mut |_, _| Ok(()))? {
+        match self.version.terms().intern(term.as_ref())? {
             interned if interned == id => Ok(()),
             interned => Err(damaged(&format!("{term}, which should be {id:?} and would be {interned:?},"))),
         }
@@ -175,6 +209,9 @@ impl Replay {
         // A bulk load without a log counts as a commit, but leaves no place to say so.
         if timestamp != self.timestamp.next() && !self.any_timestamp {
             return Err(damaged(&format!("commit {timestamp} behind commit {}", self.timestamp)));
+        }
+        if self.any_timestamp {
+            self.began = Timestamp(timestamp.0.saturating_sub(1));
         }
         (self.timestamp, self.any_timestamp) = (timestamp, false);
         Ok(())

@@ -143,6 +143,10 @@ impl Transactions {
         all: Arc<Constraints>,
     ) -> Result<()> {
         let log = self.log()?;
+        if let Some(log) = log {
+            // The IRIs of the constraints are terms.
+            self.log_terms(log)?;
+        }
         let mut head = self.head_keeping(&transaction.began, new)?;
         if let Some(failure) = self.failure.get() {
             return Err(failure.clone());
@@ -157,8 +161,8 @@ impl Transactions {
         match log {
             Some(log) => {
                 let appended = log.append_then(record::CONSTRAINTS, &bytes, publish)?;
-                // Nobody else sets it.
-                let _ = published.lsn.set(appended);
+                let set = published.lsn.set(appended);
+                assert!(set.is_ok(), "a version is appended once");
                 lsn = Some(appended);
             }
             None => publish(Lsn(0)),

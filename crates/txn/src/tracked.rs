@@ -8,8 +8,10 @@ use crate::reads::ReadSet;
 use elsa::sync::FrozenMap;
 use oxrdf::TermRef;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vervet_delta::Version;
+use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Id, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
@@ -18,6 +20,9 @@ use vervet_snapshot::{
 
 /// See the header of this file.
 pub struct Tracked<'a> {
+    /// The graph at the begin of the transaction.
+    began: &'a Version,
+    /// With its changes.
     version: &'a Version,
     reads: &'a Mutex<ReadSet>,
     segments: FrozenMap<(Id, Direction), Box<TrackedSegment<'a>>>,
@@ -34,8 +39,10 @@ struct TrackedSegment<'a> {
     direction: Direction,
     segment: &'a dyn Segment,
     reads: &'a Mutex<ReadSet>,
-    /// As estimates: what they prove is not remembered as read.
+    /// As estimates: what counts prove is not remembered as read. Flags prove things too, and are remembered.
     statistics: SegmentStatistics,
+    /// Whether the flags are in the read set.
+    noted: AtomicBool,
 }
 
 /// A set is whole after each insert, so a panic elsewhere does not spoil it.
@@ -44,8 +51,8 @@ fn lock(reads: &Mutex<ReadSet>) -> MutexGuard<'_, ReadSet> {
 }
 
 impl<'a> Tracked<'a> {
-    pub(crate) fn new(version: &'a Version, reads: &'a Mutex<ReadSet>) -> Self {
-        Self { version, reads, segments: FrozenMap::new() }
+    pub(crate) fn new(began: &'a Version, version: &'a Version, reads: &'a Mutex<ReadSet>) -> Self {
+        Self { began, version, reads, segments: FrozenMap::new() }
     }
 }
 
@@ -95,12 +102,13 @@ impl Snapshot for Tracked<'_> {
             lock(self.reads).add_asked(predicate);
         }
         let statistics = SegmentStatistics { exact: false, ..segment.statistics().clone() };
-        let tracked = TrackedSegment { predicate, direction, segment, reads: self.reads, statistics };
+        let noted = AtomicBool::new(false);
+        let tracked = TrackedSegment { predicate, direction, segment, reads: self.reads, statistics, noted };
         Ok(Some(self.segments.insert((predicate, direction), Box::new(tracked))))
     }
 
     fn predicates(&self) -> &[(Id, u64)] {
-        lock(self.reads).add_predicate_list();
+        lock(self.reads).add_predicate_list(self.began, self.version);
         self.version.predicates()
     }
 
@@ -112,8 +120,13 @@ impl Snapshot for Tracked<'_> {
     fn type_predicate(&self) -> Option<Id> {
         let id = self.version.type_predicate();
         if id.is_none() {
-            // A statement with it would be seen by the id that the term has then.
-            lock(self.reads).add_unknown(oxrdf::vocab::rdf::TYPE.into());
+            match self.version.base().dictionary().lookup_iri(RDF_TYPE) {
+                // The base knows the term, from statements that are gone.
+                Ok(Some(id)) => lock(self.reads).add_segment(id),
+                // A statement with it would be seen by the id that the term has then. A damaged dictionary could not have
+                // said which that is: then nothing is added by it either.
+                _ => lock(self.reads).add_unknown(oxrdf::vocab::rdf::TYPE.into()),
+            }
         }
         id
     }
@@ -184,6 +197,10 @@ impl Snapshot for Tracked<'_> {
 
 impl Segment for TrackedSegment<'_> {
     fn statistics(&self) -> &SegmentStatistics {
+        // Relaxed: to remember them twice does no harm.
+        if !self.noted.swap(true, Ordering::Relaxed) {
+            lock(self.reads).add_flags(self.predicate, self.direction, &self.statistics);
+        }
         &self.statistics
     }
 

@@ -118,7 +118,7 @@ impl Transaction {
         Ok(if self.untracked {
             View::Plain(version)
         } else {
-            View::Tracked(Tracked::new(version, &self.reads))
+            View::Tracked(Tracked::new(&self.began.version, version, &self.reads))
         })
     }
 
@@ -193,6 +193,14 @@ impl Transaction {
         if self.untracked {
             return;
         }
+        if read == Read::Predicates {
+            // Changes that wait count: they may have emptied a predicate. What is damaged the caller finds, too.
+            if let Ok(seen) = self.version() {
+                let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+                reads.add_predicate_list(&self.began.version, seen);
+            }
+            return;
+        }
         let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
         match read {
             Read::Key(predicate, direction, key) => reads.add_keys(predicate, direction, &[key]),
@@ -200,7 +208,7 @@ impl Transaction {
                 reads.add_entries(predicate, Direction::Out, std::iter::once((subject, object)));
             }
             Read::Edge(edge) => reads.add_edge(edge),
-            Read::Predicates => reads.add_predicate_list(),
+            Read::Predicates => {}
         }
     }
 

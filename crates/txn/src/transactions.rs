@@ -112,6 +112,8 @@ pub struct Transactions {
     pub(crate) owning: Mutex<()>,
     /// Held for reading while a term is added; for writing while a bulk load numbers terms of its own.
     pub(crate) interning: RwLock<()>,
+    /// Vertices and literals with numbers below these have a record in the log, or are in a base.
+    logged: Mutex<[u64; 2]>,
     next_edge: AtomicU64,
     /// Set when it is not known what the directory holds: nobody writes any more.
     pub(crate) failure: OnceLock<Error>,
@@ -154,6 +156,7 @@ impl Transactions {
             writer: OnceLock::new(),
             owning: Mutex::default(),
             interning: RwLock::default(),
+            logged: Mutex::default(),
             next_edge,
             failure: OnceLock::new(),
             checkpointing: Mutex::default(),
@@ -206,11 +209,10 @@ impl Transactions {
     /// A transaction that began then is no longer active.
     pub(crate) fn ended(&self, began: Timestamp) {
         let mut active = lock(&self.active);
-        if let Some(count) = active.get_mut(&began) {
-            *count -= 1;
-            if *count == 0 {
-                active.remove(&began);
-            }
+        let count = active.get_mut(&began).expect("a transaction that ends has begun");
+        *count -= 1;
+        if *count == 0 {
+            active.remove(&began);
         }
     }
 
@@ -234,19 +236,48 @@ impl Transactions {
                 Error::new(ErrorKind::Conflict, message).with_hint("run it again")
             });
         }
-        let log = self.log()?;
+        // Whoever numbers terms has a directory to write to.
+        self.log()?;
         // A bulk load may have numbered it since `version`, in a dictionary of which its terms do not know.
         if let Some(id) = self.newest.load().version.base().dictionary().lookup(term)? {
             return Ok(id);
         }
-        version.terms().intern(term, &mut |id, term| {
-            if let Some(log) = log {
-                let mut bytes = Vec::with_capacity(64);
-                record::write_term(id, term, &mut bytes);
+        version.terms().intern(term)
+    }
+
+    /// Appends the records of all terms that have a number and no record, so that a commit that uses them may follow. Terms
+    /// that no commit uses get none before another commit: numbers in the log have no gaps.
+    ///
+    /// Interning does not append: it holds the lock of the terms, which readers take, and appending may wait for the disk.
+    pub(crate) fn log_terms(&self, log: &Log) -> Result<()> {
+        let mut logged = lock(&self.logged);
+        let newest = self.newest();
+        let (terms, dictionary) = (newest.version.terms(), newest.version.base().dictionary());
+        let firsts = [dictionary.vertex_count(), dictionary.literal_count()];
+        let ends = [terms.vertex_end(), terms.literal_end()];
+        let make: [fn(u64) -> Id; 2] = [Id::vertex, Id::literal];
+        let mut bytes = Vec::with_capacity(64);
+        for (((logged, first), end), id) in logged.iter_mut().zip(firsts).zip(ends).zip(make) {
+            // What is in a base needs no record: its manifest is durable before the base is used.
+            *logged = first.max(*logged);
+            while *logged < end {
+                bytes.clear();
+                let is_there = terms.read_term(id(*logged), &mut |parts| {
+                    record::write_term(id(*logged), parts.to_term().as_ref(), &mut bytes);
+                });
+                assert!(is_there, "a number below the end of the terms has a term");
                 log.append(record::TERM, &bytes)?;
+                *logged += 1;
             }
-            Ok(())
-        })
+        }
+        Ok(())
+    }
+
+    /// Takes all terms for logged: the log has just been opened, behind what it and the base say.
+    pub(crate) fn terms_are_logged(&self) {
+        let newest = self.newest();
+        let terms = newest.version.terms();
+        *lock(&self.logged) = [terms.vertex_end(), terms.literal_end()];
     }
 
     pub(crate) fn fresh_edge(&self) -> Id {
@@ -282,6 +313,8 @@ impl Transactions {
 
     /// Makes a validated version the one that writers begin with. The caller holds the head.
     pub(crate) fn publish_newest(&self, published: &Arc<Published>) {
+        let before = self.newest.load().timestamp;
+        assert!(published.timestamp > before, "commit {} behind {before}", published.timestamp);
         self.newest.store(Arc::clone(published));
     }
 

@@ -9,9 +9,9 @@ use crate::transactions::Transactions;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use vervet_env::{Environment, LockGuard};
-use vervet_log::{Found, Log, LogOptions};
+use vervet_log::{Found, Log, LogId, LogOptions};
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_store::{BuildOptions, LogPlace, StoreBuilder, Target};
+use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 
 /// Name of the file whose lock a writer holds.
 const LOCK: &str = "LOCK";
@@ -20,9 +20,9 @@ const LOCK: &str = "LOCK";
 #[derive(Debug)]
 pub(crate) struct Writer {
     log: OnceLock<Log>,
-    /// What is there to go on behind, until the log is opened.
-    found: Mutex<Option<Found>>,
-    /// Where the log goes on, if there is one that is not open.
+    /// What is there to go on behind, until the log is opened, and what the manifest said of the log then.
+    found: Mutex<Option<(Found, LogPlace)>>,
+    /// Where the log goes on or is to begin, if it is known and not open.
     pub(crate) place: Mutex<Option<LogPlace>>,
     _lock: Box<dyn LockGuard>,
 }
@@ -57,8 +57,8 @@ impl Transactions {
             // Somebody else may have written since this was opened.
             let recovered = recovery::recover_as_owner(&self.environment, directory)?;
             let writer = self.writer_of(guard, recovered)?;
-            // Nobody else sets it: `owning` is held.
-            let _ = self.writer.set(Arc::new(writer));
+            let set = self.writer.set(Arc::new(writer));
+            assert!(set.is_ok(), "`owning` is held");
         }
         Ok(self.writer.get())
     }
@@ -66,12 +66,28 @@ impl Transactions {
     fn writer_of(&self, guard: Box<dyn LockGuard>, recovered: Option<Recovered>) -> Result<Writer> {
         let (mut found, mut place) = (None, None);
         if let Some(recovered) = recovered {
-            place = recovered.place();
-            let Recovered { version, timestamp, constraints, found: read } = recovered;
-            found = Some(read);
+            place = Some(recovered.place());
+            let Recovered { version, timestamp, constraints, found: read, base } = recovered;
+            found = Some((read, base));
             self.reset(version, timestamp, constraints);
         }
         Ok(Writer { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), _lock: guard })
+    }
+
+    /// Says in the manifest that the log has been begun, before the first record can be acknowledged: from then on a log without
+    /// files is a lost one. A crash before that leaves a file without records, with the id that is reserved for it.
+    fn publish_begun(&self, directory: &Path, log: &Log, base: LogPlace) -> Result<()> {
+        if base.begun {
+            return Ok(());
+        }
+        // A load may have written a manifest since `base` was read.
+        let place = Store::open(&self.environment, directory)?.log_place().unwrap_or(base);
+        if place.begun {
+            debug_assert_eq!(place.id, log.id().0, "one directory has one log");
+            return Ok(());
+        }
+        let place = LogPlace { id: log.id().0, begun: true, ..place };
+        vervet_store::publish_log(&self.environment, directory, place)
     }
 
     /// The log of the directory, opened if nobody has yet; `None` for a graph in memory.
@@ -80,29 +96,35 @@ impl Transactions {
         if let Some(log) = writer.log.get() {
             return Ok(Some(log));
         }
+        // While nobody loads, who would write a manifest that knows of no log.
+        let _one = crate::sync::lock(&self.checkpointing);
         let mut found = crate::sync::lock(&writer.found);
         if writer.log.get().is_none() {
-            let found = match found.take() {
+            let (mut found, base) = match found.take() {
                 Some(found) => found,
-                // A new directory, or a load has written since, or opening failed before: look again, while nobody
-                // loads. No transaction has begun yet.
+                // A new directory, or opening failed before: look again. No transaction has begun yet.
                 None => {
-                    let _one = crate::sync::lock(&self.checkpointing);
                     if !recovery::has_store(&self.environment, directory)? {
                         write_empty(&self.environment, directory)?;
                     }
-                    match recovery::recover_as_owner(&self.environment, directory)? {
-                        Some(Recovered { version, timestamp, constraints, found }) => {
-                            self.reset(version, timestamp, constraints);
-                            found
-                        }
-                        None => recovery::find_log(&self.environment, directory)?,
-                    }
+                    let recovered = recovery::recover_as_owner(&self.environment, directory)?;
+                    let lost = || Error::internal("a database that has just been written is not there");
+                    let recovered = recovered.ok_or_else(lost)?;
+                    // If the log cannot be opened, a load must go on with its id.
+                    *crate::sync::lock(&writer.place) = Some(recovered.place());
+                    let Recovered { version, timestamp, constraints, found, base } = recovered;
+                    self.reset(version, timestamp, constraints);
+                    (found, base)
                 }
             };
+            // The id that the manifest has reserved, if there is no log yet.
+            found.id.get_or_insert(LogId(base.id));
             let options = LogOptions { level: self.options.durability, ..LogOptions::default() };
             let log = Log::open(&self.environment, directory, found, options)?;
-            let _ = writer.log.set(log);
+            self.publish_begun(directory, &log, base)?;
+            self.terms_are_logged();
+            let set = writer.log.set(log);
+            assert!(set.is_ok(), "`found` is held");
             *crate::sync::lock(&writer.place) = None;
         }
         Ok(writer.log.get())

@@ -25,6 +25,8 @@ pub(crate) struct Execution<'a> {
     pub snapshot: &'a dyn Snapshot,
     pub plan: &'a Plan,
     pub options: &'a QueryOptions,
+    /// When the time that `options` allow began; `None`: when it runs.
+    pub started: Option<Instant>,
 }
 
 impl Execution<'_> {
@@ -37,9 +39,9 @@ impl Execution<'_> {
         self.run_under(&control, sink)
     }
 
-    /// The limits of this run, starting now.
+    /// The limits of this run.
     pub(crate) fn control(&self) -> Control<'static> {
-        control(self.options, self.database.driver().gate())
+        control(self.options, self.started, self.database.driver().gate())
     }
 
     /// [`Execution::run`] under limits that the caller keeps counting with.
@@ -93,11 +95,16 @@ impl Execution<'_> {
     }
 }
 
-/// The limits of `options`, starting now, of a query that passes `gate` if it is heavy.
-pub(crate) fn control(options: &QueryOptions, gate: Option<Arc<dyn Gate>>) -> Control<'static> {
+/// The limits of `options`, of a query that passes `gate` if it is heavy. Their time began at `started`, or begins now.
+pub(crate) fn control(
+    options: &QueryOptions,
+    started: Option<Instant>,
+    gate: Option<Arc<dyn Gate>>,
+) -> Control<'static> {
+    let started = started.unwrap_or_else(Instant::now);
     let limits = Limits {
         cancelled: options.cancel.as_ref().map(crate::CancelToken::flag),
-        deadline: (options.timeout).and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
+        deadline: (options.timeout).and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),
         memory_bytes: options.memory_limit_bytes,
     };
     Control::with_gate(limits, gate)

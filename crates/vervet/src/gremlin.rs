@@ -119,11 +119,12 @@ impl GremlinOptions {
         self
     }
 
-    /// The limits, starting now.
-    fn limits(&self) -> Limits {
+    /// The limits. Their time began at `started`, or begins now.
+    fn limits(&self, started: Option<Instant>) -> Limits {
+        let started = started.unwrap_or_else(Instant::now);
         Limits {
             cancelled: self.cancel.as_ref().map(CancelToken::flag),
-            deadline: self.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
+            deadline: self.timeout.and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),
             memory_bytes: self.memory_limit_bytes,
         }
     }
@@ -293,7 +294,7 @@ impl Database {
         options: &GremlinOptions,
         each: &mut Each<'_>,
     ) -> Result<()> {
-        let limits = options.limits();
+        let limits = options.limits(None);
         if !script.mutates {
             let snapshot = self.snapshot();
             let control = Control::with_gate(limits, self.driver().gate());
@@ -369,7 +370,8 @@ impl Transaction {
         options: &GremlinOptions,
         each: &mut Each<'_>,
     ) -> Result<()> {
-        let control = Control::with_gate(options.limits(), self.database.driver().gate());
+        let limits = options.limits(self.started);
+        let control = Control::with_gate(limits, self.database.driver().gate());
         if !script.mutates {
             return run::all_in(self, &script.statements, &control, options, each);
         }

@@ -1,5 +1,6 @@
 //! Bulk loads: the loader writes into the builders of dictionary and store.
 
+use crate::execute::seed;
 use std::io::Write;
 use std::path::Path;
 use vervet_delta::Version;
@@ -58,8 +59,8 @@ pub(crate) fn load(
     }
     // Labels of blank nodes of this load never meet those of an earlier one.
     let options = LoadOptions {
-        // Both numbers end visibly: the loader appends that of the file.
-        blank_scope: format!("{}{}_", options.blank_scope, before.statement_count()),
+        // Both parts end visibly: the loader appends the number of the file.
+        blank_scope: format!("{}{}_", options.blank_scope, scope_letters(seed(place.environment)?)),
         ..options.clone()
     };
     let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
@@ -72,6 +73,12 @@ pub(crate) fn load(
     building.store.reserve_edges(building.edges);
     let store = successor.finish(building.store, building.dictionary.finish_with(threads)?, &target)?;
     Ok((store, report))
+}
+
+/// 64 bits as letters alone: the dictionary keeps text without digits once for all labels of a load, and would keep
+/// each run of digits in it again for every label.
+fn scope_letters(bits: u64) -> String {
+    (0..u64::BITS).step_by(4).map(|shift| char::from(b'a' + (bits >> shift & 15) as u8)).collect()
 }
 
 /// The orders that the new version has: those of `options`, then those that `before` has.

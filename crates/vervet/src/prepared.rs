@@ -189,8 +189,14 @@ impl Prepared {
         let plan = self.compiled.plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
-        let execution =
-            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        let execution = Execution {
+            database: &self.database,
+            reading: &reading,
+            snapshot,
+            plan: &plan,
+            options,
+            started: None,
+        };
         answer(&execution, &self.compiled.query)
     }
 
@@ -211,8 +217,14 @@ impl Prepared {
         let plan = self.compiled.plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
-        let execution =
-            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        let execution = Execution {
+            database: &self.database,
+            reading: &reading,
+            snapshot,
+            plan: &plan,
+            options,
+            started: None,
+        };
         Ok(execution.explain(None))
     }
 
@@ -225,8 +237,14 @@ impl Prepared {
         let plan = self.compiled.plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
-        let execution =
-            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        let execution = Execution {
+            database: &self.database,
+            reading: &reading,
+            snapshot,
+            plan: &plan,
+            options,
+            started: None,
+        };
         Ok(execution.plan_hash())
     }
 
@@ -241,8 +259,14 @@ impl Prepared {
         let plan = self.compiled.plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
-        let execution =
-            Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options };
+        let execution = Execution {
+            database: &self.database,
+            reading: &reading,
+            snapshot,
+            plan: &plan,
+            options,
+            started: None,
+        };
         let enough = matches!(self.compiled.query.form, Form::Ask);
         let mut sink = |_: &vervet_expression::Evaluator<'_>, batch: &vervet_kernel::Batch| {
             Ok(if enough && batch.rows > 0 { Flow::Done } else { Flow::More })

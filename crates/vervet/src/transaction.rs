@@ -1,14 +1,14 @@
 //! Transactions: changes that all become visible at once, or not at all.
 
 use crate::database::Database;
-use crate::execute::Execution;
+use crate::execute::{Execution, control};
 use crate::prepared;
 use crate::reading::{Reading, plan_options};
 use crate::update::{self, UpdateOptions, UpdateReport, UpdateTarget};
 use crate::{Answer, Prepared, QueryOptions, Solutions};
 use oxrdf::{GraphNameRef, QuadRef, TermRef};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vervet_graph::Graph;
 use vervet_kernel::Gate;
 use vervet_model::{Error, ErrorKind, Id, Result, Statement};
@@ -48,6 +48,8 @@ pub struct TransactionOptions {
 pub struct Transaction {
     pub(crate) database: Database,
     pub(crate) inner: vervet_txn::Transaction,
+    /// When the time of all its operations began, if it is another attempt; `None`: each has its own time.
+    pub(crate) started: Option<Instant>,
 }
 
 /// A point in a transaction to go back to.
@@ -69,11 +71,12 @@ impl Database {
     /// As [`Database::begin`].
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
         let inner = self.transactions().begin(options.isolation)?;
-        Ok(Transaction { database: self.clone(), inner })
+        Ok(Transaction { database: self.clone(), inner, started: None })
     }
 
     /// Runs `work` in a serializable transaction and commits; again from the start when it conflicts with others, at
-    /// most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice.
+    /// most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice. From the second attempt on, the
+    /// timeouts of queries and updates in `work` count from the end of the first attempt, for all attempts together.
     ///
     /// # Errors
     /// Those of `work` and of the commit.
@@ -97,10 +100,20 @@ impl Database {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn transact<T>(&self, mut work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+    pub fn transact<T>(&self, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.transact_from(None, work)
+    }
+
+    /// [`Database::transact`]; the timeouts of operations count from `started`, if it is given.
+    fn transact_from<T>(
+        &self,
+        mut started: Option<Instant>,
+        mut work: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
         let mut attempt = 1;
         loop {
             let mut transaction = self.begin()?;
+            transaction.started = started;
             let done = work(&mut transaction).and_then(|value| {
                 transaction.commit()?;
                 Ok(value)
@@ -110,6 +123,7 @@ impl Database {
                     // Not all at the same time again.
                     let spread = self.environment().random.next_u64().unwrap_or_default() % 64;
                     let pause = Duration::from_micros(u64::from(attempt) * spread);
+                    started.get_or_insert_with(Instant::now);
                     std::thread::sleep(pause.min(PAUSE_MAX));
                     attempt += 1;
                 }
@@ -124,15 +138,15 @@ impl Database {
     /// [`ErrorKind::Query`] with line, column and a caret; limits; [`ErrorKind::Conflict`] after
     /// [`ATTEMPTS_MAX`] attempts; as [`Database::begin`].
     pub fn update(&self, text: &str) -> Result<UpdateReport> {
-        self.transact(|transaction| transaction.update(text))
+        self.transact_from(Some(Instant::now()), |transaction| transaction.update(text))
     }
 
-    /// [`Database::update`] with options.
+    /// [`Database::update`] with options. All attempts together have the time that the options allow.
     ///
     /// # Errors
     /// As [`Database::update`].
     pub fn update_with(&self, text: &str, options: &mut UpdateOptions<'_>) -> Result<UpdateReport> {
-        self.transact(|transaction| transaction.update_with(text, options))
+        self.transact_from(Some(Instant::now()), |transaction| transaction.update_with(text, options))
     }
 }
 
@@ -192,7 +206,8 @@ impl Transaction {
         };
         let plan = vervet_planner::plan(query, snapshot, &planning)?;
         let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
-        run(&Execution { database: &self.database, reading: &reading, snapshot, plan: &plan, options })
+        let (database, started) = (&self.database, self.started);
+        run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })
     }
 
     /// Calls `read` with the graph as this transaction sees it, for the typed interface.
@@ -221,8 +236,9 @@ impl Transaction {
         let before = self.inner.savepoint();
         let environment = self.database.environment().clone();
         let gate = self.database.driver().gate();
+        let control = control(&options.query, self.started, gate.clone());
         let mut target = Target { inner: &mut self.inner, gate };
-        let done = update::run(&request, &mut target, &environment, options);
+        let done = update::run_under(&request, &mut target, &environment, options, control);
         if done.is_err() {
             self.inner.roll_back_to(&before)?;
         }

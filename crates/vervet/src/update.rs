@@ -147,7 +147,18 @@ pub fn run(
     environment: &Environment,
     options: &mut UpdateOptions<'_>,
 ) -> Result<UpdateReport> {
-    let control = control(&options.query, target.gate());
+    let control = control(&options.query, None, target.gate());
+    run_under(update, target, environment, options, control)
+}
+
+/// [`run`] under limits whose time may have begun before.
+pub(crate) fn run_under(
+    update: &Update,
+    target: &mut dyn UpdateTarget,
+    environment: &Environment,
+    options: &mut UpdateOptions<'_>,
+    control: Control<'static>,
+) -> Result<UpdateReport> {
     let mut request = Request {
         target,
         environment,

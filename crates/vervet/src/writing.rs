@@ -78,6 +78,7 @@ impl Database {
             snapshot: reading.version(),
             plan: &plan,
             options,
+            started: None,
         };
         let Form::Select(columns) = &prepared.query().form else {
             return Err(Error::internal("a SELECT is something else"));
@@ -113,8 +114,14 @@ impl crate::Prepared {
         let plan = self.compiled().plan(&published, options)?;
         let reading = Reading::Published(published);
         let snapshot = reading.version();
-        let execution =
-            Execution { database: self.database(), reading: &reading, snapshot, plan: &plan, options };
+        let execution = Execution {
+            database: self.database(),
+            reading: &reading,
+            snapshot,
+            plan: &plan,
+            options,
+            started: None,
+        };
         write(&execution, self.query(), format, out)
     }
 }

@@ -97,3 +97,35 @@ fn a_backup_is_a_database() {
     assert_eq!(count(&place, "copy", "?s ?p ?o"), count(&place, "db", "?s ?p ?o"));
     assert!(place.ok(&["check", "copy"]).contains("sound"));
 }
+
+/// users 3 and 4, storage B13, by the built binary: a backup is restored where no database is, and nowhere else; lost logs and
+/// manifests are told.
+#[test]
+fn a_backup_is_restored_where_no_database_is() {
+    let place = people();
+    place.ok(&["update", "db", "INSERT DATA { <urn:a> <urn:p> 1 }"]);
+    place.ok(&["backup", "db", "copy"]);
+    place.fails(&["restore", "copy", "db"], 1, &["there is a database in db", "hint:"]);
+    place.fails(&["restore", "db", "new"], 1, &["db has a log", "hint:", "vervet backup"]);
+    let done = place.run(&["restore", "copy", "new"]);
+    assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (0, "", ""), "quiet when piped");
+    assert_eq!(count(&place, "new", "?s ?p ?o"), count(&place, "db", "?s ?p ?o"));
+    place.ok(&["update", "new", "INSERT DATA { <urn:b> <urn:p> 1 }"]);
+    assert!(place.ok(&["check", "new"]).contains("sound"));
+
+    for log in std::fs::read_dir(place.path("new")).unwrap().map(|entry| entry.unwrap().path()) {
+        if log.extension().is_some_and(|extension| extension == "log") {
+            std::fs::remove_file(log).unwrap();
+        }
+    }
+    place.fails(
+        &["query", "new", "ASK {}"],
+        1,
+        &["there is no file with LSN", "hint:", "vervet recover new"],
+    );
+    std::fs::remove_file(place.path("db/MANIFEST")).unwrap();
+    place.file("more.nt", "<urn:a> <urn:b> <urn:c> .\n");
+    for command in [&["load", "db", "more.nt"], &["update", "db", "CLEAR ALL"], &["restore", "copy", "db"]] {
+        place.fails(command, 1, &["files of a database", "MANIFEST", "hint:"]);
+    }
+}

@@ -183,7 +183,7 @@ fn hubs_and_many_keys() {
     let terms = Arc::new(vervet_dictionary::Terms::new(0, 0));
     let id = |number: u64| {
         let iri = oxrdf::NamedNode::new_unchecked(format!("http://e/{number}"));
-        terms.intern(iri.as_ref().into(), &mut |_, _| Ok(())).expect("short")
+        terms.intern(iri.as_ref().into()).expect("short")
     };
     let predicate = id(0);
     let all: Vec<Id> = (1..6000).map(id).collect();
@@ -278,7 +278,7 @@ fn f3_parallel_edges_are_flagged_when_the_first_comes() {
     let terms = Arc::new(vervet_dictionary::Terms::new(0, 0));
     let id = |name: &str| {
         let iri = oxrdf::NamedNode::new_unchecked(format!("http://e/{name}"));
-        terms.intern(iri.as_ref().into(), &mut |_, _| Ok(())).expect("short")
+        terms.intern(iri.as_ref().into()).expect("short")
     };
     let (knows, graph, a, b) = (id("knows"), id("graph"), id("a"), id("b"));
     let edge = |number| Statement {

@@ -2,11 +2,15 @@
 
 use oxrdf::TermRef;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
-use vervet_model::{Direction, Id, Result, TermParts};
-use vervet_snapshot::{ClassId, Cursor, EntryFilter, Expansion, Segment, SegmentStatistics, Snapshot};
+use vervet_model::{Direction, Id, Result, TermParts, TextSearch};
+use vervet_snapshot::{
+    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, Snapshot,
+};
 use vervet_testkit::MemorySnapshot;
 
 pub(crate) struct Probe<'a> {
@@ -114,6 +118,24 @@ impl Segment for ProbeSegment<'_> {
         self.inner.keys(from, limit, out)
     }
 
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        vervet_snapshot::keys_up_to(self, from, last, limit, out)
+    }
+
+    fn order(&self) -> Option<Id> {
+        self.inner.order()
+    }
+
+    fn ordered(
+        &self,
+        key: Id,
+        range: &OrderRange,
+        graph: GraphFilter,
+        out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        self.inner.ordered(key, range, graph, out)
+    }
+
     fn keys_below(&self, key: Id) -> Result<u64> {
         self.inner.keys_below(key)
     }
@@ -154,6 +176,42 @@ impl Snapshot for Probe<'_> {
 
     fn graphs(&self) -> &[(Id, u64)] {
         self.graph.graphs()
+    }
+
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        self.graph.is_plain_text(id)
+    }
+
+    fn may_have_triple_terms(&self) -> bool {
+        self.graph.may_have_triple_terms()
+    }
+
+    fn classes_are_exact(&self) -> bool {
+        self.graph.classes_are_exact()
+    }
+
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        self.graph.literal_range(from, to)
+    }
+
+    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+        self.graph.later_literals(from, to, out)
+    }
+
+    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        self.graph.later_literal_count(from, to)
+    }
+
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        self.graph.search_count(search)
+    }
+
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        self.graph.search(search, out)
+    }
+
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        self.graph.literals_in_order(positions, out)
     }
 
     fn type_predicate(&self) -> Option<Id> {

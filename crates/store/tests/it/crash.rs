@@ -76,3 +76,49 @@ fn every_operation_may_fail() {
         }
     }
 }
+
+/// storage B14: a writer that dies between renaming the manifest and syncing the directory leaves a manifest that a loss of power
+/// may undo; the next load removes nothing that the old one names before the new one is durable. Names that were not synced
+/// survive in any mixture here.
+#[test]
+fn b14_leftovers_stay_until_the_manifest_is_durable() {
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let shape =
+        Shape { vertices: 5, statements: 8, predicates: 1, types: 1, edges: false, named_graphs: false };
+    let [first, second, third] = [(); 3].map(|()| Graph::random(shape, &mut random));
+    let dir = PathBuf::from("/data/db");
+    let target = Target::Directory(dir.clone());
+    let mut met = 0;
+    for n in 0.. {
+        let simulation = Simulation::new(seed.wrapping_add(n));
+        let environment = simulation.environment();
+        first.build(options(&environment), &target);
+        // All that the next load does fails from here on, as for one that is killed.
+        let before = simulation.files.write_count();
+        simulation.files.fail_write(n, Fault::Io);
+        let killed = second.try_build(options(&environment), &target).is_err();
+        simulation.files.heal();
+        let is_new = Store::open(&environment, &dir).expect("old or new").generation() == Some(2);
+        if killed && is_new {
+            for at in 0..8 {
+                met += 1;
+                let simulation = Simulation::new(seed.wrapping_add(n * 100 + at));
+                let environment = simulation.environment();
+                first.build(options(&environment), &target);
+                simulation.files.fail_write(n, Fault::Io);
+                second.try_build(options(&environment), &target).expect_err("as before");
+                simulation.files.fail_write(at, Fault::Power);
+                third.try_build(options(&environment), &target).expect_err("the power is gone");
+                simulation.files.crash_reordering();
+                let store = Store::open(&environment, &dir);
+                let store = store.unwrap_or_else(|error| panic!("seed {seed}, {n}, {at}: {error}"));
+                store.validate().expect("whole");
+            }
+        }
+        if simulation.files.write_count() <= before + n {
+            break;
+        }
+    }
+    assert!(met > 0, "no operation lies between the renaming and the sync");
+}

@@ -2,13 +2,17 @@
 //! size of the label.
 
 use oxrdf::{NamedNode, Term, TermRef};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use vervet_gremlin::text::{ParseOptions, Statement, parse};
 use vervet_kernel::{Control, Limits};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE};
-use vervet_model::{Direction, ErrorKind, Id, Result, TermParts};
-use vervet_snapshot::{ClassId, Cursor, EntryFilter, Expansion, Segment, SegmentStatistics, Snapshot};
+use vervet_model::{Direction, ErrorKind, Id, Result, TermParts, TextSearch};
+use vervet_snapshot::{
+    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, Snapshot,
+};
 use vervet_testkit::{MemorySnapshot, Statement as Triple};
 use vervet_traversal::{ReadOnly, Traversal};
 
@@ -138,6 +142,24 @@ impl Segment for CountingSegment<'_> {
         Ok(())
     }
 
+    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
+        vervet_snapshot::keys_up_to(self, from, last, limit, out)
+    }
+
+    fn order(&self) -> Option<Id> {
+        self.inner.order()
+    }
+
+    fn ordered(
+        &self,
+        key: Id,
+        range: &OrderRange,
+        graph: GraphFilter,
+        out: &mut Vec<OrderedEntry>,
+    ) -> Result<()> {
+        self.inner.ordered(key, range, graph, out)
+    }
+
     fn keys_below(&self, key: Id) -> Result<u64> {
         self.inner.keys_below(key)
     }
@@ -172,6 +194,42 @@ impl Snapshot for Counting<'_> {
 
     fn graphs(&self) -> &[(Id, u64)] {
         self.graph.graphs()
+    }
+
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        self.graph.is_plain_text(id)
+    }
+
+    fn may_have_triple_terms(&self) -> bool {
+        self.graph.may_have_triple_terms()
+    }
+
+    fn classes_are_exact(&self) -> bool {
+        self.graph.classes_are_exact()
+    }
+
+    fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        self.graph.literal_range(from, to)
+    }
+
+    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+        self.graph.later_literals(from, to, out)
+    }
+
+    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        self.graph.later_literal_count(from, to)
+    }
+
+    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+        self.graph.search_count(search)
+    }
+
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+        self.graph.search(search, out)
+    }
+
+    fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {
+        self.graph.literals_in_order(positions, out)
     }
 
     fn type_predicate(&self) -> Option<Id> {

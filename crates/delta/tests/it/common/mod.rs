@@ -107,7 +107,7 @@ impl World {
         let opened = vervet_dictionary::Dictionary::open(dictionary.clone().into(), "test").expect("whole");
         let later = Terms::new(opened.vertex_count(), opened.literal_count());
         for term in &all[early..] {
-            let id = later.intern(term.as_ref(), &mut |_, _| Ok(())).expect("short");
+            let id = later.intern(term.as_ref()).expect("short");
             terms.push((term.clone(), id));
         }
         let mut builder = DictionaryBuilder::new();

@@ -6,9 +6,10 @@ use oxrdf::{Term, TermRef};
 use spargebra::algebra::{Expression as Parsed, Function as ParsedFunction, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::collections::HashMap;
+use std::ops::Range;
 use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
-use vervet_model::{Direction, Error, Id, Inline, LiteralKind, Result, TermParts, inline_id};
+use vervet_model::{Direction, Error, Id, Inline, LiteralKind, Result, TermParts, TextSearch, inline_id};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 
 pub(crate) const PREFIXES: &str = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX ex: <http://example.org/> \
@@ -135,6 +136,42 @@ impl Snapshot for Terms {
 
     fn graphs(&self) -> &[(Id, u64)] {
         &[]
+    }
+
+    fn is_plain_text(&self, id: Id) -> Result<bool> {
+        vervet_snapshot::read_is_plain_text(self, id)
+    }
+
+    fn may_have_triple_terms(&self) -> bool {
+        true
+    }
+
+    fn later_literals(&self, _from: &[u8], _to: Option<&[u8]>, _out: &mut Vec<Id>) -> Result<()> {
+        Ok(())
+    }
+
+    fn later_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn classes_are_exact(&self) -> bool {
+        true
+    }
+
+    fn literal_range(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
+        Ok(None)
+    }
+
+    fn search_count(&self, _: &TextSearch) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn search(&self, _: &TextSearch, _: &mut Vec<Id>) -> Result<()> {
+        Err(Error::internal("no index of words"))
+    }
+
+    fn literals_in_order(&self, _: Range<u64>, _: &mut Vec<Id>) -> Result<()> {
+        Err(Error::internal("no order of literals"))
     }
 
     fn type_predicate(&self) -> Option<Id> {

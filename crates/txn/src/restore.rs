@@ -1,0 +1,41 @@
+//! Restoring: a backup becomes a database in a directory that has none.
+//!
+//! # Why not a copy of the files
+//! Copied over an old database they would lie beside its log, which holds what came after the backup: the mistake that one
+//! wants to undo. Here the target has no files of a database, and the copy reserves a log of its own.
+
+use crate::writer::lock_directory;
+use std::path::Path;
+use vervet_env::Environment;
+use vervet_model::{Error, ErrorKind, Result};
+use vervet_snapshot::Snapshot;
+use vervet_store::{LogPlace, Store};
+
+/// Copies the backup in `backup` into `directory`, as a database; returns its number of statements. All checksums of files
+/// are verified on the way. `report` is called with the bytes copied so far and those of all files; an error of it ends
+/// the copy, and then there is no database in `directory`.
+///
+/// # Errors
+/// [`ErrorKind::Input`]: there is no database in `backup`, or one that has been written to and so has a log; there is a
+/// database in `directory`. [`ErrorKind::Corrupt`]: the backup is damaged; `directory` has files of a database
+/// without a manifest, or a log. [`ErrorKind::Unavailable`]: a process writes to `directory`. [`ErrorKind::Io`]. Those of
+/// `report`.
+pub fn restore(
+    environment: &Environment,
+    backup: &Path,
+    directory: &Path,
+    report: &mut dyn FnMut(u64, u64) -> Result<()>,
+) -> Result<u64> {
+    let place = Store::open(environment, backup)?.log_place();
+    if place.is_some_and(|place| place.begun) || vervet_log::find_id(environment, backup)?.is_some() {
+        let message =
+            format!("{} has a log: it is a database that was written to, not a backup", backup.display());
+        return Err(Error::new(ErrorKind::Input, message)
+            .with_hint("`vervet backup` copies a database together with what its log holds"));
+    }
+    let _lock = lock_directory(environment, directory)?;
+    let timestamp = place.map_or(0, |place| place.timestamp);
+    let log = LogPlace::reserve(environment, timestamp)?;
+    vervet_store::copy_generation(environment, backup, directory, log, report)?;
+    Ok(Store::open(environment, directory)?.statement_count())
+}
