@@ -209,7 +209,8 @@ fn write_part(keys: &[u64], body: &mut Vec<u8>) -> KeyPart {
     let limit = if WALKED_TAGS.contains(&(first >> PART_SHIFT)) {
         (count * crate::Packed::width_of(span) as u64).saturating_mul(BITMAP_FACTOR)
     } else {
-        // Values are looked up a few at a time, and read in order: the smallest form, unless a bitmap takes little more.
+        // Values are looked up a few at a time, and read in order: the smallest form, unless a bitmap takes
+        // little more.
         let mut sorted = Vec::new();
         Sparse::write(keys, &mut sorted);
         sorted.len() as u64 / 5 * 6

@@ -6,8 +6,8 @@
 //! term never moves and is read without a lock.
 //! # Invariants
 //! 1. One term has one number, whoever asks first; a number is never given out twice.
-//! 2. A number that was given out has its term: who knows the ends can read all terms below them, in order, to write them
-//!    to a log. Nothing here waits for that.
+//! 2. A number that was given out has its term: all terms below the ends can be read, in order, and so be
+//!    written to a log. Nothing here waits for that.
 //! 3. Once sealed ([`Terms::succeed`]) a part gives out no numbers: it passes on to its successor, so those
 //!    who hold an old version of the graph still find every term.
 //! # Cost
@@ -36,8 +36,8 @@ use vervet_model::{
 const CHUNK_MIN: u64 = 64;
 /// Chunks of a list: room for more terms than a number has bits for.
 const CHUNKS: usize = 40;
-/// The most bytes of the text of a term, with its datatype or language tag. Longer terms are refused: with its id a term has
-/// to fit into a record of a log, of at most 1 GiB.
+/// The most bytes of the text of a term, with its datatype or language tag. Longer terms are refused: with
+/// its id a term has to fit into a record of a log, of at most 1 GiB.
 pub const TERM_BYTES_MAX: usize = (1 << 30) - (1 << 10);
 
 /// Terms that came after the file was written. See the header of this file.
@@ -202,8 +202,8 @@ impl Terms {
     /// The id of `term`, which is not in the file; a new one if nobody has asked before.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`]: a triple term that is nested too deep or has an edge in it; [`ErrorKind::Input`]: longer
-    /// than [`TERM_BYTES_MAX`].
+    /// [`ErrorKind::Unsupported`]: a triple term that is nested too deep or has an edge in it;
+    /// [`ErrorKind::Input`]: longer than [`TERM_BYTES_MAX`].
     pub fn intern(&self, term: TermRef<'_>) -> Result<Id> {
         let interned = with_place(term, |place| match place {
             Place::Inside(id) => Ok(id),

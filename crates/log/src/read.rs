@@ -78,8 +78,8 @@ pub(crate) struct Plan {
 
 /// Visits the records with LSNs greater than `from`, in order: LSN, kind, payload. Changes nothing.
 ///
-/// `from` is 0 or the LSN of a record. A directory without a log, read from 0, is a log without records, unless
-/// [`ReadOptions::id`] says that there is one.
+/// `from` is 0 or the LSN of a record. A directory without a log, read from 0, is a log without records,
+/// unless [`ReadOptions::id`] says that there is one.
 ///
 /// # Errors
 /// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records behind it (see

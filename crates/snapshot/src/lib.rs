@@ -9,9 +9,9 @@
 //! A [`Snapshot`] has one [`Segment`] for each `[predicate, direction]` that has entries. A segment maps
 //! keys (vertices, edges or values) to entries; the entries of one key are sorted by neighbour, then by
 //! graph, then by edge.
-//! No method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn` then fails to compile when
-//! a method is added, instead of answering past what it wraps. [`read_is_plain_text`], [`keys_up_to`] and [`no_order`]
-//! are the plain answers for implementations without a better one.
+//! No method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn` then fails to
+//! compile when a method is added, instead of answering past what it wraps. [`read_is_plain_text`],
+//! [`keys_up_to`] and [`no_order`] are the plain answers for implementations without a better one.
 //! # Not here
 //! Versions and visibility: a snapshot is already a view at one read timestamp.
 #![forbid(unsafe_code)]
@@ -267,7 +267,8 @@ pub fn read_is_plain_text(snapshot: &(impl Snapshot + ?Sized), id: Id) -> Result
     Ok(is_plain)
 }
 
-/// [`Segment::keys_up_to`] by [`Segment::keys`], for segments that list keys at the same cost whatever the end.
+/// [`Segment::keys_up_to`] by [`Segment::keys`], for segments that list keys at the same cost whatever the
+/// end.
 ///
 /// # Errors
 /// As [`Segment::keys`].

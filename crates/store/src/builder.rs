@@ -252,8 +252,8 @@ impl StoreBuilder {
                 if before.is_none() {
                     files::mark_unfinished(&environment, dir)?;
                 } else {
-                    // `MANIFEST` may be newer than its name is durable: then what is removed here would be named after a
-                    // loss of power.
+                    // `MANIFEST` may be newer than its name is durable: then what is removed here would be
+                    // named after a loss of power.
                     let synced = environment.files.sync_dir(dir);
                     synced.map_err(|e| Error::io(format_args!("sync {}", dir.display()), &e))?;
                     files::remove_mark(&environment, dir);

@@ -29,8 +29,8 @@ pub(crate) struct Parts {
 /// So many entries between vertices lie in a cache, where it counts what an access costs beside the miss.
 const WALKED_ENTRIES_MIN: usize = 1 << 16;
 
-/// Offsets of fewer keys lie in a cache, and are read fastest as they are. Of more, a framed pair takes a third of the bytes and so
-/// fewer misses: 16.8 against 22.9 ns for a random pair of 4 million (2026-11-23).
+/// Offsets of fewer keys lie in a cache, and are read fastest as they are. Of more, a framed pair takes a
+/// third of the bytes and so fewer misses: 16.8 against 22.9 ns for a random pair of 4 million (2026-11-23).
 const WALKED_KEYS_MAX: usize = 1 << 16;
 
 /// What a value in an optional column means.
@@ -46,8 +46,9 @@ fn optional_value(bits: u64) -> u64 {
 /// The section of the segment of `entries`. `runs` are their keys, `others` their distinct neighbours in
 /// ascending order (the keys of the other direction).
 ///
-/// Paths lead along entries between vertices: their offsets are as fast as they can be while they fit a cache, and their
-/// neighbours too unless there are many and they have edges. What leads to or from values, and the edges themselves, may be framed.
+/// Paths lead along entries between vertices: their offsets are as fast as they can be while they fit a
+/// cache, and their neighbours too unless there are many and they have edges. What leads to or from values,
+/// and the edges themselves, may be framed.
 pub(crate) fn encode<E: Entries + ?Sized>(
     predicate: Id,
     direction: Direction,

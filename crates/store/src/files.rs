@@ -2,12 +2,14 @@
 //!
 //! # Shape
 //! `MANIFEST`: text that names the files of the current generation with lengths and checksums, and ends
-//! with its own. While a new database is being written, `UNFINISHED` is there. `segments-<generation>.vvs`: head (16 bytes), sections, table of contents, tail (48
-//! bytes). `dictionary-<generation>.vvd`: the image that the dictionary makes. See docs/format.md.
+//! with its own. While a new database is being written, `UNFINISHED` is there. `segments-<generation>.vvs`:
+//! head (16 bytes), sections, table of contents, tail (48 bytes). `dictionary-<generation>.vvd`: the image
+//! that the dictionary makes. See docs/format.md.
 //! # Invariants
 //! 1. A file that a manifest names is never changed; a new generation has new names.
 //! 2. The manifest is replaced by renaming, after everything that it names has been synced.
-//! 3. Files of a database without a manifest are those of a load or restore into a new directory that was never finished, and
+//! 3. Files of a database without a manifest are those of a load or restore into a new directory that was
+//!    never finished, and
 //!    then `UNFINISHED` is there; or the manifest has been lost, and nothing may be written over them.
 
 use crate::toc::{SectionPlace, Toc};
@@ -64,8 +66,8 @@ pub struct LogPlace {
     pub lsn: u64,
     /// Number of the last commit that the generation holds.
     pub timestamp: u64,
-    /// Whether the log has files. `false`: the id is reserved for the first one, and a log with another id that lies in the
-    /// directory belongs to another database.
+    /// Whether the log has files. `false`: the id is reserved for the first one, and a log with another id
+    /// that lies in the directory belongs to another database.
     pub begun: bool,
 }
 
@@ -79,7 +81,8 @@ pub(crate) struct FileRecord {
 }
 
 impl LogPlace {
-    /// A new id for a log that has not been begun, behind a generation that holds the commits up to `timestamp`.
+    /// A new id for a log that has not been begun, behind a generation that holds the commits up to
+    /// `timestamp`.
     ///
     /// # Errors
     /// Io: no randomness.
@@ -263,7 +266,8 @@ fn check_vacant(environment: &Environment, dir: &Path) -> Result<()> {
     }
 }
 
-/// The manifest of a directory that is to be written to; `None`: there is none, and nothing that it would name.
+/// The manifest of a directory that is to be written to; `None`: there is none, and nothing that it would
+/// name.
 ///
 /// # Errors
 /// As [`Manifest::read`]; Corrupt: it has lost its manifest.
@@ -275,8 +279,8 @@ pub(crate) fn manifest_to_replace(environment: &Environment, dir: &Path) -> Resu
     Ok(manifest)
 }
 
-/// Says durably that the files of a generation are being written to a directory without a manifest: see invariant 3 of
-/// this file.
+/// Says durably that the files of a generation are being written to a directory without a manifest: see
+/// invariant 3 of this file.
 pub(crate) fn mark_unfinished(environment: &Environment, dir: &Path) -> Result<()> {
     let path = dir.join(UNFINISHED);
     let make = || {
@@ -286,8 +290,8 @@ pub(crate) fn mark_unfinished(environment: &Environment, dir: &Path) -> Result<(
     make().map_err(|error| Error::io(format_args!("make {}", path.display()), &error))
 }
 
-/// Removes what [`mark_unfinished`] has made, once the directory has a manifest or no file of a generation, durably. If it
-/// stays, so does what it says.
+/// Removes what [`mark_unfinished`] has made, once the directory has a manifest or no file of a generation,
+/// durably. If it stays, so does what it says.
 pub(crate) fn remove_mark(environment: &Environment, dir: &Path) {
     let path = dir.join(UNFINISHED);
     if environment.files.exists(&path).unwrap_or(true) && environment.files.sync_dir(dir).is_ok() {
@@ -298,13 +302,15 @@ pub(crate) fn remove_mark(environment: &Environment, dir: &Path) {
 /// Sets what the manifest in `dir` says of the log, and nothing else.
 ///
 /// # Errors
-/// Input: there is no database. Corrupt: the manifest is damaged. Io: the manifest may be the old or the new one.
+/// Input: there is no database. Corrupt: the manifest is damaged. Io: the manifest may be the old or the new
+/// one.
 pub fn publish_log(environment: &Environment, dir: &Path, log: LogPlace) -> Result<()> {
     manifest_of(environment, dir)?.with_log(log).publish(environment, dir)
 }
 
-/// Removes what is not part of `current`: older generations, and what a load that ended early has left, except
-/// the mark of [`mark_unfinished`]. Only names that this crate gives are touched. A file that does not go away is left to the next time.
+/// Removes what is not part of `current`: older generations, and what a load that ended early has left,
+/// except the mark of [`mark_unfinished`]. Only names that this crate gives are touched. A file that does not
+/// go away is left to the next time.
 /// `own`: a directory of temporary files that this load still needs.
 pub(crate) fn remove_leftovers(
     environment: &Environment,

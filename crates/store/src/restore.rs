@@ -1,8 +1,8 @@
 //! Copying the files of a database that nobody writes to into a directory that has none.
 //!
 //! # Invariants
-//! The copy is published by its manifest, after all files have been synced and each has had the checksum that the manifest
-//! of the source says. So a copy that ends early, or of a damaged file, is no database.
+//! The copy is published by its manifest, after all files have been synced and each has had the checksum that
+//! the manifest of the source says. So a copy that ends early, or of a damaged file, is no database.
 
 use crate::files::{self, HashedFile, LogPlace, Manifest};
 use std::path::Path;
@@ -12,15 +12,17 @@ use vervet_model::{Error, ErrorKind, Result};
 /// Bytes that are copied between two calls of `report`.
 const CHUNK: usize = 4 << 20;
 
-/// Copies the generation that the manifest in `from` names to `to`, whose lock the caller holds, with `log` in its manifest.
+/// Copies the generation that the manifest in `from` names to `to`, whose lock the caller holds, with `log`
+/// in its manifest.
 /// `report` is called with the bytes copied so far and those of all files; an error of it ends the copy.
 ///
 /// # Cost
 /// Each file is read once and written once.
 ///
 /// # Errors
-/// Input: no database in `from`, or one in `to`. Corrupt: a file of `from` has another checksum than its manifest says; `to`
-/// has files of a database without a manifest. Io. Those of `report`. There is then no database in `to`.
+/// Input: no database in `from`, or one in `to`. Corrupt: a file of `from` has another checksum than its
+/// manifest says; `to` has files of a database without a manifest. Io. Those of `report`. There is then no
+/// database in `to`.
 pub fn copy_generation(
     environment: &Environment,
     from: &Path,

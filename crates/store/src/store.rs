@@ -236,8 +236,8 @@ impl Store {
         self.generation
     }
 
-    /// Where the log went on behind this store when it was opened; `None`: its manifest does not say. The manifest may say more
-    /// by now ([`crate::publish_log`]).
+    /// Where the log went on behind this store when it was opened; `None`: its manifest does not say. The
+    /// manifest may say more by now ([`crate::publish_log`]).
     #[must_use]
     pub fn log_place(&self) -> Option<LogPlace> {
         self.log

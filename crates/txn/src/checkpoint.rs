@@ -11,8 +11,8 @@
 //! A graph in memory does the same without files: then this is how the delta is merged.
 //! # Why this is right
 //! A crash before the manifest is renamed leaves the old base and the whole log; one after it, the new base and the
-//! rest of the log. Terms whose records lie before the new file are in the new dictionary, because they had their numbers
-//! when that was made. Terms that are in both are compared by recovery.
+//! rest of the log. Terms whose records lie before the new file are in the new dictionary, because they had
+//! their numbers when that was made. Terms that are in both are compared by recovery.
 //! # Cost
 //! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for
 //! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. With [`CHECKPOINT_SHARE`] this is some ten times what the changes themselves take.

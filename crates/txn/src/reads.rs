@@ -5,7 +5,8 @@
 //! keys or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a term that nobody had heard of.
 //! # Invariants
 //! 1. A read is in the set before its answer is used, and covers absence too: a key without entries, a
-//!    predicate without a segment, a flag that excludes some. So a commit that would have changed any answer is found (no phantoms).
+//!    predicate without a segment, a flag that excludes some statements. So a commit that would have
+//!    changed any answer is found (no phantoms).
 //! 2. The set is bounded: beyond [`READS_MAX`] keys and entries of a predicate, the whole predicate counts as
 //!    read. That can only abort more, never less.
 //! # Cost
@@ -45,15 +46,16 @@ pub(crate) struct ReadSet {
     unknown: FxHashSet<Term>,
     /// Which predicates there are.
     predicate_list: bool,
-    /// Predicates that such a list left out although the graph at the begin has them: the transaction had removed their
-    /// last statements. A statement that is added to one of these would have put it on the list.
+    /// Predicates that such a list left out although the graph at the begin has them: the transaction had
+    /// removed their last statements. A statement that is added to one of these would have put it on the
+    /// list.
     emptied: FxHashSet<Id>,
     /// Which named graphs there are.
     graph_list: bool,
 }
 
-/// What the statistics of a segment exclude for certain ([`SegmentStatistics`]). Query engines take these flags as proofs
-/// (they skip a read where no entry has an edge), so a flag that was looked at is a read.
+/// What the statistics of a segment exclude for certain ([`SegmentStatistics`]). Query engines take these
+/// flags as proofs (they skip a read where no entry has an edge), so a flag that was looked at is a read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excluded {
     named_graphs: bool,

@@ -8,8 +8,8 @@
 //! *Constraints* (kind 3): timestamp (8 bytes), number of constraints from then on (varint), and for each the length of
 //! its text (varint) and the text.
 //! # Invariants
-//! A term stands in the log before any commit that uses it, and terms stand in the order of their numbers, without gaps.
-//! Terms that a base already has may come again.
+//! A term stands in the log before any commit that uses it, and terms stand in the order of their numbers,
+//! without gaps. Terms that a base already has may come again.
 //! # Cost
 //! A triple takes about 13 bytes.
 

@@ -123,8 +123,8 @@ impl Snapshot for Tracked<'_> {
             match self.version.base().dictionary().lookup_iri(RDF_TYPE) {
                 // The base knows the term, from statements that are gone.
                 Ok(Some(id)) => lock(self.reads).add_segment(id),
-                // A statement with it would be seen by the id that the term has then. A damaged dictionary could not have
-                // said which that is: then nothing is added by it either.
+                // A statement with it would be seen by the id that the term has then. A damaged dictionary
+                // could not have said which that is: then nothing is added by it either.
                 _ => lock(self.reads).add_unknown(oxrdf::vocab::rdf::TYPE.into()),
             }
         }

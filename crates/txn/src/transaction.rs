@@ -194,7 +194,8 @@ impl Transaction {
             return;
         }
         if read == Read::Predicates {
-            // Changes that wait count: they may have emptied a predicate. What is damaged the caller finds, too.
+            // Changes that wait count: they may have emptied a predicate. What is damaged the caller finds,
+            // too.
             if let Ok(seen) = self.version() {
                 let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
                 reads.add_predicate_list(&self.began.version, seen);

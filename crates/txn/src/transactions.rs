@@ -245,10 +245,11 @@ impl Transactions {
         version.terms().intern(term)
     }
 
-    /// Appends the records of all terms that have a number and no record, so that a commit that uses them may follow. Terms
-    /// that no commit uses get none before another commit: numbers in the log have no gaps.
+    /// Appends the records of all terms that have a number and no record, so that a commit that uses them may
+    /// follow. Terms that no commit uses get none before another commit: numbers in the log have no gaps.
     ///
-    /// Interning does not append: it holds the lock of the terms, which readers take, and appending may wait for the disk.
+    /// Interning does not append: it holds the lock of the terms, which readers take, and appending may wait
+    /// for the disk.
     pub(crate) fn log_terms(&self, log: &Log) -> Result<()> {
         let mut logged = lock(&self.logged);
         let newest = self.newest();

@@ -74,8 +74,9 @@ impl Transactions {
         Ok(Writer { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), _lock: guard })
     }
 
-    /// Says in the manifest that the log has been begun, before the first record can be acknowledged: from then on a log without
-    /// files is a lost one. A crash before that leaves a file without records, with the id that is reserved for it.
+    /// Says in the manifest that the log has been begun, before the first record can be acknowledged: from
+    /// then on a log without files is a lost one. A crash before that leaves a file without records, with the
+    /// id that is reserved for it.
     fn publish_begun(&self, directory: &Path, log: &Log, base: LogPlace) -> Result<()> {
         if base.begun {
             return Ok(());

@@ -206,14 +206,15 @@ impl Database {
         vervet_txn::cut_at_damage(environment, directory.as_ref())
     }
 
-    /// Copies a backup ([`Database::backup`]) into a directory without a database; returns the number of its statements. The
-    /// database is there when everything has been copied, verified and synced, or not at all. `report` is called with the
-    /// bytes copied so far and those of all files; an error of it ends the copy.
+    /// Copies a backup ([`Database::backup`]) into a directory without a database; returns the number of its
+    /// statements. The database is there when everything has been copied, verified and synced, or not at all.
+    /// `report` is called with the bytes copied so far and those of all files; an error of it ends the copy.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is no database in `backup`, or one that has been written to and so has a log; there is a
-    /// database in `directory`. [`ErrorKind::Corrupt`]: the backup is damaged; `directory` has files of a database without
-    /// a manifest, such as a log that would be replayed. [`ErrorKind::Unavailable`]: another process writes to
+    /// [`ErrorKind::Input`]: there is no database in `backup`, or one that has been written to and so has a
+    /// log; there is a database in `directory`. [`ErrorKind::Corrupt`]: the backup is damaged; `directory`
+    /// has files of a database without a manifest, such as a log that would be replayed.
+    /// [`ErrorKind::Unavailable`]: another process writes to
     /// `directory`. [`ErrorKind::Io`]. Those of `report`.
     ///
     /// # Cost

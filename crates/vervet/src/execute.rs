@@ -95,7 +95,8 @@ impl Execution<'_> {
     }
 }
 
-/// The limits of `options`, of a query that passes `gate` if it is heavy. Their time began at `started`, or begins now.
+/// The limits of `options`, of a query that passes `gate` if it is heavy. Their time began at `started`, or
+/// begins now.
 pub(crate) fn control(
     options: &QueryOptions,
     started: Option<Instant>,

@@ -75,8 +75,8 @@ pub(crate) fn load(
     Ok((store, report))
 }
 
-/// 64 bits as letters alone: the dictionary keeps text without digits once for all labels of a load, and would keep
-/// each run of digits in it again for every label.
+/// 64 bits as letters alone: the dictionary keeps text without digits once for all labels of a load, and
+/// would keep each run of digits in it again for every label.
 fn scope_letters(bits: u64) -> String {
     (0..u64::BITS).step_by(4).map(|shift| char::from(b'a' + (bits >> shift & 15) as u8)).collect()
 }

@@ -75,8 +75,9 @@ impl Database {
     }
 
     /// Runs `work` in a serializable transaction and commits; again from the start when it conflicts with others, at
-    /// most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice. From the second attempt on, the
-    /// timeouts of queries and updates in `work` count from the end of the first attempt, for all attempts together.
+    /// most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice. From the second
+    /// attempt on, the timeouts of queries and updates in `work` count from the end of the first attempt, for
+    /// all attempts together.
     ///
     /// # Errors
     /// Those of `work` and of the commit.

@@ -98,8 +98,8 @@ fn a_backup_is_a_database() {
     assert!(place.ok(&["check", "copy"]).contains("sound"));
 }
 
-/// users 3 and 4, storage B13, by the built binary: a backup is restored where no database is, and nowhere else; lost logs and
-/// manifests are told.
+/// users 3 and 4, storage B13, by the built binary: a backup is restored where no database is, and nowhere
+/// else; lost logs and manifests are told.
 #[test]
 fn a_backup_is_restored_where_no_database_is() {
     let place = people();

@@ -77,9 +77,9 @@ fn every_operation_may_fail() {
     }
 }
 
-/// storage B14: a writer that dies between renaming the manifest and syncing the directory leaves a manifest that a loss of power
-/// may undo; the next load removes nothing that the old one names before the new one is durable. Names that were not synced
-/// survive in any mixture here.
+/// storage B14: a writer that dies between renaming the manifest and syncing the directory leaves a manifest
+/// that a loss of power may undo; the next load removes nothing that the old one names before the new one is
+/// durable. Names that were not synced survive in any mixture here.
 #[test]
 fn b14_leftovers_stay_until_the_manifest_is_durable() {
     let seed = seed();

@@ -42,8 +42,8 @@ enum Seen {
     Predicate(Id),
     /// Which predicates there were at the begin, and which of these the transaction itself had emptied.
     Predicates(BTreeSet<T>, BTreeSet<T>),
-    /// That statements with this predicate have neither named graphs, edges, objects nor subjects (by [`Direction`]) of
-    /// certain kinds.
+    /// That statements with this predicate have neither named graphs, edges, objects nor subjects (by
+    /// [`Direction`]) of certain kinds.
     Kind(Id, Direction, Excluded),
     Graphs,
     Edge(Id),

@@ -1,5 +1,6 @@
-//! What is in the directory of a database, and what must not be believed or overwritten there: lost manifests, lost logs,
-//! logs of other databases, backups; and files of each version of the formats that can be read.
+//! What is in the directory of a database, and what must not be believed or overwritten there: lost
+//! manifests, lost logs, logs of other databases, backups; and files of each version of the formats that can
+//! be read.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,8 +128,8 @@ fn users_3_a_first_commit_that_ended_early_can_be_repeated() {
     }
 }
 
-/// users 4: a log that has been begun and is gone is an error, whether the base came from a commit, a checkpoint, a backup or
-/// a restore; the hint says what helps.
+/// users 4: a log that has been begun and is gone is an error, whether the base came from a commit, a
+/// checkpoint, a backup or a restore; the hint says what helps.
 #[test]
 fn users_4_deleted_logs_are_noticed() {
     for base in ["commit", "checkpoint", "backup", "restore"] {
@@ -247,7 +248,8 @@ fn a_backup_is_restored_once_and_goes_on_by_itself() {
     assert!(!environment.files.exists(Path::new("/new")).expect("a name"), "nothing was made");
 }
 
-/// A restore that fails at any operation, or is cancelled, or finds damage leaves a database or none, and can be repeated.
+/// A restore that fails at any operation, or is cancelled, or finds damage leaves a database or none, and can
+/// be repeated.
 #[test]
 fn a_restore_is_atomic() {
     let backup = |environment: &Environment| {
@@ -305,9 +307,10 @@ fn simulated(seed: u64) -> (Arc<SimulatedFiles>, Environment) {
     (Arc::clone(&simulation.files), simulation.environment())
 }
 
-/// storage B19, STYLE 9: databases that earlier versions wrote can be read and written to. `manifest-1-no-log`: segments 3,
-/// dictionary 4, a log that the manifest does not name. `manifest-1-log`: the same with dictionary 5 (triple terms), an edge, a
-/// named graph, and a log that the manifest names (2026-11-23, commit 2565fac).
+/// storage B19, STYLE 9: databases that earlier versions wrote can be read and written to.
+/// `manifest-1-no-log`: segments 3, dictionary 4, a log that the manifest does not name. `manifest-1-log`:
+/// the same with dictionary 5 (triple terms), an edge, a named graph, and a log that the manifest names
+/// (2026-11-23, commit 2565fac).
 #[test]
 fn b19_files_of_each_readable_version_are_read() {
     for (name, expected) in [("manifest-1-no-log", 5), ("manifest-1-log", 9)] {

@@ -1,11 +1,13 @@
-//! Serializable isolation through the facade: SPARQL updates, typed edits, Gremlin and queries of transactions that
-//! overlap, judged by running those that committed again, one after the other in the order of their commits.
+//! Serializable isolation through the facade: SPARQL updates, typed edits, Gremlin and queries of
+//! transactions that overlap, judged by running those that committed again, one after the other in the order
+//! of their commits.
 //!
 //! # The judge
-//! A second database runs the operations of each transaction that committed changes, alone. The graph must then be the same,
-//! and each operation must have had the same answer: that is what `Isolation::Serializable` promises. Blind writes answer
-//! nothing here, since whether a statement was there before is not a read. `txn/tests/refusals.rs` says exactly which commits
-//! are refused, in terms of statements; here the question is whether each front end notes what it reads.
+//! A second database runs the operations of each transaction that committed changes, alone. The graph must
+//! then be the same, and each operation must have had the same answer: that is what `Isolation::Serializable`
+//! promises. Blind writes answer nothing here, since whether a statement was there before is not a read.
+//! `txn/tests/refusals.rs` says exactly which commits are refused, in terms of statements; here the question
+//! is whether each front end notes what it reads.
 
 use oxrdf::{GraphNameRef, NamedNode, NamedNodeRef, QuadRef};
 use std::collections::BTreeSet;
@@ -164,7 +166,8 @@ fn content(database: &Database) -> String {
     [plain, edges].map(|query| rows(&transaction, query).expect("sound")).join("\n--\n")
 }
 
-/// A database that knows all names, and nothing else: what is unknown to the base or the dictionary is not random.
+/// A database that knows all names, and nothing else: what is unknown to the base or the dictionary is not
+/// random.
 fn prepared(in_base: bool) -> Database {
     let database = Database::in_memory();
     let names: Vec<String> = (0..VERTICES)
@@ -253,8 +256,8 @@ fn b7_b8_b9_all_front_ends_are_serializable() {
     assert!(accepted > 100 && refused > 20, "{accepted} accepted, {refused} refused");
 }
 
-/// storage B7: a transaction that has emptied a predicate, and then reads all predicates of a vertex, conflicts with
-/// a statement that is added to that predicate.
+/// storage B7: a transaction that has emptied a predicate, and then reads all predicates of a vertex,
+/// conflicts with a statement that is added to that predicate.
 #[test]
 fn b7_a_predicate_that_became_empty_is_read_as_absent() {
     let begin = || {
@@ -312,7 +315,8 @@ fn b8_a_statement_that_becomes_an_edge_meanwhile_is_a_conflict() {
     assert_eq!(one.commit().expect_err("the statement is an edge now").kind(), ErrorKind::Conflict);
 }
 
-/// storage B9: that nothing has a type is a read, also where the base knows the term `rdf:type` from earlier statements.
+/// storage B9: that nothing has a type is a read, also where the base knows the term `rdf:type` from earlier
+/// statements.
 #[test]
 fn b9_the_first_type_conflicts_with_a_label_that_was_not_there() {
     for in_base in [false, true] {
@@ -328,7 +332,8 @@ fn b9_the_first_type_conflicts_with_a_label_that_was_not_there() {
     }
 }
 
-/// storage B2: blank nodes of two loads differ, whatever the documents, the labels and the number of statements.
+/// storage B2: blank nodes of two loads differ, whatever the documents, the labels and the number of
+/// statements.
 #[test]
 fn b2_blank_nodes_of_different_loads_differ() {
     let seed = seed();
@@ -362,8 +367,8 @@ fn b2_blank_nodes_of_different_loads_differ() {
     }
 }
 
-/// storage B15: the attempts of an update share one deadline. Each attempt here conflicts, since it reads what the document
-/// that it loads changes, and takes longer than a hundredth of its time.
+/// storage B15: the attempts of an update share one deadline. Each attempt here conflicts, since it reads
+/// what the document that it loads changes, and takes longer than a hundredth of its time.
 #[test]
 fn b15_attempts_share_one_deadline() {
     let database = Database::in_memory();
@@ -384,8 +389,8 @@ fn b15_attempts_share_one_deadline() {
     assert!(attempts < ATTEMPTS_MAX, "{attempts} attempts");
 }
 
-/// storage B5: numbering new terms does no I/O, however many there are, so nobody who looks terms up waits for the disk; their
-/// records are written by the commit that needs them, or not at all.
+/// storage B5: numbering new terms does no I/O, however many there are, so nobody who looks terms up waits
+/// for the disk; their records are written by the commit that needs them, or not at all.
 #[test]
 fn b5_new_terms_do_not_touch_the_disk_before_their_commit() {
     let simulation = Simulation::new(1);
