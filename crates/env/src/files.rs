@@ -43,7 +43,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// Opens a file for reading from its start on. Not buffered.
-    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        self.open_at(path, 0)
+    }
+
+    /// Opens a file for reading from byte `offset` on; behind its end there is nothing to read. Not buffered.
+    /// The file may be one that is still written: reading stops wherever it ends at that moment.
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>>;
 
     /// Length of a file in bytes.
     fn length(&self, path: &Path) -> io::Result<u64>;
@@ -66,10 +72,31 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Returns once the names inside `dir` survive a power failure.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
+    /// Returns once everything that a reader of the file can see survives a power failure, whoever wrote it. Needs leave
+    /// to read the file, no more. After a failed sync by its writer this may succeed all the same.
+    fn sync_file(&self, path: &Path) -> io::Result<()>;
+
+    /// How many bytes this process may still write to the file system that holds `dir`; `None`: nobody can tell.
+    fn available_bytes(&self, dir: &Path) -> io::Result<Option<u64>>;
+
     /// Takes the exclusive lock of `path`, a file of its own that is created if missing. Never waits:
     /// while somebody else holds the lock, this is an error of kind [`io::ErrorKind::WouldBlock`] whose
     /// text names the process that does.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
+}
+
+/// Whether an operation failed for want of space, so that the same operation may succeed once there is room. A write that
+/// failed so has written nothing of the bytes that it did not report as written.
+#[must_use]
+pub fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Whether a directory could not be synced because its file system has no such operation (some network and FUSE file
+/// systems, drvfs). Names there are as durable as they will ever be.
+#[must_use]
+pub fn cannot_sync_dir(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
 /// The error of [`FileSystem::lock`] when `owner` (text from the file: a process id) has the lock.

@@ -13,10 +13,11 @@ mod memory;
 mod random;
 mod real_files;
 mod simulated_files;
+mod space;
 
 pub use bytes::Bytes;
 pub use clock::{Clock, RealClock, SimulatedClock};
-pub use files::{FileSystem, LockGuard, WriteFile};
+pub use files::{FileSystem, LockGuard, WriteFile, cannot_sync_dir, is_disk_full};
 pub use memory::release_free_memory;
 pub use random::{Random, RealRandom, SeededRandom};
 pub use real_files::RealFiles;

@@ -1,9 +1,9 @@
 //! The operating system's files.
 
-use crate::files::locked_by;
-use crate::{Bytes, FileSystem, LockGuard, WriteFile};
+use crate::files::{cannot_sync_dir, locked_by};
+use crate::{Bytes, FileSystem, LockGuard, WriteFile, space};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Files that are made here are for their user alone: a database is as secret as the most secret statement in it.
@@ -63,8 +63,12 @@ impl FileSystem for RealFiles {
         fs::read(path)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(path)?))
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = File::open(path)?;
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset))?;
+        }
+        Ok(Box::new(file))
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {
@@ -96,7 +100,22 @@ impl FileSystem for RealFiles {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         // Windows can neither open a directory as a file nor needs to: names are in its journal.
-        if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+        if !cfg!(unix) {
+            return Ok(());
+        }
+        match File::open(dir)?.sync_all() {
+            // As PostgreSQL's `fsync_fname`: the alternative is to refuse to work there at all.
+            Err(error) if cannot_sync_dir(&error) => Ok(()),
+            synced => synced,
+        }
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_data()
+    }
+
+    fn available_bytes(&self, dir: &Path) -> io::Result<Option<u64>> {
+        space::available_bytes(dir)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {

@@ -22,6 +22,7 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// How an operation fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,11 +31,14 @@ pub enum Fault {
     /// This operation fails, later ones work again. A write writes half of its bytes first; what a sync had to
     /// save stays readable, but no later sync saves it.
     Io,
-    /// The disk is full: every operation that needs space fails until [`SimulatedFiles::heal`].
+    /// The disk is full: every operation that needs space fails until [`SimulatedFiles::heal`]. A write first
+    /// writes half of its bytes, and says so; the next one fails and writes nothing.
     DiskFull,
     /// The power is gone: this and every later change fails, until a crash ([`SimulatedFiles::crash`] and the
     /// like) brings it back.
     Power,
+    /// The thread that does this operation panics, later ones work again.
+    Panic,
 }
 
 /// A file system in memory. Clones share it. See the header of this file.
@@ -55,6 +59,14 @@ struct State {
     dark: bool,
     reads: u64,
     read_fault: Option<u64>,
+    /// Bytes that cannot be read: file, place in it.
+    bad_sectors: BTreeSet<(PathBuf, usize)>,
+    /// Directories that cannot be synced.
+    unsyncable: BTreeSet<PathBuf>,
+    /// How long a sync of a file takes, by the real clock.
+    sync_time: Duration,
+    /// What [`FileSystem::available_bytes`] says; `None`: as much as anybody wants.
+    available: Option<u64>,
 }
 
 type Directory = Arc<Mutex<Names>>;
@@ -112,6 +124,10 @@ impl SimulatedFiles {
             dark: false,
             reads: 0,
             read_fault: None,
+            bad_sectors: BTreeSet::new(),
+            unsyncable: BTreeSet::new(),
+            sync_time: Duration::ZERO,
+            available: None,
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -164,6 +180,28 @@ impl SimulatedFiles {
         state.read_fault = Some(state.reads + n);
     }
 
+    /// This byte of a file cannot be read any more, until [`SimulatedFiles::heal`]. Reading it is an error;
+    /// mapping the file panics, in place of the SIGBUS that would end the process at the first look.
+    pub fn break_sector(&self, path: &Path, position: usize) {
+        guard(&self.state).bad_sectors.insert((path.to_owned(), position));
+    }
+
+    /// This directory is on a file system that cannot sync directories: an error of kind
+    /// [`io::ErrorKind::InvalidInput`].
+    pub fn refuse_sync_dir(&self, dir: &Path) {
+        guard(&self.state).unsyncable.insert(dir.to_owned());
+    }
+
+    /// From now on each sync of a file takes so long, by the real clock.
+    pub fn slow_syncs(&self, time: Duration) {
+        guard(&self.state).sync_time = time;
+    }
+
+    /// What is said to be free on the disk; `None`: as much as anybody wants. It limits nothing.
+    pub fn set_available(&self, bytes: Option<u64>) {
+        guard(&self.state).available = bytes;
+    }
+
     /// No more faults, and room on the disk.
     pub fn heal(&self) {
         guard(&self.state).heal();
@@ -194,7 +232,8 @@ impl SimulatedFiles {
         Ok(())
     }
 
-    fn reading(&self, path: &Path) -> io::Result<Vec<u8>> {
+    /// The bytes of a file, and where the first one that cannot be read is.
+    fn reading(&self, path: &Path) -> io::Result<(Vec<u8>, Option<usize>)> {
         let mut state = guard(&self.state);
         let number = state.reads;
         state.reads += 1;
@@ -202,8 +241,10 @@ impl SimulatedFiles {
             return Err(injected());
         }
         let file = state.file(path)?;
-        let content = guard(&file);
-        Ok(content.bytes.clone())
+        let bytes = guard(&file).bytes.clone();
+        let bad = state.bad_sectors.iter().filter(|(file, at)| file == path && *at < bytes.len());
+        let bad = bad.map(|(_, at)| *at).min();
+        Ok((bytes, bad))
     }
 
     fn writer(&self, path: &Path, empty_it: bool) -> io::Result<Box<dyn WriteFile>> {
@@ -310,6 +351,7 @@ impl State {
     fn heal(&mut self) {
         self.write_fault = None;
         self.read_fault = None;
+        self.bad_sectors.clear();
         self.disk_full = false;
         self.dark = false;
     }
@@ -325,6 +367,7 @@ impl State {
                     Fault::Io => return Err(injected()),
                     Fault::DiskFull => self.disk_full = true,
                     Fault::Power => self.dark = true,
+                    Fault::Panic => panic!("a simulated panic"),
                 }
             }
             _ => {}
@@ -425,15 +468,22 @@ impl FileSystem for SimulatedFiles {
     }
 
     fn map(&self, path: &Path) -> io::Result<Bytes> {
-        Ok(Bytes::from(self.reading(path)?))
+        let (bytes, bad) = self.reading(path)?;
+        assert!(bad.is_none(), "SIGBUS: {} is mapped and has a bad sector", path.display());
+        Ok(Bytes::from(bytes))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.reading(path)
+        match self.reading(path)? {
+            (bytes, None) => Ok(bytes),
+            (_, Some(_)) => Err(injected()),
+        }
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(io::Cursor::new(self.reading(path)?)))
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let (bytes, bad) = self.reading(path)?;
+        let at = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        Ok(Box::new(Reading { bytes, at, bad }))
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {
@@ -490,10 +540,27 @@ impl FileSystem for SimulatedFiles {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = guard(&self.state);
         state.change(false)?;
+        if state.unsyncable.contains(dir) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let directory = state.directory(dir)?;
         let mut names = guard(&directory);
         names.synced = names.now.clone();
         Ok(())
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let mut state = guard(&self.state);
+        state.change(false)?;
+        let file = state.file(path)?;
+        let mut content = guard(&file);
+        content.synced = content.bytes.len();
+        Ok(())
+    }
+
+    fn available_bytes(&self, _dir: &Path) -> io::Result<Option<u64>> {
+        let state = guard(&self.state);
+        Ok(if state.disk_full { Some(0) } else { state.available })
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
@@ -531,11 +598,42 @@ impl Handle {
     }
 }
 
+/// A file that is read.
+#[derive(Debug)]
+struct Reading {
+    bytes: Vec<u8>,
+    at: usize,
+    /// The first byte that cannot be read.
+    bad: Option<usize>,
+}
+
+impl Read for Reading {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let length = out.len().min(self.bytes.len() - self.at);
+        let end = match self.bad {
+            Some(bad) if bad == self.at && length > 0 => return Err(injected()),
+            Some(bad) if bad > self.at => bad.min(self.at + length),
+            _ => self.at + length,
+        };
+        let part = &self.bytes[self.at..end];
+        out[..part.len()].copy_from_slice(part);
+        self.at = end;
+        Ok(part.len())
+    }
+}
+
 impl Write for Handle {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let was_full = guard(&self.state).disk_full;
+        let half = bytes.len() / 2;
         let (written, result) = match self.change(true) {
             Ok(()) => (bytes.len(), Ok(bytes.len())),
-            Err(error) => (bytes.len() / 2, Err(error)),
+            // As a real disk that fills up: a short write, then an error that has written nothing.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && (was_full || half == 0) => {
+                (0, Err(error))
+            }
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => (half, Ok(half)),
+            Err(error) => (half, Err(error)),
         };
         if guard(&self.state).epoch == self.epoch {
             guard(&self.file).bytes.extend_from_slice(&bytes[..written]);
@@ -550,6 +648,10 @@ impl Write for Handle {
 
 impl WriteFile for Handle {
     fn sync(&mut self) -> io::Result<()> {
+        let time = guard(&self.state).sync_time;
+        if !time.is_zero() {
+            std::thread::sleep(time);
+        }
         let result = self.change(false);
         if result.is_ok() || guard(&self.state).epoch == self.epoch {
             let mut content = guard(&self.file);
@@ -603,6 +705,13 @@ pub(crate) mod contract {
         let mut text = String::new();
         files.open(&path).expect("open").read_to_string(&mut text).expect("read");
         assert_eq!(text, "hello world");
+        for (offset, rest) in [(6, "world"), (11, ""), (50, "")] {
+            text.clear();
+            files.open_at(&path, offset).expect("open").read_to_string(&mut text).expect("read");
+            assert_eq!(text, rest);
+        }
+        files.sync_file(&path).expect("sync_file");
+        assert!(files.available_bytes(&inner).expect("available").is_none_or(|bytes| bytes > 0));
         files.truncate(&path, 5).expect("truncate");
         files.truncate(&path, 50).expect("truncate does not lengthen");
         assert_eq!(files.read(&path).expect("read"), b"hello");
@@ -632,131 +741,4 @@ pub(crate) mod contract {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_simulated_file_system_keeps_the_contract() {
-        let files = SimulatedFiles::new(1);
-        contract::check(&files, Path::new("/db"));
-        assert!(!files.exists(Path::new("/db")).expect("exists"));
-    }
-
-    fn write(files: &SimulatedFiles, path: &str, bytes: &[u8], sync: bool) -> io::Result<()> {
-        let mut file = files.create(Path::new(path))?;
-        file.write_all(bytes)?;
-        if sync { file.sync() } else { Ok(()) }
-    }
-
-    /// What was synced survives every crash, and a file never has bytes that were not written.
-    #[test]
-    fn a_crash_keeps_what_was_synced() {
-        let mut torn = 0;
-        for seed in 0..64 {
-            let files = SimulatedFiles::new(seed);
-            files.create_dir_all(Path::new("/db")).expect("create_dir_all");
-            files.sync_dir(Path::new("/")).expect("sync_dir");
-            write(&files, "/db/log", b"synced", true).expect("write");
-            write(&files, "/db/old", b"old", true).expect("write");
-            files.sync_dir(Path::new("/db")).expect("sync_dir");
-            let mut log = files.append(Path::new("/db/log")).expect("append");
-            log.write_all(b" and more").expect("write");
-            write(&files, "/db/new", b"new", true).expect("write");
-            files.rename(Path::new("/db/new"), Path::new("/db/old")).expect("rename");
-            let left = files.after_power_loss();
-            let text = |name| left.read(Path::new(name)).expect("read").to_vec();
-            assert_eq!((text("/db/log"), text("/db/old")), (b"synced".to_vec(), b"old".to_vec()));
-            assert!(!left.exists(Path::new("/db/new")).expect("exists"));
-            files.crash();
-            let after = files.read(Path::new("/db/log")).expect("read");
-            assert!(b"synced and more".starts_with(&after) && after.starts_with(b"synced"), "seed {seed}");
-            torn += u32::from(after.len() > 6 && after.len() < 15);
-            let old = files.read(Path::new("/db/old")).expect("read");
-            assert!(old == b"old" || old == b"new", "seed {seed}");
-            assert!(log.write_all(b"x").is_err(), "a handle does not outlive a crash");
-        }
-        assert!(torn > 10, "tails are torn at random points");
-    }
-
-    /// Unsynced sectors come back in any order, synced bytes always.
-    #[test]
-    fn a_crash_may_reorder() {
-        let (mut holes, mut mixtures) = (0, 0);
-        for seed in 0..64 {
-            let files = SimulatedFiles::new(seed);
-            write(&files, "/log", &[1; 100], true).expect("write");
-            write(&files, "/old", b"old", true).expect("write");
-            files.sync_dir(Path::new("/")).expect("sync_dir");
-            files.append(Path::new("/log")).expect("append").write_all(&[1; 1000]).expect("write");
-            write(&files, "/new", b"new", true).expect("write");
-            files.remove_file(Path::new("/old")).expect("remove_file");
-            files.crash_reordering();
-            let after = files.read(Path::new("/log")).expect("read");
-            assert!(after.starts_with(&[1; 100]) && after.len() <= 1100, "seed {seed}");
-            holes += u32::from(after.is_sorted_by(|a, b| a >= b) && after.last() == Some(&0));
-            mixtures += u32::from(!after.is_sorted_by(|a, b| a >= b));
-            let names = files.list(Path::new("/")).expect("list").len();
-            assert!((1..=3).contains(&names), "seed {seed}");
-        }
-        assert!(holes > 0 && mixtures > 30, "{holes} {mixtures}");
-    }
-
-    #[test]
-    fn what_a_failed_sync_had_to_save_is_doomed() {
-        let files = SimulatedFiles::new(0);
-        write(&files, "/a", b"good", true).expect("write");
-        files.sync_dir(Path::new("/")).expect("sync_dir");
-        let mut file = files.append(Path::new("/a")).expect("append");
-        file.write_all(b"bad").expect("write");
-        files.fail_write(0, Fault::Io);
-        assert!(file.sync().is_err());
-        file.write_all(b"more").expect("write");
-        file.sync().expect("says that all is well");
-        assert_eq!(files.read(Path::new("/a")).expect("read"), b"goodbadmore");
-        files.crash_losing_all();
-        assert_eq!(files.read(Path::new("/a")).expect("read"), b"good\0\0\0more");
-    }
-
-    #[test]
-    fn nothing_else_survives_a_hard_crash() {
-        let files = SimulatedFiles::new(0);
-        files.create_dir_all(Path::new("/db")).expect("create_dir_all");
-        files.sync_dir(Path::new("/")).expect("sync_dir");
-        write(&files, "/db/named", b"lost", false).expect("write");
-        files.sync_dir(Path::new("/db")).expect("sync_dir");
-        write(&files, "/db/nameless", b"synced", true).expect("write");
-        let lock = files.lock(Path::new("/db/lock")).expect("lock");
-        files.crash_losing_all();
-        assert_eq!(files.list(Path::new("/db")).expect("list"), [Path::new("/db/named")]);
-        assert!(files.read(Path::new("/db/named")).expect("read").is_empty());
-        let again = files.lock(Path::new("/db/lock")).expect("a crash frees locks");
-        drop(lock);
-        assert!(files.lock(Path::new("/db/lock")).is_err(), "a dead guard frees nothing");
-        drop(again);
-    }
-
-    #[test]
-    fn the_nth_operation_fails() {
-        let files = SimulatedFiles::new(0);
-        write(&files, "/a", b"12345678", true).expect("write");
-        assert_eq!(files.write_count(), 3);
-        for n in 0..3 {
-            files.fail_write(n, Fault::Io);
-            assert!(write(&files, "/a", b"12345678", true).is_err());
-            write(&files, "/a", b"12345678", true).expect("works again");
-        }
-        files.fail_write(1, Fault::DiskFull);
-        let full = write(&files, "/b", b"12345678", true).expect_err("full");
-        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
-        assert_eq!(files.read(Path::new("/b")).expect("read"), b"1234");
-        assert!(write(&files, "/c", b"1", true).is_err(), "still full");
-        files.remove_file(Path::new("/a")).expect("removing needs no space");
-        files.heal();
-        write(&files, "/c", b"1", true).expect("healed");
-        files.fail_read(1);
-        assert!(files.read(Path::new("/c")).is_ok());
-        assert!(files.map(Path::new("/c")).is_err());
-        files.damage(Path::new("/c"), 0, b'2').expect("damage");
-        assert_eq!(files.read(Path::new("/c")).expect("read"), b"2");
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ struct Case {
     /// Small: appending waits for the disk.
     buffer_bytes: usize,
     /// The operation on files, counted from the opening on, that fails.
-    fault: Option<u64>,
+    fault: Option<(u64, Fault)>,
 }
 
 fn open(simulation: &Simulation, options: LogOptions) -> Result<Log> {
@@ -33,8 +33,8 @@ fn run(case: Case) {
     let simulation = Simulation::new(1);
     let options = LogOptions { level: case.level, buffer_bytes: case.buffer_bytes };
     let log = Arc::new(open(&simulation, options).expect("opens"));
-    if let Some(n) = case.fault {
-        simulation.files.fail_write(n, Fault::Io);
+    if let Some((n, fault)) = case.fault {
+        simulation.files.fail_write(n, fault);
     }
     let committing = Arc::new(shuttle::sync::Mutex::new(()));
     let appended = Arc::new(Mutex::new(Vec::new()));
@@ -71,7 +71,15 @@ fn run(case: Case) {
     }
     let results: Vec<Result<()>> = threads.into_iter().map(|t| t.join().expect("no panic")).collect();
     let log = Arc::try_unwrap(log).expect("the threads are gone");
+    let healed = case.fault.is_some_and(|(_, fault)| fault == Fault::DiskFull);
+    if healed {
+        simulation.files.heal();
+        log.sync().expect("there is room again");
+        let (appended, published) = (appended.lock().expect("whole"), published.lock().expect("whole"));
+        assert_eq!(published.len(), appended.len(), "what had no room is published when there is");
+    }
     let closed = log.close();
+    assert!(!healed || closed.is_ok(), "{closed:?}");
     let failed = closed.is_err() || results.iter().any(Result::is_err);
     assert!(case.fault.is_some() || !failed, "nothing fails by itself: {closed:?} {results:?}");
 
@@ -112,10 +120,10 @@ fn no_schedule_breaks_the_log() {
 #[test]
 fn no_schedule_breaks_a_failing_log() {
     for (level, buffer_bytes) in CASES {
-        for fault in 0..16 {
-            let case = Case { level, buffer_bytes, fault: Some(fault) };
-            shuttle::check_random(move || run(case), 300);
-            shuttle::check_pct(move || run(case), 200, 3);
+        for (n, fault) in (0..16).flat_map(|n| [(n, Fault::Io), (n, Fault::DiskFull)]) {
+            let case = Case { level, buffer_bytes, fault: Some((n, fault)) };
+            shuttle::check_random(move || run(case), 200);
+            shuttle::check_pct(move || run(case), 150, 3);
         }
     }
 }

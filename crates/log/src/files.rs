@@ -10,7 +10,7 @@
 use crate::{LogId, Lsn};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vervet_env::{Environment, WriteFile};
+use vervet_env::{Environment, WriteFile, is_disk_full};
 use vervet_model::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -125,14 +125,16 @@ pub(crate) fn create(
         let _ = environment.files.remove_file(&temporary);
         CreateError { error: Error::io(format_args!("make {}", path.display()), &error), may_exist: false }
     })?;
-    let publish = || {
-        environment.files.rename(&temporary, &path)?;
-        environment.files.sync_dir(directory)
+    let failed = |error: &std::io::Error, may_exist| {
+        let error = Error::io(format_args!("give {} its name", path.display()), error);
+        CreateError { error, may_exist }
     };
-    publish().map_err(|error| CreateError {
-        error: Error::io(format_args!("give {} its name", path.display()), &error),
-        may_exist: true,
-    })?;
+    if let Err(error) = environment.files.rename(&temporary, &path) {
+        let _ = environment.files.remove_file(&temporary);
+        // No room for the name: then it has none. Of other errors nobody can say.
+        return Err(failed(&error, !is_disk_full(&error)));
+    }
+    environment.files.sync_dir(directory).map_err(|error| failed(&error, true))?;
     Ok(file)
 }
 

@@ -3,17 +3,22 @@
 //! # Shape
 //! [`Leader::take`] moves the file and the buffered batch out of the shared state; the lock is then free, and others
 //! append to an empty buffer or wait. [`Leader::write`], [`Leader::sync`] and [`Leader::rotate`] touch the disk
-//! without the lock. [`Leader::finish`] moves everything back and wakes whoever waits.
+//! without the lock. [`Leader::finish`] moves everything back and wakes whoever may go on.
 //! # Invariants
-//! A leader that goes away in another way (an error, a panic) takes the file with it and leaves the log failed.
+//! A leader that goes away in another way (an error, a panic) takes the file with it and leaves the log failed; but for
+//! a full disk, when it gives back the file with what is still to be written.
 
 use crate::Lsn;
 use crate::files::{self, CreateError};
 use crate::frame::{self, MARK_BYTES};
-use crate::log::{Active, Shared, State};
+use crate::log::{Active, FULL_HINT, Shared, State};
 use crate::sync::{MutexGuard, lock};
-use std::io::Write;
+use crate::waiters::Wake;
+use std::io;
 use std::mem;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use vervet_env::{WriteFile, is_disk_full};
 use vervet_model::{Error, Result};
 
 /// The most memory that an empty buffer keeps for the next batch.
@@ -23,6 +28,8 @@ pub(crate) struct Leader<'a> {
     shared: &'a Shared,
     /// `None`: given back, or lost to an error.
     active: Option<Active>,
+    /// What precedes the batch and had no room before: [`State::unwritten`].
+    unwritten: Vec<u8>,
     batch: Vec<u8>,
     /// The LSN behind the batch.
     end: u64,
@@ -36,9 +43,16 @@ impl<'a> Leader<'a> {
         let active = state.active.take()?;
         let spare = mem::take(&mut state.spare);
         let batch = mem::replace(&mut state.buffer, spare);
+        let unwritten = mem::take(&mut state.unwritten);
+        debug_assert!(
+            state.durable <= state.end && state.proven <= state.durable,
+            "what is proven is synced"
+        );
+        debug_assert!(batch.is_empty() || batch.len() > MARK_BYTES, "a batch has a mark and a record");
         Some(Self {
             shared,
             active: Some(active),
+            unwritten,
             batch,
             end: state.end,
             durable: state.durable,
@@ -51,18 +65,54 @@ impl<'a> Leader<'a> {
         Lsn(self.end)
     }
 
-    /// Writes the batch, whose first frame is the place for its mark.
+    /// Writes what had no room before, and the batch, whose first frame is the place for its mark.
+    ///
+    /// # Errors
+    /// A full disk: the file is given back with what is left, and the log goes on when there is room. Others: the log has
+    /// failed. Either way this leader is at its end.
     pub(crate) fn write(&mut self) -> Result<()> {
         let start = self.end - self.batch.len() as u64;
-        let Some(place) = self.batch.first_chunk_mut::<MARK_BYTES>() else { return Ok(()) };
-        *place = frame::mark(self.shared.id, start, self.durable);
-        self.proven = self.proven.max(self.durable);
-        let result = match &mut self.active {
-            Some(active) => active.file.write_all(&self.batch),
-            None => return Ok(()),
-        };
-        self.batch.clear();
-        self.check("write", result)
+        let mark = self.batch.first_chunk_mut::<MARK_BYTES>();
+        let has_mark = mark.is_some();
+        if let Some(place) = mark {
+            *place = frame::mark(self.shared.id, start, self.durable);
+        }
+        let Some(active) = &mut self.active else { return Ok(()) };
+        let result = [&mut self.unwritten, &mut self.batch].into_iter().try_for_each(|bytes| {
+            let (written, result) = write_all(&mut *active.file, bytes);
+            bytes.drain(..written);
+            result
+        });
+        match result {
+            Ok(()) => {}
+            Err(error) if is_disk_full(&error) => return Err(self.give_back_unwritten(&error)),
+            Err(error) => return self.check("write", Err(error)),
+        }
+        if has_mark {
+            self.proven = self.proven.max(self.durable);
+        }
+        Ok(())
+    }
+
+    /// Keeps what is left, tells everybody, and lets go of the file.
+    fn give_back_unwritten(&mut self, error: &io::Error) -> Error {
+        let error = self.error("write", error).with_hint(FULL_HINT);
+        let shared = self.shared;
+        let mut state = lock(&shared.state);
+        state.unwritten = mem::take(&mut self.unwritten);
+        state.unwritten.append(&mut self.batch);
+        state.full.get_or_insert_with(|| error.clone());
+        state.active = self.active.take();
+        state.durable = self.durable;
+        state.end = state.end.max(self.end);
+        shared.watched.refuses.store(1, Ordering::Relaxed);
+        // All of them: each tries for itself, and is told.
+        let mut wake = Wake::default();
+        state.waiters.call_all(&mut wake);
+        shared.free.notify_all();
+        drop(state);
+        wake.wake();
+        error
     }
 
     /// Syncs what is written.
@@ -70,10 +120,17 @@ impl<'a> Leader<'a> {
         if self.durable == self.end {
             return Ok(());
         }
-        let result = match &mut self.active {
-            Some(active) => active.file.sync(),
-            None => return Ok(()),
-        };
+        debug_assert!(
+            self.unwritten.is_empty() && self.batch.is_empty(),
+            "everything is written before it is synced"
+        );
+        let Some(active) = &mut self.active else { return Ok(()) };
+        let begin = Instant::now();
+        let result = active.file.sync();
+        let watched = &self.shared.watched;
+        watched.syncs.fetch_add(1, Ordering::Relaxed);
+        let took = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        watched.sync_nanoseconds.fetch_add(took, Ordering::Relaxed);
         self.check("sync", result)?;
         self.durable = self.end;
         Ok(())
@@ -106,7 +163,10 @@ impl<'a> Leader<'a> {
             Ok(file) => {
                 self.active = Some(Active { file, first: self.end });
                 self.proven = self.end;
-                lock(&shared.state).files.push(self.end);
+                let mut state = lock(&shared.state);
+                debug_assert!(state.files.last().is_none_or(|last| *last < self.end), "files ascend");
+                state.files.push(self.end);
+                shared.count_files(&state);
                 Ok(())
             }
             // If there were such a file, what the old one gets from now on would not count.
@@ -115,11 +175,14 @@ impl<'a> Leader<'a> {
         }
     }
 
-    fn check(&mut self, what: &str, result: std::io::Result<()>) -> Result<()> {
-        let Err(error) = result else { return Ok(()) };
+    fn error(&self, what: &str, error: &io::Error) -> Error {
         let first = self.active.as_ref().map_or(0, |active| active.first);
-        let path = files::path_of(&self.shared.directory, first);
-        Err(self.fail(Error::io(format_args!("{what} {}", path.display()), &error)))
+        Error::io(format_args!("{what} {}", files::path_of(&self.shared.directory, first).display()), error)
+    }
+
+    fn check(&mut self, what: &str, result: io::Result<()>) -> Result<()> {
+        let Err(error) = result else { return Ok(()) };
+        Err(self.fail(self.error(what, &error)))
     }
 
     /// Ends the log's life. Every later call gets this error.
@@ -127,26 +190,64 @@ impl<'a> Leader<'a> {
         let error = error
             .with_hint("no more is written until the database is opened again; what was acknowledged stays");
         self.active = None;
-        lock(&self.shared.state).failure.get_or_insert_with(|| error.clone());
-        self.shared.changed.notify_all();
+        let shared = self.shared;
+        let mut state = lock(&shared.state);
+        state.failure.get_or_insert_with(|| error.clone());
+        shared.watched.refuses.store(1, Ordering::Relaxed);
+        let mut wake = Wake::default();
+        shared.call_next(&mut state, &mut wake);
+        drop(state);
+        wake.wake();
         error
     }
 
-    /// Gives everything back. At the end of every path without an error that failed the log.
-    pub(crate) fn finish(mut self) {
-        let Some(active) = self.active.take() else { return };
-        let mut state = lock(&self.shared.state);
-        state.active = Some(active);
+    /// Gives everything back, and calls whoever may go on. At the end of every path without an error.
+    pub(crate) fn finish(self) {
+        let shared = self.shared;
+        let mut state = self.give_back();
+        let mut wake = Wake::default();
+        shared.call_next(&mut state, &mut wake);
+        drop(state);
+        wake.wake();
+    }
+
+    /// Gives everything back. Who calls this calls whoever may go on.
+    pub(crate) fn give_back(mut self) -> MutexGuard<'a, State> {
+        debug_assert!(self.unwritten.is_empty() && self.batch.is_empty(), "everything taken is written");
+        debug_assert!(self.proven <= self.durable && self.durable <= self.end, "what is proven is synced");
+        let shared = self.shared;
+        let mut state = lock(&shared.state);
+        debug_assert!(state.active.is_none(), "there is one leader");
+        debug_assert!(state.durable <= self.durable, "what is durable stays so");
+        state.active = self.active.take();
         state.durable = self.durable;
         state.proven = self.proven;
+        state.full = None;
+        shared.watched.refuses.store(u64::from(state.failure.is_some()), Ordering::Relaxed);
         // A closing mark lies behind what others know of.
-        state.end = state.end.max(self.end);
+        if self.end > state.end {
+            state.end = self.end;
+            shared.count_files(&state);
+        }
         self.batch.clear();
         self.batch.shrink_to(SPARE_BYTES_MAX);
         state.spare = mem::take(&mut self.batch);
-        drop(state);
-        self.shared.changed.notify_all();
+        state
     }
+}
+
+/// Writes all of `bytes`; how many of them were written, whatever happened.
+fn write_all(file: &mut dyn WriteFile, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.write(&bytes[written..]) {
+            Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (written, Err(error)),
+        }
+    }
+    (written, Ok(()))
 }
 
 impl Drop for Leader<'_> {

@@ -13,7 +13,7 @@
 //! # Cost
 //! 13 bytes a record and 21 a batch.
 
-use crate::{KIND_MAX, LogId};
+use crate::{KIND_MAX, LogId, RECORD_BYTES_MAX};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Bytes of a frame before its payload.
@@ -70,16 +70,22 @@ pub(crate) fn mark(id: LogId, lsn: u64, synced: u64) -> [u8; MARK_BYTES] {
     frame
 }
 
+/// How many bytes the frame has whose head is at the start of `bytes`; `None`: there is no head, or no frame has it.
+pub(crate) fn bytes_of(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.get(..HEAD_BYTES)?.get(8..12)?;
+    let length = usize::try_from(u32::from_le_bytes(length.try_into().ok()?)).ok()?;
+    (length <= RECORD_BYTES_MAX).then_some(HEAD_BYTES + length)
+}
+
 /// The frame at the start of `bytes`, which is LSN `lsn`; `None` if there is no valid one.
 pub(crate) fn decode(id: LogId, lsn: u64, bytes: &[u8]) -> Option<Frame<'_>> {
-    let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
-    let (sum, head_rest) = head.split_first_chunk::<8>()?;
-    let (length, _) = head_rest.split_first_chunk::<4>()?;
-    let payload = rest.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
-    if checksum(id, lsn, &bytes[8..HEAD_BYTES + payload.len()]) != u64::from_le_bytes(*sum) {
+    let bytes = bytes.get(..bytes_of(bytes)?)?;
+    let (sum, rest) = bytes.split_first_chunk::<8>()?;
+    if checksum(id, lsn, rest) != u64::from_le_bytes(*sum) {
         return None;
     }
-    match (head[12], <[u8; 8]>::try_from(payload)) {
+    let payload = &bytes[HEAD_BYTES..];
+    match (bytes[12], <[u8; 8]>::try_from(payload)) {
         (MARK, Ok(synced)) => Some(Frame::Mark { synced: u64::from_le_bytes(synced) }),
         (MARK, Err(_)) => None,
         (kind, _) => Some(Frame::Record { kind, payload }),
@@ -100,25 +106,6 @@ pub(crate) fn synced_by_marks(id: LogId, lsn: u64, bytes: &[u8]) -> u64 {
         }
     }
     synced
-}
-
-/// The longest payload that [`records_in`] looks for: bytes between frames read as lengths would have it hash too much.
-const FOUND_PAYLOAD_MAX: usize = 16 << 20;
-
-/// How many valid records there are in `bytes`, which start at `lsn`, wherever they begin.
-pub(crate) fn records_in(id: LogId, lsn: u64, bytes: &[u8]) -> u64 {
-    let (mut at, mut records) = (0, 0);
-    while at < bytes.len() {
-        let window = &bytes[at..bytes.len().min(at.saturating_add(HEAD_BYTES + FOUND_PAYLOAD_MAX))];
-        match decode(id, lsn.wrapping_add(at as u64), window) {
-            Some(frame) => {
-                records += u64::from(matches!(frame, Frame::Record { .. }));
-                at += frame.bytes();
-            }
-            None => at += 1,
-        }
-    }
-    records
 }
 
 #[cfg(test)]
@@ -144,10 +131,6 @@ mod tests {
         assert_eq!(decode(id, 1005, &bytes[5..]), Some(Frame::Mark { synced: 900 }));
         assert_eq!(synced_by_marks(id, 1000, &bytes), 900);
         assert_eq!(synced_by_marks(id, 1001, &bytes), 0);
-        let behind = 1000 + bytes.len() as u64;
-        push_record(&mut bytes, id, behind, 1, 2, b"hi");
-        bytes.extend_from_slice(b"noise");
-        assert_eq!((records_in(id, 1000, &bytes), records_in(id, 1001, &bytes)), (1, 0));
     }
 
     #[test]

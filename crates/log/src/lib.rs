@@ -41,7 +41,7 @@
 //! 2. All of a file's bytes are synced before the next file gets its name.
 //! 3. A record is published after it is acknowledged by the level's measure, before any wait for it returns, and
 //!    after all records before it.
-//! 4. After a failed write or sync nothing is written any more: see `log.rs`.
+//! 4. After a failed write or sync nothing is written any more, but for want of room: see `log.rs`.
 //! # Not here
 //! What records mean; the lock of the directory (whoever opens a log holds it); checkpoints, which only use this.
 //! Preallocation: `env` has no call for it, and zeros behind the end would make a tail harder to judge. So each
@@ -55,12 +55,15 @@ mod log;
 mod open;
 mod options;
 mod read;
+mod stream;
 mod sync;
+mod waiters;
 
 #[cfg(test)]
 mod explore;
 
-pub use log::{Log, Publish};
+pub use log::{Log, LogStatus, Publish};
+pub use open::LAST_FILE_BYTES_MAX;
 pub use options::{Level, LogId, LogOptions, Lsn, ReadOptions};
 pub use read::{Cut, Found, Visit, find_id, read};
 

@@ -7,20 +7,28 @@
 //! * the **leader** has the file: it writes the buffer, and syncs (`flush.rs`);
 //! * the **announcer** runs what is to be published ([`Publish`]), in the order of LSNs.
 //!
-//! A thread that waits takes whatever role its wait needs and nobody has; else it sleeps until something changes.
-//! So the first of many committers syncs for itself, those that come meanwhile gather in the buffer, and the
-//! next leader syncs for all of them. No thread polls, and at [`Level::Sync`] there is no thread of the log's own.
+//! A thread that waits takes whatever role its wait needs and nobody has; else it sleeps (`waiters.rs`) until its record
+//! is acknowledged, or a role is free for it. So the first of many committers syncs for itself, those that come
+//! meanwhile gather in the buffer, and the next leader syncs for all of them: it is woken as soon as the file is free, before
+//! the others are told. No thread polls, and at [`Level::Sync`] there is no thread of the log's own.
 //! (Leader and followers: DeWitt et al., "Implementation Techniques for Main Memory Database Systems",
 //! SIGMOD 1984, has group commit; the form without a log thread is that of LevelDB's writer queue. Here the
 //! leader is free to be a waiter of any place, since the order is fixed when a record is appended.)
 //! # Invariants
-//! 1. `acknowledged`, `durable` <= `end`; the buffer holds the bytes before `end`, and what precedes them is
-//!    written, or in the hands of the leader.
+//! 1. `acknowledged <= durable <= end` at [`Level::Sync`], `acknowledged`, `durable` <= `end` at others; the buffer
+//!    holds the bytes before `end`, what precedes them is in `unwritten`, and what precedes that is written, or in the
+//!    hands of the leader.
 //! 2. The announcer never holds the file, so what it runs may wait for locks that are held while appending.
 //! 3. Once `failure` is set, no leader starts. A failed sync is never tried again: after one, the system may
 //!    call pages clean that it has not written, and a second sync would say yes (Rebello et al., "Can Applications
 //!    Recover from fsync Failures?", USENIX ATC 2020). Opening again copies whatever is not known to be synced
 //!    into a new file, and so does not trust those pages either.
+//! 4. Whoever gives a role back calls somebody who waits for it, if there is one: nobody sleeps beside a free role.
+//! # A full disk
+//! is no failure: a write that found no room has written nothing that it did not report. What could not be written is
+//! kept (`unwritten`), waits for it end with an error, nothing new is appended, and each attempt to append or to
+//! sync tries to write it first. With the first success all goes on, in the same file and order. A sync that says that the disk
+//! is full is a failed sync.
 //! # Cost
 //! Appending: one lock, a copy, a hash. A wait at [`Level::Sync`]: about one sync for all who wait at that time.
 
@@ -28,11 +36,13 @@ use crate::files;
 use crate::flush::Leader;
 use crate::frame::{self, HEAD_BYTES, MARK_BYTES};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
+use crate::waiters::{Waiters, Wake, Woken};
 use crate::{KIND_MAX, Level, LogId, LogOptions, Lsn, RECORD_BYTES_MAX, WRITE_BYTES};
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -56,13 +66,49 @@ pub(crate) struct Shared {
     pub(crate) id: LogId,
     pub(crate) options: LogOptions,
     pub(crate) state: Mutex<State>,
-    /// Some LSN moved, a role is free, or the log failed.
-    pub(crate) changed: Condvar,
+    /// The file is free, or the log failed: for those who need the file and do not wait for a record.
+    pub(crate) free: Condvar,
     /// The log closes: for the thread of [`Level::Interval`].
     pub(crate) closing: Condvar,
+    /// Copies of what `state` has, to be read without its lock.
+    pub(crate) watched: Watched,
+}
+
+/// Numbers about a log that anybody may look at, at any time and without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    /// See [`State::end`].
+    pub(crate) end: AtomicU64,
+    /// First LSN of the oldest file.
+    pub(crate) start: AtomicU64,
+    pub(crate) files: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) sync_nanoseconds: AtomicU64,
+    /// 1: the log takes no records at the moment.
+    pub(crate) refuses: AtomicU64,
+}
+
+/// What a log takes and does.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LogStatus {
+    /// Bytes in its files and its buffer.
+    pub bytes: u64,
+    /// How many files it has.
+    pub files: u64,
+    /// How often a file was synced since the log was opened.
+    pub syncs: u64,
+    /// How long that took, all together.
+    pub sync_time: Duration,
+    /// Why no records are taken at the moment; `None`: they are.
+    pub refusal: Option<Error>,
 }
 
 pub(crate) struct State {
+    /// What a full disk had no room for: the rest of frames that a leader has begun to write.
+    pub(crate) unwritten: Vec<u8>,
+    /// Why; `None`: there was room, and `unwritten` is empty.
+    pub(crate) full: Option<Error>,
     /// Frames that no leader has taken yet; the first one is a place for a mark.
     pub(crate) buffer: Vec<u8>,
     /// An empty buffer with its memory.
@@ -76,6 +122,10 @@ pub(crate) struct State {
     pub(crate) active: Option<Active>,
     pub(crate) announcing: bool,
     pub(crate) publish: VecDeque<(u64, Publish)>,
+    /// Those who wait for a record.
+    pub(crate) waiters: Waiters,
+    /// How many wait for `free`.
+    pub(crate) wanting_file: usize,
     /// First LSNs of the files, ascending.
     pub(crate) files: Vec<u64>,
     pub(crate) failure: Option<Error>,
@@ -100,7 +150,7 @@ impl Log {
     /// # Errors
     /// As there.
     pub fn append(&self, kind: u8, payload: &[u8]) -> Result<Lsn> {
-        self.shared.append(kind, payload, None)
+        self.shared.append(kind, &[payload], None)
     }
 
     /// Appends a record, and returns its LSN. `publish` runs when the record is acknowledged, in the thread of
@@ -110,16 +160,29 @@ impl Log {
     /// buffered ([`LogOptions::buffer_bytes`]).
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: larger than [`RECORD_BYTES_MAX`]. [`ErrorKind::Io`]: the log has failed.
+    /// [`ErrorKind::Input`]: larger than [`RECORD_BYTES_MAX`]. [`ErrorKind::Io`]: the log has failed, or the disk is full.
     /// [`ErrorKind::Internal`]: a kind above [`KIND_MAX`]. Then nothing was appended.
     pub fn append_then(&self, kind: u8, payload: &[u8], publish: Publish) -> Result<Lsn> {
-        self.shared.append(kind, payload, Some(publish))
+        self.shared.append(kind, &[payload], Some(publish))
+    }
+
+    /// As [`Log::append_then`] for several records of one kind, in this order: all of them are appended, or none. Returns the
+    /// LSN of the last one, behind which `publish` runs.
+    ///
+    /// # Errors
+    /// As there; [`ErrorKind::Internal`]: there are no records.
+    pub fn append_all_then(&self, kind: u8, payloads: &[&[u8]], publish: Publish) -> Result<Lsn> {
+        if payloads.is_empty() {
+            return Err(Error::internal("no records to append"));
+        }
+        self.shared.append(kind, payloads, Some(publish))
     }
 
     /// Returns once the log up to `lsn` is acknowledged, as the [`Level`] means it, and published.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the log failed before. Whether the record is there after the next opening is open.
+    /// [`ErrorKind::Io`]: the log failed before. Whether the record is there after the next opening is open. Or the disk is
+    /// full: the record is kept, and acknowledged and published as soon as something is written.
     /// [`ErrorKind::Internal`]: no record has this LSN.
     pub fn wait(&self, lsn: Lsn) -> Result<()> {
         self.shared.wait(lsn.0)
@@ -143,9 +206,35 @@ impl Log {
     /// Whether the log still takes records.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: it has failed. What was appended and is not acknowledged never will be.
+    /// [`ErrorKind::Io`]: it has failed, and what was appended and is not acknowledged never will be; or the disk was full
+    /// when something was last written.
     pub fn check(&self) -> Result<()> {
-        lock(&self.shared.state).failure.clone().map_or(Ok(()), Err)
+        if !self.refuses() {
+            return Ok(());
+        }
+        let state = lock(&self.shared.state);
+        state.failure.as_ref().or(state.full.as_ref()).map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Whether [`Log::check`] is an error; without a lock.
+    #[must_use]
+    pub fn refuses(&self) -> bool {
+        self.shared.watched.refuses.load(Ordering::Relaxed) != 0
+    }
+
+    /// Bytes, files, syncs, and whether records are taken. Takes no lock unless they are not.
+    #[must_use]
+    pub fn status(&self) -> LogStatus {
+        let watched = &self.shared.watched;
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        LogStatus {
+            // Read one after the other: a rotation in between must not make it negative.
+            bytes: read(&watched.end).saturating_sub(read(&watched.start)),
+            files: read(&watched.files),
+            syncs: read(&watched.syncs),
+            sync_time: Duration::from_nanos(read(&watched.sync_nanoseconds)),
+            refusal: self.check().err(),
+        }
     }
 
     /// The log up to here is synced.
@@ -157,7 +246,7 @@ impl Log {
     /// The log ends here; some of it may be in memory only.
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {
-        Lsn(lock(&self.shared.state).end)
+        Lsn(self.shared.watched.end.load(Ordering::Acquire))
     }
 
     /// Syncs what was appended and begins a new file behind it; returns the LSN at which it starts. Publishes nothing,
@@ -184,7 +273,9 @@ impl Log {
         let removed: Vec<u64> = {
             let mut state = lock(&self.shared.state);
             let kept_from = state.files.partition_point(|first| *first <= lsn.0).saturating_sub(1);
-            state.files.drain(..kept_from).collect()
+            let removed = state.files.drain(..kept_from).collect();
+            self.shared.count_files(&state);
+            removed
         };
         let Shared { environment, directory, .. } = &*self.shared;
         for first in &removed {
@@ -246,42 +337,58 @@ impl fmt::Debug for Log {
 }
 
 impl Shared {
-    fn append(&self, kind: u8, payload: &[u8], publish: Option<Publish>) -> Result<Lsn> {
+    fn append(&self, kind: u8, payloads: &[&[u8]], publish: Option<Publish>) -> Result<Lsn> {
         if kind > KIND_MAX {
             return Err(Error::internal(format!("the log keeps records of kind {kind} for itself")));
         }
-        let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= RECORD_BYTES_MAX);
-        let Some(length) = length else {
-            let what = format!("a record of {} bytes exceeds {RECORD_BYTES_MAX}", payload.len());
-            return Err(Error::new(ErrorKind::Input, what).with_hint("split the transaction"));
-        };
-        let bytes = MARK_BYTES + HEAD_BYTES + payload.len();
+        let mut lengths = Vec::with_capacity(payloads.len());
+        for payload in payloads {
+            let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= RECORD_BYTES_MAX);
+            let Some(length) = length else {
+                let what = format!("a record of {} bytes exceeds {RECORD_BYTES_MAX}", payload.len());
+                return Err(Error::new(ErrorKind::Input, what).with_hint("split the transaction"));
+            };
+            lengths.push(length);
+        }
+        let bytes: usize = payloads.iter().map(|payload| HEAD_BYTES + payload.len()).sum();
         let mut state = lock(&self.state);
         loop {
             if let Some(failure) = &state.failure {
                 return Err(failure.clone());
             }
-            if state.buffer.is_empty() || state.buffer.len() + bytes <= self.options.buffer_bytes {
+            let has_room = state.buffer.is_empty()
+                || state.buffer.len() + MARK_BYTES + bytes <= self.options.buffer_bytes;
+            if has_room && state.full.is_none() {
                 break;
             }
             // Written, not synced: whoever orders appends by a lock should not hold it for a whole sync.
-            state = self.lead_or_wait(state, false)?;
+            state = self.write_or_wait(state).map_err(nothing_appended)?;
         }
         if state.buffer.is_empty() {
             state.buffer.extend_from_slice(&[0; MARK_BYTES]);
             state.end += MARK_BYTES as u64;
         }
-        let start = state.end;
-        state.end += (HEAD_BYTES + payload.len()) as u64;
-        frame::push_record(&mut state.buffer, self.id, start, kind, length, payload);
+        for (payload, length) in payloads.iter().zip(lengths) {
+            let start = state.end;
+            frame::push_record(&mut state.buffer, self.id, start, kind, length, payload);
+            state.end += (HEAD_BYTES + payload.len()) as u64;
+        }
         let lsn = state.end;
+        self.watched.end.store(lsn, Ordering::Release);
         if let Some(publish) = publish {
             state.publish.push_back((lsn, publish));
         }
         Ok(Lsn(lsn))
     }
 
+    /// Up to where records may be published.
+    fn reachable(&self, state: &State) -> u64 {
+        let early = self.options.level != Level::Sync;
+        if early && state.failure.is_none() { state.end } else { state.durable }
+    }
+
     fn wait(&self, lsn: u64) -> Result<()> {
+        let early = self.options.level != Level::Sync;
         let mut state = lock(&self.state);
         if lsn > state.end {
             return Err(Error::internal(format!(
@@ -290,38 +397,56 @@ impl Shared {
                 Lsn(state.end)
             )));
         }
-        let early = self.options.level != Level::Sync;
-        loop {
-            if state.acknowledged >= lsn {
-                break;
-            }
-            let reached = if early && state.failure.is_none() { state.end } else { state.durable };
+        while state.acknowledged < lsn {
+            let reached = self.reachable(&state);
             if reached >= lsn && !state.announcing {
-                state = self.announce(state, reached);
-            } else if reached >= lsn {
-                state = wait(&self.changed, state);
-            } else if let Some(failure) = &state.failure {
+                state = self.announce(state, reached, Wake::default());
+            } else if reached < lsn
+                && let Some(failure) = &state.failure
+            {
                 return Err(failure.clone());
+            } else if reached < lsn && state.active.is_some() {
+                let Some(mut leader) = Leader::take(self, state) else {
+                    return Err(Error::internal("the file of the log is there and is not"));
+                };
+                leader.write().and_then(|()| leader.sync())?;
+                let mut wake = Wake::default();
+                state = leader.give_back();
+                self.call_leader(&mut state, &mut wake);
+                if state.announcing {
+                    drop(state);
+                    wake.wake();
+                    state = lock(&self.state);
+                } else {
+                    let reached = self.reachable(&state);
+                    state = self.announce(state, reached, wake);
+                }
             } else {
-                state = self.lead_or_wait(state, true)?;
+                let waiter = state.waiters.enter(lsn);
+                drop(state);
+                if waiter.sleep() == Woken::Acknowledged && !early {
+                    return Ok(());
+                }
+                state = lock(&self.state);
             }
         }
         if early && state.buffer.len() >= WRITE_BYTES && state.active.is_some() && state.failure.is_none() {
-            drop(self.lead_or_wait(state, false)?);
+            // This record is acknowledged and published, whatever becomes of the writing: whoever appends next is told.
+            drop(self.write_or_wait(state));
         }
         Ok(())
     }
 
-    /// If nobody has the file: writes the buffer, and syncs if `sync`. Else waits for a change.
-    fn lead_or_wait<'a>(&'a self, state: MutexGuard<'a, State>, sync: bool) -> Result<MutexGuard<'a, State>> {
+    /// Writes the buffer if nobody has the file. Else waits until it is free, and then somebody else may have it.
+    fn write_or_wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
         if state.active.is_none() {
-            return Ok(wait(&self.changed, state));
+            state.wanting_file += 1;
+            state = wait(&self.free, state);
+            state.wanting_file -= 1;
+            return Ok(state);
         }
         if let Some(mut leader) = Leader::take(self, state) {
             leader.write()?;
-            if sync {
-                leader.sync()?;
-            }
             leader.finish();
         }
         Ok(lock(&self.state))
@@ -335,7 +460,9 @@ impl Shared {
                 return Err(failure.clone());
             }
             if state.active.is_none() {
-                state = wait(&self.changed, state);
+                state.wanting_file += 1;
+                state = wait(&self.free, state);
+                state.wanting_file -= 1;
             } else if let Some(leader) = Leader::take(self, state) {
                 return Ok(leader);
             } else {
@@ -344,13 +471,21 @@ impl Shared {
         }
     }
 
-    /// Publishes up to `reached`. Nobody else does at this moment.
-    fn announce<'a>(&'a self, mut state: MutexGuard<'a, State>, reached: u64) -> MutexGuard<'a, State> {
+    /// Publishes up to `reached`. Nobody else does at this moment. Before that, or after it, wakes those of `wake`.
+    fn announce<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        reached: u64,
+        mut wake: Wake,
+    ) -> MutexGuard<'a, State> {
+        debug_assert!(!state.announcing, "there is one announcer");
+        debug_assert!(reached <= state.end, "nothing is published that was not appended");
         let count = state.publish.partition_point(|(lsn, _)| *lsn <= reached);
         if count > 0 {
             let due: Vec<(u64, Publish)> = state.publish.drain(..count).collect();
             state.announcing = true;
             drop(state);
+            mem::take(&mut wake).wake();
             let announcer = Announcer(self);
             for (lsn, publish) in due {
                 publish(Lsn(lsn));
@@ -360,8 +495,44 @@ impl Shared {
             state.announcing = false;
         }
         state.acknowledged = state.acknowledged.max(reached);
-        self.changed.notify_all();
-        state
+        let acknowledged = state.acknowledged;
+        state.waiters.acknowledge(acknowledged, &mut wake);
+        self.call_next(&mut state, &mut wake);
+        drop(state);
+        wake.wake();
+        lock(&self.state)
+    }
+
+    /// Calls those who may take a role that is free now: see invariant 4.
+    pub(crate) fn call_next(&self, state: &mut State, wake: &mut Wake) {
+        if state.failure.is_some() {
+            state.waiters.call_all(wake);
+            self.free.notify_all();
+            return;
+        }
+        let reachable = self.reachable(state);
+        if !state.announcing && state.waiters.first().is_some_and(|lsn| lsn <= reachable) {
+            state.waiters.call(0, wake);
+        }
+        self.call_leader(state, wake);
+    }
+
+    /// Calls those who may take the file, if it is there.
+    fn call_leader(&self, state: &mut State, wake: &mut Wake) {
+        if state.active.is_some() {
+            let reachable = self.reachable(state);
+            state.waiters.call(reachable + 1, wake);
+            if state.wanting_file > 0 {
+                self.free.notify_all();
+            }
+        }
+    }
+
+    /// Brings the copies of `watched` up to date. The caller holds the lock.
+    pub(crate) fn count_files(&self, state: &State) {
+        self.watched.files.store(state.files.len() as u64, Ordering::Relaxed);
+        self.watched.start.store(state.files.first().copied().unwrap_or(state.end), Ordering::Relaxed);
+        self.watched.end.store(state.end, Ordering::Release);
     }
 
     /// The thread of [`Level::Interval`].
@@ -381,12 +552,11 @@ impl Shared {
             if idle {
                 continue;
             }
-            // An error fails the log, and everybody hears of it there.
+            // An error fails the log, and everybody hears of it there; or the disk is full, and may not be the next time.
             let Ok(mut leader) = self.lead() else { return };
-            if leader.write().and_then(|()| leader.sync()).is_err() {
-                return;
+            if leader.write().and_then(|()| leader.sync()).is_ok() {
+                leader.finish();
             }
-            leader.finish();
         }
     }
 }
@@ -400,7 +570,21 @@ impl Drop for Announcer<'_> {
         state.announcing = false;
         let failure = || Error::internal("a thread panicked while it published a commit");
         state.failure.get_or_insert_with(failure);
+        self.0.watched.refuses.store(1, Ordering::Relaxed);
+        let mut wake = Wake::default();
+        self.0.call_next(&mut state, &mut wake);
         drop(state);
-        self.0.changed.notify_all();
+        wake.wake();
     }
 }
+
+/// What whoever appends is told of a full disk.
+fn nothing_appended(error: Error) -> Error {
+    if error.hint() == Some(FULL_HINT) {
+        return error.with_hint("nothing was changed; free some space on the disk, then try again");
+    }
+    error
+}
+
+/// What whoever waits for a record that has no room is told.
+pub(crate) const FULL_HINT: &str = "what waits is kept in memory, and is written as soon as there is room on the disk; until then all changes are refused";

@@ -7,19 +7,28 @@
 //! A torn tail is cut without changing a byte in place, and records that only the page cache may have (after
 //! a failed sync, or a kill) are written anew: nothing is taken for durable that has not been synced under a file that
 //! was whole. The argument is in docs/format.md.
+//! # Few files
+//! If the last file is small, the copy is of all of it and takes its name: else ten thousand processes that write one record
+//! each would leave as many files.
 //! # Cost
-//! Of a log that was closed: opening one file. Else a copy of what was not proven: the last batch at
+//! A copy of [`LAST_FILE_BYTES_MAX`] at most, or of what was not proven if that is more: the last batch at
 //! [`Level::Sync`], what came since the last sync at other levels.
 
-use crate::log::{Active, Shared, State};
-use crate::sync::{Condvar, Mutex};
+use crate::log::{Active, Shared, State, Watched};
+use crate::sync::{Condvar, Mutex, lock};
+use crate::waiters::Waiters;
 use crate::{Found, INTERVAL_MIN, Level, Log, LogId, LogOptions, Lsn, files};
 use std::collections::VecDeque;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use vervet_env::Environment;
 use vervet_model::{Error, Result};
+
+/// A last file of so many bytes, or fewer, is written anew when a log is opened, so that files do not become many: of a log
+/// of `n` bytes there are at most `n` through this, and two.
+pub const LAST_FILE_BYTES_MAX: u64 = 1 << 20;
 
 impl Log {
     /// Goes on behind what [`crate::read`] found in `directory`, whose lock the caller has held since before that.
@@ -61,15 +70,21 @@ impl Log {
         // Never the file that is there, not even behind the mark of a clean close: if the sync of that failed, the mark may
         // be in the page cache alone, and what follows it would be lost with it.
         let active = {
+            // All of the last file that is needed if that is little, else what is not proven.
+            let whole = last.map_or(end.0, |last| last.max(plan.from));
+            assert!(whole <= end.0 && plan.proven <= end.0, "a log ends behind what was read");
+            let first = if end.0 - whole <= LAST_FILE_BYTES_MAX { whole } else { plan.proven };
             let mut tail = Vec::new();
-            if let Some(last) = last.filter(|_| plan.proven < end.0) {
+            if let Some(last) = last.filter(|_| first < end.0) {
                 let path = files::path_of(directory, last);
-                let bytes = environment.files.map(&path).map_err(|error| io("read", &path, error))?;
-                let at = |lsn: u64| usize::try_from(lsn - last).ok()?.checked_add(files::HEADER_BYTES);
-                let part = at(plan.proven).zip(at(end.0)).and_then(|(start, end)| bytes.get(start..end));
-                tail = part.ok_or_else(|| Error::internal("the log changed after it was read"))?.to_vec();
+                let offset = files::HEADER_BYTES as u64 + (first - last);
+                let opened = environment.files.open_at(&path, offset);
+                let copied = opened.and_then(|file| file.take(end.0 - first).read_to_end(&mut tail));
+                copied.map_err(|error| io("read", &path, error))?;
+                if tail.len() as u64 != end.0 - first {
+                    return Err(Error::internal("the log changed after it was read"));
+                }
             }
-            let first = plan.proven;
             let file = files::create(environment, directory, id, Lsn(first), &tail)
                 .map_err(|failed| failed.error.with_hint("free some space, then open the database again"))?;
             if last != Some(first) {
@@ -78,6 +93,8 @@ impl Log {
             Active { file, first }
         };
         let state = State {
+            unwritten: Vec::new(),
+            full: None,
             buffer: Vec::new(),
             spare: Vec::new(),
             end: end.0,
@@ -87,6 +104,8 @@ impl Log {
             active: Some(active),
             announcing: false,
             publish: VecDeque::new(),
+            waiters: Waiters::default(),
+            wanting_file: 0,
             files: firsts,
             failure: None,
             closing: false,
@@ -97,9 +116,11 @@ impl Log {
             id,
             options,
             state: Mutex::new(state),
-            changed: Condvar::new(),
+            free: Condvar::new(),
             closing: Condvar::new(),
+            watched: Watched::default(),
         });
+        shared.count_files(&lock(&shared.state));
         let mut log = Self { shared, ticker: None };
         if let Level::Interval(every) = log.shared.options.level {
             let shared = log.shared.clone();

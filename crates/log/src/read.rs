@@ -16,12 +16,20 @@
 //! So a loss of power is never taken for damage. Damage is taken for a torn tail only in the last synced batch
 //! before a crash, where no bytes on the medium could tell the difference; a closed log ends with a mark,
 //! and there all damage is told (but in that mark, where nothing is lost).
+//!
+//! Bytes that cannot be read at all are an error that says where; whoever cuts at damage may cut there.
+//! # Beside a writer
+//! What is in its files may not be synced yet, and a loss of power would undo it. A reader that has read such records syncs
+//! the file, and the names in the directory, before it returns: so nobody believes, or copies into a backup, what the
+//! log itself could lose. (If a sync of the writer has failed, this one may succeed without having saved anything: then, and
+//! only then, it does.)
 //! # Cost
-//! One pass over mapped files, a hash of each record; on a bad place one more pass over the rest of that file.
+//! One pass over the files (`stream.rs`), a hash of each record; on a bad place one more pass over the rest of that file.
 
 use crate::files::{self, HEADER_BYTES, HeaderError};
-use crate::frame::{self, Frame};
-use crate::{LogId, Lsn, ReadOptions};
+use crate::frame::Frame;
+use crate::stream::Stream;
+use crate::{LogId, Lsn, RECORD_BYTES_MAX, ReadOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use vervet_env::Environment;
@@ -71,6 +79,8 @@ pub(crate) struct Plan {
     pub(crate) files: Vec<u64>,
     /// Files behind the cut.
     pub(crate) remove: Vec<u64>,
+    /// Where reading began; what precedes it is not needed.
+    pub(crate) from: u64,
     /// Everything before this is known to have been synced, or is no longer needed.
     pub(crate) proven: u64,
     pub(crate) beside_writer: bool,
@@ -85,7 +95,7 @@ pub(crate) struct Plan {
 /// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records behind it (see
 /// [`ReadOptions::cut_at_damage`]). [`ErrorKind::Unavailable`], beside a writer: files were removed
 /// because a newer checkpoint holds their records; read that first. [`ErrorKind::Unsupported`]: the log of a
-/// later version. [`ErrorKind::Io`].
+/// later version. [`ErrorKind::Io`]: also where a file cannot be read at some place, which may be cut off as damage may.
 pub fn read(
     environment: &Environment,
     directory: &Path,
@@ -99,6 +109,7 @@ pub fn read(
         options,
         visit,
         id: options.id,
+        from: from.0,
         at: from.0,
         last: None,
         proven: from.0,
@@ -108,8 +119,19 @@ pub fn read(
     for attempt in 1.. {
         let files = files::list(environment, directory)?;
         match reader.chain(&files)? {
-            End::Clean => return Ok(reader.found(files, None)),
-            End::Torn(place) => return Ok(reader.found(files, Some((place, None)))),
+            End::Clean => {
+                reader.make_durable()?;
+                return Ok(reader.found(files, None));
+            }
+            End::Torn(place) => {
+                reader.make_durable()?;
+                return Ok(reader.found(files, Some((place, None))));
+            }
+            End::Unreadable(..) if options.beside_writer && attempt < ATTEMPTS_MAX => {}
+            End::Unreadable(place, error) if options.cut_at_damage && !options.beside_writer => {
+                return Ok(reader.found(files, Some((place, Some(format!("it cannot be read: {error}"))))));
+            }
+            End::Unreadable(place, error) => return Err(reader.unreadable(&place, &error)),
             End::Damaged(..) if options.beside_writer && attempt < ATTEMPTS_MAX => {}
             End::Damaged(place, what) if options.cut_at_damage && !options.beside_writer => {
                 return Ok(reader.found(files, Some((place, Some(what)))));
@@ -157,6 +179,8 @@ enum End {
     Clean,
     Torn(Place),
     Damaged(Place, String),
+    /// The operating system could not read it.
+    Unreadable(Place, io::Error),
 }
 
 struct Reader<'a> {
@@ -165,6 +189,8 @@ struct Reader<'a> {
     options: &'a ReadOptions,
     visit: Visit<'a>,
     id: Option<LogId>,
+    /// Where reading began.
+    from: u64,
     /// Where the next frame starts.
     at: u64,
     /// The last file with a valid header, and the LSN of its end, whatever lies there.
@@ -199,20 +225,20 @@ impl Reader<'_> {
     /// Reads the file that starts at `first`, up to `next` or, if it is the last one, to its end.
     fn file(&mut self, first: u64, next: Option<u64>) -> Result<End> {
         let path = files::path_of(self.directory, first);
-        let file = match self.environment.files.map(&path) {
-            Ok(file) => file,
+        let opened = self.environment.files.length(&path).and_then(|length| {
+            let mut head = Stream::open(self.environment, &path, 0, HEADER_BYTES as u64)?;
+            Ok((length, head.peek(HEADER_BYTES)?.to_vec()))
+        });
+        let (length, head) = match opened {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let place = Place { file: path, offset: 0, rest: 0 };
                 return Ok(End::Damaged(place, "it is missing".to_owned()));
             }
-            Err(error) => return Err(Error::io(format_args!("read {}", path.display()), &error)),
+            Err(error) => return Ok(End::Unreadable(Place { file: path, offset: 0, rest: 0 }, error)),
         };
-        let place = |offset: usize| Place {
-            file: path.clone(),
-            offset: offset as u64,
-            rest: file.len().saturating_sub(offset) as u64,
-        };
-        let id = match files::read_header(&file, first) {
+        let place = |offset: u64| Place { file: path.clone(), offset, rest: length.saturating_sub(offset) };
+        let id = match files::read_header(&head, first) {
             Ok(id) => id,
             Err(HeaderError::Damaged(what)) => return Ok(End::Damaged(place(0), what.to_owned())),
             Err(HeaderError::Version(version)) => {
@@ -228,15 +254,25 @@ impl Reader<'_> {
         self.proven = self.proven.max(first);
         self.last = Some(first);
 
-        let mut content = &file[HEADER_BYTES..];
-        let length = next.map_or(content.len() as u64, |next| next - first);
-        content = &content[..content.len().min(usize::try_from(length).unwrap_or(usize::MAX))];
-        let mut at = usize::try_from(self.at - first).unwrap_or(usize::MAX);
-        while let Some(rest) = content.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some(frame) = frame::decode(id, self.at, rest) else { break };
-            at += frame.bytes();
+        assert!(
+            self.at >= first && next.is_none_or(|next| self.at < next),
+            "the file was chosen for this LSN"
+        );
+        let offset = |at: u64| HEADER_BYTES as u64 + (at - first);
+        let limit = next.map_or(u64::MAX, |next| next - self.at);
+        let mut stream = match Stream::open(self.environment, &path, offset(self.at), limit) {
+            Ok(stream) => stream,
+            Err(error) => return Ok(End::Unreadable(place(offset(self.at)), error)),
+        };
+        loop {
+            let frame = match stream.frame(id, self.at, RECORD_BYTES_MAX) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => return Ok(End::Unreadable(place(offset(self.at)), error)),
+            };
             let start = self.at;
-            self.at += frame.bytes() as u64;
+            let bytes = frame.bytes();
+            self.at += bytes as u64;
             match frame {
                 Frame::Mark { synced } if synced <= start => self.proven = self.proven.max(synced),
                 Frame::Mark { .. } => {}
@@ -246,34 +282,56 @@ impl Reader<'_> {
                     (self.visit)(Lsn(self.at), kind, payload)?;
                 }
             }
+            stream.consume(bytes);
         }
-        let offset = HEADER_BYTES.saturating_add(at);
-        let rest = content.get(at..).unwrap_or_default();
+        let has_rest = match stream.peek(1) {
+            Ok(rest) => !rest.is_empty(),
+            Err(error) => return Ok(End::Unreadable(place(offset(self.at)), error)),
+        };
         if let Some(next) = next {
             if self.at == next {
                 return Ok(End::Clean);
             }
-            let what = if rest.is_empty() {
-                format!("it ends at LSN {}, the next file starts at {}", Lsn(self.at), Lsn(next))
-            } else {
+            let what = if has_rest {
                 "no valid record, but another file of the log follows".to_owned()
+            } else {
+                format!("it ends at LSN {}, the next file starts at {}", Lsn(self.at), Lsn(next))
             };
-            return Ok(End::Damaged(place(offset), what));
+            return Ok(End::Damaged(place(offset(self.at)), what));
         }
-        if rest.is_empty() {
+        if !has_rest {
             return Ok(End::Clean);
         }
-        let synced = frame::synced_by_marks(id, self.at, rest);
-        if synced > self.at {
-            let what = format!("no valid record, but the log had been synced up to LSN {}", Lsn(synced));
-            return Ok(End::Damaged(place(offset), what));
+        match stream.synced_by_marks(id, self.at) {
+            Ok(synced) if synced > self.at => {
+                let what = format!("no valid record, but the log had been synced up to LSN {}", Lsn(synced));
+                Ok(End::Damaged(place(offset(self.at)), what))
+            }
+            Ok(_) => Ok(End::Torn(place(offset(self.at)))),
+            Err(error) => Ok(End::Unreadable(place(offset(self.at)), error)),
         }
-        Ok(End::Torn(place(offset)))
+    }
+
+    /// Beside a writer: makes durable what was read and is not known to be. See the header.
+    fn make_durable(&self) -> Result<()> {
+        let Some(last) = self.last.filter(|_| self.options.beside_writer && self.proven < self.at) else {
+            return Ok(());
+        };
+        let path = files::path_of(self.directory, last);
+        let io = |path: &Path, error| Error::io(format_args!("sync {}", path.display()), &error);
+        match self.environment.files.sync_file(&path) {
+            // A checkpoint has removed it, after it had synced what it held.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            synced => synced.map_err(|error| io(&path, error))?,
+        }
+        self.environment.files.sync_dir(self.directory).map_err(|error| io(self.directory, error))
     }
 
     fn found(&self, mut files: Vec<u64>, cut: Option<(Place, Option<String>)>) -> Found {
         let remove = files.split_off(files.partition_point(|first| Some(*first) <= self.last));
-        let plan = Plan { proven: self.proven, beside_writer: self.options.beside_writer, files, remove };
+        assert!(self.proven <= self.at && self.from <= self.at, "what is proven has been read");
+        let Self { from, proven, .. } = *self;
+        let plan = Plan { from, proven, beside_writer: self.options.beside_writer, files, remove };
         let cut = cut.map(|(place, damage)| {
             let length = |first: &u64| {
                 let path = files::path_of(self.directory, *first);
@@ -289,17 +347,24 @@ impl Reader<'_> {
     /// How many valid records follow a place, in its file and in these.
     fn records_behind(&self, place: &Place, later: &[u64]) -> u64 {
         let Some(id) = self.id else { return 0 };
-        let count = |path: &Path, offset: usize, lsn: u64| {
-            let file = self.environment.files.map(path).ok();
-            file.as_deref()
-                .and_then(|file| file.get(offset..))
-                .map_or(0, |rest| frame::records_in(id, lsn, rest))
+        let count = |path: &Path, offset: u64, lsn: u64| {
+            let stream = Stream::open(self.environment, path, offset, u64::MAX);
+            stream.map_or(0, |mut stream| stream.count_records(id, lsn))
         };
-        let offset = usize::try_from(place.offset).unwrap_or(usize::MAX).max(HEADER_BYTES);
         let others = later.iter().map(|first| (files::path_of(self.directory, *first), *first));
         let others = others.filter(|(path, _)| *path != place.file);
-        count(&place.file, offset, self.at)
-            + others.map(|(path, first)| count(&path, HEADER_BYTES, first)).sum::<u64>()
+        count(&place.file, place.offset.max(HEADER_BYTES as u64), self.at)
+            + others.map(|(path, first)| count(&path, HEADER_BYTES as u64, first)).sum::<u64>()
+    }
+
+    /// The error of a place that cannot be read.
+    fn unreadable(&self, place: &Place, error: &io::Error) -> Error {
+        let (file, offset, lsn) = (place.file.display(), place.offset, Lsn(self.at));
+        Error::io(format_args!("read {file} behind byte {offset} (LSN {lsn})"), error).with_hint(format!(
+            "if it stays so, copy the directory to a sound disk, or restore a backup; or cut the log there, which loses every \
+             commit behind LSN {lsn}: `vervet recover {}` says how many",
+            self.directory.display()
+        ))
     }
 
     fn damage(&self, place: &Place, what: &str, oldest: Option<&u64>) -> Error {

@@ -5,10 +5,18 @@
 //! `shuttle` gives the same to the tests of crates above (`vervet_txn`'s `explore.rs`), and nobody else turns it on.
 
 #[cfg(not(any(test, feature = "shuttle")))]
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::{
+    sync::atomic::AtomicU8,
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::{Thread, current, park},
+};
 
 #[cfg(any(test, feature = "shuttle"))]
-pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use shuttle::{
+    sync::atomic::AtomicU8,
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::{Thread, current, park},
+};
 
 use std::sync::PoisonError;
 

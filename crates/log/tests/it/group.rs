@@ -53,8 +53,14 @@ impl FileSystem for Counting {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         RealFiles.read(path)
     }
-    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
-        RealFiles.open(path)
+    fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        RealFiles.open_at(path, offset)
+    }
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        RealFiles.sync_file(path)
+    }
+    fn available_bytes(&self, dir: &Path) -> io::Result<Option<u64>> {
+        RealFiles.available_bytes(dir)
     }
     fn length(&self, path: &Path) -> io::Result<u64> {
         RealFiles.length(path)

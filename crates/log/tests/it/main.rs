@@ -5,3 +5,4 @@ mod crash;
 mod damage;
 mod group;
 mod levels;
+mod room;
