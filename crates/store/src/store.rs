@@ -243,6 +243,12 @@ impl Store {
         self.log
     }
 
+    /// Bytes of its files; 0 in memory.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.files.iter().map(|(_, record, _)| record.length).sum()
+    }
+
     /// The lines that [`crate::StoreBuilder::set_constraints`] gave it.
     #[must_use]
     pub fn constraints(&self) -> &[String] {

@@ -8,6 +8,9 @@
 //!    again: the rest, and that becomes the head.
 //! 4. Remove the files of the log that nobody needs.
 //!
+//! If the graph is that of the base, to the last term and edge number (statements that were there were added again, or came and
+//! went), 2 only writes the manifest: the same files, and the log that goes on later. 3 has nothing to do.
+//!
 //! A graph in memory does the same without files: then this is how the delta is merged.
 //! # Why this is right
 //! A crash before the manifest is renamed leaves the old base and the whole log; one after it, the new base and the
@@ -15,10 +18,12 @@
 //! their numbers when that was made. Terms that are in both are compared by recovery.
 //! # Cost
 //! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for
-//! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. With [`CHECKPOINT_SHARE`] this is some ten times what the changes themselves take.
+//! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. One new term has the dictionary
+//! decoded and written anew as a whole, in memory. A checkpoint that would not fit the disk is not begun.
 //! # Not here
-//! Merging single segments, and runs between base and delta.
+//! When one is made, and what follows when it fails: `background.rs`. Merging single segments, and runs between base and delta.
 
+use crate::background::{Attempt, new_term_count};
 use crate::change::Timestamp;
 use crate::committed::Changes;
 use crate::recovery::new_terms;
@@ -31,20 +36,14 @@ use std::sync::{Arc, PoisonError};
 use vervet_delta::Version;
 use vervet_dictionary::DictionaryBuilder;
 use vervet_env::Bytes;
-use vervet_log::Lsn;
+use vervet_log::{Log, Lsn};
 use vervet_model::{Error, ErrorKind, Result, TermParts};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 
-/// A delta is worth a checkpoint when it has this share of the statements of its base…
-pub const CHECKPOINT_SHARE: f64 = 0.125;
-/// … and at least so many cells (two for each statement).
-pub const CHECKPOINT_CELLS_MIN: u64 = 1 << 16;
-/// A log of so many bytes is worth one, too, since that bounds the time of a recovery…
-pub const CHECKPOINT_LOG_BYTES: u64 = 256 << 20;
-/// … or of fewer, down to so many, if it is longer than the base, roughly: then the base is quickly written.
-pub const CHECKPOINT_LOG_BYTES_MIN: u64 = 16 << 20;
-/// What a statement of the base counts for in that.
+/// What a checkpoint leaves free on the disk, at least: the log goes on meanwhile.
+pub const CHECKPOINT_SPARE_BYTES: u64 = 1 << 20;
+/// What a statement of the base takes, roughly.
 const STATEMENT_BYTES: u64 = 16;
 
 /// Bytes of statements that a checkpoint holds in memory.
@@ -57,53 +56,7 @@ const ROUNDS_MAX: usize = 8;
 const CHUNK: usize = 1 << 16;
 
 impl Transactions {
-    /// Whether there is enough to merge.
-    #[must_use]
-    pub fn wants_checkpoint(&self) -> bool {
-        let current = self.current();
-        let base = current.version.base();
-        let log_bytes = match self.open_log() {
-            Some(log) => log.end_lsn().0.saturating_sub(base.log_place().map_or(0, |place| place.lsn)),
-            None => 0,
-        };
-        let cells = current.version.delta_cells();
-        let share = base.statement_count() as f64 * CHECKPOINT_SHARE;
-        let base_bytes = base.statement_count().saturating_mul(STATEMENT_BYTES);
-        let log_bytes_max = base_bytes.clamp(CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_BYTES);
-        cells >= CHECKPOINT_CELLS_MIN && cells as f64 >= share || log_bytes >= log_bytes_max
-    }
-
-    /// Has a checkpoint made in the background, if there is enough to merge and nobody is at it.
-    pub(crate) fn checkpoint_if_wanted(self: &Arc<Self>) {
-        if !self.options.checkpoints
-            || !self.wants_checkpoint()
-            || self.is_merging.swap(true, Ordering::AcqRel)
-        {
-            return;
-        }
-        let transactions = Arc::clone(self);
-        let merge = move || {
-            // What failed is tried again with the next commit; until then nothing is lost but room.
-            let _ = transactions.checkpoint();
-            transactions.is_merging.store(false, Ordering::Release);
-        };
-        let spawned = std::thread::Builder::new().name("vervet-merge".to_owned()).spawn(merge);
-        match spawned {
-            Ok(thread) => *lock(&self.background) = Some(thread),
-            Err(_) => self.is_merging.store(false, Ordering::Release),
-        }
-    }
-
-    /// Returns when nothing is being merged in the background.
-    pub fn wait_background(&self) {
-        let thread = lock(&self.background).take();
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
-            // A panic there has left everything as it was.
-            let _ = thread.join();
-        }
-    }
-
-    /// Merges the delta into a new base. `false`: there was none. Only one runs at a time.
+    /// Merges the delta into a new base, and cuts the log. `false`: there was nothing to do. Only one runs at a time.
     ///
     /// # Errors
     /// A full disk and the like: then everything is as it was. Damaged data.
@@ -111,11 +64,23 @@ impl Transactions {
         // Before the lock, which opening the log may take.
         let log = self.log()?;
         let _one = lock(&self.checkpointing);
-        let (from, lsn) = {
-            let head = lock(&self.head);
-            if head.published.version.delta_cells() == 0 {
+        let attempt = Attempt::begin(self);
+        let result = self.merge(log);
+        attempt.end(&result);
+        result
+    }
+
+    fn merge(&self, log: Option<&Log>) -> Result<bool> {
+        {
+            let newest = self.newest();
+            let has_log = log.is_some() && self.log_bytes() > 0;
+            if newest.version.delta_cells() == 0 && new_term_count(&newest.version) == 0 && !has_log {
                 return Ok(false);
             }
+            self.check_space(&newest.version)?;
+        }
+        let (from, lsn) = {
+            let head = lock(&self.head);
             let lsn = log.map(|log| log.rotate()).transpose()?;
             (Arc::clone(&head.published), lsn)
         };
@@ -123,6 +88,13 @@ impl Transactions {
         // After the new file was begun: a term with a record before it has had its number, and is counted.
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
         let place = log.zip(lsn).map(|(log, lsn)| place(log.id().0, lsn, from.timestamp));
+        if let Some(((directory, place), log)) = self.directory.as_ref().zip(place).zip(log)
+            && is_its_base(&from, ends)
+        {
+            vervet_store::publish_log(&self.environment, directory, place)?;
+            self.cut(log, Lsn(place.lsn));
+            return Ok(true);
+        }
         let base = Arc::new(self.build(&from, ends, place, &self.target())?);
         let mut merged = version.over(base)?;
         let mut reached = Arc::clone(&from);
@@ -151,13 +123,43 @@ impl Transactions {
             head.published = published;
         }
         if let Some((log, lsn)) = log.zip(lsn) {
-            // What is left of them takes room, nothing more.
-            let _ = log.remove_before(lsn);
+            self.cut(log, lsn);
         }
         Ok(true)
     }
 
-    /// Replaces the graph by what `build` makes of the newest version, while all who write wait. Transactions that are
+    /// What precedes `lsn` is in a base that is durable: nobody needs it.
+    fn cut(&self, log: &Log, lsn: Lsn) {
+        let before = self.background.log_start.fetch_max(lsn.0, Ordering::Relaxed);
+        assert!(before <= lsn.0, "the log is cut behind where it was cut before");
+        // What is left of the files takes room, nothing more.
+        let _ = log.remove_before(lsn);
+    }
+
+    /// Whether there is room for a base with this graph.
+    fn check_space(&self, version: &Version) -> Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        // Where nobody can tell, it is tried.
+        let Ok(Some(free)) = self.environment.files.available_bytes(directory) else { return Ok(()) };
+        let base = version.base();
+        // Not more than is there now: an estimate that is too large would put off a checkpoint that has room.
+        let kept = version.statement_count() as f64 / base.statement_count().max(1) as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a length")]
+        let base_bytes = (base.file_bytes() as f64 * kept.min(1.0) * 0.9) as u64;
+        let needed = base_bytes + CHECKPOINT_SPARE_BYTES;
+        if free >= needed {
+            return Ok(());
+        }
+        let message = format!(
+            "a checkpoint of {} needs {needed} bytes or more, and {free} are free on its disk",
+            directory.display()
+        );
+        Err(Error::new(ErrorKind::Io, message)
+            .with_hint("free some space; until then changes stay in the log and in memory"))
+    }
+
+    /// Replaces the graph by what `build` makes of the newest version, while all who write wait, each for
+    /// [`crate::Options::load_wait`] at most. Transactions that are
     /// active fail with a conflict if they have read anything. `build` finishes the new store by [`Successor::finish`];
     /// terms keep their numbers.
     ///
@@ -167,8 +169,9 @@ impl Transactions {
         let _one = lock(&self.checkpointing);
         let writer = self.own()?;
         let _gate = self.interning.write().unwrap_or_else(PoisonError::into_inner);
-        let mut head = lock(&self.head);
-        let timestamp = head.published.timestamp.next();
+        let loading = Loading::begin(self);
+        let before = Arc::clone(&lock(&self.head).published);
+        let timestamp = before.timestamp.next();
         let log = self.open_log();
         let (place, lsn) = match log {
             Some(log) => {
@@ -191,11 +194,13 @@ impl Transactions {
                 (place, Lsn(place.map_or(0, |place| place.lsn)))
             }
         };
-        let Published { version, constraints, .. } = &*head.published;
+        let Published { version, constraints, .. } = &*before;
         let (store, result) = match build(&Successor { version, log: place, constraints }) {
             Ok(built) => built,
-            Err(error) => return Err(self.failed_load(&head.published.version, error)),
+            Err(error) => return Err(self.failed_load(version, error)),
         };
+        let mut head = lock(&self.head);
+        assert!(Arc::ptr_eq(&head.published, &before), "nobody commits while a load is at work");
         let dictionary = store.dictionary();
         let (vertices, literals) = (dictionary.vertex_count(), dictionary.literal_count());
         let terms = head.published.version.terms().succeed(vertices, literals);
@@ -207,9 +212,10 @@ impl Transactions {
         self.replace(&published);
         head.published = published;
         drop(head);
+        drop(loading);
         if let Some(log) = log {
             // The load is done, whatever becomes of the old files.
-            let _ = log.remove_before(lsn);
+            self.cut(log, lsn);
         }
         Ok(result)
     }
@@ -295,6 +301,39 @@ impl Transactions {
         builder.set_constraints(published.constraints.texts());
         builder.finish(dictionary(version, ends)?, target)
     }
+}
+
+/// While it lives, those who want to commit wait without holding the head.
+struct Loading<'a>(&'a Transactions);
+
+impl<'a> Loading<'a> {
+    fn begin(transactions: &'a Transactions) -> Self {
+        let mut head = lock(&transactions.head);
+        assert!(!head.is_loading, "one load runs at a time");
+        head.is_loading = true;
+        Self(transactions)
+    }
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.head).is_loading = false;
+    }
+}
+
+/// Whether a version is its base, in everything that a base keeps: terms have numbers below `ends`.
+fn is_its_base(published: &Published, ends: [u64; 2]) -> bool {
+    let version = &published.version;
+    let base = version.base();
+    version.delta_cells() == 0
+        && ends == [base.vertex_count(), base.literal_count()]
+        && version.edge_count() == base.edge_count()
+        && published.constraints.texts() == base.constraints()
+}
+
+/// Bytes of a base, roughly, also of one in memory.
+pub(crate) fn base_bytes(base: &Store) -> u64 {
+    base.statement_count().saturating_mul(STATEMENT_BYTES)
 }
 
 fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> LogPlace {

@@ -38,6 +38,7 @@ use crate::transaction::{Isolation, Transaction, apply};
 use crate::transactions::{Head, Published, Transactions};
 use crate::writes::WriteValidator;
 use std::fmt::Write;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use vervet_delta::Version;
 use vervet_log::{Log, Lsn, RECORD_BYTES_MAX};
@@ -160,9 +161,17 @@ impl Transactions {
         let request = Request { transaction, reads, changes, record, validated, kept, answer: answer_to };
         lock(&self.queue).push(request);
         let old = {
-            let mut head = lock(&self.head);
+            let mut head = match self.head_for_writing() {
+                Ok(head) => head,
+                Err(error) => {
+                    if self.take_back(&answer) {
+                        return Err(error);
+                    }
+                    lock(&self.head)
+                }
+            };
             // Taken by another: then it is answered.
-            let requests = std::mem::take(&mut *lock(&self.queue));
+            let requests = if head.is_loading { Vec::new() } else { std::mem::take(&mut *lock(&self.queue)) };
             let old = Arc::clone(&head.published);
             if !requests.is_empty() {
                 self.commit_all(&mut head, log, requests);
@@ -179,6 +188,16 @@ impl Transactions {
             log.wait(lsn)?;
         }
         Ok(committed.timestamp)
+    }
+
+    /// Takes a request out of the queue; whether it was there. If not, somebody has answered it, or does while he holds the head.
+    fn take_back(&self, answer: &Arc<Mutex<Option<Answer>>>) -> bool {
+        let taken = {
+            let mut queue = lock(&self.queue);
+            let at = queue.iter().position(|request| Arc::ptr_eq(&request.answer, answer));
+            at.map(|at| queue.remove(at))
+        };
+        taken.is_some()
     }
 
     /// Commits what was queued, in its order, and answers.
@@ -274,26 +293,21 @@ impl Transactions {
         published: &Arc<Published>,
         accepted: &mut [Request],
     ) -> Result<Option<Lsn>> {
-        let mut publish = Some(self.publish_visible(published));
+        let publish = self.publish_visible(published);
         let Some(log) = log else {
-            publish.into_iter().for_each(|publish| publish(Lsn(0)));
+            publish(Lsn(0));
             return Ok(None);
         };
-        let mut end = None;
-        let count = accepted.len();
-        for (at, request) in accepted.iter_mut().enumerate() {
+        for request in accepted.iter_mut() {
             timestamp = timestamp.next();
             record::set_timestamp(&mut request.record, timestamp);
-            end = Some(match publish.take_if(|_| at + 1 == count) {
-                Some(publish) => log.append_then(record::COMMIT, &request.record, publish)?,
-                None => log.append(record::COMMIT, &request.record)?,
-            });
         }
-        if let Some(lsn) = end {
-            let set = published.lsn.set(lsn);
-            assert!(set.is_ok(), "a version is appended once");
-        }
-        Ok(end)
+        let records: Vec<&[u8]> = accepted.iter().map(|request| &request.record[..]).collect();
+        // All or none: the log goes on after a full disk, and then no commit may be in it that was refused.
+        let lsn = log.append_all_then(record::COMMIT, &records, publish)?;
+        let set = published.lsn.set(lsn);
+        assert!(set.is_ok(), "a version is appended once");
+        Ok(Some(lsn))
     }
 
     /// Holds a transaction against the commits since its begin without the lock, until few are left.
@@ -327,7 +341,14 @@ impl Transactions {
             if let Some(Err(failure)) = self.open_log().map(Log::check) {
                 return failure;
             }
-            self.count_conflict();
+            let conflicts = &self.conflicts;
+            let count = match &refusal {
+                Refusal::Collision { collision: None, .. } => &conflicts.loads,
+                Refusal::TooOld => &conflicts.too_old,
+                Refusal::Constraints => &conflicts.constraints,
+                _ => &conflicts.changes,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
         }
         let conflict = |message: String, hint: &str| Error::new(ErrorKind::Conflict, message).with_hint(hint);
         match refusal {

@@ -258,6 +258,7 @@ fn open(environment: &Environment, case: Case) -> Result<Arc<Transactions>> {
         durability: case.durability.unwrap_or_default(),
         pre_read: case.pre_read,
         checkpoints: false,
+        ..Options::default()
     };
     match case.durability {
         Some(_) => Transactions::open_or_create(environment.clone(), Path::new(DIRECTORY), options),

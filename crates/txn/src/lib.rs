@@ -26,6 +26,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod background;
 mod change;
 mod checkpoint;
 mod commit;
@@ -40,6 +41,7 @@ mod record;
 mod recovery;
 mod restore;
 mod schema;
+mod status;
 mod sync;
 mod tracked;
 mod transaction;
@@ -50,18 +52,24 @@ mod writes;
 #[cfg(all(test, feature = "shuttle"))]
 mod explore;
 
-pub use change::{Change, Timestamp};
-pub use checkpoint::{
-    CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_SHARE, continued,
+pub use background::{
+    CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_FILES,
+    CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, CHECKPOINT_SHARE, CHECKPOINT_TERMS_MIN, STALL_MAX,
 };
+pub use change::{Change, Timestamp};
+pub use checkpoint::{CHECKPOINT_SPARE_BYTES, continued};
 pub use committed::COMMITTED_CHANGES_MAX;
 pub use constraint::{CONSTRAINT_PROPERTIES_MAX, Constraint, ConstraintKind};
 pub use damage::{Damage, cut_at_damage, find_damage};
 pub use reads::READS_MAX;
 pub use restore::restore;
 pub use schema::Successor;
+pub use status::{CheckpointStatus, ConflictCounts, StorageStatus};
 pub use tracked::Tracked;
 pub use transaction::{Isolation, Read, Savepoint, Transaction, View};
-pub use transactions::{Counts, Options, Published, Transactions};
+pub use transactions::{
+    Counts, DELTA_BYTES_MAX_DEFAULT, LOAD_WAIT_DEFAULT, LOG_BYTES_MAX_DEFAULT, Options, Published, TERMS_MAX,
+    Transactions,
+};
 /// When a commit counts as done.
 pub use vervet_log::Level as Durability;

@@ -18,7 +18,6 @@ use crate::constraints::Constraints;
 use crate::reads::ReadSet;
 use crate::record;
 use crate::sync::MutexGuard;
-use crate::sync::lock;
 use crate::transaction::{Isolation, Transaction};
 use crate::transactions::{Head, Published, Transactions};
 use std::sync::{Arc, PoisonError};
@@ -185,7 +184,7 @@ impl Transactions {
         };
         let mut checked = began.timestamp;
         for round in 0.. {
-            let head = lock(&self.head);
+            let head = self.head_for_writing()?;
             if !Arc::ptr_eq(&head.published.constraints, &began.constraints) {
                 return Err(conflict("others changed them"));
             }

@@ -413,13 +413,16 @@ impl Transaction {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]: another transaction has changed what this one read (or, under snapshot isolation,
-    /// what it changed): run it again. [`ErrorKind::Constraint`]: it would break one. [`ErrorKind::Io`]: the log could not be written.
+    /// what it changed): run it again. [`ErrorKind::Constraint`]: it would break one. [`ErrorKind::Io`]: the log could not be
+    /// written; if the disk was full just then, the transaction may still become visible when there is room again.
+    /// [`ErrorKind::Unavailable`]: checkpoints are too far behind, or a bulk load takes too long.
     pub fn commit(self) -> Result<Timestamp> {
         self.check_whole()?;
         let transactions = Arc::clone(&self.transactions);
-        let committed = transactions.commit(self)?;
-        transactions.checkpoint_if_wanted();
-        Ok(committed)
+        if !self.changes.is_empty() {
+            transactions.wait_for_room(self.changes.len())?;
+        }
+        transactions.commit(self)
     }
 
     /// Forgets all changes. Dropping the transaction does the same.
@@ -439,6 +442,8 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         self.transactions.ended(self.began.timestamp);
+        // Also of one that was rolled back: the terms that it brought stay.
+        self.transactions.checkpoint_if_wanted();
     }
 }
 

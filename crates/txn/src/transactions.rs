@@ -15,20 +15,22 @@
 //! DESIGN §4; G-Tran (arXiv 2105.04449). Different: versions are values that share structure, in place of
 //! stamps in rows (see `vervet_delta`).
 
+use crate::background::Background;
 use crate::change::Timestamp;
 use crate::commit::Request;
 use crate::committed::Committed;
 use crate::constraints::Constraints;
 use crate::record;
-use crate::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, RwLock, lock};
+use crate::status::Conflicts;
+use crate::sync::{ArcSwap, AtomicU64, Mutex, MutexGuard, RwLock, lock};
 use crate::transaction::{Isolation, Transaction};
 use crate::writer::Writer;
 use oxrdf::TermRef;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock, TryLockError};
+use std::time::{Duration, Instant};
 use vervet_delta::Version;
 use vervet_env::Environment;
 use vervet_log::{Level, Log, Lsn};
@@ -45,13 +47,43 @@ pub struct Options {
     /// condition that it becomes durable; its own commit waits for that in any case. `false`: it begins at
     /// the newest durable one, and conflicts with all that are on their way to the disk.
     pub pre_read: bool,
-    /// Whether changes are merged in the background when there are enough (`wants_checkpoint`).
+    /// Whether changes are merged in the background when there are enough (`wants_checkpoint`). `false`: nobody
+    /// bounds memory and log but who calls [`Transactions::checkpoint`].
     pub checkpoints: bool,
+    /// The most memory of changes that no checkpoint has, in bytes; commits are slowed, then refused, before it is exceeded
+    /// by more than one transaction. No more than the memory that the machine has to spare.
+    pub delta_bytes_max: u64,
+    /// The most bytes of log that no checkpoint has made superfluous, likewise.
+    pub log_bytes_max: u64,
+    /// How many vertices, and how many literals, may have a number, ever: at most [`TERMS_MAX`].
+    pub terms_max: u64,
+    /// How long who wants to change something waits for a bulk load.
+    pub load_wait: Duration,
 }
+
+/// What [`Options::delta_bytes_max`] is unless it is said.
+pub const DELTA_BYTES_MAX_DEFAULT: u64 = 2 << 30;
+/// What [`Options::log_bytes_max`] is unless it is said.
+pub const LOG_BYTES_MAX_DEFAULT: u64 = 1 << 30;
+/// What [`Options::load_wait`] is unless it is said.
+pub const LOAD_WAIT_DEFAULT: Duration = Duration::from_secs(60);
+/// The most vertices, and the most literals, that ever have a number: a base counts them in 32 bits. Numbers are not used
+/// again, also those of terms that no statement has; an export that is loaded into a new directory numbers what is left.
+pub const TERMS_MAX: u64 = (1 << 32) - (1 << 20);
+/// How often who waits for a load looks again.
+const LOAD_LOOK_EVERY: Duration = Duration::from_millis(5);
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durability: Level::default(), pre_read: true, checkpoints: true }
+        Self {
+            durability: Level::default(),
+            pre_read: true,
+            checkpoints: true,
+            delta_bytes_max: DELTA_BYTES_MAX_DEFAULT,
+            log_bytes_max: LOG_BYTES_MAX_DEFAULT,
+            terms_max: TERMS_MAX,
+            load_wait: LOAD_WAIT_DEFAULT,
+        }
     }
 }
 
@@ -104,8 +136,8 @@ pub struct Transactions {
     pub(crate) head: Mutex<Head>,
     /// Those who wait for the head to commit.
     pub(crate) queue: Mutex<Vec<Request>>,
-    /// Begins of active transactions, with their numbers.
-    active: Mutex<BTreeMap<Timestamp, usize>>,
+    /// Begins of active transactions: how many, and since when the first of them.
+    active: Mutex<BTreeMap<Timestamp, (usize, Duration)>>,
     /// What makes the directory ours; none for a graph in memory, or while nobody has written.
     pub(crate) writer: OnceLock<Arc<Writer>>,
     /// Held while this becomes the writer.
@@ -118,11 +150,9 @@ pub struct Transactions {
     /// Set when it is not known what the directory holds: nobody writes any more.
     pub(crate) failure: OnceLock<Error>,
     pub(crate) checkpointing: Mutex<()>,
-    /// The thread that merges, and whether it is at work.
-    pub(crate) background: Mutex<Option<JoinHandle<()>>>,
-    pub(crate) is_merging: AtomicBool,
+    pub(crate) background: Background,
     commits: AtomicU64,
-    conflicts: AtomicU64,
+    pub(crate) conflicts: Conflicts,
 }
 
 /// What commits change.
@@ -130,6 +160,8 @@ pub struct Transactions {
 pub(crate) struct Head {
     pub(crate) published: Arc<Published>,
     pub(crate) committed: Committed,
+    /// A bulk load makes a graph that takes the place of this one: nobody commits.
+    pub(crate) is_loading: bool,
 }
 
 impl Transactions {
@@ -143,6 +175,10 @@ impl Transactions {
         constraints: Arc<Constraints>,
     ) -> Arc<Self> {
         let next_edge = AtomicU64::new(version.edge_count());
+        let background = Background::default();
+        let start = version.base().log_place().map_or(0, |place| place.lsn);
+        background.log_start.store(start, Ordering::Relaxed);
+        lock(&background.history).last = environment.clock.now();
         let published = Published::new(version, timestamp, constraints);
         Arc::new(Self {
             environment,
@@ -151,7 +187,7 @@ impl Transactions {
             newest: ArcSwap::new(Arc::clone(&published)),
             visible: Arc::new(ArcSwap::new(Arc::clone(&published))),
             queue: Mutex::default(),
-            head: Mutex::new(Head { published, committed: Committed::new(timestamp) }),
+            head: Mutex::new(Head { published, committed: Committed::new(timestamp), is_loading: false }),
             active: Mutex::default(),
             writer: OnceLock::new(),
             owning: Mutex::default(),
@@ -160,10 +196,9 @@ impl Transactions {
             next_edge,
             failure: OnceLock::new(),
             checkpointing: Mutex::default(),
-            background: Mutex::default(),
-            is_merging: AtomicBool::new(false),
+            background,
             commits: AtomicU64::new(0),
-            conflicts: AtomicU64::new(0),
+            conflicts: Conflicts::default(),
         })
     }
 
@@ -180,12 +215,18 @@ impl Transactions {
     /// directory. [`ErrorKind::Io`], [`ErrorKind::Corrupt`]: the log could not be
     /// opened.
     pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
-        self.log()?;
+        let log = self.log()?;
+        if let Some(log) = log.filter(|log| log.refuses()) {
+            // If there is room again, what waits becomes durable, and nobody conflicts with it.
+            let _ = log.sync();
+        }
+        // What a full disk keeps from being durable is not read: who only reads need not wait for room.
+        let pre_read = self.options.pre_read && !log.is_some_and(Log::refuses);
+        let now = self.environment.clock.now();
         let began = {
             let mut active = lock(&self.active);
-            let began =
-                if self.options.pre_read { self.newest.load_full() } else { self.visible.load_full() };
-            *active.entry(began.timestamp).or_default() += 1;
+            let began = if pre_read { self.newest.load_full() } else { self.visible.load_full() };
+            active.entry(began.timestamp).or_insert((0, now)).0 += 1;
             began
         };
         Ok(Transaction::new(Arc::clone(self), began, isolation))
@@ -200,16 +241,13 @@ impl Transactions {
     /// How many transactions ended how.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        Counts {
-            commits: self.commits.load(Ordering::Relaxed),
-            conflicts: self.conflicts.load(Ordering::Relaxed),
-        }
+        Counts { commits: self.commits.load(Ordering::Relaxed), conflicts: self.conflicts.read().sum() }
     }
 
     /// A transaction that began then is no longer active.
     pub(crate) fn ended(&self, began: Timestamp) {
         let mut active = lock(&self.active);
-        let count = active.get_mut(&began).expect("a transaction that ends has begun");
+        let (count, _) = active.get_mut(&began).expect("a transaction that ends has begun");
         *count -= 1;
         if *count == 0 {
             active.remove(&began);
@@ -223,9 +261,59 @@ impl Transactions {
         active.first_key_value().map_or(visible, |(oldest, _)| visible.min(*oldest))
     }
 
+    /// How many transactions are active, and since when the oldest one is.
+    pub(crate) fn active_since(&self) -> (u64, Option<Duration>) {
+        let active = lock(&self.active);
+        let count: usize = active.values().map(|(count, _)| count).sum();
+        (count as u64, active.values().map(|(_, began)| *began).min())
+    }
+
+    /// The head, locked, once no bulk load is at work.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`]: a load took longer than [`Options::load_wait`].
+    pub(crate) fn head_for_writing(&self) -> Result<MutexGuard<'_, Head>> {
+        self.wait_for_load(|| Some(lock(&self.head)).filter(|head| !head.is_loading))
+    }
+
+    /// What `attempt` returns, once it is something.
+    fn wait_for_load<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
+        let mut begin = None;
+        loop {
+            if let Some(found) = attempt() {
+                return Ok(found);
+            }
+            if begin.get_or_insert_with(Instant::now).elapsed() >= self.options.load_wait {
+                let wait = self.options.load_wait;
+                let message = format!("a bulk load is running, and was not done in {wait:?}");
+                return Err(Error::new(ErrorKind::Unavailable, message)
+                    .with_hint("nothing was changed; try again when it is done"));
+            }
+            std::thread::sleep(LOAD_LOOK_EVERY);
+        }
+    }
+
+    /// Refuses another term when there are as many as there may be.
+    fn check_terms(&self, version: &Version) -> Result<()> {
+        let terms = version.terms();
+        let count = terms.vertex_end().max(terms.literal_end());
+        if count < self.options.terms_max {
+            return Ok(());
+        }
+        let message = format!("there are {count} vertices or literals, the most that ever may have a number");
+        Err(Error::new(ErrorKind::Unavailable, message).with_hint(
+            "numbers are never used again; export the graph and load it into a new directory, where only what is left is numbered",
+        ))
+    }
+
     /// The id of a term that `version` does not know.
     pub(crate) fn intern(&self, version: &Version, term: TermRef<'_>) -> Result<Id> {
-        let _gate = self.interning.read().unwrap_or_else(PoisonError::into_inner);
+        let _gate = self.wait_for_load(|| match self.interning.try_read() {
+            Ok(gate) => Some(gate),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        })?;
+        self.check_terms(version)?;
         let newest = self.newest.load();
         if !Arc::ptr_eq(newest.version.base(), version.base())
             && newest.version.base().dictionary().lookup(term)?.is_some()
@@ -298,10 +386,6 @@ impl Transactions {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn count_conflict(&self) {
-        self.conflicts.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// The log, if it is open.
     pub(crate) fn open_log(&self) -> Option<&Log> {
         self.writer.get()?.log()
@@ -338,6 +422,8 @@ impl Transactions {
         self.reserve_edges(version.edge_count());
         let published = Published::new(version, timestamp, constraints);
         head.committed = Committed::new(timestamp);
+        let start = published.version.base().log_place().map_or(0, |place| place.lsn);
+        self.background.log_start.store(start, Ordering::Relaxed);
         self.replace(&published);
         head.published = published;
     }

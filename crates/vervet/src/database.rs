@@ -15,7 +15,7 @@ use vervet_kernel::Gate;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_txn::{Constraint, Counts, Damage, Durability, Published, Timestamp, Transactions};
+use vervet_txn::{Constraint, Counts, Damage, Durability, Published, StorageStatus, Timestamp, Transactions};
 
 /// A load of fewer statements leaves too little behind to be worth asking for it back.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
@@ -442,6 +442,13 @@ impl Database {
         self.inner.transactions.counts()
     }
 
+    /// How storage is doing: log, changes in memory, checkpoints and their failures, conflicts, whether changes are taken.
+    /// Cheap: no file is looked at.
+    #[must_use]
+    pub fn storage_status(&self) -> StorageStatus {
+        self.inner.transactions.storage_status()
+    }
+
     /// Copies the database as it is now into another directory, as a database of its own, while others read and write;
     /// returns its number of statements.
     ///
@@ -451,8 +458,8 @@ impl Database {
         self.inner.transactions.backup(to.as_ref())
     }
 
-    /// Merges all changes since the last load or checkpoint into a new base, while others read and write; done in the
-    /// background when there is enough to merge. `false`: there were no changes.
+    /// Merges all changes since the last load or checkpoint into a new base, while others read and write, and cuts the log; done
+    /// in the background when there is enough to merge. `false`: there was nothing to do.
     ///
     /// # Errors
     /// A full disk and the like: then everything is as it was.

@@ -79,6 +79,10 @@ pub struct DatabaseOptions {
     /// Whether heavy queries take turns at the processors and give way to light ones; without it the scheduler of the system
     /// alone decides.
     pub gate: bool,
+    /// The most memory of changes that are not merged, in bytes: see [`vervet_txn::Options::delta_bytes_max`].
+    pub delta_bytes_max: u64,
+    /// The most bytes of log that recovery may have to read: see [`vervet_txn::Options::log_bytes_max`].
+    pub log_bytes_max: u64,
 }
 
 impl Default for DatabaseOptions {
@@ -89,6 +93,8 @@ impl Default for DatabaseOptions {
             pre_read: true,
             checkpoints: true,
             gate: true,
+            delta_bytes_max: vervet_txn::DELTA_BYTES_MAX_DEFAULT,
+            log_bytes_max: vervet_txn::LOG_BYTES_MAX_DEFAULT,
         }
     }
 }
@@ -99,6 +105,8 @@ impl DatabaseOptions {
         options.durability = self.durability;
         options.pre_read = self.pre_read;
         options.checkpoints = self.checkpoints;
+        options.delta_bytes_max = self.delta_bytes_max;
+        options.log_bytes_max = self.log_bytes_max;
         options
     }
 }

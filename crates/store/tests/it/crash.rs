@@ -122,3 +122,22 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
     }
     assert!(met > 0, "no operation lies between the renaming and the sync");
 }
+
+/// Storage B18: a directory above that is on a file system without directory syncs (FUSE, drvfs) is no reason to refuse a load.
+#[test]
+fn b18_an_ancestor_that_cannot_be_synced() {
+    let simulation = Simulation::new(1);
+    let mut random = Random(1);
+    let shape =
+        Shape { vertices: 9, statements: 40, predicates: 2, types: 2, edges: false, named_graphs: false };
+    let graph = Graph::random(shape, &mut random);
+    let dir = PathBuf::from("/mnt/fuse/db");
+    simulation.files.refuse_sync_dir(&PathBuf::from("/mnt"));
+    let store = graph.build(options(&simulation.environment()), &Target::Directory(dir.clone()));
+    compare(&store, &graph, &mut random, "above");
+    // That of the database itself holds the names of its files.
+    let simulation = Simulation::new(1);
+    simulation.files.refuse_sync_dir(&dir);
+    let refused = graph.try_build(options(&simulation.environment()), &Target::Directory(dir));
+    assert_eq!(refused.expect_err("its names would not be durable").kind(), ErrorKind::Io);
+}

@@ -7,14 +7,15 @@
 use crate::common::{EDGE, Model, Row, read, seed, statement, term};
 use std::path::Path;
 use std::sync::Arc;
-use vervet_env::{Environment, Fault, SeededRandom, Simulation};
+use std::time::Duration;
+use vervet_env::{Environment, Fault, SeededRandom, SimulatedClock, Simulation};
 use vervet_model::{ErrorKind, Result};
 use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
 use vervet_txn::{Durability, Isolation, Options, Successor, Transaction, Transactions, continued};
 
 const DIR: &str = "/db";
 const STEPS: u64 = 7;
-const POINTS_MIN: u64 = 10_000;
+const POINTS_MIN: u64 = 6_000;
 
 /// What is known of a database.
 struct Life {
@@ -28,12 +29,18 @@ struct Life {
     /// A transaction that never commits.
     idle: Option<Transaction>,
     counts: [u64; 5],
+    clock: Arc<SimulatedClock>,
+    /// The disk may be full, and have room again: then commits that failed may become visible later.
+    may_come_late: bool,
 }
 
 impl Life {
-    fn new(environment: Environment, random: &SeededRandom) -> Self {
+    fn new(simulation: &Simulation, random: &SeededRandom) -> Self {
+        let environment = simulation.environment();
         let mut options = Options::default();
-        options.checkpoints = false;
+        // In the background some come after each second commit or so.
+        options.checkpoints = random.below(3) != 0;
+        options.log_bytes_max = 2000;
         options.durability = if random.below(4) == 0 { Durability::None } else { Durability::Sync };
         options.pre_read = random.below(4) != 0;
         Self {
@@ -44,6 +51,8 @@ impl Life {
             maybe: Vec::new(),
             idle: None,
             counts: [0; 5],
+            clock: Arc::clone(&simulation.clock),
+            may_come_late: false,
         }
     }
 
@@ -74,11 +83,27 @@ impl Life {
 
     fn close(&mut self) {
         self.idle = None;
-        self.transactions = None;
+        if let Some(transactions) = self.transactions.take() {
+            // A thread that merges keeps the directory.
+            transactions.wait_background();
+        }
     }
 
-    /// One step of a life.
+    /// One step of a life, and the checkpoint in the background that it asks for: so all lives of a seed are the same.
     fn step(&mut self, random: &SeededRandom) -> Result<()> {
+        // A checkpoint that failed may be tried again.
+        self.clock.advance(Duration::from_secs(120));
+        let result = self.one_step(random);
+        if let Some(transactions) = &self.transactions {
+            transactions.wait_background();
+            let status = transactions.storage_status();
+            self.counts[4] += status.checkpoints.completed;
+            assert!(status.checkpoints.failed == 0 || status.checkpoints.last_failure.is_some());
+        }
+        result
+    }
+
+    fn one_step(&mut self, random: &SeededRandom) -> Result<()> {
         let transactions = self.open()?;
         match random.below(10) {
             0 => {
@@ -159,7 +184,7 @@ impl Life {
         // Before the commit: it may become visible and then fail.
         self.maybe.push(model.clone());
         transaction.commit()?;
-        assert!(is_sure, "it has read what was never acknowledged");
+        assert!(is_sure || self.may_come_late, "it has read what was never acknowledged");
         self.maybe.pop();
         // One that changed nothing waits for nothing: a commit that failed before it may still be found.
         if model != self.acknowledged {
@@ -183,10 +208,28 @@ impl Life {
     }
 
     /// What is visible now is what was acknowledged.
-    fn check_visible(&self) {
-        if let Some(transactions) = &self.transactions {
+    fn check_visible(&mut self) {
+        if let Some(transactions) = self.transactions.clone() {
+            if self.may_come_late {
+                self.settle(&transactions);
+            }
             assert_eq!(read(&transactions.current().version), self.acknowledged);
         }
+    }
+
+    /// There is room on the disk again: the same process commits and makes checkpoints, and nothing acknowledged is gone.
+    fn goes_on(&mut self, random: &SeededRandom) {
+        if self.transactions.is_none() {
+            return;
+        }
+        let opened = self.open().expect("is open");
+        // What waited for room is written first.
+        drop(opened.begin(Isolation::Serializable).expect("begins"));
+        self.check_visible();
+        self.commit(&opened, random).expect("takes commits, without being opened again");
+        opened.checkpoint().expect("and checkpoints");
+        assert!(opened.storage_status().is_writable());
+        self.check_visible();
     }
 
     /// After an accident: opens, compares, writes, opens again.
@@ -289,14 +332,16 @@ fn every_operation(points_min: u64, run: OneLife) {
             }
         }
     }
-    println!("{points} points in {lives} lives; commits, checkpoints, loads, closings: {counts:?}");
-    assert!(counts[..4].iter().all(|count| *count > 10), "{counts:?}");
+    println!(
+        "{points} points in {lives} lives; commits, checkpoints, loads, closings, in the background: {counts:?}"
+    );
+    assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
 }
 
 #[test]
 fn no_loss_of_power_loses_an_acknowledged_commit() {
     every_operation(POINTS_MIN, |simulation, random, accidents, n| {
-        let mut life = Life::new(simulation.environment(), random);
+        let mut life = Life::new(simulation, random);
         let before = simulation.files.write_count();
         simulation.files.fail_write(n, Fault::Power);
         for _ in 0..STEPS {
@@ -326,11 +371,18 @@ fn no_loss_of_power_loses_an_acknowledged_commit() {
 #[test]
 fn an_operation_that_fails_leaves_nothing_half_done() {
     every_operation(POINTS_MIN / 2, |simulation, random, accidents, n| {
-        let mut life = Life::new(simulation.environment(), random);
+        let mut life = Life::new(simulation, random);
         let before = simulation.files.write_count();
         let fault = if accidents.below(3) == 0 { Fault::DiskFull } else { Fault::Io };
+        let healed_after = accidents.below(STEPS);
+        life.may_come_late = fault == Fault::DiskFull;
         simulation.files.fail_write(n, fault);
-        for _ in 0..STEPS {
+        for step in 0..STEPS {
+            if fault == Fault::DiskFull && step == healed_after && simulation.files.write_count() > before + n
+            {
+                simulation.files.heal();
+                life.goes_on(accidents);
+            }
             if let Err(error) = life.step(random) {
                 // One that began behind a commit that failed conflicts with it.
                 let behind = error.kind() == ErrorKind::Conflict && !life.options.pre_read;
@@ -355,8 +407,9 @@ fn an_operation_that_fails_leaves_nothing_half_done() {
 fn after_a_failed_sync_nothing_commits_until_reopened() {
     let simulation = disk(1);
     let random = SeededRandom::new(seed());
-    let mut life = Life::new(simulation.environment(), &random);
+    let mut life = Life::new(&simulation, &random);
     life.options.durability = Durability::Sync;
+    life.options.checkpoints = false;
     let opened = life.open().expect("opens");
     life.commit(&opened, &random).expect("works");
     let mut failed = 0;

@@ -3,6 +3,7 @@
 mod common;
 mod constraints;
 mod crash;
+mod life;
 mod model;
 mod refusals;
 mod threads;

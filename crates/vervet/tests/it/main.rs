@@ -23,6 +23,7 @@ mod property_files;
 mod reifiers;
 mod round_trip;
 mod seek;
+mod soak;
 mod threads;
 mod transactions;
 mod triple_terms;

@@ -1,0 +1,393 @@
+//! Life after the first checkpoint: what grows is cut, what fails is tried again later and told, what comes too fast waits, and a
+//! full disk is no end. Findings B1, B3, B4, B6, B11, B12 and B17 of the review of storage.
+#![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
+
+use crate::common::{Row, statement};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use vervet_env::{Fault, Simulation};
+use vervet_model::{ErrorKind, Result};
+use vervet_snapshot::Snapshot;
+use vervet_store::{BuildOptions, StoreBuilder, Target};
+use vervet_txn::{
+    CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, Durability, Isolation, Options, Transactions, continued,
+};
+
+const DIR: &str = "/db";
+
+fn options() -> Options {
+    let mut options = Options::default();
+    options.durability = Durability::None;
+    options
+}
+
+fn open(simulation: &Simulation, options: Options) -> Arc<Transactions> {
+    Transactions::open_or_create(simulation.environment(), Path::new(DIR), options).expect("opens")
+}
+
+fn row(number: u64) -> Row {
+    Row { s: 1 + number % 90, p: 1, o: 200 + number / 90 % 100, g: 0, e: 0 }
+}
+
+/// Adds or removes these rows in one transaction.
+fn change(graph: &Arc<Transactions>, rows: &[Row], add: bool) -> Result<()> {
+    let mut transaction = graph.begin(Isolation::Serializable)?;
+    for row in rows {
+        let statement = statement(*row, &mut |term| transaction.intern(term.as_ref()))?;
+        if add {
+            transaction.insert_all(&[statement])?;
+        } else {
+            transaction.remove(&statement)?;
+        }
+    }
+    transaction.commit().map(drop)
+}
+
+/// Adds rows in one transaction and removes them in the same.
+fn come_and_go(graph: &Arc<Transactions>, row: Row) -> Result<()> {
+    let mut transaction = graph.begin(Isolation::Serializable)?;
+    let statement = statement(row, &mut |term| transaction.intern(term.as_ref()))?;
+    transaction.insert(&statement)?;
+    transaction.remove(&statement)?;
+    transaction.commit().map(drop)
+}
+
+/// Storage B1: changes that change nothing grow the log and not the delta, and the log was never cut.
+#[test]
+fn b1_an_empty_delta_cuts_the_log() {
+    let simulation = Simulation::new(1);
+    let mut options = options();
+    options.log_bytes_max = 40_000;
+    let graph = open(&simulation, options.clone());
+    change(&graph, &[row(0), row(1), row(2)], true).expect("works");
+    assert!(graph.checkpoint().expect("works"));
+    let base = graph.current().version.base().number();
+    let mut most = 0;
+    for number in 0..3000 {
+        match number % 2 {
+            0 => change(&graph, &[row(0), row(1)], true).expect("they are there"),
+            _ => come_and_go(&graph, row(3 + number % 2)).expect("works"),
+        }
+        most = most.max(graph.storage_status().log_bytes);
+        graph.wait_background();
+    }
+    let status = graph.storage_status();
+    assert!(status.checkpoints.completed > 5, "{status:?}");
+    assert!(most < options.log_bytes_max / 2 && status.log_files <= 2, "{most} bytes, {status:?}");
+    assert_eq!(status.delta_cells, 0);
+    // One that changes nothing is cheap: of these only the first had terms for the base.
+    let rebuilt = graph.current().version.base().number();
+    assert!(graph.checkpoint().expect("works") || graph.storage_status().log_bytes == 0);
+    assert_eq!(graph.current().version.base().number(), rebuilt, "the same files");
+    assert!(rebuilt != base, "the terms of row 3 and 4 are in a base");
+    assert!(!graph.checkpoint().expect("works"), "nothing to do");
+    let timestamp = graph.current().timestamp;
+    drop(graph);
+    simulation.files.crash_losing_all();
+    let again = open(&simulation, options);
+    assert_eq!((again.current().timestamp, again.current().version.statement_count()), (timestamp, 3));
+    change(&again, &[row(7)], true).expect("goes on");
+}
+
+/// Storage B3: a checkpoint that fails is counted, told and put off; the disk has room again, and all goes on without a restart.
+#[test]
+fn b3_a_checkpoint_that_fails_waits_and_is_told() {
+    let simulation = Simulation::new(1);
+    let mut options = options();
+    options.durability = Durability::Sync;
+    options.log_bytes_max = 100_000;
+    let graph = open(&simulation, options.clone());
+    let mut number = 0;
+    let mut commit = |graph: &Arc<Transactions>| {
+        let done = change(graph, &[row(number), row(number + 1)], true);
+        graph.wait_background();
+        number += 1;
+        done
+    };
+    while graph.storage_status().checkpoints.completed == 0 {
+        commit(&graph).expect("works");
+    }
+    // The disk has no room for another base, but for the log.
+    simulation.files.set_available(Some(1000));
+    let mut files = 0;
+    while graph.storage_status().checkpoints.failed == 0 {
+        commit(&graph).expect("the log has room");
+        files = graph.storage_status().log_files;
+    }
+    let status = graph.storage_status().checkpoints;
+    let (error, _) = status.last_failure.expect("it is told");
+    assert!(error.kind() == ErrorKind::Io && error.message().contains("1000 are free"), "{error}");
+    assert_eq!(status.next_try, Some(CHECKPOINT_RETRY_MIN));
+    for _ in 0..20 {
+        commit(&graph).expect("works");
+    }
+    assert_eq!(graph.storage_status().checkpoints.failed, 1, "not with every commit");
+    assert_eq!(graph.storage_status().log_files, files, "not a file for every attempt");
+    // Longer and longer, and then no longer.
+    let mut waits = Vec::new();
+    for failed in 2..10 {
+        simulation.clock.advance(graph.storage_status().checkpoints.next_try.expect("it waits"));
+        commit(&graph).expect("works");
+        let status = graph.storage_status().checkpoints;
+        assert_eq!(status.failed, failed);
+        waits.push(status.next_try.expect("it waits"));
+    }
+    assert!(waits.is_sorted() && waits.last() == Some(&CHECKPOINT_RETRY_MAX), "{waits:?}");
+    // Commits come to the limit, and are refused before the log is longer.
+    let refused = loop {
+        if let Err(error) = commit(&graph) {
+            break error;
+        }
+    };
+    assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+    assert!(refused.message().contains("checkpoints failed") && refused.hint().is_some(), "{refused}");
+    assert!(graph.storage_status().log_bytes < options.log_bytes_max + 1000);
+    let before = graph.current().version.statement_count();
+    simulation.files.set_available(None);
+    simulation.clock.advance(CHECKPOINT_RETRY_MAX);
+    // The commit that finds no room asks for a checkpoint, waits for it, and goes on.
+    commit(&graph).expect("there is room again");
+    let status = graph.storage_status();
+    assert_eq!((status.checkpoints.failed_in_row, status.checkpoints.next_try), (0, None));
+    assert!(
+        status.log_bytes < options.log_bytes_max / 4 && status.is_writable() && status.slowed_commits > 0
+    );
+    assert!(graph.current().version.statement_count() >= before);
+}
+
+/// Storage B3: a full disk refuses changes, not queries; with room again the same process goes on, and what was acknowledged is there.
+#[test]
+fn b3_a_full_disk_heals_without_a_restart() {
+    for n in 0..12 {
+        let simulation = Simulation::new(n);
+        let mut options = options();
+        options.durability = Durability::Sync;
+        let graph = open(&simulation, options.clone());
+        change(&graph, &[row(0)], true).expect("works");
+        simulation.files.fail_write(n, Fault::DiskFull);
+        let mut acknowledged = 1;
+        let mut refused = 0;
+        for number in 1..10 {
+            match change(&graph, &[row(number)], true) {
+                Ok(()) => acknowledged += 1,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+                    assert!(
+                        error.hint().is_some_and(|hint| hint.contains("disk")),
+                        "{error} {:?}",
+                        error.hint()
+                    );
+                    refused += 1;
+                }
+            }
+            assert_eq!(graph.current().version.statement_count(), acknowledged, "operation {n}");
+        }
+        assert!(refused > 0 && !graph.storage_status().is_writable());
+        graph.checkpoint().expect_err("no room for it either");
+        simulation.files.heal();
+        change(&graph, &[row(20)], true).expect("there is room again");
+        assert!(graph.storage_status().is_writable());
+        // The one that was on its way when the disk filled up may be there, too.
+        let count = graph.current().version.statement_count();
+        assert!(count == acknowledged + 1 || count == acknowledged + 2, "{count}, {acknowledged}");
+        graph.checkpoint().expect("works");
+        change(&graph, &[row(21)], true).expect("works");
+        drop(graph);
+        simulation.files.crash_losing_all();
+        assert_eq!(open(&simulation, options).current().version.statement_count(), count + 1);
+    }
+}
+
+/// Storage B4: a panic in the thread that merges was the end of all checkpoints.
+#[test]
+fn b4_a_panic_does_not_end_checkpoints() {
+    let simulation = Simulation::new(1);
+    let mut options = options();
+    options.log_bytes_max = 20_000;
+    let graph = open(&simulation, options);
+    // The checkpoint that the application asks for panics: behind the operations of the log, in the builder.
+    change(&graph, &[row(5000)], true).expect("works");
+    simulation.files.fail_write(12, Fault::Panic);
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| graph.checkpoint()));
+    assert!(panicked.is_err());
+    let status = graph.storage_status().checkpoints;
+    assert_eq!((status.failed, status.running), (1, false));
+    assert!(status.last_failure.is_some_and(|(error, _)| error.message().contains("panicked")));
+    drop(graph);
+    let simulation = Simulation::new(2);
+    let mut options = self::options();
+    options.log_bytes_max = 20_000;
+    let graph = open(&simulation, options);
+    for number in 0.. {
+        if graph.storage_status().log_bytes > 4_500 {
+            // The next commit that crosses the trigger starts a thread, whose first operations are the log's.
+            simulation.files.fail_write(12, Fault::Panic);
+        }
+        change(&graph, &[row(number)], true).expect("works");
+        graph.wait_background();
+        if graph.storage_status().checkpoints.failed > 0 {
+            break;
+        }
+    }
+    simulation.files.heal();
+    assert!(!graph.storage_status().checkpoints.running, "the flag is not left set");
+    simulation.clock.advance(CHECKPOINT_RETRY_MAX);
+    change(&graph, &[row(8000)], true).expect("works");
+    graph.wait_background();
+    assert_eq!(graph.storage_status().checkpoints.completed, 1, "the next one is made");
+}
+
+/// Storage B6: changes that come faster than they are merged wait, and memory stays below its limit by one transaction.
+#[test]
+fn b6_commits_wait_for_checkpoints_that_are_behind() {
+    let simulation = Simulation::new(1);
+    let mut options = options();
+    options.delta_bytes_max = 100_000;
+    let graph = open(&simulation, options.clone());
+    // Each base takes some milliseconds, and twenty statements some microseconds.
+    simulation.files.slow_syncs(Duration::from_millis(1));
+    let most = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (graph, most) = (&graph, &most);
+            scope.spawn(move || {
+                for number in 0..100 {
+                    let rows: Vec<Row> = (0..20).map(|at| row(thread * 2000 + number * 20 + at)).collect();
+                    change(graph, &rows, true).expect("waits, and is not refused");
+                    most.fetch_max(graph.storage_status().delta_bytes, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let most = most.into_inner();
+    assert!(most < options.delta_bytes_max + 4 * 20 * 200, "{most}");
+    assert_eq!(graph.current().version.statement_count(), 8000);
+    assert!(graph.storage_status().checkpoints.completed > 0);
+}
+
+/// Storage B6: the base counts terms in 32 bits; beyond that every checkpoint failed. Now the term is refused that would be too many.
+#[test]
+fn b6_terms_have_a_limit_that_is_told() {
+    let simulation = Simulation::new(1);
+    let mut options = options();
+    options.terms_max = 20;
+    let graph = open(&simulation, options);
+    let refused = (0..50).find_map(|number| change(&graph, &[row(number)], true).err()).expect("too many");
+    assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+    assert!(refused.hint().is_some_and(|hint| hint.contains("export")), "{:?}", refused.hint());
+    assert!(graph.checkpoint().expect("still possible"));
+    change(&graph, &[row(0)], false).expect("terms that are there may be used");
+    assert!(graph.storage_status().terms >= 20);
+}
+
+/// Storage B6: who keeps an old version in memory can be seen.
+#[test]
+fn b6_old_transactions_are_told() {
+    let simulation = Simulation::new(1);
+    let graph = open(&simulation, options());
+    let old = graph.begin(Isolation::Snapshot).expect("begins");
+    simulation.clock.advance(Duration::from_secs(700));
+    let young = graph.begin(Isolation::Snapshot).expect("begins");
+    let status = graph.storage_status();
+    assert_eq!((status.active_transactions, status.oldest_transaction), (2, Some(Duration::from_secs(700))));
+    drop((old, young));
+    assert_eq!(graph.storage_status().active_transactions, 0);
+}
+
+/// Storage B6: terms of transactions that were rolled back were in memory until somebody committed enough.
+#[test]
+fn b6_terms_of_rolled_back_transactions_leave_memory() {
+    let simulation = Simulation::new(1);
+    let graph = open(&simulation, options());
+    let mut most = 0;
+    for number in 0..350 {
+        let transaction = graph.begin(Isolation::Serializable).expect("begins");
+        for one in 0..1000 {
+            let name = format!("urn:nobody:{number}:{one}");
+            transaction.intern(oxrdf::NamedNodeRef::new_unchecked(&name).into()).expect("new");
+        }
+        transaction.roll_back();
+        graph.wait_background();
+        most = most.max(graph.storage_status().new_terms);
+    }
+    assert!(most <= vervet_txn::CHECKPOINT_TERMS_MIN + 1000, "{most}");
+    assert_eq!(graph.storage_status().terms, 350_000);
+}
+
+/// Storage B11: processes that open, commit once and close leave few files, and the log is cut in time.
+#[test]
+fn b11_short_writers_leave_few_files() {
+    let simulation = Simulation::new(1);
+    let mut options = options();
+    options.durability = Durability::Sync;
+    options.log_bytes_max = 40_000;
+    for number in 0..300 {
+        let graph = open(&simulation, options.clone());
+        change(&graph, &[row(number)], true).expect("works");
+        graph.wait_background();
+        drop(graph);
+        let names = simulation.environment().files.list(Path::new(DIR)).expect("there");
+        let logs = names.iter().filter(|name| name.to_string_lossy().contains("wal-")).count();
+        assert!(logs <= 3, "{logs} files of the log after {number} writers");
+    }
+    assert_eq!(open(&simulation, options).current().version.statement_count(), 300);
+}
+
+/// Storage B17: who wants to change something while a bulk load runs waited without a limit.
+#[test]
+fn b17_a_load_lets_writers_wait_for_a_time_only() {
+    let simulation = Simulation::new(1);
+    let mut options = options();
+    options.load_wait = Duration::from_millis(20);
+    let graph = open(&simulation, options);
+    change(&graph, &[row(0)], true).expect("works");
+    let environment = simulation.environment();
+    let waiting = graph.begin(Isolation::Serializable).expect("begins");
+    let mut waiting = Some(waiting);
+    graph
+        .replace_graph(|successor| {
+            // Readers and transactions begin as ever.
+            assert_eq!(graph.current().version.statement_count(), 1);
+            let mut transaction = graph.begin(Isolation::Serializable).expect("begins");
+            let refused =
+                transaction.intern(crate::common::term(77).as_ref()).expect_err("the load numbers terms");
+            assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+            let known = statement(row(0), &mut |term| transaction.intern(term.as_ref()));
+            if let Ok(known) = known {
+                transaction.remove(&known).expect("it is there");
+                let refused = transaction.commit().expect_err("the load takes its place");
+                assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+                assert!(refused.message().contains("load"), "{refused}");
+            }
+            drop(waiting.take());
+            let version = successor.version;
+            let ends = [version.terms().vertex_end(), version.terms().literal_end()];
+            let mut dictionary = continued(version, ends[0], ends[1])?;
+            let mut builder = StoreBuilder::new(BuildOptions {
+                threads: 1,
+                memory_bytes: 1 << 20,
+                environment: environment.clone(),
+                temp_dir: None,
+                log: successor.log,
+                orders: Vec::new(),
+            });
+            for statement in version.statements() {
+                builder.add(&[statement?])?;
+            }
+            builder.add(&[statement(row(1), &mut |term| dictionary.intern_term(term.as_ref()))?])?;
+            let store = successor.finish(
+                builder,
+                dictionary.finish()?,
+                &Target::Directory(Path::new(DIR).to_owned()),
+            )?;
+            Ok((store, ()))
+        })
+        .expect("loads");
+    change(&graph, &[row(2)], true).expect("the load is done");
+    assert_eq!(graph.current().version.statement_count(), 3);
+    // A load that fails lets go, too.
+    graph.replace_graph::<()>(|_| Err(vervet_model::Error::internal("no"))).expect_err("fails");
+    change(&graph, &[row(3)], true).expect("goes on");
+}
