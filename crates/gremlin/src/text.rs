@@ -140,6 +140,11 @@ pub enum Transaction {
     Rollback,
 }
 
+/// The names of all steps and of what modulates them, in order.
+pub fn step_names() -> impl Iterator<Item = &'static str> {
+    steps::STEPS.iter().map(|(name, _)| *name)
+}
+
 /// The statements of a text, at least one.
 ///
 /// # Errors

@@ -16,7 +16,7 @@
 
 use crate::{Limits, graphson};
 use bigdecimal::BigDecimal;
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
 use oxrdf::{Literal, NamedNodeRef, vocab::xsd};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ use vervet_model::{Error, ErrorKind, Inline, Result};
 
 /// Digits of a stored decimal, before and behind the point.
 const DECIMAL_DIGITS_MAX: i64 = 100_000;
+/// Zeros at the end of a decimal with an exponent that is an id.
+const ID_ZEROS_MAX: i64 = 100;
 const UUID_NAMESPACE: &str = "urn:uuid:";
 
 /// The external id of a vertex as text, as the typed writes of the facade take it.
@@ -41,9 +43,7 @@ pub fn vertex_name(id: &Value) -> Result<String> {
         Value::Float(number) if number.fract() == 0.0 => Ok(format!("{number:.0}")),
         Value::Double(number) if number.fract() == 0.0 => Ok(format!("{number:.0}")),
         Value::BigInteger(number) => Ok(number.to_string()),
-        Value::BigDecimal(number) if number.is_integer() && number.fractional_digit_count() > -100 => {
-            Ok(number.with_scale(0).to_string())
-        }
+        Value::BigDecimal(number) if is_short_integer(number) => Ok(number.with_scale(0).to_string()),
         id => match id.as_integer() {
             Some(number) => Ok(number.to_string()),
             None => Err(Error::new(
@@ -53,6 +53,16 @@ pub fn vertex_name(id: &Value) -> Result<String> {
             .with_hint("ids are numbers, texts and UUIDs")),
         },
     }
+}
+
+/// Whether a decimal is an integer with few zeros at its end. The scale is looked at first: it may be any number, and
+/// [`BigDecimal::is_integer`] computes as many digits.
+fn is_short_integer(number: &BigDecimal) -> bool {
+    let (digits, scale) = number.as_bigint_and_scale();
+    // A number of so many bits has at most so many digits, and a fraction of more digits is none unless they are all 0.
+    let digits_max = i64::try_from(digits.bits() / 3 + 1).unwrap_or(i64::MAX);
+    let is_fraction = scale > digits_max && digits.sign() != Sign::NoSign;
+    scale > -ID_ZEROS_MAX && scale <= DECIMAL_DIGITS_MAX && !is_fraction && number.is_integer()
 }
 
 /// The id that a name of a vertex stands for.
@@ -196,7 +206,7 @@ pub fn literal(value: &Value) -> Result<Literal> {
             typed(marked, xsd::INTEGER)
         }
         Value::BigDecimal(number) => {
-            if number.fractional_digit_count().abs() > DECIMAL_DIGITS_MAX {
+            if number.fractional_digit_count().unsigned_abs() > DECIMAL_DIGITS_MAX.unsigned_abs() {
                 let message =
                     format!("a decimal number of more than {DECIMAL_DIGITS_MAX} digits cannot be stored");
                 return Err(Error::new(ErrorKind::Input, message));
@@ -251,4 +261,40 @@ pub fn float_text(number: f32) -> String {
 fn not_storable(value: &Value) -> Error {
     let message = format!("a property cannot have a value of the type {}", value.type_name());
     Error::new(ErrorKind::Input, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{literal, vertex_name};
+    use bigdecimal::BigDecimal;
+    use std::sync::Arc;
+    use vervet_gremlin::Value;
+
+    /// query B8: what an exponent of a decimal stands for is never written out to find out whether it is an integer.
+    #[test]
+    fn b8_ids_that_are_decimals() {
+        let name = |digits: i64, scale: i64| {
+            vertex_name(&Value::BigDecimal(Arc::new(BigDecimal::new(digits.into(), scale)))).ok()
+        };
+        for (digits, scale, expected) in [
+            (12, 0, Some("12")),
+            (120, 1, Some("12")),
+            (-7_000, 3, Some("-7")),
+            (12, -2, Some("1200")),
+            (0, 300, Some("0")),
+            (12, 1, None),
+            (1, 300, None),
+            (1, -100, None),
+            (1, 999_999_999, None),
+            (1, -999_999_999, None),
+            (0, i64::MAX, None),
+            (1, i64::MAX, None),
+            (1, i64::MIN, None),
+        ] {
+            assert_eq!(name(digits, scale).as_deref(), expected, "{digits} {scale}");
+        }
+        for scale in [i64::MIN, i64::MAX] {
+            assert!(literal(&Value::BigDecimal(Arc::new(BigDecimal::new(1.into(), scale)))).is_err());
+        }
+    }
 }

@@ -199,10 +199,15 @@ pub fn conjoin(value: &Value, delimiter: &str, details: &dyn Details) -> Result<
             continue;
         }
         for _ in 0..count {
-            if !std::mem::take(&mut first) {
+            let (before, is_first) = (out.len(), std::mem::take(&mut first));
+            if !is_first {
                 out.push(delimiter)?;
             }
             out.value(item)?;
+            if !is_first && out.len() == before {
+                // Neither the text nor the delimiter has a character; any other text reaches MAX_TEXT_BYTES.
+                break;
+            }
         }
     }
     Ok(if some && first { Value::Null } else { Value::from(out.finish()) })

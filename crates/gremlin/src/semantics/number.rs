@@ -20,6 +20,7 @@ pub use convert::as_number;
 pub use fold::{Extreme, Mean, Sum};
 
 pub(crate) use big::limited;
+pub(crate) use fold::times;
 
 use super::{Error, Result};
 use crate::Value;
@@ -92,6 +93,12 @@ pub fn max(a: &Value, b: &Value) -> Result<Value> {
     extreme(Ordering::Greater, a, b)
 }
 
+/// A count as a value: a long, or an integer of arbitrary precision where 64 bits do not hold it. Never rounded.
+#[must_use]
+pub fn counted(count: u128) -> Value {
+    i64::try_from(count).map_or_else(|_| Value::BigInteger(Arc::new(count.into())), Value::Long)
+}
+
 /// Whether it is `NaN` of either type.
 #[must_use]
 pub fn is_nan(value: &Value) -> bool {
@@ -135,6 +142,11 @@ pub fn compare_promoted(a: &Value, b: &Value) -> Option<Ordering> {
             _ => infinite(a).partial_cmp(&infinite(b)),
         },
     }
+}
+
+/// Whether two decimals are one number. `==` of the library may write out all zeros of an exponent.
+pub(crate) fn equal_decimals(a: &BigDecimal, b: &BigDecimal) -> bool {
+    big::compare(a, b) == Ordering::Equal
 }
 
 /// Compares two numbers by their values, without rounding; `NaN` is the greatest and equals itself. `None` if one is no

@@ -1,7 +1,7 @@
 //! The members of [`Operator`] as functions: what sacks, `fold` and side effects put two values together with.
 
 use super::{Error, Result, list, number};
-use crate::{Operator, Set, Value};
+use crate::{Bulk, Operator, Set, Value};
 use std::sync::Arc;
 
 /// `a operator b`. `a` is what was there before: it is changed in place if nobody else has it.
@@ -31,6 +31,170 @@ pub fn apply(operator: Operator, a: Value, b: &Value) -> Result<Value> {
             _ => Err(types(operator, "integers", &a, b)),
         },
     }
+}
+
+/// `a operator b operator b …`, `times` times, without as many steps: what equal traversers do one after the other.
+///
+/// Sums, differences and quotients of doubles are rounded once instead of `times` times. An intermediate result that does not
+/// fit a long is an error, also where further numbers would bring it back.
+///
+/// # Errors
+/// As of [`apply`]; [`Operator::Div`] of integers of arbitrary precision that needs more than [`DIVISIONS_MAX`] steps;
+/// [`Operator::AddAll`] to a list of more than [`list::MAX_ITEMS`].
+/// # Cost
+/// As [`apply`] for most; `log2(times)` products for [`Operator::Mult`]; the items that are appended for [`Operator::AddAll`].
+pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64) -> Result<Value> {
+    match times {
+        0 => return Ok(a),
+        1 => return apply(operator, a, b),
+        _ => {}
+    }
+    if matches!(operator, Operator::And | Operator::Or | Operator::AddAll) {
+        match (&a, b) {
+            (_, Value::Null) => return Ok(a),
+            (Value::Null, _) => return apply_times(operator, b.clone(), b, times - 1),
+            _ => {}
+        }
+    }
+    match operator {
+        Operator::Assign | Operator::Min | Operator::Max | Operator::And | Operator::Or => {
+            apply(operator, a, b)
+        }
+        // Null stays null, and null changes nothing.
+        Operator::Sum | Operator::Minus | Operator::Mult | Operator::Div
+            if matches!(a, Value::Null) || matches!(b, Value::Null) =>
+        {
+            apply(operator, a, b)
+        }
+        Operator::Sum | Operator::Minus => apply(operator, a, &number::times(b, times)?),
+        Operator::SumLong => {
+            let long = b.as_integer().ok_or_else(|| types(operator, "integers", &a, b))?;
+            let (start, product) = (a.as_integer(), i128::from(long).checked_mul(times.into()));
+            let start = start.ok_or_else(|| types(operator, "integers", &a, b))?;
+            let sum = product.and_then(|product| product.checked_add(start.into()));
+            match sum.map(i64::try_from) {
+                Some(Ok(sum)) => Ok(Value::Long(sum)),
+                // As the last of the sums says it.
+                _ => number::add(&Value::Long(i64::MAX), &Value::Long(1)),
+            }
+        }
+        Operator::Mult | Operator::Div => {
+            // What one more step does not change, no further one does: 0, infinity.
+            let once = apply(operator, a.clone(), b)?;
+            if apply(operator, once.clone(), b)? == once {
+                return Ok(once);
+            }
+            // In the class that they have in common.
+            let b = number::multiply(b, &one_like(&a))?;
+            let is_rounded = matches!(b, Value::Float(_) | Value::Double(_) | Value::BigDecimal(_));
+            match operator {
+                Operator::Div if !is_rounded => divide_times(a, &b, times),
+                _ => apply(operator, a, &power(&b, times)?),
+            }
+        }
+        Operator::AddAll => add_all_times(a, b, times),
+    }
+}
+
+/// 1 in the class of a number that may be wider than others.
+fn one_like(number: &Value) -> Value {
+    match number {
+        Value::Float(_) => Value::Float(1.0),
+        Value::Double(_) => Value::Double(1.0),
+        Value::BigInteger(_) => Value::BigInteger(Arc::new(1.into())),
+        Value::BigDecimal(_) => Value::BigDecimal(Arc::new(1.into())),
+        _ => Value::Byte(1),
+    }
+}
+
+/// `base^exponent` by squaring; `exponent` is at least 1.
+fn power(base: &Value, exponent: u64) -> Result<Value> {
+    let (mut result, mut square, mut left) = (None, base.clone(), exponent);
+    loop {
+        if left & 1 == 1 {
+            result = Some(match result {
+                None => square.clone(),
+                Some(result) => number::multiply(&result, &square)?,
+            });
+        }
+        left >>= 1;
+        match (left, result) {
+            (0, Some(result)) => return Ok(result),
+            (_, unfinished) => result = unfinished,
+        }
+        square = number::multiply(&square, &square)?;
+    }
+}
+
+/// The most divisions of [`apply_times`]: as many as halve a number of [`number::MAX_BITS`] to nothing.
+pub const DIVISIONS_MAX: u64 = number::MAX_BITS + 2;
+
+/// Integer divisions one after the other. The quotient becomes 0 within as many steps as it has bits, unless the divisor is 1
+/// or -1, which repeats after two.
+fn divide_times(a: Value, b: &Value, times: u64) -> Result<Value> {
+    let (mut before, mut quotient) = (a.clone(), number::divide(&a, b)?);
+    for done in 1..times.min(DIVISIONS_MAX) {
+        let next = number::divide(&quotient, b)?;
+        if next == quotient {
+            return Ok(next);
+        }
+        if next == before && done > 1 {
+            return Ok(if (times - done).is_multiple_of(2) { quotient } else { next });
+        }
+        (before, quotient) = (quotient, next);
+    }
+    match times {
+        ..=DIVISIONS_MAX => Ok(quotient),
+        _ => Err(Error::new(format!("Operator.div of more than {DIVISIONS_MAX} equal traversers"))),
+    }
+}
+
+fn add_all_times(a: Value, b: &Value, times: u64) -> Result<Value> {
+    match a {
+        Value::List(_) => {
+            // What is appended once is appended again.
+            let once = apply(Operator::AddAll, Value::list(Vec::new()), b)?;
+            let Value::List(once) = once else { return Ok(once) };
+            let Value::List(mut values) = a else { return Ok(a) };
+            let total =
+                (once.len() as u64).checked_mul(times).and_then(|more| more.checked_add(values.len() as u64));
+            let limit = list::MAX_ITEMS as u64;
+            if total.is_none_or(|total| total > limit) {
+                return Err(Error::new(format!("the result has more than the limit of {limit} items")));
+            }
+            let all = Arc::make_mut(&mut values);
+            // With nothing in it `times` may be any number, else the limit bounds it.
+            let rounds = if once.is_empty() { 0 } else { times };
+            (0..rounds).for_each(|_| all.extend_from_slice(&once));
+            Ok(Value::List(values))
+        }
+        Value::Bulk(_) => {
+            let once = apply(Operator::AddAll, Value::from(Bulk::default()), b)?;
+            let (Value::Bulk(mut bag), Value::Bulk(once)) = (a, once) else { return Err(overflow()) };
+            let all = Arc::make_mut(&mut bag);
+            for (value, count) in once.iter() {
+                let more = count.checked_mul(times).ok_or_else(overflow)?;
+                add_to_bag(all, value.clone(), more)?;
+            }
+            Ok(Value::Bulk(bag))
+        }
+        // A set or a map that has all of it stays as it is.
+        a => apply(Operator::AddAll, a, b),
+    }
+}
+
+/// Puts a value into a bag `count` times more.
+///
+/// # Errors
+/// If it were in there more than 2^64 - 1 times.
+pub fn add_to_bag(bag: &mut Bulk, value: Value, count: u64) -> Result<()> {
+    let counted = bag.entry(value).or_insert(0);
+    *counted = counted.checked_add(count).ok_or_else(overflow)?;
+    Ok(())
+}
+
+fn overflow() -> Error {
+    Error::new(format!("a value is in a BulkSet more than {} times", u64::MAX))
 }
 
 fn types(operator: Operator, wanted: &str, a: &Value, b: &Value) -> Error {
@@ -67,11 +231,83 @@ fn add_all(a: Value, b: &Value) -> Result<Value> {
         Value::Bulk(mut bag) => {
             let bag_mut = Arc::make_mut(&mut bag);
             for (value, count) in items {
-                let counted = bag_mut.entry(value.clone()).or_insert(0);
-                *counted = counted.saturating_add(count);
+                add_to_bag(bag_mut, value.clone(), count)?;
             }
             Ok(Value::Bulk(bag))
         }
         other => Err(mismatch(&other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{apply, apply_times};
+    use crate::semantics::number::compare_exactly;
+    use crate::{Operator, Value};
+
+    /// query B6: an operator on a bulk gives what it gives one by one.
+    #[test]
+    fn b6_many_times_is_one_by_one() {
+        let big = |number: i64| Value::BigInteger(std::sync::Arc::new(number.into()));
+        let numbers: Vec<Value> = vec![
+            Value::Null,
+            Value::Byte(3),
+            Value::Int(0),
+            Value::Int(1),
+            Value::Int(-1),
+            Value::Int(-2),
+            Value::Int(7),
+            Value::Long(1 << 40),
+            Value::Double(0.5),
+            Value::Double(-2.0),
+            big(2),
+            big(-9_999_999_999),
+            Value::Boolean(true),
+            Value::Boolean(false),
+            Value::list(vec![Value::Int(1), Value::Int(2)]),
+            Value::list(Vec::new()),
+            Value::set([Value::Int(1)]),
+        ];
+        for &operator in Operator::ALL {
+            for a in &numbers {
+                for b in &numbers {
+                    for times in 0..12 {
+                        let each = (0..times).try_fold(a.clone(), |a, _| apply(operator, a, b));
+                        let at_once = apply_times(operator, a.clone(), b, times);
+                        let is_same = match (&each, &at_once) {
+                            // A sum of longs may be a long where bytes would have been added.
+                            (Ok(Value::Double(each)), Ok(Value::Double(at_once))) => {
+                                each == at_once || (each - at_once).abs() <= 1e-12 * each.abs()
+                            }
+                            (Ok(each), Ok(at_once)) if each.is_number() => {
+                                compare_exactly(each, at_once) == Some(std::cmp::Ordering::Equal)
+                            }
+                            (each, at_once) => {
+                                each.is_err() == at_once.is_err()
+                                    && each.as_ref().ok() == at_once.as_ref().ok()
+                            }
+                        };
+                        assert!(is_same, "{operator:?} {a:?} {b:?} {times}: {each:?} {at_once:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn b6_bulks_of_any_size() {
+        let times = u64::MAX;
+        let of = |operator, a: Value, b: Value| apply_times(operator, a, &b, times);
+        assert_eq!(of(Operator::Div, Value::Int(7), Value::Int(2)), Ok(Value::Int(0)));
+        assert_eq!(of(Operator::Div, Value::Int(7), Value::Int(-1)), Ok(Value::Int(-7)));
+        assert_eq!(of(Operator::Mult, Value::Int(7), Value::Int(1)), Ok(Value::Int(7)));
+        assert!(of(Operator::Mult, Value::Int(7), Value::Int(2)).is_err());
+        assert!(of(Operator::SumLong, Value::Int(7), Value::Int(2)).is_err());
+        assert!(of(Operator::AddAll, Value::list(Vec::new()), Value::list(vec![Value::Null])).is_err());
+        assert_eq!(
+            of(Operator::AddAll, Value::list(Vec::new()), Value::list(Vec::new())),
+            Ok(Value::list(Vec::new()))
+        );
+        assert_eq!(of(Operator::Mult, Value::Double(1.0), Value::Double(0.5)), Ok(Value::Double(0.0)));
     }
 }

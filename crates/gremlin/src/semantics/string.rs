@@ -65,6 +65,10 @@ impl<'d> Writer<'d> {
         self.out
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.out.len()
+    }
+
     pub(crate) fn push(&mut self, text: &str) -> Result<()> {
         if self.out.len().saturating_add(text.len()) > MAX_TEXT_BYTES {
             return Err(too_long());

@@ -7,8 +7,9 @@
 //! # Invariants
 //! Two elements with keys are equal if their keys are; else if the ids in their details are. No set or map mixes both.
 
-use super::commutative;
+use super::{Hashing, commutative};
 use crate::Value;
+use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -229,10 +230,24 @@ pub struct Tree {
 
 impl PartialEq for Tree {
     fn eq(&self, other: &Self) -> bool {
-        self.children.len() == other.children.len()
-            && self.children.iter().all(|child| other.children.contains(child))
+        if self.children.len() != other.children.len() {
+            return false;
+        }
+        if self.children.len() <= FEW_CHILDREN {
+            return self.children.iter().all(|child| other.children.contains(child));
+        }
+        let mut by_value: HashMap<&Value, Vec<&Self>, Hashing> = HashMap::default();
+        for (value, below) in &other.children {
+            by_value.entry(value).or_default().push(below);
+        }
+        let has =
+            |(value, below): &(Value, Self)| by_value.get(value).is_some_and(|all| all.contains(&below));
+        self.children.iter().all(has)
     }
 }
+
+/// So many children are compared without a table.
+const FEW_CHILDREN: usize = 8;
 
 impl Eq for Tree {}
 

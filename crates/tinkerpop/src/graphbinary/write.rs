@@ -169,7 +169,10 @@ impl Writer<'_> {
                 self.count(bulk.len())?;
                 for (value, count) in bulk.iter() {
                     self.value(value)?;
-                    self.long(i64::try_from(*count).unwrap_or(i64::MAX));
+                    let times = i64::try_from(*count).map_err(|_| {
+                        WriteError::too_large(format!("could not write a value of a bag {count} times"))
+                    })?;
+                    self.long(times);
                 }
             }
             Value::Vertex(vertex) => return self.vertex(vertex),

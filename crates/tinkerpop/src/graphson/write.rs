@@ -292,12 +292,17 @@ impl Writer<'_> {
                 writer.array(bulk, |writer, (value, count)| {
                     writer.value(value)?;
                     writer.raw(",");
-                    writer.typed_number("g:Int64", count.min(&COUNT_MAX))
+                    if *count > COUNT_MAX {
+                        return Err(WriteError::too_large(format!(
+                            "could not write a value of a bag {count} times"
+                        )));
+                    }
+                    writer.typed_number("g:Int64", count)
                 })
             });
         }
-        let total = bulk.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
-        if !read::written_out(total) {
+        let total: u128 = bulk.values().map(|count| u128::from(*count)).sum();
+        if !u64::try_from(total).is_ok_and(read::written_out) {
             let message = format!("could not write {total} values out: the format has no bags");
             return Err(WriteError::too_large(message));
         }

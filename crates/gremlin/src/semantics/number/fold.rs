@@ -2,7 +2,7 @@
 //!
 //! Nulls do not count, but they are something: over nothing at all there is no result, over nulls the result is null.
 
-use super::{add, divide_exactly, is_nan, max, min, multiply};
+use super::{add, counted, divide_exactly, is_nan, max, min, multiply};
 use crate::Value;
 use crate::semantics::Result;
 
@@ -34,16 +34,28 @@ impl Sum {
     }
 }
 
-/// `value * count`, where `count` counts as a number of the same type if it fits.
-fn times(value: &Value, count: u64) -> Result<Value> {
-    let long = || Value::Long(i64::try_from(count).unwrap_or(i64::MAX));
+/// `value * count`, where `count` counts as a number of the same type if it fits, else as a long; one that no long can hold counts
+/// as a double for floats and doubles, and as a number of arbitrary precision for those.
+///
+/// # Errors
+/// As of [`multiply`].
+pub(crate) fn times(value: &Value, count: u64) -> Result<Value> {
+    let wide = || match (i64::try_from(count), value) {
+        (Ok(count), _) => Value::Long(count),
+        #[expect(clippy::cast_precision_loss, reason = "the product is rounded, too")]
+        (Err(_), Value::Float(_) | Value::Double(_)) => Value::Double(count as f64),
+        (Err(_), _) => counted(count.into()),
+    };
+    if let (Err(_), Some(value)) = (i64::try_from(count), super::small(value)) {
+        return super::integers(super::Operation::Multiply, 64, value.into(), count.into());
+    }
     let count = match value {
-        Value::Byte(_) => i8::try_from(count).map_or_else(|_| long(), Value::Byte),
-        Value::Short(_) => i16::try_from(count).map_or_else(|_| long(), Value::Short),
-        Value::Int(_) => i32::try_from(count).map_or_else(|_| long(), Value::Int),
+        Value::Byte(_) => i8::try_from(count).map_or_else(|_| wide(), Value::Byte),
+        Value::Short(_) => i16::try_from(count).map_or_else(|_| wide(), Value::Short),
+        Value::Int(_) => i32::try_from(count).map_or_else(|_| wide(), Value::Int),
         // 2^24 and below are exact.
-        Value::Float(_) if count <= 1 << 24 => super::to_float(&long()).map_or_else(long, Value::Float),
-        _ => long(),
+        Value::Float(_) if count <= 1 << 24 => super::to_float(&wide()).map_or_else(wide, Value::Float),
+        _ => wide(),
     };
     multiply(value, &count)
 }
@@ -53,7 +65,8 @@ fn times(value: &Value, count: u64) -> Result<Value> {
 pub struct Mean {
     /// As wide as a long or a double at least.
     sum: Option<Value>,
-    count: i64,
+    /// How many numbers it is the sum of.
+    count: u128,
 }
 
 impl Mean {
@@ -66,13 +79,15 @@ impl Mean {
             self.sum.get_or_insert(Value::Null);
             return Ok(());
         }
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let product = multiply(value, &Value::Long(count))?;
+        let product = multiply(value, &Value::Long(1)).and_then(|value| times(&value, count))?;
         self.sum = Some(match self.sum.take() {
             None | Some(Value::Null) => product,
             Some(total) => add(&total, &product)?,
         });
-        self.count = self.count.saturating_add(count);
+        self.count = self
+            .count
+            .checked_add(count.into())
+            .ok_or_else(|| crate::semantics::Error::new("mean() of more than 2^128 numbers"))?;
         Ok(())
     }
 
@@ -81,7 +96,15 @@ impl Mean {
     /// # Errors
     /// If the sum is a decimal that overflows in the division.
     pub fn finish(self) -> Result<Option<Value>> {
-        self.sum.map(|sum| divide_exactly(&sum, &Value::Long(self.count))).transpose()
+        let count = counted(self.count);
+        // A double is divided by a double, which an integer of arbitrary precision would turn into a decimal.
+        let count = match (&self.sum, &count) {
+            (Some(Value::Float(_) | Value::Double(_)), Value::BigInteger(_)) => {
+                super::to_double(&count).map_or(count, Value::Double)
+            }
+            _ => count,
+        };
+        self.sum.map(|sum| divide_exactly(&sum, &count)).transpose()
     }
 }
 
