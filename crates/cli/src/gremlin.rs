@@ -3,7 +3,7 @@
 use crate::output::{Failure, Outcome, Output, time};
 use crate::table::Table;
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metrics, Value};
 use vervet::{Database, Error, ErrorKind, Transaction};
 use vervet_gremlin::semantics::{NoDetails, string};
@@ -58,12 +58,17 @@ pub(crate) fn run(
     }
     let dialect = if format == Format::Json { Dialect::V3_UNTYPED } else { Dialect::V3 };
     let mut line = Vec::new();
+    let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut each = |value: Value, count: u64| {
         line.clear();
         graphson::write(&value, dialect, &mut line)
             .map_err(|error| Error::new(ErrorKind::Unsupported, error.to_string()))?;
         line.push(b'\n');
         for _ in 0..count {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(Error::new(ErrorKind::Deadline, "the results took too long to write"));
+            }
+            // An error once Ctrl-C has been pressed.
             out.write_all(&line).map_err(|error| Error::io("write the results", &error))?;
         }
         Ok(())
@@ -143,9 +148,7 @@ fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome {
             (Value::Map(map), Some(_)) => map.values().map(text).collect(),
             (value, _) => vec![text(value)],
         };
-        for _ in 0..*count {
-            table.row(cells.clone());
-        }
+        table.rows(cells, *count);
     }
     table.write("", out)?;
     Ok(())

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub(crate) struct Table {
     headers: Vec<Column>,
-    rows: Vec<Vec<String>>,
+    /// Cells, and how many times in a row they come.
+    rows: Vec<(Vec<String>, u64)>,
 }
 
 #[derive(Debug)]
@@ -34,20 +35,27 @@ impl Table {
 
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push((cells.into_iter().collect(), 1));
+    }
+
+    /// Adds a row that is there so many times, which takes no more memory than one.
+    pub(crate) fn rows(&mut self, cells: Vec<String>, times: u64) {
+        self.rows.push((cells, times));
     }
 
     /// Writes the table, every line behind `indent`.
     pub(crate) fn write(&self, indent: &str, out: &mut dyn Write) -> io::Result<()> {
         let widths: Vec<usize> = (self.headers.iter().enumerate())
             .map(|(i, column)| {
-                let cells = self.rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
+                let cells =
+                    self.rows.iter().filter_map(|(row, _)| row.get(i)).map(|cell| cell.chars().count());
                 cells.max().unwrap_or(0).max(column.name.chars().count())
             })
             .collect();
         let headers: Vec<String> = self.headers.iter().map(|column| column.name.to_string()).collect();
         let rules: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
-        for row in [&headers, &rules].into_iter().chain(&self.rows) {
+        let head = [(&headers, 1), (&rules, 1)];
+        for (row, times) in head.into_iter().chain(self.rows.iter().map(|(row, times)| (row, *times))) {
             let mut line = String::from(indent);
             for ((cell, column), &width) in row.iter().zip(&self.headers).zip(&widths) {
                 let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
@@ -60,7 +68,11 @@ impl Table {
                 }
                 line.push_str("  ");
             }
-            writeln!(out, "{}", line.trim_end())?;
+            let line = line.trim_end();
+            for _ in 0..times {
+                // Standard output fails once Ctrl-C has been pressed.
+                writeln!(out, "{line}")?;
+            }
         }
         Ok(())
     }

@@ -2,6 +2,9 @@
 
 use crate::Host;
 use crate::graph::Names;
+use crate::memory::{Held, Memory, TRAVERSER_BYTES};
+use crate::size;
+use crate::steps::collect::Places;
 use crate::steps::group::Groups;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -17,7 +20,11 @@ pub(crate) struct Context<'a> {
     pub(crate) side_effects: FxHashMap<Arc<str>, SideEffect>,
     /// What groups under a name are made of: all steps with that name put to the same.
     pub(crate) groups: FxHashMap<Arc<str>, Groups>,
+    /// Where things are in the trees and subgraphs among the side effects.
+    pub(crate) places: FxHashMap<Arc<str>, Places>,
     pub(crate) control: &'a Control<'a>,
+    /// What the steps hold.
+    pub(crate) memory: Memory<'a>,
     /// What random choices begin with; each step has its own.
     pub(crate) seed: u64,
     pub(crate) random: Option<Random>,
@@ -78,14 +85,42 @@ impl Context<'_> {
         self.control.work(64)
     }
 
-    /// Counts values that a step holds until its input ends.
-    pub(crate) fn hold(&self, values: usize) -> Result<()> {
-        self.control.grow(values as u64 * HELD_BYTES)
+    /// Counts a value that is kept until the traversal ends: in a side effect, in the graph.
+    ///
+    /// # Errors
+    /// Over the memory cap; cancellation.
+    pub(crate) fn keep(&self, value: &Value) -> Result<()> {
+        self.memory.take(TRAVERSER_BYTES + size::bytes(value, self.control)?).map(|_| ())
+    }
+
+    /// Appends `value` as often as a bulk says: the only place where a bulk becomes values. `held` counts them.
+    ///
+    /// # Errors
+    /// More than [`size::VALUES_MAX`] values in `out`; over the memory cap, before any is appended; cancellation.
+    pub(crate) fn expand(
+        &self,
+        value: &Value,
+        count: u64,
+        out: &mut Vec<Value>,
+        held: &mut Held,
+    ) -> Result<()> {
+        if count.saturating_add(out.len() as u64) > size::VALUES_MAX {
+            return Err(size::too_many());
+        }
+        held.add(count * size::VALUE_BYTES + size::bytes(value, self.control)?, &self.memory)?;
+        let mut left = usize::try_from(count).unwrap_or(usize::MAX);
+        while left > 0 {
+            let part = left.min(EXPANDED_TOGETHER);
+            self.control.work(part)?;
+            out.extend(std::iter::repeat_n(value, part).cloned());
+            left -= part;
+        }
+        Ok(())
     }
 }
 
-/// What a value that a step holds counts as, in bytes.
-const HELD_BYTES: u64 = 128;
+/// Values that are appended between two looks at the limits.
+const EXPANDED_TOGETHER: usize = 1 << 12;
 
 /// Random numbers of a step: a linear congruential generator with 48 bits of state, the same that Java's standard library
 /// has, so that `SeedStrategy` means the same choices as elsewhere.
@@ -130,5 +165,172 @@ impl Random {
     pub(crate) fn unit(&mut self) -> f64 {
         let bits = (u64::from(self.bits(26)) << 27) + u64::from(self.bits(27));
         bits as f64 / (1u64 << 53) as f64
+    }
+
+    /// How many of `trials` succeed, each with this probability: a binomial deviate.
+    ///
+    /// # Cost
+    /// A random number for each of up to [`TRIALS_EACH`] trials, or for each of up to about [`MEAN_EACH`] expected successes; else
+    /// two for each attempt, of which there are 1.3 on average, however many trials there are.
+    /// # Source
+    /// W. Hörmann, "The generation of binomial random variates", Journal of Statistical Computation and Simulation 46, 1993:
+    /// algorithm BTRS. Different: the logarithm of the ratio of two probabilities is computed of the distance to the mode, since its
+    /// terms cancel out for more than 2^40 trials; below 10 expected successes the gaps between them are drawn.
+    pub(crate) fn binomial(&mut self, trials: u64, probability: f64) -> u64 {
+        if trials <= TRIALS_EACH {
+            return (0..trials).filter(|_| probability >= self.unit()).count() as u64;
+        }
+        if probability.is_nan() || probability <= 0.0 {
+            return 0;
+        }
+        if probability >= 1.0 {
+            return trials;
+        }
+        if probability > 0.5 {
+            return trials - self.binomial_rare(trials, 1.0 - probability);
+        }
+        self.binomial_rare(trials, probability)
+    }
+
+    /// As [`Random::binomial`], for a probability of at most a half.
+    fn binomial_rare(&mut self, trials: u64, probability: f64) -> u64 {
+        let n = trials as f64;
+        let (mean, failure) = (n * probability, 1.0 - probability);
+        if mean < MEAN_EACH {
+            let (mut successes, mut passed) = (0, 0.0);
+            loop {
+                // The failures before the next success, and that.
+                passed += ((1.0 - self.unit()).ln() / (-probability).ln_1p()).floor() + 1.0;
+                if passed > n {
+                    return successes;
+                }
+                successes += 1;
+            }
+        }
+        let deviation = (mean * failure).sqrt();
+        let b = 1.15 + 2.53 * deviation;
+        let a = -0.0873 + 0.0248 * b + 0.01 * probability;
+        let (center, alpha, certain) = (mean + 0.5, (2.83 + 5.1 / b) * deviation, 0.92 - 4.2 / b);
+        let mode = ((n + 1.0) * probability).floor();
+        loop {
+            let (u, v) = (self.unit() - 0.5, 1.0 - self.unit());
+            let us = 0.5 - u.abs();
+            let k = ((2.0 * a / us + b) * u + center).floor();
+            if !(0.0..=n).contains(&k) {
+                continue;
+            }
+            let is_in = us >= 0.07 && v <= certain
+                || (v * alpha / (a / (us * us) + b)).ln() <= log_ratio(n, probability, mode, k);
+            if is_in {
+                // A double beyond 2^53 may be rounded up to one more than there are.
+                return (k as u64).min(trials);
+            }
+        }
+    }
+}
+
+/// Trials that are drawn one by one, so that few traversers get the numbers that they would get alone.
+const TRIALS_EACH: u64 = 64;
+/// Expected successes below which each is drawn.
+const MEAN_EACH: f64 = 10.0;
+
+/// The logarithm of the probability of `k` successes over that of the most likely number of them.
+fn log_ratio(n: f64, probability: f64, mode: f64, k: f64) -> f64 {
+    // ln(m! (n - m)! / (k! (n - k)!)) + (k - m) ln(p / (1 - p)), with x! = Γ(x + 1) by Stirling's formula.
+    let distance = k - mode;
+    let (in_mode, out_of_mode, in_k, out_of_k) = (mode + 1.0, n - mode + 1.0, k + 1.0, n - k + 1.0);
+    let slope = (probability / (1.0 - probability)).ln() + out_of_mode.ln() - in_mode.ln();
+    let bend =
+        (in_k - 0.5) * (distance / in_mode).ln_1p() + (out_of_k - 0.5) * (-distance / out_of_mode).ln_1p();
+    distance * slope - bend + stirling(in_mode) + stirling(out_of_mode) - stirling(in_k) - stirling(out_of_k)
+}
+
+/// ln Γ(x) - ((x - 1/2) ln x - x + ln(2π)/2).
+fn stirling(x: f64) -> f64 {
+    let square = x * x;
+    (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * square)) / square) / x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Random;
+
+    /// query B6: `coin()` draws how many of a bulk pass. Small numbers have the exact distribution, and large ones mean and
+    /// deviation.
+    #[test]
+    fn b6_binomial_deviates_have_their_distribution() {
+        let mut random = Random::new(16);
+        for (trials, probability) in [
+            (100_u64, 0.03),
+            (70, 0.4),
+            (1000, 0.5),
+            (1 << 20, 0.75),
+            (1 << 40, 1e-5),
+            (1 << 62, 0.5),
+            (u64::MAX, 0.3),
+        ] {
+            const DRAWS: u32 = 20_000;
+            let (mean, deviation) =
+                (trials as f64 * probability, (trials as f64 * probability * (1.0 - probability)).sqrt());
+            let (mut sum, mut squares, mut below) = (0.0, 0.0, [0_u32; 3]);
+            for _ in 0..DRAWS {
+                let drawn = random.binomial(trials, probability);
+                assert!(drawn <= trials);
+                let off = (drawn as f64 - mean) / deviation;
+                sum += off;
+                squares += off * off;
+                for (at, bound) in [-1.0, 0.0, 1.0].into_iter().enumerate() {
+                    below[at] += u32::from(off < bound);
+                }
+            }
+            // The mean of the deviations is 0 within 5 of its own deviations, which is 1 / sqrt(DRAWS); their variance is 1.
+            let draws = f64::from(DRAWS);
+            assert!((sum / draws).abs() < 5.0 / draws.sqrt(), "{trials} {probability}: mean {}", sum / draws);
+            assert!(
+                (squares / draws - 1.0).abs() < 0.06,
+                "{trials} {probability}: variance {}",
+                squares / draws
+            );
+            if deviation > 1000.0 {
+                for (below, expected) in below.into_iter().zip([0.158_66, 0.5, 0.841_34]) {
+                    let share = f64::from(below) / draws;
+                    assert!(
+                        (share - expected).abs() < 0.018,
+                        "{trials} {probability}: {share} for {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The probability of each number, against the formula.
+    #[test]
+    fn b6_binomial_deviates_of_few_trials() {
+        let mut random = Random::new(7);
+        // As often by the algorithm for many as by the formula.
+        let (trials, probability, draws) = (80_u64, 0.3, 200_000_u32);
+        let mut counts = [0_u32; 81];
+        for _ in 0..draws {
+            counts[usize::try_from(random.binomial(trials, probability)).expect("it is small")] += 1;
+        }
+        let mut expected = 0.7_f64.powi(80);
+        for (k, count) in (0_u32..).zip(counts) {
+            let wanted = expected * f64::from(draws);
+            assert!(
+                (f64::from(count) - wanted).abs() < 5.0 * wanted.sqrt() + 5.0,
+                "{k}: {count} for {wanted}"
+            );
+            expected *= f64::from(80 - k) / f64::from(k + 1) * (probability / (1.0 - probability));
+        }
+    }
+
+    #[test]
+    fn certain_and_impossible_trials() {
+        let mut random = Random::new(1);
+        for probability in [0.0, -1.0, f64::NAN] {
+            assert_eq!(random.binomial(1 << 60, probability), 0);
+        }
+        assert_eq!(random.binomial(1 << 60, 1.0), 1 << 60);
+        assert_eq!(random.binomial(1 << 60, 2.0), 1 << 60);
     }
 }

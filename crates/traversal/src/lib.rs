@@ -5,23 +5,26 @@
 //! The graph is a [`Host`]: a snapshot, or a transaction that takes writes.
 //!
 //! * `compile`, `strategy`: from bytecode to steps.
-//! * `step`, `traverser`, `context`: how steps run.
+//! * `step`, `traverser`, `bulk`, `memory`, `context`: how steps run, and what they may hold.
 //! * `steps`: the steps of the language, one file for each family.
 //! * `graph`: the snapshot as vertices, edges, properties and their values.
 //! # Not here
 //! Text and values (`vervet-gremlin`), transactions (the facade).
 #![forbid(unsafe_code)]
 
+mod bulk;
 mod by;
 mod compile;
 mod context;
 mod graph;
 mod host;
+mod memory;
 mod native;
 mod run;
 mod scope;
 mod semantic;
 mod size;
+mod sort;
 mod step;
 mod steps;
 mod strategy;
@@ -34,5 +37,5 @@ pub use graph::literal::literal;
 pub use graph::whole::{Parts, each_vertex};
 pub use host::{FileForm, Host, Owner, ReadOnly, RowSink};
 pub use run::{Run, Traversal};
-pub use size::{NESTING_MAX, VALUES_MAX};
+pub use size::{NESTING_MAX, VALUES_MAX, bytes as value_bytes};
 pub use steps::write::mutates;

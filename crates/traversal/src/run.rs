@@ -6,6 +6,7 @@ use crate::context::{Context, Settings, SideEffect};
 use crate::graph::Names;
 use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
 use crate::graph::detail::{Materialize, detailed, detailed_with};
+use crate::memory::Memory;
 use crate::step::Pipeline;
 use crate::steps::solve::Solve;
 use crate::steps::start::start_value;
@@ -148,7 +149,7 @@ impl Traversal {
     }
 
     /// Begins to run.
-    pub fn run<'a>(mut self, host: &'a mut dyn Host, control: &'a Control<'a>) -> Run<'a> {
+    pub fn run<'a>(self, host: &'a mut dyn Host, control: &'a Control<'a>) -> Run<'a> {
         let seed = match self.seed {
             Some(seed) => seed.cast_unsigned(),
             None => std::time::SystemTime::now()
@@ -157,23 +158,20 @@ impl Traversal {
         };
         let mut start = Traverser::new(start_value());
         start.sack = self.settings.sack.clone().map(Box::new);
-        self.pipeline.start(start);
         let context = Context {
             host,
             names: Names::default(),
             side_effects: self.side_effects,
             groups: FxHashMap::default(),
+            places: FxHashMap::default(),
             control,
+            memory: Memory::new(control),
             seed,
             random: None,
             settings: Arc::new(self.settings),
         };
-        Run {
-            pipeline: self.pipeline,
-            context,
-            mutates: self.mutates,
-            profile: self.profiles.then(Instant::now),
-        }
+        let profile = self.profiles.then(Instant::now);
+        Run { pipeline: self.pipeline, context, start: Some(start), mutates: self.mutates, profile }
     }
 }
 
@@ -189,6 +187,8 @@ pub struct Run<'a> {
     pipeline: Pipeline,
     context: Context<'a>,
     mutates: bool,
+    /// The traverser that the source gives, until the first result is asked for.
+    start: Option<Traverser>,
     /// When it began, if its result is its profile, which has not been given yet.
     profile: Option<Instant>,
 }
@@ -206,13 +206,16 @@ impl Run<'_> {
     /// Limits; what the steps cannot do with their values; conflicts and constraints of writes; damaged data.
     pub fn advance(&mut self) -> Result<Option<(Value, u64)>> {
         self.context.control.check()?;
+        if let Some(start) = self.start.take() {
+            self.pipeline.start(start, &self.context)?;
+        }
         if let Some(began) = self.profile.take() {
             while self.pipeline.next(&mut self.context)?.is_some() {}
             return Ok(Some((self.metrics(began), 1)));
         }
         let next = self.pipeline.next(&mut self.context)?;
         let one_each = self.context.settings.no_bulk;
-        Ok(next.map(|traverser| (traverser.value, if one_each { 1 } else { traverser.bulk })))
+        Ok(next.map(|traverser| (traverser.value, if one_each { 1 } else { traverser.bulk.get() })))
     }
 
     /// What the steps have done.
@@ -222,7 +225,8 @@ impl Run<'_> {
         let mut before = 0;
         for (i, node) in self.pipeline.nodes.iter().enumerate() {
             let Some(meter) = &node.meter else { continue };
-            let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+            // A metric is a long; elements beyond that are as good as that many.
+            let count = |count: u128| i64::try_from(count).unwrap_or(i64::MAX);
             let own = meter.nanoseconds.saturating_sub(before);
             before = meter.nanoseconds;
             let share = own as f64 * 100.0 / metrics.nanoseconds.max(1) as f64;
@@ -231,7 +235,7 @@ impl Run<'_> {
                 name: node.text.clone(),
                 nanoseconds: own,
                 counts: vec![
-                    ("traverserCount".into(), count(meter.traversers)),
+                    ("traverserCount".into(), count(meter.traversers.into())),
                     ("elementCount".into(), count(meter.elements)),
                 ],
                 annotations: vec![("percentDur".into(), Value::Double(share))],
@@ -299,5 +303,12 @@ impl Run<'_> {
     /// Damaged data.
     pub fn detailed(&mut self, value: Value, how: Materialize) -> Result<Value> {
         detailed(&mut self.context, value, how)
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        // What the steps hold goes with them.
+        self.context.memory.close();
     }
 }

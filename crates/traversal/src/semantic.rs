@@ -1,6 +1,7 @@
 //! What may be done with values, with the errors of this crate.
 
 use crate::context::Context;
+use crate::memory::Held;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use vervet_gremlin::semantics::{self, compare, number, predicate, string};
@@ -17,20 +18,34 @@ pub(crate) fn passes(test: &P, value: &Value) -> Result<bool> {
     told(predicate::test(test, value))
 }
 
-/// What is in a collection; `None`: it is none.
-pub(crate) fn items(value: &Value) -> Option<Vec<Value>> {
+/// What is in a collection, each value with how often it is in there; `None`: it is no collection.
+pub(crate) fn items(value: &Value) -> Option<Vec<(Value, u64)>> {
+    let once = |value: &Value| (value.clone(), 1);
     Some(match value {
-        Value::List(values) => values.to_vec(),
-        Value::Set(values) => values.iter().cloned().collect(),
-        Value::Bulk(bulk) => {
-            bulk.iter().flat_map(|(value, count)| (0..*count).map(|_| value.clone())).collect()
-        }
-        Value::Path(path) => path.objects.clone(),
+        Value::List(values) => values.iter().map(once).collect(),
+        Value::Set(values) => values.iter().map(once).collect(),
+        Value::Bulk(bulk) => bulk.iter().map(|(value, count)| (value.clone(), *count)).collect(),
+        Value::Path(path) => path.objects.iter().map(once).collect(),
         Value::Map(map) => {
-            map.iter().map(|(key, value)| Value::Entry(Arc::new((key.clone(), value.clone())))).collect()
+            map.iter().map(|(key, value)| (Value::Entry(Arc::new((key.clone(), value.clone()))), 1)).collect()
         }
         _ => return None,
     })
+}
+
+/// What is in a collection, each value as often as it is in there; `None`: it is no collection.
+///
+/// # Errors
+/// As [`Context::expand`], of a bag.
+pub(crate) fn expanded(value: &Value, context: &Context<'_>) -> Result<Option<Vec<Value>>> {
+    let Value::Bulk(bulk) = value else {
+        return Ok(items(value).map(|items| items.into_iter().map(|(value, _)| value).collect()));
+    };
+    let (mut all, mut held) = (Vec::new(), Held::default());
+    for (value, count) in bulk.iter() {
+        context.expand(value, *count, &mut all, &mut held)?;
+    }
+    Ok(Some(all))
 }
 
 /// A value as text, as `asString()` has it; what has none is empty.

@@ -10,9 +10,10 @@
 //!    `repeat`) is kept as long as nobody resets it.
 
 use crate::context::Context;
+use crate::memory::Queue;
+use crate::steps::make::Outputs;
 use crate::traverser::{Labels, Traverser};
 use std::any::Any;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_gremlin::Value;
 use vervet_model::Result;
@@ -67,7 +68,7 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     pub(crate) traversers: u64,
-    pub(crate) elements: u64,
+    pub(crate) elements: u128,
     /// With that of the steps before it.
     pub(crate) nanoseconds: u64,
 }
@@ -75,14 +76,14 @@ pub(crate) struct Meter {
 /// The steps before a step.
 pub(crate) struct Input<'a> {
     nodes: &'a mut [Node],
-    starts: &'a mut VecDeque<Traverser>,
+    starts: &'a mut Queue,
 }
 
 impl Input<'_> {
     /// The next traverser of the steps before.
     pub(crate) fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        let Some((last, before)) = self.nodes.split_last_mut() else { return Ok(self.starts.pop_front()) };
         context.tick()?;
+        let Some((last, before)) = self.nodes.split_last_mut() else { return Ok(self.starts.pop()) };
         let mut input = Input { nodes: before, starts: self.starts };
         last.next(&mut input, context)
     }
@@ -96,21 +97,21 @@ impl Node {
             meter.nanoseconds += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             if let Some(next) = &next {
                 meter.traversers += 1;
-                meter.elements += next.bulk;
+                meter.elements += next.bulk.wide();
             }
         }
         let Some(mut next) = next else { return Ok(None) };
         if self.moves {
-            crate::size::check(&next.value)?;
+            crate::size::check(&next.value, context.control)?;
             if context.settings.paths || (context.settings.labels && !self.labels.is_empty()) {
-                next.extend_path(&self.labels);
+                next.extend_path(&self.labels, &context.memory)?;
             }
         } else if !self.labels.is_empty() && (context.settings.paths || context.settings.labels) {
             if context.settings.paths {
-                next.label_path(&self.labels);
+                next.label_path(&self.labels, &context.memory)?;
             } else {
                 // Without whole paths the last object of the path may be another one.
-                next.extend_path(&self.labels);
+                next.extend_path(&self.labels, &context.memory)?;
             }
         }
         Ok(Some(next))
@@ -121,17 +122,20 @@ impl Node {
 #[derive(Clone, Default)]
 pub(crate) struct Pipeline {
     pub(crate) nodes: Vec<Node>,
-    starts: VecDeque<Traverser>,
+    starts: Queue,
 }
 
 impl Pipeline {
     pub(crate) fn new(nodes: Vec<Node>) -> Self {
-        Self { nodes, starts: VecDeque::new() }
+        Self { nodes, starts: Queue::default() }
     }
 
     /// Puts a traverser in.
-    pub(crate) fn start(&mut self, traverser: Traverser) {
-        self.starts.push_back(traverser);
+    ///
+    /// # Errors
+    /// Over the memory cap; cancellation.
+    pub(crate) fn start(&mut self, traverser: Traverser, context: &Context<'_>) -> Result<()> {
+        self.starts.push(traverser, &context.memory)
     }
 
     pub(crate) fn reset(&mut self) {
@@ -153,28 +157,29 @@ impl Pipeline {
         context: &mut Context<'_>,
     ) -> Result<Option<Value>> {
         self.reset();
-        self.start(traverser.single());
+        self.start(traverser.single(), context)?;
         Ok(self.next(context)?.map(|traverser| traverser.value))
     }
 
-    /// All values that come of one traverser, alone, each as often as its bulk says.
-    pub(crate) fn all(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Vec<Value>> {
+    /// Appends all values that come of one traverser, alone; each with how often it comes.
+    pub(crate) fn all(
+        &mut self,
+        traverser: &Traverser,
+        out: &mut Outputs,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
         self.reset();
-        self.start(traverser.single());
-        let mut all = Vec::new();
+        self.start(traverser.single(), context)?;
         while let Some(next) = self.next(context)? {
-            for _ in 0..next.bulk {
-                context.tick()?;
-                all.push(next.value.clone());
-            }
+            out.push(next.value, next.bulk, &context.memory)?;
         }
-        Ok(all)
+        Ok(())
     }
 
     /// Whether anything comes of one traverser.
     pub(crate) fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
         self.reset();
-        self.start(traverser.single());
+        self.start(traverser.single(), context)?;
         Ok(self.next(context)?.is_some())
     }
 }

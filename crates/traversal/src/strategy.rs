@@ -198,5 +198,8 @@ fn partition<'v>(option: &impl Fn(&str) -> Option<&'v Value>) -> Result<Partitio
 
 /// What is in a list or set.
 fn items(value: &Value) -> Vec<Value> {
-    crate::semantic::items(value).unwrap_or_else(|| vec![value.clone()])
+    match crate::semantic::items(value) {
+        Some(items) => items.into_iter().map(|(value, _)| value).collect(),
+        None => vec![value.clone()],
+    }
 }

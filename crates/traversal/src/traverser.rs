@@ -2,10 +2,16 @@
 //!
 //! # Cost
 //! 64 bytes and a value. Paths and loops are lists that share their tails, so a split is a few increments.
+//! # Invariants
+//! A path of any length is dropped without recursion, and counts against the memory cap as long as it lives.
 
+use crate::bulk::Bulk;
+use crate::memory::{Account, Memory};
+use crate::size;
 use std::rc::Rc;
 use std::sync::Arc;
 use vervet_gremlin::{Path, Pop, Value};
+use vervet_model::Result;
 
 /// Labels of one step.
 pub(crate) type Labels = Rc<[Arc<str>]>;
@@ -15,7 +21,7 @@ pub(crate) type Labels = Rc<[Arc<str>]>;
 pub(crate) struct Traverser {
     pub(crate) value: Value,
     /// How many equal traversers this one stands for.
-    pub(crate) bulk: u64,
+    pub(crate) bulk: Bulk,
     pub(crate) path: Option<Rc<PathNode>>,
     pub(crate) loops: Option<Rc<Loop>>,
     pub(crate) sack: Option<Box<Value>>,
@@ -27,8 +33,23 @@ pub(crate) struct PathNode {
     before: Option<Rc<PathNode>>,
     value: Value,
     labels: Labels,
-    /// Whether it is there only for its labels: the traversal does not keep whole paths.
-    length: u32,
+    /// What counts it, and as how many bytes.
+    account: Rc<Account>,
+    bytes: u64,
+}
+
+/// An object of a path: itself, and what counts it.
+const NODE_BYTES: u64 = 112;
+
+impl Drop for PathNode {
+    fn drop(&mut self) {
+        self.account.release(self.bytes);
+        // Each node is taken out of the one behind it before that is dropped.
+        let mut next = self.before.take();
+        while let Some(mut node) = next.and_then(Rc::into_inner) {
+            next = node.before.take();
+        }
+    }
 }
 
 /// How often the traverser has been through the loops around it, the innermost first.
@@ -39,9 +60,17 @@ pub(crate) struct Loop {
     pub(crate) outer: Option<Rc<Loop>>,
 }
 
+impl PathNode {
+    fn new(before: Option<Rc<Self>>, value: Value, labels: Labels, memory: &Memory<'_>) -> Result<Rc<Self>> {
+        let bytes = NODE_BYTES + size::bytes(&value, memory.control)?;
+        let account = memory.take(bytes)?.clone();
+        Ok(Rc::new(Self { before, value, labels, account, bytes }))
+    }
+}
+
 impl Traverser {
     pub(crate) fn new(value: Value) -> Self {
-        Self { value, bulk: 1, path: None, loops: None, sack: None }
+        Self { value, bulk: Bulk::ONE, path: None, loops: None, sack: None }
     }
 
     /// The same traverser at another value. The path is not extended: that is for the pipeline to do.
@@ -52,35 +81,32 @@ impl Traverser {
 
     /// The same, alone.
     pub(crate) fn single(&self) -> Self {
-        Self { bulk: 1, ..self.clone() }
+        Self { bulk: Bulk::ONE, ..self.clone() }
     }
 
     /// Puts its value at the end of its path.
-    pub(crate) fn extend_path(&mut self, labels: &Labels) {
-        let length = self.path.as_ref().map_or(0, |path| path.length) + 1;
-        self.path = Some(Rc::new(PathNode {
-            before: self.path.take(),
-            value: self.value.clone(),
-            labels: labels.clone(),
-            length,
-        }));
+    ///
+    /// # Errors
+    /// Over the memory cap; cancellation.
+    pub(crate) fn extend_path(&mut self, labels: &Labels, memory: &Memory<'_>) -> Result<()> {
+        self.path = Some(PathNode::new(self.path.take(), self.value.clone(), labels.clone(), memory)?);
+        Ok(())
     }
 
     /// Labels the last object of its path; a path without objects gets its value as the first.
-    pub(crate) fn label_path(&mut self, labels: &Labels) {
-        let Some(last) = &self.path else { return self.extend_path(labels) };
+    ///
+    /// # Errors
+    /// As [`Traverser::extend_path`].
+    pub(crate) fn label_path(&mut self, labels: &Labels, memory: &Memory<'_>) -> Result<()> {
+        let Some(last) = &self.path else { return self.extend_path(labels, memory) };
         let mut all: Vec<Arc<str>> = last.labels.to_vec();
         for label in labels.iter() {
             if !all.contains(label) {
                 all.push(label.clone());
             }
         }
-        self.path = Some(Rc::new(PathNode {
-            before: last.before.clone(),
-            value: last.value.clone(),
-            labels: all.into(),
-            length: last.length,
-        }));
+        self.path = Some(PathNode::new(last.before.clone(), last.value.clone(), all.into(), memory)?);
+        Ok(())
     }
 
     /// The objects of its path, the last one first.

@@ -21,7 +21,7 @@
 //!          addE("created").from("josh").to("lop").property("weight", 0.4)"#,
 //! )?;
 //! let friends = db.gremlin(r#"g.V().has("name", "marko").out("knows").order().by("age").values("name")"#)?;
-//! assert_eq!(friends.into_values(), [Value::text("vadas"), Value::text("josh")]);
+//! assert_eq!(friends.into_values()?, [Value::text("vadas"), Value::text("josh")]);
 //!
 //! // The same graph in the other language.
 //! let creators = db.select(
@@ -52,7 +52,7 @@ pub use vervet_gremlin::{
     Property, PropertyDetail, PropertyKey, Scope, Set, Span, Strategy, Subgraph, T, TextTest, TimeUnit,
     Token, Tree, Value, Vertex, VertexDetail, VertexProperty, text,
 };
-pub use vervet_traversal::Materialize;
+pub use vervet_traversal::{Materialize, VALUES_MAX};
 
 use crate::execute::seed;
 use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT};
@@ -132,44 +132,68 @@ impl GremlinOptions {
 
 /// The results of a traversal, each with how many times in a row it comes.
 ///
+/// # Invariants
+/// There are at most 2^64 - 1.
 /// # Cost
-/// A value and 8 bytes for each.
+/// A value and 8 bytes for each, which count against the memory cap while they are gathered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GremlinResults(Vec<(Value, u64)>);
+pub struct GremlinResults {
+    counted: Vec<(Value, u64)>,
+    count: u64,
+}
 
 impl GremlinResults {
+    /// Appends a result that comes `count` times.
+    fn push(&mut self, value: Value, count: u64) -> Result<()> {
+        let Some(total) = self.count.checked_add(count) else {
+            let message = format!("there are more than {} results", u64::MAX);
+            return Err(Error::new(ErrorKind::Query, message).with_hint("count them with count()"));
+        };
+        self.count = total;
+        self.counted.push((value, count));
+        Ok(())
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        self.count
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.counted.is_empty()
     }
 
     /// The results with their counts.
     #[must_use]
     pub fn counted(&self) -> &[(Value, u64)] {
-        &self.0
+        &self.counted
     }
 
-    /// The results, each as often as it comes.
+    /// The results, each as often as it comes. There may be 2^60 of one: the work is that of who goes through them.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
-        self.0.iter().flat_map(|(value, count)| (0..*count).map(move |_| value))
+        self.counted.iter().flat_map(|(value, count)| (0..*count).map(move |_| value))
     }
 
-    /// The same, owned. Takes as much memory as there are results.
-    #[must_use]
-    pub fn into_values(self) -> Vec<Value> {
-        let mut all = Vec::with_capacity(self.0.len());
-        for (value, count) in self.0 {
+    /// The same, owned.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MemoryLimit`]: there are more than [`VALUES_MAX`]; then [`Self::counted`] has them.
+    pub fn into_values(self) -> Result<Vec<Value>> {
+        if self.count > VALUES_MAX {
+            let message =
+                format!("{} results are more than a list holds, {VALUES_MAX} (VALUES_MAX)", self.count);
+            return Err(Error::new(ErrorKind::MemoryLimit, message)
+                .with_hint("GremlinResults::counted() has each with its count"));
+        }
+        let mut all = Vec::with_capacity(usize::try_from(self.count).unwrap_or(0));
+        for (value, count) in self.counted {
             all.extend((1..count).map(|_| value.clone()));
             all.push(value);
         }
-        all
+        Ok(all)
     }
 }
 
@@ -275,12 +299,9 @@ impl Database {
     /// # Errors
     /// As [`Database::gremlin`].
     pub fn run_gremlin(&self, script: &GremlinScript, options: &GremlinOptions) -> Result<GremlinResults> {
-        let mut results = Vec::new();
-        self.gremlin_each(script, options, &mut |value, count| {
-            results.push((value, count));
-            Ok(())
-        })?;
-        Ok(GremlinResults(results))
+        let mut results = GremlinResults::default();
+        self.each_result(script, options, true, &mut |value, count| results.push(value, count))?;
+        Ok(results)
     }
 
     /// Runs statements, and calls `each` with every result of the last: while it runs if it only reads, and once it is
@@ -294,18 +315,34 @@ impl Database {
         options: &GremlinOptions,
         each: &mut Each<'_>,
     ) -> Result<()> {
+        self.each_result(script, options, false, each)
+    }
+
+    /// As [`Database::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory cap.
+    fn each_result(
+        &self,
+        script: &GremlinScript,
+        options: &GremlinOptions,
+        keeps: bool,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
         let limits = options.limits(None);
         if !script.mutates {
             let snapshot = self.snapshot();
             let control = Control::with_gate(limits, self.driver().gate());
             let mut host = SnapshotHost { database: self, snapshot, options };
-            return run::all(&script.statements, &mut host, &control, options, each);
+            return run::all(&script.statements, &mut host, &control, options, &mut |value, count| {
+                if keeps {
+                    control.grow(run::result_bytes(&value, &control)?)?;
+                }
+                each(value, count)
+            });
         }
         let results = self.transact(|transaction| {
             let control = Control::with_gate(limits.clone(), self.driver().gate());
             let mut results = Vec::new();
             run::all_in(transaction, &script.statements, &control, options, &mut |value, count| {
-                control.grow(run::RESULT_BYTES)?;
+                control.grow(run::result_bytes(&value, &control)?)?;
                 results.push((value, count));
                 Ok(())
             })?;
@@ -351,12 +388,9 @@ impl Transaction {
         script: &GremlinScript,
         options: &GremlinOptions,
     ) -> Result<GremlinResults> {
-        let mut results = Vec::new();
-        self.gremlin_each(script, options, &mut |value, count| {
-            results.push((value, count));
-            Ok(())
-        })?;
-        Ok(GremlinResults(results))
+        let mut results = GremlinResults::default();
+        self.each_result(script, options, true, &mut |value, count| results.push(value, count))?;
+        Ok(results)
     }
 
     /// Runs statements on what this transaction sees, and calls `each` with every result of the last while it runs. After
@@ -370,13 +404,30 @@ impl Transaction {
         options: &GremlinOptions,
         each: &mut Each<'_>,
     ) -> Result<()> {
+        self.each_result(script, options, false, each)
+    }
+
+    /// As [`Transaction::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory cap.
+    fn each_result(
+        &mut self,
+        script: &GremlinScript,
+        options: &GremlinOptions,
+        keeps: bool,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
         let limits = options.limits(self.started);
         let control = Control::with_gate(limits, self.database.driver().gate());
+        let mut counted = |value: Value, count: u64| {
+            if keeps {
+                control.grow(run::result_bytes(&value, &control)?)?;
+            }
+            each(value, count)
+        };
         if !script.mutates {
-            return run::all_in(self, &script.statements, &control, options, each);
+            return run::all_in(self, &script.statements, &control, options, &mut counted);
         }
         let before = self.inner.savepoint();
-        let done = run::all_in(self, &script.statements, &control, options, each);
+        let done = run::all_in(self, &script.statements, &control, options, &mut counted);
         if done.is_err() {
             self.inner.roll_back_to(&before)?;
         }

@@ -1,4 +1,4 @@
-//! What no lint says: headers, the size of files, dependencies that point down.
+//! What no lint says: headers, the size of files, dependencies that point down, no loop over a bulk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,16 @@ const LAYERS: &[&str] = &[
     "vervet-cli",
     "vervet-conformance",
     "vervet-bench",
+];
+
+/// Where a bulk is how many equal traversers one stands for.
+const BULK_CRATES: &[&str] = &[
+    "crates/gremlin/",
+    "crates/tinkerpop/",
+    "crates/traversal/",
+    "crates/vervet/",
+    "crates/server/",
+    "crates/cli/",
 ];
 
 pub(crate) fn tidy() -> Result<(), String> {
@@ -81,6 +91,23 @@ fn source(name: &str, text: &str, problems: &mut Vec<String>) {
     if lines > LINES_MAX {
         problems.push(format!("{name}: {lines} lines; is it still one idea?"));
     }
+    if !BULK_CRATES.iter().any(|folder| name.starts_with(folder)) {
+        return;
+    }
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| counts_up_to_a_bulk(line)) {
+        let number = number + 1;
+        problems.push(format!("{name}:{number}: a loop over a bulk, which may be 2^60: {}", line.trim()));
+    }
+}
+
+/// Whether a line has a range that ends at a bulk of Gremlin: `0..traverser.bulk`.
+fn counts_up_to_a_bulk(line: &str) -> bool {
+    line.split("..").skip(1).any(|end| {
+        let end = end.trim_start_matches(['=', '*']);
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+        let path = end.split(|c| !is_path(c)).next().unwrap_or_default();
+        path.split('.').any(|part| part == "bulk")
+    })
 }
 
 fn manifest(name: &str, text: &str, problems: &mut Vec<String>) {
@@ -100,6 +127,23 @@ fn manifest(name: &str, text: &str, problems: &mut Vec<String>) {
         let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
         if LAYERS.iter().position(|other| *other == dependency).is_some_and(|other| other >= layer) {
             problems.push(format!("{name}: {package} depends on {dependency}, which is above it"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counts_up_to_a_bulk;
+
+    /// query B6: no loop runs over a bulk.
+    #[test]
+    fn b6_loops_over_bulks_are_found() {
+        let written = |range: &str| format!("for _ in 0{range} {{");
+        for range in ["..traverser.bulk", "..bulk", "..=bulk.get()", "..*bulk", "..self.bulk.get()"] {
+            assert!(counts_up_to_a_bulk(&written(range)), "{range}");
+        }
+        for line in ["Traverser { bulk, ..traverser.clone() }", "for _ in 0..bulks", "let bulk = 0..9;"] {
+            assert!(!counts_up_to_a_bulk(line), "{line}");
         }
     }
 }

@@ -190,7 +190,7 @@ impl Elements {
     /// Those that are there now.
     pub(super) fn of(database: &Database) -> vervet::Result<Self> {
         let mut all = Self::default();
-        for value in database.gremlin("g.V()")?.into_values() {
+        for value in database.gremlin("g.V()")?.into_values()? {
             let Value::Vertex(vertex) = value else { continue };
             for property in vertex.detail.iter().flat_map(|detail| &detail.properties) {
                 if let ("name", Some(name)) = (&*property.label, property.value.as_text()) {
@@ -200,7 +200,7 @@ impl Elements {
             }
             all.vertices.push(vertex);
         }
-        for value in database.gremlin("g.E()")?.into_values() {
+        for value in database.gremlin("g.E()")?.into_values()? {
             if let Value::Edge(edge) = value {
                 all.edges.push(edge);
             }

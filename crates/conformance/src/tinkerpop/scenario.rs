@@ -220,7 +220,7 @@ impl Run<'_> {
             } else {
                 let mut bytecode = self.parse(&traversal)?;
                 bytecode.steps.push(Instruction::new("count", Vec::new()));
-                self.database()?.traverse(&bytecode, &self.options)?.into_values()
+                self.database()?.traverse(&bytecode, &self.options)?.into_values()?
             };
             return match got.as_slice() {
                 [count] if count.as_integer() == Some(wanted) => Ok(()),
@@ -421,7 +421,7 @@ impl Run<'_> {
         let database = self.database().map_err(Error::internal)?;
         let results = database.traverse(bytecode, &self.options)?;
         if !next {
-            return Ok(Results::All(results.into_values()));
+            return Ok(Results::All(results.into_values()?));
         }
         first(results.values().next().cloned())
     }

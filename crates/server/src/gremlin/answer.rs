@@ -391,10 +391,17 @@ impl<'o> Results<'o> {
         } else {
             value
         };
-        self.rows += count;
+        // For the metrics alone.
+        self.rows = self.rows.saturating_add(count);
         if self.telling.as_traversers {
-            let bulk = i64::try_from(count).unwrap_or(i64::MAX);
-            return self.put(|writer| writer.add_traverser(&Traverser { bulk, value: value.clone() }));
+            // A bulk has 64 bits here and 63 in the protocol.
+            let mut left = count;
+            while left > 0 {
+                let bulk = i64::try_from(left).unwrap_or(i64::MAX);
+                left -= bulk.cast_unsigned();
+                self.put(|writer| writer.add_traverser(&Traverser { bulk, value: value.clone() }))?;
+            }
+            return Ok(());
         }
         for _ in 0..count {
             self.put(|writer| writer.add(value))?;

@@ -7,6 +7,7 @@
 use super::ids::EVERY;
 use super::names::Names;
 use super::read::{Wanted, edge_predicates, entries_from};
+use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
 use vervet_gremlin::EdgeKey;
 use vervet_model::{Direction, Id, Result};
@@ -28,14 +29,14 @@ pub(crate) fn edges_between(
         if rows.is_empty() {
             continue;
         }
-        let start = out.len();
+        let mut seen: FxHashSet<u64> = FxHashSet::default();
         entries_from(segment, from, [to, Id::UNBOUND, Id::UNBOUND], &mut |[neighbour, _, edge]| {
             if neighbour != to {
                 return ControlFlow::Break(());
             }
             let key = EdgeKey { edge: edge.bits(), source, label: predicate.bits(), target };
             // A plain statement of several graphs is one edge.
-            if !out[start..].contains(&key) {
+            if seen.insert(key.edge) {
                 out.push(key);
             }
             ControlFlow::Continue(())

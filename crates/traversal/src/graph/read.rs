@@ -54,14 +54,18 @@ pub(crate) fn edge_predicates(
     Ok(found)
 }
 
-/// Calls `add` with the vertices at the other ends of the edges of `vertex`, parallel edges repeated.
+/// Calls `add` with the vertices at the other ends of the edges of `vertex`, parallel edges repeated. A vertex may have any number of
+/// edges, so `add` looks at the limits.
+///
+/// # Errors
+/// Damaged data; those of `add`, which end it.
 pub(crate) fn neighbours(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     vertex: u64,
     ends: Ends,
     labels: &Wanted,
-    add: &mut dyn FnMut(u64),
+    add: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
     let mut found = std::mem::take(&mut names.expansion);
     let mut visit = |predicate: Id, direction: Direction| -> Result<()> {
@@ -74,7 +78,7 @@ pub(crate) fn neighbours(
             segment.expand(&keys, EVERY, &mut cursor, &mut found)?;
             for neighbour in &found.neighbours {
                 if neighbour.tag() == Tag::Vertex {
-                    add(neighbour.bits());
+                    add(neighbour.bits())?;
                 }
             }
             found.capacity = CHUNK;
@@ -146,14 +150,17 @@ pub(crate) fn is_of_one_type(label: &str) -> bool {
     label != LABEL_DEFAULT && !label.contains("::")
 }
 
-/// Calls `add` with the edges of `vertex`.
+/// Calls `add` with the edges of `vertex`, as [`neighbours`].
+///
+/// # Errors
+/// As [`neighbours`].
 pub(crate) fn edges(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     vertex: u64,
     ends: Ends,
     labels: &Wanted,
-    add: &mut dyn FnMut(EdgeKey),
+    add: &mut dyn FnMut(EdgeKey) -> Result<()>,
 ) -> Result<()> {
     for &direction in directions(ends) {
         for predicate in edge_predicates(snapshot, names, labels)? {
@@ -165,8 +172,9 @@ pub(crate) fn edges(
                         Direction::In => (neighbour.bits(), vertex),
                     };
                     let edge = if edge.is_bound() { edge.bits() } else { 0 };
-                    add(EdgeKey { edge, source, label: predicate.bits(), target });
+                    add(EdgeKey { edge, source, label: predicate.bits(), target })?;
                 }
+                Ok(())
             })?;
         }
     }
@@ -174,11 +182,20 @@ pub(crate) fn edges(
 }
 
 /// Calls `visit` with all entries of a key.
-pub(crate) fn entries(segment: &dyn Segment, key: Id, visit: &mut dyn FnMut([Id; 3])) -> Result<()> {
+///
+/// # Errors
+/// Damaged data; those of `visit`, which end it.
+pub(crate) fn entries(
+    segment: &dyn Segment,
+    key: Id,
+    visit: &mut dyn FnMut([Id; 3]) -> Result<()>,
+) -> Result<()> {
+    let mut visited = Ok(());
     entries_from(segment, key, [Id::UNBOUND; 3], &mut |entry| {
-        visit(entry);
-        ControlFlow::Continue(())
-    })
+        visited = visit(entry);
+        if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    visited
 }
 
 /// Calls `visit` with the entries of a key from this one on, until it has enough.
@@ -229,6 +246,7 @@ pub(crate) fn degree(
             } else {
                 entries(segment, Id::from_bits(vertex), &mut |[neighbour, ..]| {
                     count += u64::from(neighbour.tag() == Tag::Vertex);
+                    Ok(())
                 })?;
             }
         }
@@ -379,7 +397,10 @@ pub(crate) fn value_statements(segment: &dyn Segment, element: Id, found: &mut V
     segment.entries(element, [Id::UNBOUND; 3], FEW, found)?;
     if found.len() >= FEW {
         found.clear();
-        entries(segment, element, &mut |entry| found.push(entry))?;
+        entries(segment, element, &mut |entry| {
+            found.push(entry);
+            Ok(())
+        })?;
     }
     if found.len() > 1 {
         // The same statement in several graphs is one value.

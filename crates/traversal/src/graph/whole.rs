@@ -98,7 +98,10 @@ impl Whole<'_> {
 
     fn edges(&mut self, vertex: Id, direction: Direction) -> Result<Vec<GraphEdge>> {
         let mut keys: Vec<EdgeKey> = Vec::new();
-        edges(self.snapshot, &mut self.names, vertex.bits(), direction, &[], &mut |key| keys.push(key))?;
+        edges(self.snapshot, &mut self.names, vertex.bits(), direction, &[], &mut |key| {
+            keys.push(key);
+            Ok(())
+        })?;
         let mut all = Vec::with_capacity(keys.len());
         for key in keys {
             let other = if direction == Direction::Out { key.target } else { key.source };

@@ -128,7 +128,7 @@ fn counts(all: &[Traverser], network: &Network) -> Vec<f64> {
         if let Value::Vertex(vertex) = &traverser.value
             && let Some(place) = network.place(Id::from_bits(vertex.key))
         {
-            counts[place] += traverser.bulk as f64;
+            counts[place] += traverser.bulk.get() as f64;
         }
     }
     counts

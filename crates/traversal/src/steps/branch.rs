@@ -22,10 +22,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             let mut ways = compiler.traversals(step.instruction)?;
             make::flat_map(move |traverser, context, out| {
                 for way in &mut ways {
-                    let found = way.all(traverser, context)?;
-                    if !found.is_empty() {
-                        out.extend(found);
-                        return Ok(());
+                    way.all(traverser, out, context)?;
+                    if !out.is_empty() {
+                        break;
                     }
                 }
                 Ok(())
@@ -247,7 +246,7 @@ impl<F: Choose + Clone + 'static> Step for Branch<F> {
                 any = true;
                 for way in self.choose.choose(&traverser, context)? {
                     if let (Some(branch), Some(fed)) = (self.branches.get_mut(way), self.fed.get_mut(way)) {
-                        branch.start(traverser.clone());
+                        branch.start(traverser.clone(), context)?;
                         *fed = true;
                     }
                 }
@@ -290,7 +289,7 @@ impl Step for Optional {
         }
         self.body.reset();
         let Some(traverser) = input.next(context)? else { return Ok(None) };
-        self.body.start(traverser.clone());
+        self.body.start(traverser.clone(), context)?;
         match self.body.next(context)? {
             Some(next) => {
                 self.running = true;

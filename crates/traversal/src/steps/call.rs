@@ -3,7 +3,7 @@
 //! The services are those that TinkerGraph registers, under their names there: `tinker.search` finds elements with a text in a
 //! property, `tinker.degree.centrality` counts edges.
 
-use super::make;
+use super::make::{self, Outputs};
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{degree, edge_value, properties, vertex_value};
@@ -104,16 +104,15 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                         .with_hint("give it by with(\"search\", …)"));
                 };
                 let kind = given("type");
-                out.extend(search(&text, kind.as_ref().and_then(Value::as_text), context)?);
+                search(&text, kind.as_ref().and_then(Value::as_text), out, context)?;
             }
         }
         Ok(())
     }))
 }
 
-/// Properties whose text holds `text`, of elements of this kind.
-fn search(text: &str, kind: Option<&str>, context: &mut Context<'_>) -> Result<Vec<Value>> {
-    let mut found = Vec::new();
+/// Appends properties whose text holds `text`, of elements of this kind.
+fn search(text: &str, kind: Option<&str>, found: &mut Outputs, context: &mut Context<'_>) -> Result<()> {
     let holds = |property: &Value| match property {
         Value::VertexProperty(property) => property.value.as_text().is_some_and(|value| value.contains(text)),
         Value::Property(property) => property.value.as_text().is_some_and(|value| value.contains(text)),
@@ -142,9 +141,10 @@ fn search(text: &str, kind: Option<&str>, context: &mut Context<'_>) -> Result<V
                     found.extend(of(property.clone(), context)?.into_iter().filter(|meta| holds(meta)));
                 }
                 if wanted("Vertex") && holds(&property) {
-                    found.push(property);
+                    found.push_back(property);
                 }
             }
+            found.count(&context.memory)?;
         }
     }
     let mut scan = EdgeScan::new(None);
@@ -156,7 +156,8 @@ fn search(text: &str, kind: Option<&str>, context: &mut Context<'_>) -> Result<V
         }
         for edge in edges {
             found.extend(of(edge_value(edge), context)?.into_iter().filter(|property| holds(property)));
+            found.count(&context.memory)?;
         }
     }
-    Ok(found)
+    Ok(())
 }

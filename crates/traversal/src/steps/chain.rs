@@ -24,10 +24,12 @@ use super::filter::{Asked, Named, Wanted};
 use super::has::Condition;
 use super::make::{Marked, Test, Tested};
 use super::walk::{Neighbours, ToEdges, ToEnds};
+use crate::bulk::Bulk;
 use crate::context::Context;
 use crate::graph::ids::EVERY;
 use crate::graph::literal;
 use crate::graph::read::{edge_predicates, labelled_rows, neighbours, vertex_value, vertex_values};
+use crate::memory::Held;
 use crate::semantic::passes;
 use crate::step::{Input, Node, Step};
 use crate::traverser::Traverser;
@@ -73,6 +75,8 @@ pub(crate) struct Chain {
     chunk: usize,
     /// Equal ids become one.
     merges: bool,
+    /// Counts what waits.
+    held: Held,
 }
 
 /// Ids, and a number with each: how often it is there, or which row it was walked to from.
@@ -107,14 +111,21 @@ impl Rows {
         self.with.push(with);
     }
 
+    fn size_bytes(&self) -> u64 {
+        16 * self.ids.len() as u64
+    }
+
     fn is_done(&self) -> bool {
         self.next >= self.ids.len()
     }
 
     /// Equal ids become one; it stands where the first stood.
-    fn merge(&mut self) {
+    ///
+    /// # Errors
+    /// More become one than a bulk holds.
+    fn merge(&mut self) -> Result<()> {
         if self.ids.len() <= FEW {
-            return;
+            return Ok(());
         }
         let mut places: FxHashMap<Id, usize> = FxHashMap::default();
         places.reserve(self.ids.len());
@@ -126,11 +137,14 @@ impl Rows {
                 (self.ids[count], self.with[count]) = (id, times);
                 count += 1;
             } else {
-                self.with[place] = self.with[place].saturating_add(times);
+                if let (Some(first), Some(others)) = (Bulk::new(self.with[place]), Bulk::new(times)) {
+                    self.with[place] = first.plus(others)?.get();
+                }
             }
         }
         self.ids.truncate(count);
         self.with.truncate(count);
+        Ok(())
     }
 }
 
@@ -200,7 +214,8 @@ fn join_ends(nodes: &mut Vec<Node>, merges: bool) {
 fn replace(nodes: &mut Vec<Node>, first: usize, links: Vec<Link>, merges: bool) {
     let texts: Vec<Arc<str>> =
         nodes.drain(first..).map(|node| node.text).filter(|text| !text.is_empty()).collect();
-    let step = Chain { links, from: None, waiting: Vec::new(), chunk: CHUNK_FIRST, merges };
+    let step =
+        Chain { links, from: None, waiting: Vec::new(), chunk: CHUNK_FIRST, merges, held: Held::default() };
     let (labels, text) = (Vec::new().into(), texts.join(".").into());
     nodes.push(Node { moves: step.moves(), step: Box::new(step), labels, text, meter: None });
 }
@@ -366,6 +381,8 @@ fn walk(
             Ends::Both => None,
         },
     );
+    // A vertex may have any number of neighbours.
+    let (memory, mut held) = (context.memory.clone(), Held::default());
     let taken = context.read(|snapshot, names| {
         out.ids.truncate(before);
         out.with.truncate(before);
@@ -376,6 +393,11 @@ fn walk(
                 }
                 neighbours(snapshot, names, id.bits(), ends, labels, &mut |key| {
                     out.push(Id::from_bits(key), with);
+                    if out.ids.len().is_multiple_of(CHUNK) {
+                        memory.control.work(8 * CHUNK)?;
+                        held.set(out.size_bytes(), &memory)?;
+                    }
+                    Ok(())
                 })?;
             }
             return Ok(ids.len());
@@ -394,11 +416,12 @@ fn walk(
                     out.push(*neighbour, with[*row as usize]);
                 }
             }
+            memory.control.work(8 * found.rows.len())?;
+            held.set(out.size_bytes(), &memory)?;
         }
         names.expansion = found;
         Ok(ids.len())
     })?;
-    context.control.work(8 * (out.ids.len() - before))?;
     Ok(taken)
 }
 
@@ -415,6 +438,7 @@ fn through(
     let direction = if ends == Ends::Out { Direction::Out } else { Direction::In };
     let mut found = Vec::new();
     let mut edges = Vec::new();
+    let (memory, mut held) = (context.memory.clone(), Held::default());
     let mut done = 0;
     let mut given = 0;
     while done < ids.len() && given <= WAITING {
@@ -439,11 +463,12 @@ fn through(
                             edges.push(*edge);
                         }
                     }
+                    memory.control.work(8 * all.rows.len())?;
+                    held.set(24 * edges.len() as u64, &memory)?;
                 }
             }
             Ok(ids.len())
         })?;
-        context.control.work(8 * found.len())?;
         given += found.len();
         for (key, test) in tests {
             let rows = with_property(key, test, &edges, context)?;
@@ -557,7 +582,9 @@ impl Step for Chain {
                     let (id, times) = (rows.ids[rows.next], rows.with[rows.next]);
                     rows.next += 1;
                     let mut found = from.at(vertex_value(id.bits()));
-                    found.bulk = found.bulk.saturating_mul(times);
+                    if let Some(times) = Bulk::new(times) {
+                        found.bulk = found.bulk.times(times)?;
+                    }
                     return Ok(Some(found));
                 };
                 let chunk = if context.host.remembers_reads() { 1 } else { self.chunk };
@@ -566,9 +593,11 @@ impl Step for Chain {
                 let (ids, with) = (&rows.ids[rows.next..end], &rows.with[rows.next..end]);
                 rows.next += link.apply(ids, with, out, from, context)?;
                 if self.merges && last > 0 && link.is_walk() {
-                    out.merge();
+                    out.merge()?;
                 }
                 self.chunk = next_chunk(self.chunk, out.ids.len());
+                let waiting = self.waiting.iter().map(Rows::size_bytes).sum();
+                self.held.set(waiting, &context.memory)?;
                 continue;
             }
             let Some(traverser) = input.next(context)? else { return Ok(None) };
@@ -587,6 +616,7 @@ impl Step for Chain {
     fn reset(&mut self) {
         self.from = None;
         self.waiting.iter_mut().for_each(Rows::clear);
+        self.held.clear();
         self.chunk = CHUNK_FIRST;
     }
 

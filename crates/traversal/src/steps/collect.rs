@@ -5,14 +5,26 @@
 
 use super::group::Grouped;
 use super::make;
-use super::transform::operate;
+use super::solve::plus;
+use super::transform::{operate, operate_times};
+use crate::bulk::Bulk;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, SideEffect};
+use crate::memory::{Held, TRAVERSER_BYTES};
+use crate::semantic::told;
+use crate::size;
 use crate::step::Step;
 use crate::traverser::Traverser;
+use indexmap::IndexMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use vervet_gremlin::{Bulk, Instruction, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex};
+use vervet_gremlin::semantics::number::counted;
+use vervet_gremlin::semantics::operator::add_to_bag;
+use vervet_gremlin::{
+    Bulk as BulkSet, Edge, Hashing, Instruction, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex,
+};
 use vervet_model::Result;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -20,7 +32,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     if let Some(name) = &name {
         let empty = match step.name() {
             "group" | "groupCount" => Some(Value::map(Map::default())),
-            "aggregate" | "store" => Some(Bulk::default().into()),
+            "aggregate" | "store" => Some(BulkSet::default().into()),
             "tree" => Some(Tree::default().into()),
             "subgraph" => Some(Value::Subgraph(Arc::new(Subgraph::default()))),
             _ => None,
@@ -75,27 +87,7 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
             Some(by) => by.apply(traverser, context)?,
         };
         let Some(value) = value else { return Ok(()) };
-        context.hold(1)?;
-        let bulk = traverser.bulk;
-        let side_effect = side_effect(context, &put_to, || Bulk::default().into());
-        match (&mut side_effect.value, side_effect.operator) {
-            (Value::Bulk(all), None | Some(Operator::AddAll)) => {
-                *Arc::make_mut(all).entry(value).or_insert(0) += bulk;
-            }
-            (Value::List(all), None | Some(Operator::AddAll)) => {
-                let all = Arc::make_mut(all);
-                all.extend((0..bulk).map(|_| value.clone()));
-            }
-            (Value::Set(all), None | Some(Operator::AddAll)) => {
-                Arc::make_mut(all).insert(value);
-            }
-            (all, operator) => {
-                for _ in 0..bulk {
-                    *all = operate(operator.unwrap_or(Operator::AddAll), all, &value)?;
-                }
-            }
-        }
-        Ok(())
+        put_to_collection(&put_to, value, traverser.bulk, context)
     };
     if lazy {
         return make::with_each(move |traverser, context| {
@@ -110,16 +102,15 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
         });
         if assigns {
             // The operator gets all values at once.
-            let mut values = Vec::new();
+            let (mut values, mut held) = (Vec::new(), Held::default());
             for traverser in &all {
                 let value = match by_all.first_mut() {
                     None => Some(traverser.value.clone()),
                     Some(by) => by.apply(traverser, context)?,
                 };
-                context.hold(1)?;
-                values.extend(
-                    value.into_iter().flat_map(|value| (0..traverser.bulk).map(move |_| value.clone())),
-                );
+                if let Some(value) = value {
+                    context.expand(&value, traverser.bulk.get(), &mut values, &mut held)?;
+                }
             }
             let found = side_effect(context, &name, || Value::Null);
             found.value =
@@ -133,9 +124,47 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
     })
 }
 
+/// Puts a value to a side effect as often as its bulk says.
+fn put_to_collection(name: &Arc<str>, value: Value, bulk: Bulk, context: &mut Context<'_>) -> Result<()> {
+    let found = side_effect(context, name, || BulkSet::default().into());
+    let operator = found.operator;
+    // It is taken out so that nothing else shares it.
+    let mut all = std::mem::take(&mut found.value);
+    let put = match (&mut all, operator) {
+        (Value::Bulk(all), None | Some(Operator::AddAll)) => {
+            let all = Arc::make_mut(all);
+            let kept = if all.contains_key(&value) { Ok(()) } else { context.keep(&value) };
+            kept.and_then(|()| told(add_to_bag(all, value, bulk.get())))
+        }
+        (Value::List(all), None | Some(Operator::AddAll)) => {
+            let mut held = Held::default();
+            let put = context.expand(&value, bulk.get(), Arc::make_mut(all), &mut held);
+            // It stays there until the traversal ends.
+            held.keep();
+            put
+        }
+        (Value::Set(all), None | Some(Operator::AddAll)) => {
+            let kept = if all.contains(&value) { Ok(()) } else { context.keep(&value) };
+            Arc::make_mut(all).insert(value);
+            kept
+        }
+        (before, operator) => {
+            let before = std::mem::take(before);
+            let operator = operator.unwrap_or(Operator::AddAll);
+            operate_times(operator, before, &value, bulk, context).and_then(|after| {
+                context.keep(&value)?;
+                all = after;
+                Ok(())
+            })
+        }
+    };
+    side_effect(context, name, || Value::Null).value = all;
+    put
+}
+
 fn cap(names: Vec<Arc<str>>) -> Box<dyn Step> {
     make::reduce(
-        |_: &mut (), _, _| Ok(()),
+        |_: &mut (), _, _, _| Ok(()),
         move |(), context| {
             let mut found = Map::default();
             for name in &names {
@@ -145,7 +174,7 @@ fn cap(names: Vec<Arc<str>>) -> Box<dyn Step> {
                     }
                     None if names.len() == 1 => {
                         // Nothing has come by: an empty bag.
-                        found.insert(Value::String(name.clone()), Bulk::default().into());
+                        found.insert(Value::String(name.clone()), BulkSet::default().into());
                     }
                     None => {}
                 }
@@ -166,32 +195,34 @@ fn group_count(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
         None => Ok(Some(traverser.value.clone())),
         Some(by) => by.apply(traverser, context),
     };
-    let count = |map: &mut Map, key: Value, bulk: u64| {
-        let long = i64::try_from(bulk).unwrap_or(i64::MAX);
-        match map.entry(key).or_insert(Value::Long(0)) {
-            Value::Long(count) => *count = count.saturating_add(long),
-            other => *other = Value::Long(other.as_integer().unwrap_or(0).saturating_add(long)),
-        }
-    };
     match name {
         None => make::reduce(
-            move |map: &mut Map, traverser, context| {
-                if let Some(key) = key_of(&traverser, context)? {
-                    context.hold(1)?;
-                    count(map, key, traverser.bulk);
+            move |counts: &mut IndexMap<Value, u128, Hashing>, traverser, held, context| {
+                let Some(key) = key_of(&traverser, context)? else { return Ok(()) };
+                if !counts.contains_key(&key) {
+                    held.add(TRAVERSER_BYTES + size::bytes(&key, context.control)?, &context.memory)?;
                 }
+                *counts.entry(key).or_insert(0) += traverser.bulk.wide();
                 Ok(())
             },
-            |map, _| Ok(Some(Value::map(map))),
+            |counts, _| {
+                let counts = counts.into_iter().map(|(key, count)| (key, counted(count)));
+                Ok(Some(Value::map(counts.collect())))
+            },
         ),
         Some(name) => make::barrier(move |all, context| {
             for traverser in &all {
                 if let Some(key) = key_of(traverser, context)? {
-                    context.hold(1)?;
-                    let bulk = traverser.bulk;
-                    let side_effect = side_effect(context, &name, || Value::map(Map::default()));
-                    if let Value::Map(map) = &mut side_effect.value {
-                        count(Arc::make_mut(map), key, bulk);
+                    let Value::Map(map) = &side_effect(context, &name, || Value::map(Map::default())).value
+                    else {
+                        continue;
+                    };
+                    if !map.contains_key(&key) {
+                        context.keep(&key)?;
+                    }
+                    if let Value::Map(map) = &mut side_effect(context, &name, || Value::Null).value {
+                        let count = Arc::make_mut(map).entry(key).or_insert(Value::Long(0));
+                        *count = plus(count, &counted(traverser.bulk.wide()))?;
                     }
                 }
             }
@@ -229,20 +260,25 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
         (Some(by), _) => by,
         (None, _) => By::Identity,
     };
-    let mut add = move |groups: &mut Map, traverser: &Traverser, context: &mut Context<'_>| -> Result<()> {
+    let mut add = move |groups: &mut Map,
+                        traverser: &Traverser,
+                        held: &mut Held,
+                        context: &mut Context<'_>|
+          -> Result<()> {
         let Some(key) = key.apply(traverser, context)? else { return Ok(()) };
         let value = each.apply(traverser, context)?;
-        context.hold(1)?;
+        if !groups.contains_key(&key) {
+            held.add(TRAVERSER_BYTES + size::bytes(&key, context.control)?, &context.memory)?;
+        }
         let group = groups.entry(key).or_insert_with(|| Value::list(Vec::new()));
         if let (Value::List(all), Some(value)) = (group, value) {
-            let all = Arc::make_mut(all);
-            all.extend((0..traverser.bulk).map(|_| value.clone()));
+            context.expand(&value, traverser.bulk.get(), Arc::make_mut(all), held)?;
         }
         Ok(())
     };
     Ok(match name {
         None => make::reduce(
-            move |groups: &mut Map, traverser, context| add(groups, &traverser, context),
+            move |groups: &mut Map, traverser, held, context| add(groups, &traverser, held, context),
             |groups, _| Ok(Some(Value::map(groups))),
         ),
         Some(name) => make::barrier(move |all, context| {
@@ -250,53 +286,122 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
                 Value::Map(map) => std::mem::take(Arc::make_mut(map)),
                 _ => Map::default(),
             };
-            for traverser in &all {
-                add(&mut groups, traverser, context)?;
-            }
+            let mut held = Held::default();
+            let added = all.iter().try_for_each(|traverser| add(&mut groups, traverser, &mut held, context));
+            // They stay there until the traversal ends.
+            held.keep();
             side_effect(context, &name, || Value::Null).value = Value::map(groups);
-            Ok(all)
+            added.map(|()| all)
         }),
     })
 }
 
-fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
-    let mut add = move |tree: &mut Tree, traverser: &Traverser, context: &mut Context<'_>| -> Result<()> {
-        let mut at = tree;
-        for (i, object) in traverser.path().objects.into_iter().enumerate() {
-            let object = match by.len() {
-                0 => object,
-                count => match by[i % count].of(&object, traverser, context)? {
-                    Some(value) => value,
-                    None => continue,
-                },
-            };
-            let place = match at.children.iter().position(|(value, _)| *value == object) {
-                Some(place) => place,
-                None => {
-                    context.hold(1)?;
-                    at.children.push((object, Tree::default()));
-                    at.children.len() - 1
+/// Where values are in a tree or a subgraph, so that none has to be searched for.
+#[derive(Debug)]
+pub(crate) enum Places {
+    Tree(TreePlaces),
+    Subgraph { vertices: HashSet<Vertex, Hashing>, edges: HashSet<Arc<Edge>, Hashing> },
+}
+
+/// The places of values among the children of the nodes of a tree.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TreePlaces {
+    /// By node and value: the node that the value is, and where it is among its siblings. The root is node 0.
+    of: HashMap<(usize, Value), (usize, usize), Hashing>,
+    /// Nodes, without the root.
+    nodes: usize,
+}
+
+impl TreePlaces {
+    /// Those of a tree.
+    fn of_tree(tree: &Tree) -> Self {
+        let mut places = Self::default();
+        let mut nodes = vec![(0, tree)];
+        while let Some((node, tree)) = nodes.pop() {
+            for (place, (value, below)) in tree.children.iter().enumerate() {
+                places.nodes += 1;
+                places.of.entry((node, value.clone())).or_insert((places.nodes, place));
+                nodes.push((places.nodes, below));
+            }
+        }
+        places
+    }
+
+    /// Puts values into a tree, each below the one before it.
+    ///
+    /// # Errors
+    /// Deeper than [`size::NESTING_MAX`]; over the memory cap; cancellation.
+    fn add(
+        &mut self,
+        tree: &mut Tree,
+        values: Vec<Value>,
+        held: &mut Held,
+        context: &Context<'_>,
+    ) -> Result<()> {
+        // A tree of any depth could not be walked through, nor dropped, without as deep a stack.
+        if values.len() > size::NESTING_MAX {
+            return Err(size::too_deep());
+        }
+        let (mut node, mut at) = (0, tree);
+        for value in values {
+            let place = match self.of.entry((node, value)) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    let value = entry.key().1.clone();
+                    let bytes = 2 * TRAVERSER_BYTES + size::bytes(&value, context.control)?;
+                    held.add(bytes, &context.memory)?;
+                    at.children.push((value, Tree::default()));
+                    self.nodes += 1;
+                    *entry.insert((self.nodes, at.children.len() - 1))
                 }
             };
-            at = &mut at.children[place].1;
+            node = place.0;
+            at = &mut at.children[place.1].1;
         }
         Ok(())
+    }
+}
+
+fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
+    let mut values_of = move |traverser: &Traverser, context: &mut Context<'_>| -> Result<Vec<Value>> {
+        let objects = traverser.path().objects;
+        context.control.work(objects.len())?;
+        if by.is_empty() {
+            return Ok(objects);
+        }
+        let (mut values, count) = (Vec::with_capacity(objects.len()), by.len());
+        for (i, object) in objects.into_iter().enumerate() {
+            values.extend(by[i % count].of(&object, traverser, context)?);
+        }
+        Ok(values)
     };
     match name {
         None => make::reduce(
-            move |tree: &mut Tree, traverser, context| add(tree, &traverser, context),
-            |tree, _| Ok(Some(tree.into())),
+            move |(tree, places): &mut (Tree, TreePlaces), traverser, held, context| {
+                let values = values_of(&traverser, context)?;
+                places.add(tree, values, held, context)
+            },
+            |(tree, _), _| Ok(Some(tree.into())),
         ),
         Some(name) => make::barrier(move |all, context| {
             let mut tree = match &mut side_effect(context, &name, || Tree::default().into()).value {
                 Value::Tree(tree) => std::mem::take(Arc::make_mut(tree)),
                 _ => Tree::default(),
             };
-            for traverser in &all {
-                add(&mut tree, traverser, context)?;
-            }
+            let mut places = match context.places.remove(&name) {
+                Some(Places::Tree(places)) => places,
+                _ => TreePlaces::of_tree(&tree),
+            };
+            let mut held = Held::default();
+            let added = all.iter().try_for_each(|traverser| {
+                let values = values_of(traverser, context)?;
+                places.add(&mut tree, values, &mut held, context)
+            });
+            // They stay there until the traversal ends.
+            held.keep();
+            context.places.insert(name.clone(), Places::Tree(places));
             side_effect(context, &name, || Value::Null).value = tree.into();
-            Ok(all)
+            added.map(|()| all)
         }),
     }
 }
@@ -304,22 +409,33 @@ fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
 fn subgraph(name: Arc<str>) -> Box<dyn Step> {
     make::barrier(move |all, context| {
         let empty = || Value::Subgraph(Arc::new(Subgraph::default()));
-        let side_effect = side_effect(context, &name, empty);
+        let Value::Subgraph(graph) = &mut side_effect(context, &name, empty).value else { return Ok(all) };
+        let mut graph = std::mem::take(Arc::make_mut(graph));
+        let (mut vertices, mut edges) = match context.places.remove(&name) {
+            Some(Places::Subgraph { vertices, edges }) => (vertices, edges),
+            _ => (graph.vertices.iter().cloned().collect(), graph.edges.iter().cloned().collect()),
+        };
+        let mut added = Ok(());
         for traverser in &all {
-            if let (Value::Subgraph(graph), Value::Edge(edge)) = (&mut side_effect.value, &traverser.value) {
-                let graph = Arc::make_mut(graph);
-                for key in [edge.key.source, edge.key.target] {
-                    let vertex = Vertex::from_key(key);
-                    if !graph.vertices.contains(&vertex) {
-                        graph.vertices.push(vertex);
-                    }
-                }
-                if !graph.edges.contains(edge) {
-                    graph.edges.push(edge.clone());
+            let Value::Edge(edge) = &traverser.value else { continue };
+            for vertex in [edge.key.source, edge.key.target].map(Vertex::from_key) {
+                if added.is_ok() && vertices.insert(vertex.clone()) {
+                    added = context.keep(&Value::Null);
+                    graph.vertices.push(vertex);
                 }
             }
+            if added.is_ok() && edges.insert(edge.clone()) {
+                added = context.keep(&traverser.value);
+                graph.edges.push(edge.clone());
+            }
+            added = added.and_then(|()| context.tick());
+            if added.is_err() {
+                break;
+            }
         }
-        Ok(all)
+        context.places.insert(name.clone(), Places::Subgraph { vertices, edges });
+        side_effect(context, &name, empty).value = Value::Subgraph(Arc::new(graph));
+        added.map(|()| all)
     })
 }
 

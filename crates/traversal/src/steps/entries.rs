@@ -4,10 +4,12 @@
 //! Keys are read where something sees them: of the entries that are left by tests of numbers, by an order that begins with
 //! numbers, and by its range. Of the other texts it is looked up whether they are plain, since two that are not can be one value.
 
-use super::solve::value_of;
+use super::solve::{plus, value_of};
 use crate::context::Context;
+use crate::memory::Held;
 use crate::native::{Entries, Fold, Part};
 use crate::semantic::{order, passes, told, with_ids};
+use crate::sort::sorted;
 use indexmap::IndexMap;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -15,6 +17,9 @@ use std::sync::Arc;
 use vervet_gremlin::semantics::number;
 use vervet_gremlin::{Hashing, Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
+
+/// What a group counts as, with its key and columns.
+const GROUP_BYTES: u64 = 128;
 
 /// A group.
 struct Group {
@@ -37,7 +42,8 @@ pub(super) fn entries<'r>(
         let columns = columns.iter().map(|id| read(*id, context)).collect::<Result<_>>()?;
         groups.push(Group { key, value: None, columns });
     }
-    context.hold(groups.len())?;
+    let mut held = Held::default();
+    held.add(groups.len() as u64 * GROUP_BYTES, &context.memory)?;
     if may_be_equal(&groups, context)? {
         groups = merged(groups, entries, context)?;
     }
@@ -128,7 +134,7 @@ fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> R
         };
         for ((one, other), (_, fold)) in same.columns.iter_mut().zip(&group.columns).zip(&entries.columns) {
             *one = match fold {
-                Fold::Count => told(number::add(one, other))?,
+                Fold::Count => plus(one, other)?,
                 Fold::Min => told(number::min(one, other))?,
                 Fold::Max => told(number::max(one, other))?,
             };
@@ -170,7 +176,7 @@ fn sort(
         groups.truncate(kept);
     }
     if numbers.len() == by.len() {
-        groups.sort_by(by_numbers);
+        *groups = sorted(std::mem::take(groups), context.control, by_numbers)?;
         return Ok(());
     }
     let mut keyed = Vec::with_capacity(groups.len());
@@ -183,10 +189,10 @@ fn sort(
         }
         keyed.push((keys, group));
     }
-    keyed.sort_by(|(a, _), (b, _)| {
+    let keyed = sorted(keyed, context.control, |(a, _), (b, _)| {
         let orders = a.iter().zip(b).zip(by).map(|((a, b), (_, descending))| ordered(a, b, *descending));
         orders.fold(Ordering::Equal, Ordering::then)
-    });
+    })?;
     groups.extend(keyed.into_iter().map(|(_, group)| group));
     Ok(())
 }

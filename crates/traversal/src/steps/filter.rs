@@ -4,6 +4,7 @@ use super::chain::Link;
 use super::has::predicate;
 use super::make::{self, Test};
 use super::question::Question;
+use crate::bulk::Bulk;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, Random};
@@ -53,7 +54,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             make::filter(move |traverser, _| {
                 let Some(values) = crate::semantic::items(&traverser.value) else { return Ok(false) };
                 let mut found = false;
-                for value in &values {
+                for (value, _) in &values {
                     let passes = passes(&test, value)?;
                     match &*name {
                         "all" if !passes => return Ok(false),
@@ -73,9 +74,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             let mut random = None;
             make::with_each(move |mut traverser, context| {
                 let random = random.get_or_insert_with(|| Random::new(context.seed));
-                let kept = (0..traverser.bulk).filter(|_| share >= random.unit()).count() as u64;
-                traverser.bulk = kept;
-                Ok((kept > 0).then_some(traverser))
+                Ok(Bulk::new(random.binomial(traverser.bulk.get(), share)).map(|kept| {
+                    traverser.bulk = kept;
+                    traverser
+                }))
             })
         }
         ("timeLimit", [milliseconds]) => {
@@ -89,6 +91,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             let mut by = compiler.bys(step)?;
             make::filter(move |traverser, context| {
                 let objects = part_of_path(traverser, from.as_deref(), to.as_deref());
+                context.control.work(objects.len())?;
                 let mut seen = vervet_gremlin::Set::default();
                 for (i, object) in objects.into_iter().enumerate() {
                     let object = match by.len() {
@@ -325,7 +328,9 @@ fn with_values(
                 // A name for a collection stands for what is in it.
                 match of!(value) {
                     collection @ (Value::List(_) | Value::Set(_) | Value::Bulk(_)) => {
-                        all.extend(crate::semantic::items(&collection).unwrap_or_default());
+                        let items = crate::semantic::items(&collection).unwrap_or_default();
+                        context.control.work(items.len())?;
+                        all.extend(items.into_iter().map(|(value, _)| value));
                     }
                     value => all.push(value),
                 }

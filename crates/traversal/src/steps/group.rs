@@ -2,9 +2,9 @@
 
 use crate::by::By;
 use crate::context::{Context, SideEffect};
+use crate::memory::{Held, Queue};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_gremlin::{Map, Value};
 use vervet_model::Result;
@@ -22,8 +22,10 @@ pub(crate) struct Grouped {
     sums: bool,
     /// What has come for each group that has no name.
     groups: indexmap::IndexMap<Value, Vec<Traverser>, vervet_gremlin::Hashing>,
+    /// Counts what is in `groups`.
+    held: Held,
     /// Traversers that go on behind the side effect.
-    ready: VecDeque<Traverser>,
+    ready: Queue,
     done: bool,
 }
 
@@ -31,7 +33,7 @@ impl Grouped {
     /// `sums`: the traversal only sums numbers up, or counts.
     pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>, sums: bool) -> Self {
         let groups = indexmap::IndexMap::default();
-        Self { key, members, name, sums, groups, ready: VecDeque::new(), done: false }
+        Self { key, members, name, sums, groups, held: Held::default(), ready: Queue::default(), done: false }
     }
 
     fn add(&mut self, mut traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
@@ -45,28 +47,31 @@ impl Grouped {
             // The same number again, as a constant is.
             match (members.last_mut(), &traverser.value) {
                 (Some(last), Value::Int(_) | Value::Long(_)) if last.merges_with(&traverser) => {
-                    last.bulk = last.bulk.saturating_add(traverser.bulk);
+                    last.bulk = last.bulk.plus(traverser.bulk)?;
                 }
                 _ => {
-                    context.hold(1)?;
+                    self.held.add_traverser(&traverser, &context.memory)?;
                     members.push(traverser);
                 }
             }
             return Ok(());
         }
-        if key.is_some() {
-            context.hold(1)?;
-        }
         match (&self.name, key) {
-            (None, Some(key)) => self.groups.entry(key).or_default().push(traverser),
+            (None, Some(key)) => {
+                self.held.add_traverser(&traverser, &context.memory)?;
+                self.groups.entry(key).or_default().push(traverser);
+            }
             (None, None) => {}
             (Some(name), key) => {
                 if let Some(key) = key {
-                    let groups = context.groups.entry(name.clone()).or_default();
+                    let mut groups = context.groups.remove(name).unwrap_or_default();
                     let members = &self.members;
-                    groups.entry(key).or_insert_with(|| members.clone()).start(traverser.clone());
+                    let group = groups.entry(key).or_insert_with(|| members.clone());
+                    let started = group.start(traverser.clone(), context);
+                    context.groups.insert(name.clone(), groups);
+                    started?;
                 }
-                self.ready.push_back(traverser);
+                self.ready.push(traverser, &context.memory)?;
             }
         }
         Ok(())
@@ -77,10 +82,13 @@ impl Grouped {
         let mut all = Map::default();
         for (key, group) in std::mem::take(&mut self.groups) {
             self.members.reset();
-            group.into_iter().for_each(|traverser| self.members.start(traverser));
+            for traverser in group {
+                self.members.start(traverser, context)?;
+            }
             put(&mut all, key, self.members.next(context)?, context);
         }
         self.members.reset();
+        self.held.clear();
         Ok(Value::map(all))
     }
 }
@@ -118,7 +126,7 @@ impl Step for Grouped {
                 context.groups.insert(name.clone(), groups);
                 context.side_effects.insert(name, SideEffect { value: value?, operator: None });
             }
-            return Ok(self.ready.pop_front());
+            return Ok(self.ready.pop());
         }
         if self.done && !any {
             return Ok(None);
@@ -133,6 +141,7 @@ impl Step for Grouped {
     fn reset(&mut self) {
         // A side effect stays what it is.
         self.groups.clear();
+        self.held.clear();
         self.ready.clear();
         self.done = false;
     }

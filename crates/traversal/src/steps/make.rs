@@ -2,7 +2,10 @@
 //!
 //! Functions are copied with the steps, so what they have captured is theirs alone.
 
+use crate::bulk::Bulk;
 use crate::context::Context;
+use crate::memory::{Held, Memory, Queue};
+use crate::size;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::collections::VecDeque;
@@ -18,16 +21,16 @@ pub(crate) fn map(
 
 /// Any number of values of each traverser.
 pub(crate) fn flat_map(
-    of: impl FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+    of: impl FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(FlatMap { of, from: None, values: VecDeque::new() })
+    Box::new(FlatMap { of, from: None, outputs: Outputs::default() })
 }
 
 /// Any number of traversers of each.
 pub(crate) fn flat_map_traversers(
-    of: impl FnMut(Traverser, &mut Context<'_>, &mut VecDeque<Traverser>) -> Result<()> + Clone + 'static,
+    of: impl FnMut(Traverser, &mut Context<'_>, &mut Queue) -> Result<()> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(FlatMapTraversers { of, ready: VecDeque::new() })
+    Box::new(FlatMapTraversers { of, ready: Queue::default() })
 }
 
 /// The traversers that pass.
@@ -54,19 +57,19 @@ pub(crate) fn with_each(
     Box::new(WithEach { change })
 }
 
-/// One value of all traversers together; `finish` gets whether there were any.
+/// One value of all traversers together; what the state grows by is counted in the [`Held`] that `add` gets.
 pub(crate) fn reduce<S: Clone + Default + 'static>(
-    add: impl FnMut(&mut S, Traverser, &mut Context<'_>) -> Result<()> + Clone + 'static,
+    add: impl FnMut(&mut S, Traverser, &mut Held, &mut Context<'_>) -> Result<()> + Clone + 'static,
     finish: impl FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(Reduce { add, finish, state: S::default(), done: false })
+    Box::new(Reduce { add, finish, state: S::default(), held: Held::default(), done: false })
 }
 
 /// All traversers together to others.
 pub(crate) fn barrier(
     of: impl FnMut(Vec<Traverser>, &mut Context<'_>) -> Result<Vec<Traverser>> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(Barrier { of, ready: VecDeque::new() })
+    Box::new(Barrier { of, ready: VecDeque::new(), held: Held::default() })
 }
 
 /// Lets everything through.
@@ -103,31 +106,111 @@ where
     }
 }
 
+/// Values that have come of one traverser and wait to go on, each with how often it is there. They count against the memory cap.
+#[derive(Clone, Default)]
+pub(crate) struct Outputs {
+    values: VecDeque<(Value, Bulk)>,
+    /// Those that `held` has counted.
+    counted: usize,
+    held: Held,
+}
+
+impl Outputs {
+    /// Appends a value that is there so often.
+    ///
+    /// # Errors
+    /// Over the memory cap; cancellation.
+    pub(crate) fn push(&mut self, value: Value, bulk: Bulk, memory: &Memory<'_>) -> Result<()> {
+        self.values.push_back((value, bulk));
+        self.count(memory)
+    }
+
+    /// Appends a value, which [`Outputs::count`] has to count.
+    pub(crate) fn push_back(&mut self, value: Value) {
+        self.values.push_back((value, Bulk::ONE));
+    }
+
+    /// Appends values, which [`Outputs::count`] has to count.
+    pub(crate) fn extend(&mut self, values: impl IntoIterator<Item = Value>) {
+        self.values.extend(values.into_iter().map(|value| (value, Bulk::ONE)));
+    }
+
+    /// Counts what has been appended since it was last asked to.
+    ///
+    /// # Errors
+    /// Over the memory cap; cancellation.
+    pub(crate) fn count(&mut self, memory: &Memory<'_>) -> Result<()> {
+        let mut bytes = 0;
+        for (value, _) in self.values.range(self.counted..) {
+            bytes += size::VALUE_BYTES + size::bytes(value, memory.control)?;
+        }
+        memory.control.work(self.values.len() - self.counted)?;
+        self.counted = self.values.len();
+        self.held.add(bytes, memory)
+    }
+
+    /// The next one.
+    pub(crate) fn pop(&mut self) -> Option<(Value, Bulk)> {
+        let first = self.values.pop_front()?;
+        if self.counted > 0 {
+            self.held.release_one_of(self.counted);
+            self.counted -= 1;
+        }
+        Some(first)
+    }
+
+    /// The same again, once.
+    fn put_back(&mut self, value: Value, bulk: Bulk) {
+        self.values.push_front((value, bulk));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.values.clear();
+        self.counted = 0;
+        self.held.clear();
+    }
+}
+
 #[derive(Clone)]
 struct FlatMap<F> {
     of: F,
     from: Option<Traverser>,
-    values: VecDeque<Value>,
+    outputs: Outputs,
 }
 
 impl<F> Step for FlatMap<F>
 where
-    F: FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+    F: FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
 {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
-            if let (Some(from), Some(value)) = (&self.from, self.values.pop_front()) {
-                return Ok(Some(from.at(value)));
+            if let (Some(from), Some((value, bulk))) = (&self.from, self.outputs.pop()) {
+                let mut next = from.at(value);
+                match bulk.minus(1) {
+                    None => {}
+                    // Without bulking each of equal values comes by itself.
+                    Some(others) if context.settings.no_bulk => {
+                        self.outputs.put_back(next.value.clone(), others);
+                    }
+                    Some(_) => next.bulk = from.bulk.times(bulk)?,
+                }
+                return Ok(Some(next));
             }
             let Some(traverser) = input.next(context)? else { return Ok(None) };
-            (self.of)(&traverser, context, &mut self.values)?;
+            self.outputs.clear();
+            (self.of)(&traverser, context, &mut self.outputs)?;
+            self.outputs.count(&context.memory)?;
             self.from = Some(traverser);
         }
     }
 
     fn reset(&mut self) {
         self.from = None;
-        self.values.clear();
+        self.outputs.clear();
     }
 
     fn moves(&self) -> bool {
@@ -138,16 +221,16 @@ where
 #[derive(Clone)]
 struct FlatMapTraversers<F> {
     of: F,
-    ready: VecDeque<Traverser>,
+    ready: Queue,
 }
 
 impl<F> Step for FlatMapTraversers<F>
 where
-    F: FnMut(Traverser, &mut Context<'_>, &mut VecDeque<Traverser>) -> Result<()> + Clone + 'static,
+    F: FnMut(Traverser, &mut Context<'_>, &mut Queue) -> Result<()> + Clone + 'static,
 {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
-            if let Some(next) = self.ready.pop_front() {
+            if let Some(next) = self.ready.pop() {
                 return Ok(Some(next));
             }
             let Some(traverser) = input.next(context)? else { return Ok(None) };
@@ -260,20 +343,21 @@ struct Reduce<S, A, F> {
     add: A,
     finish: F,
     state: S,
+    held: Held,
     done: bool,
 }
 
 impl<S, A, F> Step for Reduce<S, A, F>
 where
     S: Clone + Default + 'static,
-    A: FnMut(&mut S, Traverser, &mut Context<'_>) -> Result<()> + Clone + 'static,
+    A: FnMut(&mut S, Traverser, &mut Held, &mut Context<'_>) -> Result<()> + Clone + 'static,
     F: FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
 {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         let mut any = false;
         while let Some(traverser) = input.next(context)? {
             any = true;
-            (self.add)(&mut self.state, traverser, context)?;
+            (self.add)(&mut self.state, traverser, &mut self.held, context)?;
         }
         // Asked once more, it has something to say only if more has come: another round of a loop.
         if self.done && !any {
@@ -281,6 +365,8 @@ where
         }
         self.done = true;
         let value = (self.finish)(std::mem::take(&mut self.state), context)?;
+        // From here on whoever keeps the value counts it.
+        self.held.clear();
         Ok(value.map(|value| {
             let mut traverser = Traverser::new(value);
             traverser.sack = context.settings.sack.clone().map(Box::new);
@@ -290,6 +376,7 @@ where
 
     fn reset(&mut self) {
         self.state = S::default();
+        self.held.clear();
         self.done = false;
     }
 
@@ -302,6 +389,8 @@ where
 struct Barrier<F> {
     of: F,
     ready: VecDeque<Traverser>,
+    /// Counts what has been taken in, until all of it has gone on.
+    held: Held,
 }
 
 impl<F> Step for Barrier<F>
@@ -310,9 +399,10 @@ where
 {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if self.ready.is_empty() {
+            self.held.clear();
             let mut all = Vec::new();
             while let Some(traverser) = input.next(context)? {
-                context.hold(1)?;
+                self.held.add_traverser(&traverser, &context.memory)?;
                 all.push(traverser);
             }
             if !all.is_empty() {
@@ -324,6 +414,7 @@ where
 
     fn reset(&mut self) {
         self.ready.clear();
+        self.held.clear();
     }
 
     fn moves(&self) -> bool {

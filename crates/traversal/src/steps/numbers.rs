@@ -5,7 +5,7 @@ use crate::compile::{Compiler, Modulated};
 use crate::semantic::told;
 use crate::step::Step;
 use crate::traverser::Traverser;
-use vervet_gremlin::semantics::number::{Extreme, Mean, Sum};
+use vervet_gremlin::semantics::number::{Extreme, Mean, Sum, counted};
 use vervet_gremlin::{Scope, Token, Value};
 use vervet_model::Result;
 
@@ -79,36 +79,48 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 state.push(kind, &traverser.value, 1)?;
                 return state.finish();
             };
-            for value in values {
-                state.push(kind, &value, 1)?;
+            for (value, count) in values.iter().filter(|(_, count)| *count > 0) {
+                state.push(kind, value, *count)?;
             }
             state.finish()
         }));
     }
     Ok(make::reduce(
-        move |state: &mut State, traverser: Traverser, _| state.push(kind, &traverser.value, traverser.bulk),
+        move |state: &mut State, traverser: Traverser, _, _| {
+            state.push(kind, &traverser.value, traverser.bulk.get())
+        },
         |state, _| state.finish(),
     ))
 }
 
+/// A count is a long, or an integer of arbitrary precision if 64 bits do not hold it.
 fn count(local: bool) -> Box<dyn Step> {
-    let long = |count: u64| Value::Long(i64::try_from(count).unwrap_or(i64::MAX));
     if local {
         return make::map(move |traverser, _| {
-            Ok(Some(long(match &traverser.value {
-                Value::Map(map) => map.len() as u64,
-                Value::Bulk(bulk) => bulk.values().sum(),
-                Value::Path(path) => path.objects.len() as u64,
-                Value::Tree(tree) => tree.children.len() as u64,
-                other => crate::semantic::items(other).map_or(1, |values| values.len() as u64),
+            Ok(Some(counted(match &traverser.value {
+                Value::Bulk(bulk) => bulk.values().map(|count| u128::from(*count)).sum(),
+                Value::Tree(tree) => tree.children.len() as u128,
+                other => length(other) as u128,
             })))
         });
     }
     make::reduce(
-        |count: &mut u64, traverser, _| {
-            *count = count.saturating_add(traverser.bulk);
+        |count: &mut u128, traverser, _, _| {
+            // 2^64 traversers of the greatest bulk.
+            *count += traverser.bulk.wide();
             Ok(())
         },
-        move |count, _| Ok(Some(long(count))),
+        |count, _| Ok(Some(counted(count))),
     )
+}
+
+/// Of how many values a collection is; 1: it is none.
+fn length(value: &Value) -> usize {
+    match value {
+        Value::List(values) => values.len(),
+        Value::Set(values) => values.len(),
+        Value::Map(map) => map.len(),
+        Value::Path(path) => path.objects.len(),
+        _ => 1,
+    }
 }

@@ -1,17 +1,22 @@
 //! `order`, `dedup`, `sample`, `barrier`: what needs to see other traversers.
 
 use super::make;
+use crate::bulk::Bulk;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, Random};
+use crate::memory::Held;
 use crate::scope::scoped;
 use crate::semantic;
+use crate::size::{VALUE_BYTES, bytes};
+use crate::sort::sorted;
 use crate::step::Step;
 use crate::traverser::Traverser;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
-use vervet_gremlin::semantics::number::{add, divide_exactly, multiply};
-use vervet_gremlin::{Map, Order, Pop, Scope, Set, Token, Value};
+use vervet_gremlin::semantics::number::{add, counted, divide_exactly, multiply};
+use vervet_gremlin::{Hashing, Map, Order, Pop, Scope, Set, Token, Value};
 use vervet_model::Result;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -67,6 +72,15 @@ fn compare(a: &[Value], b: &[Value], orders: &[Option<Order>]) -> Ordering {
     Ordering::Equal
 }
 
+/// Puts things in the order of their keys.
+fn sort<T>(
+    keyed: Vec<(Vec<Value>, T)>,
+    orders: &[Option<Order>],
+    context: &Context<'_>,
+) -> Result<Vec<(Vec<Value>, T)>> {
+    sorted(keyed, context.control, |(a, _), (b, _)| compare(a, b, orders))
+}
+
 fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
     if by.is_empty() {
         by.push((By::Identity, None));
@@ -74,14 +88,16 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
     let orders: Vec<Option<Order>> = by.iter().map(|(_, order)| *order).collect();
     if !local {
         return make::barrier(move |all, context| {
-            let mut keyed = Vec::with_capacity(all.len());
+            let (mut keyed, mut held) = (Vec::with_capacity(all.len()), Held::default());
             for traverser in all {
                 if let Some(keys) = keys_of(&mut by, &traverser.value, &traverser, context)? {
+                    for key in &keys {
+                        held.add(VALUE_BYTES + bytes(key, context.control)?, &context.memory)?;
+                    }
                     keyed.push((keys, traverser));
                 }
             }
-            keyed.sort_by(|(a, _), (b, _)| compare(a, b, &orders));
-            Ok(keyed.into_iter().map(|(_, traverser)| traverser).collect())
+            Ok(sort(keyed, &orders, context)?.into_iter().map(|(_, traverser)| traverser).collect())
         });
     }
     make::map(move |traverser, context| {
@@ -92,8 +108,7 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
                     keyed.push((keys, value));
                 }
             }
-            keyed.sort_by(|(a, _), (b, _)| compare(a, b, &orders));
-            Ok(keyed.into_iter().map(|(_, value)| value).collect())
+            Ok(sort(keyed, &orders, context)?.into_iter().map(|(_, value)| value).collect())
         };
         Ok(Some(match &traverser.value {
             Value::Map(map) => {
@@ -106,16 +121,15 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
                         keyed.push((keys, entry));
                     }
                 }
-                keyed.sort_by(|(a, _), (b, _)| compare(a, b, &orders));
                 let mut all = Map::default();
-                for (_, entry) in keyed {
+                for (_, entry) in sort(keyed, &orders, context)? {
                     if let Value::Entry(entry) = entry {
                         all.insert(entry.0.clone(), entry.1.clone());
                     }
                 }
                 Value::map(all)
             }
-            other => match semantic::items(other) {
+            other => match semantic::expanded(other, context)? {
                 Some(values) => Value::list(sorted(values, context)?),
                 None => other.clone(),
             },
@@ -154,14 +168,17 @@ fn dedup(local: bool, labels: Vec<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
     if local {
         return make::map(|traverser, _| {
             Ok(Some(match semantic::items(&traverser.value) {
-                Some(values) => Value::set(values),
+                Some(values) => Value::set(values.into_iter().map(|(value, _)| value)),
                 None => Value::set([traverser.value.clone()]),
             }))
         });
     }
     let by_one = by.pop();
-    Box::new(Dedup { labels, by: by_one, seen: Set::default() })
+    Box::new(Dedup { labels, by: by_one, seen: Set::default(), held: Held::default() })
 }
+
+/// What a value that has been seen counts as, beside what is in it.
+const SEEN_BYTES: u64 = 64;
 
 /// The first of equal traversers. What it has seen is kept over the rounds of a loop.
 #[derive(Clone)]
@@ -169,6 +186,8 @@ struct Dedup {
     labels: Vec<Arc<str>>,
     by: Option<By>,
     seen: Set,
+    /// Counts what has been seen.
+    held: Held,
 }
 
 impl Step for Dedup {
@@ -200,9 +219,10 @@ impl Step for Dedup {
                 }
                 Value::list(keys)
             };
-            if self.seen.insert(key) {
-                context.hold(1)?;
-                traverser.bulk = 1;
+            if !self.seen.contains(&key) {
+                self.held.add(SEEN_BYTES + bytes(&key, context.control)?, &context.memory)?;
+                self.seen.insert(key);
+                traverser.bulk = Bulk::ONE;
                 return Ok(Some(traverser));
             }
         }
@@ -211,6 +231,7 @@ impl Step for Dedup {
 
     fn reset(&mut self) {
         self.seen.clear();
+        self.held.clear();
     }
 
     fn moves(&self) -> bool {
@@ -223,7 +244,7 @@ fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
     if local {
         return make::map(move |traverser, context| {
             let random = random.get_or_insert_with(|| Random::new(context.seed));
-            let Some(mut values) = semantic::items(&traverser.value) else {
+            let Some(mut values) = semantic::expanded(&traverser.value, context)? else {
                 return Ok(Some(traverser.value.clone()));
             };
             if values.len() <= count {
@@ -231,15 +252,16 @@ fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
             }
             let mut chosen = Vec::with_capacity(count);
             while chosen.len() < count {
-                let place = random.below(u32::try_from(values.len()).unwrap_or(u32::MAX));
-                chosen.push(values.remove(place as usize));
+                let place = random.below(u32::try_from(values.len()).unwrap_or(u32::MAX)) as usize;
+                context.control.work(1 + (values.len() - place) / 64)?;
+                chosen.push(values.remove(place));
             }
             Ok(Some(Value::list(chosen)))
         });
     }
     make::barrier(move |all, context| {
         let random = random.get_or_insert_with(|| Random::new(context.seed));
-        let mut weighted: Vec<(f64, u64, Traverser)> = Vec::with_capacity(all.len());
+        let mut weighted: Vec<Weighted> = Vec::with_capacity(all.len());
         for traverser in all {
             let weight = match by.first_mut() {
                 None => 1.0,
@@ -248,44 +270,159 @@ fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
                     None => continue,
                 },
             };
-            weighted.push((weight, 0, traverser));
+            weighted.push(Weighted { weight, drawn: 0, traverser });
         }
-        if weighted.iter().map(|(.., traverser)| traverser.bulk).sum::<u64>() <= count as u64 {
-            return Ok(weighted.into_iter().map(|(.., traverser)| traverser).collect());
+        let there: u128 = weighted.iter().map(|one| one.traverser.bulk.wide()).sum();
+        if there > count as u128 {
+            if there <= DRAWN_EACH {
+                draw_each(&mut weighted, count, random, context)?;
+            } else {
+                draw(&mut weighted, count, random, context)?;
+            }
+            return Ok(weighted.into_iter().filter_map(Weighted::chosen).collect());
         }
-        // Each draw walks over what is left; a traverser is taken with the share of the weight up to it.
-        let mut total: f64 = weighted.iter().map(|(weight, _, t)| weight * t.bulk as f64).sum();
-        let mut taken = 0;
-        while taken < count && total > 0.0 {
-            context.tick()?;
-            let mut running = 0.0;
-            'draw: for (weight, drawn, traverser) in &mut weighted {
-                for _ in 0..traverser.bulk - *drawn {
-                    running += *weight;
-                    if random.unit() <= running / total {
-                        *drawn += 1;
-                        taken += 1;
-                        total -= *weight;
-                        break 'draw;
-                    }
+        Ok(weighted.into_iter().map(|one| one.traverser).collect())
+    })
+}
+
+/// Traversers, those of a bulk counted, of which a sample is drawn as TinkerPop does it.
+const DRAWN_EACH: u128 = 1 << 10;
+
+/// A traverser that may be drawn for a sample.
+struct Weighted {
+    /// Of each of its bulk.
+    weight: f64,
+    drawn: u64,
+    traverser: Traverser,
+}
+
+impl Weighted {
+    fn chosen(self) -> Option<Traverser> {
+        Bulk::new(self.drawn).map(|bulk| Traverser { bulk, ..self.traverser })
+    }
+
+    /// Of its bulk those that have not been drawn.
+    fn left(&self) -> u64 {
+        self.traverser.bulk.get() - self.drawn
+    }
+}
+
+/// Draws so many of few: each draw walks over what is left, with a random number for each, which is what TinkerPop does, so that a
+/// seed means the same. It favours those at the front.
+fn draw_each(
+    weighted: &mut [Weighted],
+    count: usize,
+    random: &mut Random,
+    context: &Context<'_>,
+) -> Result<()> {
+    let mut total: f64 = weighted.iter().map(|one| one.weight * one.left() as f64).sum();
+    let mut taken = 0;
+    while taken < count && total > 0.0 {
+        context.control.work(weighted.len())?;
+        let mut running = 0.0;
+        'draw: for one in weighted.iter_mut() {
+            for _ in 0..one.left() {
+                running += one.weight;
+                if random.unit() <= running / total {
+                    one.drawn += 1;
+                    taken += 1;
+                    total -= one.weight;
+                    break 'draw;
                 }
             }
         }
-        let chosen = weighted.into_iter().filter(|(_, drawn, _)| *drawn > 0);
-        Ok(chosen.map(|(_, drawn, traverser)| Traverser { bulk: drawn, ..traverser }).collect())
-    })
+    }
+    Ok(())
+}
+
+/// Draws so many of many, each with the share that its weight has of what is left.
+///
+/// # Cost
+/// log2 of the traversers for each draw.
+/// # Source
+/// P. M. Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and Experience 24, 1994.
+fn draw(weighted: &mut [Weighted], count: usize, random: &mut Random, context: &Context<'_>) -> Result<()> {
+    let mut sums = Fenwick::new(weighted.iter().map(|one| one.weight * one.left() as f64));
+    for _ in 0..count {
+        context.control.work(64)?;
+        let total = sums.total();
+        if total.is_nan() || total <= 0.0 {
+            break;
+        }
+        let place = sums.find(random.unit() * total);
+        // Sums of doubles are rounded, so a search may end beside what is left.
+        let has_some = |one: &Weighted| one.weight > 0.0 && one.left() > 0;
+        let place = match weighted.get(place) {
+            Some(one) if has_some(one) => place,
+            _ => match weighted.iter().position(has_some) {
+                Some(other) => other,
+                None => break,
+            },
+        };
+        weighted[place].drawn += 1;
+        sums.add(place, -weighted[place].weight);
+    }
+    Ok(())
+}
+
+/// Sums of the first so many of some numbers.
+struct Fenwick(Vec<f64>);
+
+impl Fenwick {
+    fn new(numbers: impl Iterator<Item = f64>) -> Self {
+        let mut sums: Vec<f64> = std::iter::once(0.0).chain(numbers).collect();
+        for at in 1..sums.len() {
+            let parent = at + (at & at.wrapping_neg());
+            if parent < sums.len() {
+                sums[parent] += sums[at];
+            }
+        }
+        Self(sums)
+    }
+
+    fn total(&self) -> f64 {
+        let (mut sum, mut at) = (0.0, self.0.len() - 1);
+        while at > 0 {
+            sum += self.0[at];
+            at &= at - 1;
+        }
+        sum
+    }
+
+    fn add(&mut self, place: usize, more: f64) {
+        let mut at = place + 1;
+        while at < self.0.len() {
+            self.0[at] += more;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// The first place where the sum of all up to it is more than this.
+    fn find(&self, mut sum: f64) -> usize {
+        let (mut at, mut step) = (0, self.0.len().next_power_of_two());
+        while step > 0 {
+            if let Some(below) = self.0.get(at + step).filter(|below| **below <= sum) {
+                sum -= below;
+                at += step;
+            }
+            step /= 2;
+        }
+        at
+    }
 }
 
 fn barrier(norm: bool) -> Box<dyn Step> {
     make::barrier(move |all, context| {
         let mut line = super::transform::Line::default();
-        let mut merged = Vec::with_capacity(all.len());
+        let mut merged = Vec::new();
+        let mut places: HashMap<Value, usize, Hashing> = HashMap::default();
         for traverser in all {
+            context.tick()?;
             match (&traverser.sack, context.settings.sack_merge, traverser.path.is_none()) {
                 (Some(_), Some(operator), true) => {
-                    merge_sacks(&mut merged, traverser, operator)?;
+                    merge_sacks(&mut merged, &mut places, traverser, operator)?;
                 }
-                _ => line.push(traverser),
+                _ => line.push(traverser, &context.memory)?,
             }
         }
         while let Some(traverser) = line.pop() {
@@ -307,7 +444,7 @@ fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
         let mut total = 0.0;
         for traverser in &*all {
             let sack = traverser.sack.as_deref().and_then(semantic::to_f64).unwrap_or(0.0);
-            total += sack * traverser.bulk as f64;
+            total += sack * traverser.bulk.get() as f64;
         }
         for sack in all.iter_mut().filter_map(|traverser| traverser.sack.as_deref_mut()) {
             if let Some(value) = semantic::to_f64(sack) {
@@ -319,7 +456,7 @@ fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
     let mut total = Value::BigDecimal(Arc::default());
     for traverser in &*all {
         if let Some(sack) = traverser.sack.as_deref().filter(|sack| number(sack)) {
-            let times = Value::Long(i64::try_from(traverser.bulk).unwrap_or(i64::MAX));
+            let times = counted(traverser.bulk.wide());
             total = semantic::told(add(&total, &semantic::told(multiply(sack, &times))?))?;
         }
     }
@@ -331,21 +468,21 @@ fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
     Ok(())
 }
 
-/// Puts a traverser to an equal one; their sacks become one.
+/// Puts a traverser to an equal one; their sacks become one. `places`: where the first of equal ones is.
 fn merge_sacks(
     merged: &mut Vec<Traverser>,
+    places: &mut HashMap<Value, usize, Hashing>,
     traverser: Traverser,
     operator: vervet_gremlin::Operator,
 ) -> Result<()> {
-    for other in merged.iter_mut() {
-        if other.value == traverser.value
-            && let (Some(a), Some(b)) = (&mut other.sack, &traverser.sack)
-        {
-            **a = super::transform::operate(operator, a, b)?;
-            other.bulk += traverser.bulk;
-            return Ok(());
-        }
+    if let Some(other) = places.get(&traverser.value).and_then(|place| merged.get_mut(*place))
+        && let (Some(a), Some(b)) = (&mut other.sack, &traverser.sack)
+    {
+        **a = super::transform::operate(operator, a, b)?;
+        other.bulk = other.bulk.plus(traverser.bulk)?;
+        return Ok(());
     }
+    places.insert(traverser.value.clone(), merged.len());
     merged.push(traverser);
     Ok(())
 }

@@ -10,6 +10,7 @@ use super::filter::named_ends;
 use super::make;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
+use crate::memory::Queue;
 use crate::step::{Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
 use std::sync::Arc;
@@ -50,16 +51,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     Ok(make::flat_map_traversers(move |mut traverser, context, out| {
         if !names.iter().any(|name| traverser.has_label(name)) {
             let label: Labels = vec![first.clone()].into();
-            traverser.extend_path(&label);
+            traverser.extend_path(&label, &context.memory)?;
         }
         let all: Vec<usize> = (0..patterns.len()).collect();
-        let mut found = Vec::new();
-        solve(&mut patterns, &all, traverser, context, &mut |traverser, _| {
-            found.push(traverser);
-            Ok(())
-        })?;
-        context.hold(found.len())?;
-        for mut traverser in found {
+        solve(&mut patterns, &all, traverser, context, &mut |mut traverser, context| {
             let mut map = Map::default();
             for name in &names {
                 if let Some(value) = traverser.select(name, Pop::Last) {
@@ -67,9 +62,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 }
             }
             traverser.value = Value::map(map);
-            out.push_back(traverser);
-        }
-        Ok(())
+            out.push(traverser, &context.memory)
+        })
     }))
 }
 
@@ -248,12 +242,9 @@ fn solve(
     let mut rest = places.to_vec();
     let place = rest.remove(at);
     // The ways to solve this pattern, then the others for each.
-    let mut ways = Vec::new();
-    ways_of(&mut patterns[place], traverser, context, &mut |way, _| {
-        ways.push(way);
-        Ok(())
-    })?;
-    for way in ways {
+    let mut ways = Queue::default();
+    ways_of(&mut patterns[place], traverser, context, &mut |way, context| ways.push(way, &context.memory))?;
+    while let Some(way) = ways.pop() {
         solve(patterns, &rest, way, context, found)?;
     }
     Ok(())
@@ -276,32 +267,30 @@ fn ways_of(
             };
             let wanted = traverser.select(end, Pop::Last);
             walk.reset();
-            let mut single = traverser.at(from);
-            single.bulk = 1;
-            walk.start(single);
+            walk.start(traverser.at(from).single(), context)?;
             let label: Labels = vec![end.clone()].into();
             let traversal_path = traverser.path.clone();
-            let mut ways = Vec::new();
+            let mut ways = Queue::default();
             while let Some(mut next) = walk.next(context)? {
-                next.bulk = next.bulk.saturating_mul(traverser.bulk);
+                next.bulk = next.bulk.times(traverser.bulk)?;
                 match &wanted {
                     Some(wanted) if *wanted != next.value => continue,
                     Some(_) => {
                         let mut way = traverser.clone();
                         way.bulk = next.bulk;
-                        ways.push(way);
+                        ways.push(way, &context.memory)?;
                     }
                     None => {
                         if next.path.is_none() {
                             // What counts or gathers remembers nothing.
                             next.path.clone_from(&traversal_path);
                         }
-                        next.extend_path(&label);
-                        ways.push(next);
+                        next.extend_path(&label, &context.memory)?;
+                        ways.push(next, &context.memory)?;
                     }
                 }
             }
-            for way in ways {
+            while let Some(way) = ways.pop() {
                 found(way, context)?;
             }
             Ok(())

@@ -8,8 +8,9 @@ use crate::graph::{ids, read};
 use crate::step::Step;
 use crate::steps::has::Condition;
 use crate::traverser::Traverser;
+use indexmap::IndexMap;
 use std::sync::Arc;
-use vervet_gremlin::{Direction, EdgeKey, Map, T, Token, Value};
+use vervet_gremlin::{Direction, EdgeKey, Hashing, Map, T, Token, Value};
 use vervet_model::{Error, ErrorKind, Id, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -194,7 +195,7 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
             found.clear();
             read::properties(snapshot, names, element, &keys, &mut |property| found.push(property))
         })?;
-        let mut lists: Vec<(Value, Vec<Value>)> = Vec::new();
+        let mut lists: IndexMap<Value, Vec<Value>, Hashing> = IndexMap::default();
         let is_vertex = matches!(element, Value::Vertex(_));
         for property in found {
             if let (Some(test), true) = (&mut test, is_vertex)
@@ -209,10 +210,8 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
             };
             let key = Value::String(key);
             let value = if name == "propertyMap" { property } else { value };
-            match lists.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, values)) => values.push(value),
-                None => lists.push((key, vec![value])),
-            }
+            context.control.work(1)?;
+            lists.entry(key).or_default().push(value);
         }
         for (key, mut values) in lists {
             let value = if name == "elementMap" {

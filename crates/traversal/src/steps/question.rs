@@ -19,6 +19,7 @@ use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::ids::find_vertex;
 use crate::graph::read::neighbours;
+use crate::memory::Held;
 use crate::step::Pipeline;
 use crate::traverser::Traverser;
 use rustc_hash::FxHashSet;
@@ -57,6 +58,8 @@ struct Found {
     changes: u64,
     asked: usize,
     vertices: Option<Rc<FxHashSet<u64>>>,
+    /// Counts the vertices for as long as they are here.
+    _held: Held,
 }
 
 impl Question {
@@ -115,8 +118,11 @@ impl End {
             return Ok(found.vertices.clone());
         }
         let most = (VERTICES_MIN + asked.saturating_mul(VERTICES_EACH)).min(VERTICES_MAX);
+        self.from = None;
         let vertices = self.walk(most, context)?.map(Rc::new);
-        self.from = Some(Found { changes, asked, vertices: vertices.clone() });
+        let mut held = Held::default();
+        held.add(vertices.as_ref().map_or(0, |all| 16 * all.len() as u64), &context.memory)?;
+        self.from = Some(Found { changes, asked, vertices: vertices.clone(), _held: held });
         Ok(vertices)
     }
 
@@ -126,19 +132,20 @@ impl End {
         for (ends, labels) in &self.walks {
             let mut next = FxHashSet::default();
             for &vertex in &reached {
-                let before = next.len();
+                let control = context.control;
                 context.read(|snapshot, names| {
-                    neighbours(snapshot, names, vertex, *ends, labels, &mut |key| _ = next.insert(key))
+                    neighbours(snapshot, names, vertex, *ends, labels, &mut |key| {
+                        next.insert(key);
+                        control.work(1)
+                    })
                 })?;
                 context.tick()?;
-                context.control.work(next.len() - before)?;
                 if next.len() > most {
                     return Ok(None);
                 }
             }
             reached = next;
         }
-        context.control.grow(16 * reached.len() as u64)?;
         Ok(Some(reached))
     }
 }

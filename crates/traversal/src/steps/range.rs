@@ -3,8 +3,10 @@
 //! Inside `repeat` the places are counted anew for each round.
 
 use super::make;
+use crate::bulk::Bulk;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
+use crate::memory::Held;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashMap;
@@ -37,10 +39,11 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         _ => return Err(compiler.error(step.instruction, format!("{}() needs other numbers", step.name()))),
     };
     if step.name() == "tail" {
-        let count = usize::try_from(from).unwrap_or(0);
+        let count = u64::try_from(from).unwrap_or(0);
+        let items = usize::try_from(count).unwrap_or(usize::MAX);
         return Ok(match local {
-            true => make::map(move |traverser, _| Ok(Some(tail_of(&traverser.value, count)))),
-            false => Box::new(Tail { count, last: None }),
+            true => make::map(move |traverser, _| Ok(Some(tail_of(&traverser.value, items)))),
+            false => Box::new(Tail { count, last: None, held: Held::default() }),
         });
     }
     if to != -1 && from > to {
@@ -95,25 +98,28 @@ struct Range {
     to: Option<u64>,
     in_loop: bool,
     /// By round of the loop.
-    seen: FxHashMap<u32, u64>,
+    seen: FxHashMap<u32, u128>,
 }
 
 impl Step for Range {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
             // Outside loops there is one count, and when it is full nothing more has to be asked for.
-            if !self.in_loop && self.to.is_some_and(|to| self.seen.get(&0).copied().unwrap_or(0) >= to) {
+            let seen = self.seen.get(&0).copied().unwrap_or(0);
+            if !self.in_loop && self.to.is_some_and(|to| seen >= to.into()) {
                 return Ok(None);
             }
             let Some(mut traverser) = input.next(context)? else { return Ok(None) };
             let round = if self.in_loop { traverser.loops(None).unwrap_or(0) } else { 0 };
             let seen = self.seen.entry(round).or_default();
-            let (start, end) = (*seen, *seen + traverser.bulk);
+            let (start, end) = (*seen, *seen + traverser.bulk.wide());
             *seen = end;
-            let low = start.max(self.from);
-            let high = self.to.map_or(end, |to| end.min(to));
-            if low < high {
-                traverser.bulk = high - low;
+            let low = start.max(self.from.into());
+            let high = self.to.map_or(end, |to| end.min(to.into()));
+            // A part of a bulk is a bulk.
+            let kept = high.checked_sub(low).and_then(|kept| u64::try_from(kept).ok()).and_then(Bulk::new);
+            if let Some(kept) = kept {
+                traverser.bulk = kept;
                 return Ok(Some(traverser));
             }
         }
@@ -130,30 +136,35 @@ impl Step for Range {
 
 #[derive(Clone)]
 struct Tail {
-    count: usize,
+    count: u64,
     last: Option<VecDeque<Traverser>>,
+    held: Held,
 }
 
 impl Step for Tail {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if self.last.as_ref().is_none_or(VecDeque::is_empty) {
             let mut last: VecDeque<Traverser> = VecDeque::new();
-            let mut held: u64 = 0;
+            let mut kept: u128 = 0;
+            self.held.clear();
             while let Some(traverser) = input.next(context)? {
-                held += traverser.bulk;
+                kept += traverser.bulk.wide();
+                self.held.add_traverser(&traverser, &context.memory)?;
                 last.push_back(traverser);
-                context.hold(1)?;
-                while let Some(first) = last.front_mut() {
-                    let over = held.saturating_sub(self.count as u64);
-                    if over == 0 {
-                        break;
-                    }
-                    let gone = over.min(first.bulk);
-                    first.bulk -= gone;
-                    held -= gone;
-                    if first.bulk == 0 {
-                        last.pop_front();
-                        context.control.shrink(128);
+                while let Some(over) = kept.checked_sub(self.count.into()).filter(|over| *over > 0)
+                    && let Some(first) = last.front_mut()
+                {
+                    let over = u64::try_from(over).unwrap_or(u64::MAX);
+                    match first.bulk.minus(over) {
+                        Some(left) => {
+                            first.bulk = left;
+                            kept -= u128::from(over);
+                        }
+                        None => {
+                            kept -= first.bulk.wide();
+                            self.held.release_one_of(last.len());
+                            last.pop_front();
+                        }
                     }
                 }
             }
@@ -164,6 +175,7 @@ impl Step for Tail {
 
     fn reset(&mut self) {
         self.last = None;
+        self.held.clear();
     }
 
     fn moves(&self) -> bool {

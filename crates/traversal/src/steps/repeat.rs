@@ -13,9 +13,9 @@ use super::make;
 use super::transform::Line;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
+use crate::memory::Queue;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Loop, Traverser};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use vervet_gremlin::{Instruction, Value};
@@ -71,7 +71,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         emit,
         emit_first,
         line: Line::default(),
-        ready: VecDeque::new(),
+        ready: Queue::default(),
         window: 1,
     }))
 }
@@ -109,7 +109,7 @@ struct Repeat {
     /// Traversers that are to go through the body.
     line: Line,
     /// Traversers that have left.
-    ready: VecDeque<Traverser>,
+    ready: Queue,
     /// How many traversers begin together, if they may become one.
     window: usize,
 }
@@ -139,15 +139,12 @@ impl Repeat {
     /// A traverser that is at the beginning of a round.
     fn begin(&mut self, traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
         if self.until(true, &traverser, context)? {
-            self.give(traverser);
-            return Ok(());
+            return self.give(traverser, context);
         }
         if self.emits(true, &traverser, context)? {
-            self.give(traverser.clone());
+            self.give(traverser.clone(), context)?;
         }
-        let before = self.line.len();
-        self.line.push(traverser);
-        context.hold(self.line.len() - before)
+        self.line.push(traverser, &context.memory)
     }
 
     /// A traverser that has been through the body.
@@ -158,19 +155,18 @@ impl Repeat {
             traverser.loops = Some(Rc::new(inner));
         }
         if self.until(false, &traverser, context)? {
-            self.give(traverser);
-            return Ok(());
+            return self.give(traverser, context);
         }
         if self.emits(false, &traverser, context)? {
-            self.give(traverser.clone());
+            self.give(traverser.clone(), context)?;
         }
         self.begin(traverser, context)
     }
 
     /// A traverser that leaves the loop.
-    fn give(&mut self, mut traverser: Traverser) {
+    fn give(&mut self, mut traverser: Traverser, context: &Context<'_>) -> Result<()> {
         traverser.loops = traverser.loops.take().and_then(|inner| inner.outer.clone());
-        self.ready.push_back(traverser);
+        self.ready.push(traverser, &context.memory)
     }
 }
 
@@ -178,7 +174,7 @@ impl Step for Repeat {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
             context.tick()?;
-            if let Some(out) = self.ready.pop_front() {
+            if let Some(out) = self.ready.pop() {
                 return Ok(Some(out));
             }
             if let Some(through) = self.body.next(context)? {
@@ -197,9 +193,8 @@ impl Step for Repeat {
             if !self.line.is_empty() {
                 let round = self.line.peek().and_then(|first| first.loops(None));
                 while self.line.peek().is_some_and(|next| next.loops(None) == round) {
-                    context.control.shrink(128);
                     if let Some(next) = self.line.pop() {
-                        self.body.start(next);
+                        self.body.start(next, context)?;
                     }
                 }
                 continue;

@@ -5,8 +5,10 @@ use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::values;
+use crate::memory::Held;
 use crate::scope::scoped;
 use crate::semantic::{told, with_ids};
+use crate::size::{VALUE_BYTES, VALUES_MAX};
 use crate::step::{Pipeline, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -85,15 +87,22 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         _ => None,
     };
     if let Some(function) = function {
-        return Ok(make::map(move |traverser, _| told(function.apply(&traverser.value, scope)).map(Some)));
+        return Ok(make::map(move |traverser, context| match scope {
+            Scope::Global => told(function.apply(&traverser.value, scope)).map(Some),
+            Scope::Local => {
+                each(&traverser.value, context, |value| told(function.apply(value, scope))).map(Some)
+            }
+        }));
     }
     Ok(match (step.name(), arguments.as_slice()) {
         ("asString", []) => make::map(move |traverser, context| {
             let value = with_ids(traverser.value.clone(), context)?;
-            told(match scope {
-                Scope::Global => string::as_string(&value, &NoDetails),
-                Scope::Local => string::as_string_local(&value, &NoDetails),
-            })
+            match scope {
+                Scope::Global => told(string::as_string(&value, &NoDetails)),
+                Scope::Local => {
+                    each(&value, context, |value| told(string::as_string_local(value, &NoDetails)))
+                }
+            }
             .map(Some)
         }),
         ("asBool", []) => make::map(|traverser, _| told(text::as_bool(&traverser.value)).map(Some)),
@@ -134,7 +143,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             let expression = told(math::Expression::parse(expression))?;
             calculate(expression, compiler.bys(step)?)
         }
-        ("reverse", []) => make::map(|traverser, _| told(list::reverse(&traverser.value)).map(Some)),
+        ("reverse", []) => make::map(|traverser, context| {
+            let _room = room(1, [&traverser.value, &Value::Null], context)?;
+            told(list::reverse(&traverser.value)).map(Some)
+        }),
         ("conjoin", [Value::String(delimiter)]) => {
             let delimiter = delimiter.clone();
             make::map(move |traverser, context| {
@@ -151,15 +163,56 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 "merge" => list::merge,
                 _ => list::product,
             };
+            let is_product = name == "product";
             let mut other = Given::new(other, compiler)?;
             make::map(move |traverser, context| {
                 let origin = other.origin();
                 let other = other.value(traverser, context)?;
+                // Of a product each with each, as a list of two.
+                let times = if is_product { 3 * count(&other) } else { 1 };
+                let _room = room(times, [&traverser.value, &other], context)?;
                 told(function(&traverser.value, &other, origin)).map(Some)
             })
         }
         _ => return Err(wrong(compiler)),
     })
+}
+
+/// A list of what a function makes of each value in a collection. Each is made once, and counted before the next one, since many
+/// values may share a long text. What is no collection is for the function to take or refuse.
+fn each(value: &Value, context: &Context<'_>, function: impl Fn(&Value) -> Result<Value>) -> Result<Value> {
+    let Some(items) = list::items(value) else { return function(value) };
+    let (mut all, mut held) = (Vec::new(), Held::default());
+    for (item, count) in items {
+        context.control.work(1)?;
+        let Value::List(made) = function(&Value::list(vec![item.clone()]))? else { continue };
+        for value in made.iter() {
+            context.expand(value, count, &mut all, &mut held)?;
+        }
+    }
+    Ok(Value::list(all))
+}
+
+/// How many values are in a collection, those of a bag as often as they are in there, up to [`VALUES_MAX`].
+fn count(value: &Value) -> u64 {
+    let Some(items) = list::items(value) else { return 0 };
+    let mut total: u64 = 0;
+    for (_, count) in items {
+        total = total.saturating_add(count);
+        if total >= VALUES_MAX {
+            return VALUES_MAX;
+        }
+    }
+    total
+}
+
+/// Counts the room of a result before it is made: `times` for each value of both collections.
+fn room(times: u64, collections: [&Value; 2], context: &Context<'_>) -> Result<Held> {
+    let values = collections.map(count).iter().sum::<u64>();
+    context.control.work(usize::try_from(values).unwrap_or(usize::MAX))?;
+    let mut held = Held::default();
+    held.add(values.saturating_mul(times).min(3 * VALUES_MAX) * VALUE_BYTES, &context.memory)?;
+    Ok(held)
 }
 
 /// The property of an element under a name, or what the name means to the traverser.

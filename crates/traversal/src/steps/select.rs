@@ -87,6 +87,7 @@ fn path(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> 
     let mut by: Vec<By> = compiler.bys(step)?;
     Ok(make::map(move |traverser, context| {
         let mut path = traverser.path();
+        context.control.work(path.objects.len())?;
         let place = |label: &Arc<str>| path.labels.iter().rposition(|labels| labels.contains(label));
         let start = from.as_ref().and_then(place).unwrap_or(0);
         let end = to.as_ref().and_then(place).map_or(path.objects.len(), |end| end + 1);

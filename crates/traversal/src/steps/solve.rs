@@ -1,17 +1,22 @@
 //! The first step of a traversal whose beginning is a query: rows of the query as traversers.
 
 use super::entries::entries;
+use crate::bulk::Bulk;
 use crate::context::Context;
 use crate::graph::literal;
 use crate::graph::read::{edge_value, vertex_value};
+use crate::memory::Held;
 use crate::native::{Current, Native, Shape};
+use crate::semantic::told;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vervet_algebra::Query;
+use vervet_gremlin::semantics::number::{add, counted};
 use vervet_gremlin::{EdgeKey, Hashing, Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
@@ -97,7 +102,7 @@ impl Solve {
             }
         }
         while let Some(start) = input.next(context)? {
-            self.otherwise.start(start);
+            self.otherwise.start(start, context)?;
         }
         self.state = State::Steps;
         Ok(())
@@ -111,7 +116,8 @@ impl Solve {
             let ids = &rows.ids[rows.next * rows.width..][..rows.width];
             rows.next += 1;
             let mut traverser = Traverser::new(Value::Null);
-            traverser.bulk = times;
+            let Some(bulk) = Bulk::new(times) else { continue };
+            traverser.bulk = bulk;
             traverser.sack = context.settings.sack.clone().map(Box::new);
             let (ids, edge) = match (&self.native.current, ids) {
                 (Current::Edge { label, .. }, [before @ .., edge, source, target]) => {
@@ -129,8 +135,8 @@ impl Solve {
             };
             for (column, id) in ids.iter().enumerate() {
                 traverser.value = match value_of(*id, context)? {
-                    // Counts of SPARQL are integers.
-                    Some(value) if is_count => Value::Long(value.as_integer().unwrap_or(0)),
+                    // Counts of SPARQL are integers, which have no greatest one.
+                    Some(value) if is_count => long(value)?,
                     Some(value) => value,
                     None => continue 'rows,
                 };
@@ -138,7 +144,7 @@ impl Solve {
                 if (column + 1 < ids.len() || edge.is_some())
                     && let Some(labels) = self.labels.get(column)
                 {
-                    traverser.extend_path(labels);
+                    traverser.extend_path(labels, &context.memory)?;
                 }
             }
             if let Some(edge) = edge {
@@ -167,17 +173,42 @@ fn counts(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     for (ids, _) in rows.iter() {
         let [key, count] = *ids else { continue };
         let Some(key) = value_of(key, context)? else { continue };
-        let count = value_of(count, context)?.and_then(|count| count.as_integer()).unwrap_or(0);
-        if let Value::Long(total) = map.entry(key).or_insert(Value::Long(0)) {
-            *total = total.saturating_add(count);
+        context.control.work(1)?;
+        let count = long(value_of(count, context)?.unwrap_or_default())?;
+        match map.entry(key) {
+            Entry::Vacant(entry) => _ = entry.insert(count),
+            Entry::Occupied(mut entry) => *entry.get_mut() = plus(entry.get(), &count)?,
         }
     }
     Ok(Value::map(map))
 }
 
+/// A count of a query as `count()` has it: a long, or an integer of arbitrary precision where 64 bits do not hold it.
+fn long(count: Value) -> Result<Value> {
+    match count {
+        Value::BigInteger(_) => Ok(count),
+        count => count
+            .as_integer()
+            .map(Value::Long)
+            .ok_or_else(|| Error::internal("a query counted something that is no integer")),
+    }
+}
+
+/// The sum of two counts.
+pub(super) fn plus(a: &Value, b: &Value) -> Result<Value> {
+    match (a.as_integer(), b.as_integer()) {
+        (Some(a), Some(b)) => match u128::try_from(i128::from(a) + i128::from(b)) {
+            Ok(sum) => Ok(counted(sum)),
+            Err(_) => Err(Error::internal("a query counted less than nothing")),
+        },
+        _ => told(add(a, b)),
+    }
+}
+
 /// Rows of a key and a value as a map from keys to lists. Keys are read once each, as in [`counts`].
 fn lists(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     let mut places: FxHashMap<Id, Option<usize>> = FxHashMap::default();
+    let mut held = Held::default();
     let mut lists: IndexMap<Value, Vec<Value>, Hashing> = IndexMap::default();
     for (ids, times) in rows.iter() {
         let [key, value] = *ids else { continue };
@@ -196,9 +227,7 @@ fn lists(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
         };
         let Some(list) = place.and_then(|place| lists.get_index_mut(place)) else { continue };
         let Some(value) = value_of(value, context)? else { continue };
-        let more = usize::try_from(times).unwrap_or(usize::MAX);
-        context.hold(more)?;
-        list.1.extend(std::iter::repeat_n(value, more));
+        context.expand(&value, times, list.1, &mut held)?;
     }
     Ok(Value::map(lists.into_iter().map(|(key, list)| (key, Value::list(list))).collect()))
 }

@@ -92,7 +92,7 @@ impl Step for Inject {
             let mut traverser = Traverser::new(value.clone());
             traverser.sack = context.settings.sack.clone().map(Box::new);
             if context.settings.paths {
-                traverser.extend_path(&Vec::new().into());
+                traverser.extend_path(&Vec::new().into(), &context.memory)?;
             }
             return Ok(Some(traverser));
         }

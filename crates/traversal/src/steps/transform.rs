@@ -2,9 +2,12 @@
 
 use super::branch::gathers;
 use super::make;
+use crate::bulk::Bulk;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
+use crate::memory::{Held, Memory};
 use crate::semantic::told;
+use crate::size::{VALUE_BYTES, VALUES_MAX};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use std::collections::VecDeque;
@@ -23,52 +26,46 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("flatMap", [Value::Traversal(traversal)]) => {
             let mut traversal = compiler.nested(traversal)?;
-            make::flat_map(move |traverser, context, out| {
-                out.extend(traversal.all(traverser, context)?);
-                Ok(())
-            })
+            make::flat_map(move |traverser, context, out| traversal.all(traverser, out, context))
         }
         ("local", [Value::Traversal(traversal)]) => {
             // What counts or gathers does so for each of several equal traversers.
             let one_each = step.arguments().iter().any(gathers);
-            Box::new(Local { body: compiler.nested(traversal)?, one_each, current: None })
+            Box::new(Local { body: compiler.nested(traversal)?, one_each, running: false, others: None })
         }
         ("sideEffect", [Value::Traversal(traversal)]) => {
             let mut traversal = compiler.nested(traversal)?;
             make::with_each(move |traverser, context| {
                 traversal.reset();
-                traversal.start(traverser.clone());
+                traversal.start(traverser.clone(), context)?;
                 while traversal.next(context)?.is_some() {}
                 Ok(Some(traverser))
             })
         }
-        ("unfold", []) => make::flat_map(|traverser, _, out| {
+        ("unfold", []) => make::flat_map(|traverser, context, out| {
             match &traverser.value {
                 Value::Map(map) => out.extend(
                     map.iter().map(|(key, value)| Value::Entry(Arc::new((key.clone(), value.clone())))),
                 ),
-                Value::Bulk(bulk) => {
-                    for (value, count) in bulk.iter() {
-                        out.extend((0..*count).map(|_| value.clone()));
-                    }
-                }
                 Value::Tree(tree) => out.extend(tree.children.iter().map(|(value, below)| {
                     Value::from(vervet_gremlin::Tree { children: vec![(value.clone(), below.clone())] })
                 })),
                 other => match crate::semantic::items(other) {
-                    Some(values) => out.extend(values),
+                    Some(values) => {
+                        for (value, count) in values {
+                            if let Some(bulk) = Bulk::new(count) {
+                                out.push(value, bulk, &context.memory)?;
+                            }
+                        }
+                    }
                     None => out.push_back(other.clone()),
                 },
             }
             Ok(())
         }),
         ("fold", []) => make::reduce(
-            |all: &mut Vec<Value>, traverser, context| {
-                for _ in 0..traverser.bulk {
-                    context.hold(1)?;
-                    all.push(traverser.value.clone());
-                }
-                Ok(())
+            |all: &mut Vec<Value>, traverser, held, context| {
+                context.expand(&traverser.value, traverser.bulk.get(), all, held)
             },
             |all, _| Ok(Some(Value::list(all))),
         ),
@@ -76,11 +73,11 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             let (seed, operator) = (seed.clone(), *operator);
             let at_end = seed.clone();
             make::reduce(
-                move |state: &mut Option<Value>, traverser, _| {
-                    for _ in 0..traverser.bulk {
-                        let before = state.take().unwrap_or_else(|| seed.clone());
-                        *state = Some(operate(operator, &before, &traverser.value)?);
-                    }
+                move |state: &mut Option<Value>, traverser, held, context| {
+                    let before = state.take().unwrap_or_else(|| seed.clone());
+                    let after = operate_times(operator, before, &traverser.value, traverser.bulk, context)?;
+                    held.set(crate::size::bytes(&after, context.control)?, &context.memory)?;
+                    *state = Some(after);
                     Ok(())
                 },
                 move |state, _| Ok(Some(state.unwrap_or_else(|| at_end.clone()))),
@@ -95,9 +92,13 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                     as_map = kind.as_integer() == Some(1);
                 }
             }
-            make::map(move |traverser, _| {
-                let values =
-                    crate::semantic::items(&traverser.value).unwrap_or_else(|| vec![traverser.value.clone()]);
+            make::map(move |traverser, context| {
+                let values = crate::semantic::expanded(&traverser.value, context)?
+                    .unwrap_or_else(|| vec![traverser.value.clone()]);
+                // Lists of a value and a number, or entries of a map.
+                let mut room = Held::default();
+                room.add(3 * VALUE_BYTES * values.len() as u64, &context.memory)?;
+                context.control.work(values.len())?;
                 let number = |i: usize| Value::Int(i32::try_from(i).unwrap_or(i32::MAX));
                 Ok(Some(if as_map {
                     let indexed = values.into_iter().enumerate();
@@ -120,44 +121,65 @@ pub(crate) fn operate(operator: Operator, before: &Value, value: &Value) -> Resu
     told(vervet_gremlin::semantics::operator::apply(operator, before.clone(), value))
 }
 
+/// The value of a traverser put to one, as often as its bulk says.
+pub(crate) fn operate_times(
+    operator: Operator,
+    before: Value,
+    value: &Value,
+    bulk: Bulk,
+    context: &Context<'_>,
+) -> Result<Value> {
+    if operator == Operator::AddAll && matches!(before, Value::List(_)) {
+        // Before the list takes it.
+        let more =
+            vervet_gremlin::semantics::list::items(value).map_or(0, |items| items.size_hint().0 as u64);
+        let mut room = Held::default();
+        room.add(more.saturating_mul(bulk.get()).min(VALUES_MAX) * VALUE_BYTES, &context.memory)?;
+    }
+    told(vervet_gremlin::semantics::operator::apply_times(operator, before, value, bulk.get()))
+}
+
 /// A traversal for each traverser by itself.
 #[derive(Clone)]
 struct Local {
     body: Pipeline,
     one_each: bool,
-    /// The traverser that runs, with how often it has to run after that.
-    current: Option<Traverser>,
+    /// Whether the body runs for a traverser.
+    running: bool,
+    /// Those that are equal to that one, and have not been through the body.
+    others: Option<Traverser>,
 }
 
 impl Step for Local {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
-            if self.current.is_some()
+            if self.running
                 && let Some(next) = self.body.next(context)?
             {
                 return Ok(Some(next));
             }
+            context.tick()?;
+            self.running = false;
             self.body.reset();
-            let again = self.current.take().filter(|traverser| traverser.bulk > 0);
-            let next = match again {
-                Some(again) => Some(again),
+            let next = match self.others.take() {
+                Some(others) => Some(others),
                 None => input.next(context)?,
             };
             let Some(mut traverser) = next else { return Ok(None) };
             if self.one_each {
-                self.body.start(traverser.single());
-                traverser.bulk -= 1;
-            } else {
-                self.body.start(traverser.clone());
-                traverser.bulk = 0;
+                let others = traverser.bulk.minus(1);
+                self.others = others.map(|bulk| Traverser { bulk, ..traverser.clone() });
+                traverser.bulk = Bulk::ONE;
             }
-            self.current = Some(traverser);
+            self.body.start(traverser, context)?;
+            self.running = true;
         }
     }
 
     fn reset(&mut self) {
         self.body.reset();
-        self.current = None;
+        self.running = false;
+        self.others = None;
     }
 
     fn moves(&self) -> bool {
@@ -165,16 +187,21 @@ impl Step for Local {
     }
 }
 
-/// Traversers that wait in line; equal ones without a path become one.
+/// Traversers that wait in line; equal ones without a path become one. They count against the memory cap.
 #[derive(Clone, Default)]
 pub(crate) struct Line {
     queue: VecDeque<Traverser>,
     places: std::collections::HashMap<Value, u64, vervet_gremlin::Hashing>,
     gone: u64,
+    held: Held,
 }
 
 impl Line {
-    pub(crate) fn push(&mut self, traverser: Traverser) {
+    /// Puts a traverser at the end, or to one that waits.
+    ///
+    /// # Errors
+    /// More traversers have become one than a bulk holds; over the memory cap; cancellation.
+    pub(crate) fn push(&mut self, traverser: Traverser, memory: &Memory<'_>) -> Result<()> {
         if traverser.path.is_none() && traverser.sack.is_none() {
             if let Some(place) = self.places.get(&traverser.value)
                 && let Some(waiting) = place
@@ -183,16 +210,19 @@ impl Line {
                     .and_then(|place| self.queue.get_mut(place))
                 && waiting.merges_with(&traverser)
             {
-                waiting.bulk = waiting.bulk.saturating_add(traverser.bulk);
-                return;
+                waiting.bulk = waiting.bulk.plus(traverser.bulk)?;
+                return Ok(());
             }
             self.places.insert(traverser.value.clone(), self.gone + self.queue.len() as u64);
         }
+        self.held.add_traverser(&traverser, memory)?;
         self.queue.push_back(traverser);
+        Ok(())
     }
 
     pub(crate) fn pop(&mut self) -> Option<Traverser> {
         let first = self.queue.pop_front()?;
+        self.held.release_one_of(self.queue.len() + 1);
         if self.places.get(&first.value) == Some(&self.gone) {
             self.places.remove(&first.value);
         }
@@ -206,10 +236,6 @@ impl Line {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.queue.len()
     }
 
     pub(crate) fn clear(&mut self) {

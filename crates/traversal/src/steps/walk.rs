@@ -3,14 +3,21 @@
 use super::chain::Link;
 use super::has::Condition;
 use super::make;
+use crate::bulk::Bulk;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{edge_value, edges, is_of_one_type, neighbours, retain_labelled, vertex_value};
+use crate::memory::Held;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Direction, Token, Value};
 use vervet_model::{Error, ErrorKind, Id, Result};
+
+/// Neighbours that are listed between two looks at the limits.
+const NEIGHBOURS_TOGETHER: usize = 1 << 9;
+/// What the key of an edge counts as.
+const EDGE_BYTES: u64 = 40;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let labels = step.texts();
@@ -67,6 +74,7 @@ fn vertices(
             from: None,
             found: Vec::new(),
             next: 0,
+            held: Held::default(),
         }));
     }
     let (mut vertex_test, mut edge_test) = (vertex_test, edge_test);
@@ -78,9 +86,14 @@ fn vertices(
             return Ok(());
         }
         let mut found = Vec::new();
+        let (memory, mut held) = (context.memory.clone(), Held::default());
         for ends in single(ends) {
             context.read(|snapshot, names| {
-                edges(snapshot, names, vertex.key, *ends, &labels, &mut |edge| found.push((edge, *ends)))
+                edges(snapshot, names, vertex.key, *ends, &labels, &mut |edge| {
+                    found.push((edge, *ends));
+                    held.add(EDGE_BYTES, &memory)?;
+                    memory.control.work(8)
+                })
             })?;
         }
         for (edge, ends) in found {
@@ -113,6 +126,8 @@ pub(crate) struct Neighbours {
     from: Option<Traverser>,
     found: Vec<Id>,
     next: usize,
+    /// Counts `found`.
+    held: Held,
 }
 
 impl Neighbours {
@@ -139,9 +154,17 @@ impl Neighbours {
         let sparing = context.host.remembers_reads();
         let (found, types) = (&mut self.found, if sparing { &[][..] } else { &self.types });
         let (ends, labels) = (self.ends, &self.labels);
+        let (memory, held) = (context.memory.clone(), &mut self.held);
         context.read(|snapshot, names| {
             found.clear();
-            neighbours(snapshot, names, vertex, ends, labels, &mut |key| found.push(Id::from_bits(key)))?;
+            neighbours(snapshot, names, vertex, ends, labels, &mut |key| {
+                found.push(Id::from_bits(key));
+                if found.len().is_multiple_of(NEIGHBOURS_TOGETHER) {
+                    memory.control.work(8 * NEIGHBOURS_TOGETHER)?;
+                    held.set(8 * found.len() as u64, &memory)?;
+                }
+                Ok(())
+            })?;
             types.iter().try_for_each(|labels| retain_labelled(snapshot, names, labels, found))
         })
     }
@@ -172,6 +195,7 @@ impl Step for Neighbours {
                 return Err(expected("a vertex", &traverser.value, "a step to neighbours"));
             };
             self.found.clear();
+            self.held.clear();
             self.next = 0;
             if !self.nothing {
                 self.list(vertex.key, context)?;
@@ -183,6 +207,7 @@ impl Step for Neighbours {
     fn reset(&mut self) {
         self.from = None;
         self.found.clear();
+        self.held.clear();
         self.next = 0;
     }
 
@@ -216,17 +241,23 @@ fn incident(
             return Ok(());
         }
         if vertex_test.is_none() && edge_test.is_none() {
+            let memory = context.memory.clone();
             return context.read(|snapshot, names| {
                 out.clear();
                 edges(snapshot, names, vertex.key, ends, &labels, &mut |edge| {
-                    out.push_back(edge_value(edge));
+                    out.push(edge_value(edge), Bulk::ONE, &memory)
                 })
             });
         }
         let mut found = Vec::new();
+        let (memory, mut held) = (context.memory.clone(), Held::default());
         context.read(|snapshot, names| {
             found.clear();
-            edges(snapshot, names, vertex.key, ends, &labels, &mut |edge| found.push(edge))
+            edges(snapshot, names, vertex.key, ends, &labels, &mut |edge| {
+                found.push(edge);
+                held.add(EDGE_BYTES, &memory)?;
+                memory.control.work(8)
+            })
         })?;
         'edges: for edge in found {
             if let Some(test) = &mut edge_test

@@ -22,6 +22,7 @@ mod merge_edge;
 mod merge_vertex;
 mod put;
 
+use crate::bulk::Bulk;
 use crate::by::vervet_gremlin_text;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
@@ -31,9 +32,9 @@ use crate::graph::literal::literal;
 use crate::graph::read::{is_vertex, properties};
 use crate::host::Owner;
 use crate::step::{Input, Node, Pipeline, Step};
+use crate::steps::make::Outputs;
 use crate::steps::start::start_value;
 use crate::traverser::Traverser;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Cardinality, EdgeKey, Instruction, PropertyKey, T, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
@@ -295,9 +296,9 @@ fn is_token(key: &Value, token: T) -> bool {
 
 /// Any number of traversers for each, alone, which changes the graph.
 fn writing(
-    of: impl FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+    of: impl FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(Writing { of, rest: None, values: VecDeque::new(), from: None })
+    Box::new(Writing { of, rest: None, values: Outputs::default(), from: None })
 }
 
 #[derive(Clone)]
@@ -306,17 +307,17 @@ struct Writing<F> {
     /// A traverser that stands for several: those that have not been seen to.
     rest: Option<Traverser>,
     from: Option<Traverser>,
-    values: VecDeque<Value>,
+    values: Outputs,
 }
 
 impl<F> Step for Writing<F>
 where
-    F: FnMut(&Traverser, &mut Context<'_>, &mut VecDeque<Value>) -> Result<()> + Clone + 'static,
+    F: FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
 {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
-            if let (Some(from), Some(value)) = (&self.from, self.values.pop_front()) {
-                return Ok(Some(from.at(value)));
+            if let (Some(from), Some(value)) = (&self.from, self.values.pop()) {
+                return Ok(Some(from.at(value.0)));
             }
             let Some(mut traverser) = (match self.rest.take() {
                 Some(rest) => Some(rest),
@@ -325,10 +326,13 @@ where
                 return Ok(None);
             };
             context.tick()?;
-            if traverser.bulk > 1 {
-                self.rest = Some(Traverser { bulk: traverser.bulk - 1, ..traverser.clone() });
-                traverser.bulk = 1;
+            if let Some(others) = traverser.bulk.minus(1) {
+                self.rest = Some(Traverser { bulk: others, ..traverser.clone() });
+                traverser.bulk = Bulk::ONE;
             }
+            // What is written is held by the transaction.
+            context.keep(&Value::Null)?;
+            self.values.clear();
             (self.of)(&traverser, context, &mut self.values)?;
             self.from = Some(traverser);
         }

@@ -85,7 +85,7 @@ fn results(graph: &MemorySnapshot, text: &str) -> Result<Vec<String>> {
             },
             value => value.to_string(),
         };
-        all.extend((0..bulk).map(|_| value.clone()));
+        all.extend(std::iter::repeat_n(value, usize::try_from(bulk).expect("there are few")));
     }
     all.sort_unstable();
     Ok(all)

@@ -4,13 +4,22 @@ use super::host::TransactionHost;
 use super::text::{Statement, Terminal};
 use super::{Each, GremlinOptions, not_here};
 use crate::Transaction;
+use vervet_gremlin::semantics::operator::add_to_bag;
 use vervet_gremlin::{Bulk, Set, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_traversal::{Host, Run, Traversal};
 
+/// What a result that is held counts as, in bytes, beside what is in it.
+const RESULT_BYTES: u64 = 128;
+
 /// What a result that is held counts as, in bytes.
-pub(super) const RESULT_BYTES: u64 = 128;
+///
+/// # Errors
+/// Cancellation.
+pub(super) fn result_bytes(value: &Value, control: &Control<'_>) -> Result<u64> {
+    Ok(RESULT_BYTES + vervet_traversal::value_bytes(value, control)?)
+}
 
 /// What a source of traversals is as text.
 const SOURCE_TEXT: &str = "graphtraversalsource[vervet, standard]";
@@ -120,7 +129,7 @@ fn results(
             let mut seen = Set::default();
             while let Some((value, _)) = run.advance()? {
                 if !seen.contains(&value) {
-                    control.grow(RESULT_BYTES)?;
+                    control.grow(result_bytes(&value, control)?)?;
                     seen.insert(value.clone());
                     each(run.detailed(value, how)?, 1)?;
                 }
@@ -129,9 +138,11 @@ fn results(
         Some(Terminal::ToBulkSet) => {
             let mut all = Bulk::default();
             while let Some((value, count)) = run.advance()? {
-                control.grow(RESULT_BYTES)?;
-                let total = all.entry(value).or_insert(0);
-                *total = total.saturating_add(count);
+                if !all.contains_key(&value) {
+                    control.grow(result_bytes(&value, control)?)?;
+                }
+                add_to_bag(&mut all, value, count)
+                    .map_err(|error| Error::new(ErrorKind::Query, error.message()))?;
             }
             for (value, count) in all {
                 each(run.detailed(value, how)?, count)?;

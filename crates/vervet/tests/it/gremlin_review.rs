@@ -5,7 +5,11 @@ use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{Database, Format, QueryOptions};
 
 fn run(database: &Database, text: &str) -> Vec<Value> {
-    database.gremlin(text).unwrap_or_else(|error| panic!("{text}: {error}")).into_values()
+    database
+        .gremlin(text)
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        .into_values()
+        .expect("there are few")
 }
 
 /// The plan of a traversal.
@@ -133,7 +137,7 @@ fn routes(parallel: bool) -> Database {
 
 fn without_kernels(database: &Database, text: &str) -> Vec<Value> {
     let options = GremlinOptions { kernels: false, ..GremlinOptions::default() };
-    database.gremlin_with(text, &options).expect("runs").into_values()
+    database.gremlin_with(text, &options).expect("runs").into_values().expect("there are few")
 }
 
 /// Plan F3: where edges have identities, patterns with both ends bound listed all neighbours of every row.
@@ -264,7 +268,8 @@ fn details_of_many_elements_are_those_of_each() {
                     other => panic!("{other:?} is no element"),
                 };
                 let options = GremlinOptions::default().with_binding("x", id);
-                let alone = database.gremlin_with(one, &options).expect("runs").into_values();
+                let alone =
+                    database.gremlin_with(one, &options).expect("runs").into_values().expect("there are few");
                 assert_eq!(format!("{:?}", [&element]), format!("{:?}", alone.iter().collect::<Vec<_>>()));
             }
         }

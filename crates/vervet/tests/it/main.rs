@@ -12,6 +12,7 @@ mod forms;
 mod gremlin_chains;
 mod gremlin_files;
 mod gremlin_kernels;
+mod gremlin_limits;
 mod gremlin_random;
 mod gremlin_review;
 mod gremlin_writes;

@@ -4,7 +4,9 @@ use super::effort;
 use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::vertex_value;
+use crate::memory::Held;
 use crate::step::Pipeline;
+use crate::steps::make::Outputs;
 use crate::steps::start::start_value;
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -68,12 +70,12 @@ impl Arcs {
             }
             Self::Traversal { edges, vertices } => (edges, vertices),
         };
-        let mut all: Vec<Id> = Vec::new();
+        let (mut all, mut held): (Vec<Id>, Held) = (Vec::new(), Held::default());
         vertices.reset();
-        vertices.start(Traverser::new(start_value()));
+        vertices.start(Traverser::new(start_value()), context)?;
         while let Some(next) = vertices.next(context)? {
             if let Value::Vertex(vertex) = next.value {
-                context.hold(1)?;
+                held.add(8, &context.memory)?;
                 all.push(Id::from_bits(vertex.key));
             }
         }
@@ -87,14 +89,12 @@ impl Arcs {
                 if let Some(target) =
                     all.binary_search(&other).ok().and_then(|place| u32::try_from(place).ok())
                 {
-                    effort.control.grow(8)?;
+                    held.add(8, &context.memory)?;
                     arcs.push([number, target]);
                 }
             }
         }
-        let network = Network::new(all, &arcs, &effort)?;
-        effort.control.shrink(8 * arcs.len() as u64);
-        Ok(network)
+        Network::new(all, &arcs, &effort)
     }
 }
 
@@ -123,12 +123,12 @@ pub(super) fn other_end(edge: EdgeKey, vertex: u64) -> u64 {
 }
 
 /// A traverser that begins at a value, for a traversal inside of an option.
-pub(super) fn beginning(value: Value, context: &Context<'_>) -> Traverser {
+pub(super) fn beginning(value: Value, context: &Context<'_>) -> Result<Traverser> {
     let mut traverser = Traverser::new(value);
     if context.settings.paths || context.settings.labels {
-        traverser.extend_path(&Vec::new().into());
+        traverser.extend_path(&Vec::new().into(), &context.memory)?;
     }
-    traverser
+    Ok(traverser)
 }
 
 /// The edges that a traversal gives for a vertex.
@@ -137,9 +137,11 @@ pub(super) fn of_vertex(
     vertex: u64,
     context: &mut Context<'_>,
 ) -> Result<Vec<EdgeKey>> {
-    let start = beginning(vertex_value(vertex), context);
-    let mut found = Vec::new();
-    for value in edges.all(&start, context)? {
+    let start = beginning(vertex_value(vertex), context)?;
+    let (mut found, mut all) = (Vec::new(), Outputs::default());
+    edges.all(&start, &mut all, context)?;
+    // An edge that comes several times is one: algorithms take no account of how often.
+    while let Some((value, _)) = all.pop() {
         match value {
             Value::Edge(edge) => found.push(edge.key),
             other => {

@@ -5,11 +5,11 @@ use super::{Options, effort};
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{edge_value, values, vertex_value};
+use crate::memory::{Held, Queue};
 use crate::semantic::to_f64;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_graph::algorithm::{Follow, PathOptions, SegmentWays, ShortestPaths, Way, Ways};
 use vervet_graph::{Edge, Vertex};
@@ -46,7 +46,7 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     let arcs = options.arcs(Follow::Both, compiler)?;
     let weighted = !matches!(distance, Distance::Arcs);
     let options = PathOptions { weighted, distance_max, edges };
-    Ok(Box::new(Paths { arcs, distance, target, options, ready: VecDeque::new() }))
+    Ok(Box::new(Paths { arcs, distance, target, options, ready: Queue::default() }))
 }
 
 /// How long an edge is.
@@ -66,7 +66,7 @@ struct Paths {
     distance: Distance,
     target: Option<Pipeline>,
     options: PathOptions,
-    ready: VecDeque<Traverser>,
+    ready: Queue,
 }
 
 impl Paths {
@@ -91,13 +91,12 @@ impl Paths {
                 if let Some(known) = known.get(&vertex) {
                     return Ok(*known);
                 }
-                let start = beginning(vertex_value(vertex.bits()), steps.context);
+                let start = beginning(vertex_value(vertex.bits()), steps.context)?;
                 let passes = target.test(&start, steps.context)?;
                 known.insert(vertex, passes);
                 Ok(passes)
             };
             search.from(Id::from_bits(source.key), &mut is_target, &mut |steps, found| {
-                steps.context.hold(found.vertices.len())?;
                 let mut objects = Vec::with_capacity(found.vertices.len() + found.edges.len());
                 for (i, vertex) in found.vertices.iter().enumerate() {
                     if let Some(edge) = i.checked_sub(1).and_then(|i| found.edges.get(i)).filter(|_| include)
@@ -107,8 +106,8 @@ impl Paths {
                     objects.push(vertex_value(vertex.bits()));
                 }
                 let labels = vec![Vec::new(); objects.len()];
-                ready.push_back(traverser.at(Value::Path(Arc::new(Path { objects, labels }))));
-                Ok(())
+                let path = Value::Path(Arc::new(Path { objects, labels }));
+                ready.push(traverser.at(path), &steps.context.memory)
             })?;
         }
         Ok(())
@@ -118,14 +117,14 @@ impl Paths {
 impl Step for Paths {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if self.ready.is_empty() {
-            let mut all = Vec::new();
+            let (mut all, mut held) = (Vec::new(), Held::default());
             while let Some(traverser) = input.next(context)? {
-                context.hold(1)?;
+                held.add_traverser(&traverser, &context.memory)?;
                 all.push(traverser);
             }
             self.find(all, context)?;
         }
-        Ok(self.ready.pop_front())
+        Ok(self.ready.pop())
     }
 
     fn reset(&mut self) {
@@ -169,7 +168,7 @@ impl Steps<'_, '_> {
                 })?
             }
             Distance::Traversal(traversal) => {
-                let start = beginning(edge_value(edge), self.context);
+                let start = beginning(edge_value(edge), self.context)?;
                 traversal.first(&start, self.context)?
             }
         };
@@ -204,9 +203,13 @@ impl Ways for Steps<'_, '_> {
                         Follow::In => vervet_gremlin::Direction::In,
                         Follow::Both => vervet_gremlin::Direction::Both,
                     };
+                    let control = self.context.control;
                     self.context.read(|snapshot, names| {
                         let mut found = Vec::new();
-                        let add = &mut |edge| found.push(edge);
+                        let add = &mut |edge| {
+                            found.push(edge);
+                            control.work(8)
+                        };
                         crate::graph::read::edges(snapshot, names, vertex.bits(), ends, labels, add)?;
                         Ok(found)
                     })?

@@ -5,6 +5,7 @@ use crate::by::vervet_gremlin_text;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::step::Pipeline;
+use crate::steps::make::Outputs;
 use crate::steps::start::start_value;
 use crate::strategy::Strategies;
 use crate::traverser::Traverser;
@@ -292,7 +293,13 @@ pub(super) fn found_by(
         }
     }
     let mut compiler = Compiler::new(context.settings.as_ref().clone(), Strategies::default(), false);
-    compiler.pipeline(&steps)?.all(&Traverser::new(start_value()), context)
+    let (mut found, mut outputs) = (Vec::new(), Outputs::default());
+    compiler.pipeline(&steps)?.all(&Traverser::new(start_value()), &mut outputs, context)?;
+    // An element is found once.
+    while let Some((value, _)) = outputs.pop() {
+        found.push(value);
+    }
+    Ok(found)
 }
 
 /// The vertices that a map describes.

@@ -30,7 +30,7 @@ pub(super) fn build(write: &Write<'_>, compiler: &mut Compiler) -> Result<Box<dy
             said.push((legal_key(key.get(&traverser, context)?)?, value.get(&traverser, context)?));
         }
         if let Some(changed) =
-            put(&traverser.value, cardinality, &key, &value, &said, traverser.bulk, context)?
+            put(&traverser.value, cardinality, &key, &value, &said, traverser.bulk.get(), context)?
         {
             traverser.value = changed;
         }
@@ -61,6 +61,7 @@ fn put(
             let times = if cardinality == Cardinality::List { times } else { 1 };
             for _ in 0..times {
                 context.tick()?;
+                context.keep(value)?;
                 let Some(put) = put_on_vertex(vertex, key, value, cardinality, context)? else { continue };
                 let mut owner = Owner::VertexProperty(put);
                 for (key, value) in said {
