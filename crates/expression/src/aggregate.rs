@@ -4,7 +4,8 @@
 //! One [`Accumulators`] for each aggregate of the query; one small state for each group, by its number.
 //! `DISTINCT` adds one hash set of `(group, id)` for all groups.
 //! # Semantics
-//! A row with multiplicity `m` is `m` equal solutions. `COUNT` and `SAMPLE` pass over errors of their
+//! A row with multiplicity `m` is `m` equal solutions. Counts are exact up to 2^127 - 1, and an error above. A `SUM` of
+//! integers has 128 bits; one that overflows is unbound, as the value of any expression that overflows. `COUNT` and `SAMPLE` pass over errors of their
 //! expression; one error makes every other aggregate an error (unbound). `SUM` of nothing and `AVG` of
 //! nothing are 0, `GROUP_CONCAT` of nothing is the empty text, `MIN`, `MAX` and `SAMPLE` of nothing are errors.
 //! `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7).
@@ -14,19 +15,19 @@
 mod merge;
 
 use crate::MAX_TEXT_BYTES;
-use crate::arithmetic::{Operator, Pair, apply, promote};
+use crate::arithmetic::{Operator, Pair, apply, double_of, float_of, promote};
 use crate::batch::CompiledExpression;
 use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
 use crate::evaluator::Evaluator;
 use crate::order::{SortKey, order_of_ids};
 use crate::value::Value;
-use oxsdatatypes::{Decimal, Double, Float, Integer};
-use rustc_hash::FxHashSet;
+use oxsdatatypes::{Decimal, Double, Float};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use vervet_algebra::{Aggregate, AggregateKind, Variable};
-use vervet_model::{Error, Id, Inline, Result};
+use vervet_model::{Error, Id, Inline, Multiplicity, Result};
 
 /// One aggregate of all groups. See the header of this file.
 pub struct Accumulators<'a> {
@@ -44,18 +45,62 @@ pub struct Accumulators<'a> {
 }
 
 enum States {
-    Count(Vec<u64>),
+    Count(Counts),
     Sum(Vec<Number>),
-    Average(Vec<(Number, u64)>),
+    Average(Vec<(Number, Multiplicity)>),
     Extreme { wanted: Ordering, states: Vec<Extreme> },
     Sample(Vec<Id>),
     Concat { separator: String, states: Vec<Concat> },
 }
 
+/// Counts by group, exact to the last digit.
+#[derive(Default)]
+struct Counts {
+    /// The low 64 bits of each.
+    low: Vec<u64>,
+    /// The rest of those that have more.
+    high: FxHashMap<u32, u64>,
+}
+
+impl Counts {
+    fn get(&self, group: usize) -> Result<Multiplicity> {
+        let low = Multiplicity::new(self.low[group]);
+        match u32::try_from(group).ok().and_then(|group| self.high.get(&group)) {
+            Some(&high) => Multiplicity::new(1 << 63).scale(2)?.scale(high)?.plus(low),
+            None => Ok(low),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, group: usize, times: Multiplicity) -> Result<()> {
+        if let Ok(times) = u64::try_from(times.get())
+            && let Some(sum) = self.low[group].checked_add(times)
+        {
+            self.low[group] = sum;
+            return Ok(());
+        }
+        self.add_large(group, times)
+    }
+
+    #[cold]
+    fn add_large(&mut self, group: usize, times: Multiplicity) -> Result<()> {
+        const MASK: u128 = u64::MAX as u128;
+        let sum = self.get(group)?.plus(times)?.get();
+        let group_number = u32::try_from(group).map_err(|_| Error::internal("a group above 2^32"))?;
+        self.low[group] = u64::try_from(sum & MASK).unwrap_or(u64::MAX);
+        self.high.insert(group_number, u64::try_from(sum >> 64).unwrap_or(u64::MAX));
+        Ok(())
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.low.capacity() * size_of::<u64>() + self.high.capacity() * (size_of::<(u32, u64)>() + 1)
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Number {
     Failed,
-    Integer(i64),
+    Integer(i128),
     Decimal(Decimal),
     Float(Float),
     Double(Double),
@@ -91,7 +136,7 @@ impl<'a> Accumulators<'a> {
             None => return Err(Error::internal(format!("{:?} without an expression", aggregate.kind))),
         };
         let states = match &aggregate.kind {
-            AggregateKind::Count => States::Count(Vec::new()),
+            AggregateKind::Count => States::Count(Counts::default()),
             AggregateKind::Sum => States::Sum(Vec::new()),
             AggregateKind::Avg => States::Average(Vec::new()),
             AggregateKind::Min => States::Extreme { wanted: Ordering::Less, states: Vec::new() },
@@ -123,23 +168,25 @@ impl<'a> Accumulators<'a> {
         &mut self,
         groups: &[u32],
         columns: &[Vec<Id>],
-        multiplicities: Option<&[u64]>,
+        multiplicities: Option<&[Multiplicity]>,
     ) -> Result<()> {
         let Some(most) = groups.iter().max() else { return Ok(()) };
         self.states.grow(*most as usize + 1);
-        let times = |row: usize| multiplicities.map_or(1, |all| all.get(row).copied().unwrap_or(1));
+        if let Some(all) = multiplicities {
+            assert_eq!(all.len(), groups.len(), "one multiplicity for each row");
+        }
+        let times = |row: usize| multiplicities.map_or(Multiplicity::ONE, |all| all[row]);
         let Self { evaluator, expression, distinct, solutions, solution, states, heap_bytes } = self;
         let Some(expression) = expression else {
             let States::Count(counts) = states else { return Ok(()) };
             for (row, &group) in groups.iter().enumerate() {
-                let count = &mut counts[group as usize];
                 if distinct.is_none() {
-                    *count = count.saturating_add(times(row));
-                } else if times(row) > 0 {
+                    counts.add(group as usize, times(row))?;
+                } else if !times(row).is_zero() {
                     let ids = solution_ids(columns, solution.as_deref(), row);
                     let size_bytes = ids.len() * size_of::<Id>();
                     if solutions.insert((group, ids)) {
-                        *count += 1;
+                        counts.add(group as usize, Multiplicity::ONE)?;
                         *heap_bytes += size_bytes;
                     }
                 }
@@ -148,7 +195,7 @@ impl<'a> Accumulators<'a> {
         };
         expression.for_each_row(evaluator, columns, groups.len(), &mut |row, operand, context| {
             let (group, times) = (groups[row], times(row));
-            if times == 0 {
+            if times.is_zero() {
                 return Ok(());
             }
             let Some(mut operand) = operand else {
@@ -162,7 +209,7 @@ impl<'a> Accumulators<'a> {
                     return Ok(());
                 }
                 operand = Operand::Id(id);
-                times = 1;
+                times = Multiplicity::ONE;
             }
             states.add(group as usize, operand, times, context, heap_bytes)
         })
@@ -176,14 +223,14 @@ impl<'a> Accumulators<'a> {
     pub fn finish(&mut self, group: usize) -> Result<Id> {
         self.states.grow(group + 1);
         let value = match &self.states {
-            States::Count(counts) => Some(Value::Integer(i64::try_from(counts[group]).unwrap_or(i64::MAX))),
+            States::Count(counts) => Some(Value::Integer(counts.get(group)?.signed())),
             States::Sum(sums) => sums[group].value(),
             States::Average(averages) => match averages[group] {
                 (Number::Failed, _) => None,
-                (_, 0) => Some(Value::Integer(0)),
-                (sum, count) => sum.value().and_then(|sum| {
-                    apply(Operator::Divide, &sum, &Value::Integer(i64::try_from(count).ok()?))
-                }),
+                (_, Multiplicity::ZERO) => Some(Value::Integer(0)),
+                (sum, count) => {
+                    sum.value().and_then(|sum| apply(Operator::Divide, &sum, &Value::Integer(count.signed())))
+                }
             },
             States::Extreme { states, .. } => {
                 return Ok(match &states[group] {
@@ -205,9 +252,9 @@ impl<'a> Accumulators<'a> {
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let states = match &self.states {
-            States::Count(states) => states.capacity() * size_of::<u64>(),
+            States::Count(counts) => counts.size_bytes(),
             States::Sum(states) => states.capacity() * size_of::<Number>(),
-            States::Average(states) => states.capacity() * size_of::<(Number, u64)>(),
+            States::Average(states) => states.capacity() * size_of::<(Number, Multiplicity)>(),
             States::Extreme { states, .. } => states.capacity() * size_of::<Extreme>(),
             States::Sample(states) => states.capacity() * size_of::<Id>(),
             States::Concat { states, .. } => states.capacity() * size_of::<Concat>(),
@@ -237,9 +284,9 @@ impl States {
             }
         }
         match self {
-            Self::Count(states) => to(states, groups, 0),
+            Self::Count(counts) => to(&mut counts.low, groups, 0),
             Self::Sum(states) => to(states, groups, Number::Integer(0)),
-            Self::Average(states) => to(states, groups, (Number::Integer(0), 0)),
+            Self::Average(states) => to(states, groups, (Number::Integer(0), Multiplicity::ZERO)),
             Self::Extreme { states, .. } => to(states, groups, Extreme::Empty),
             Self::Sample(states) => to(states, groups, Id::UNBOUND),
             Self::Concat { states, .. } => to(states, groups, Concat::Empty),
@@ -261,17 +308,17 @@ impl States {
         &mut self,
         group: usize,
         operand: Operand<'_>,
-        times: u64,
+        times: Multiplicity,
         context: &mut Context<'_>,
         heap_bytes: &mut usize,
     ) -> Result<()> {
         match self {
-            Self::Count(counts) => counts[group] = counts[group].saturating_add(times),
+            Self::Count(counts) => counts.add(group, times)?,
             Self::Sum(sums) => sums[group] = sums[group].plus(operand, times, context)?,
             Self::Average(averages) => {
                 let (sum, count) = &mut averages[group];
                 *sum = sum.plus(operand, times, context)?;
-                *count = count.saturating_add(times);
+                *count = count.plus(times)?;
             }
             Self::Extreme { wanted, states } => states[group].add(*wanted, operand, context, heap_bytes)?,
             Self::Sample(samples) => {
@@ -299,25 +346,27 @@ impl Number {
     }
 
     /// This sum and `times` times the operand.
-    fn plus(self, operand: Operand<'_>, times: u64, context: &mut Context<'_>) -> Result<Self> {
+    fn plus(self, operand: Operand<'_>, times: Multiplicity, context: &mut Context<'_>) -> Result<Self> {
         if let (Self::Integer(sum), Operand::Id(id)) = (self, &operand)
             && let Some(Inline::Integer(value)) = Inline::from_id(*id)
         {
-            let product = i64::try_from(times).ok().and_then(|times| value.checked_mul(times));
+            let product = i128::from(value).checked_mul(times.signed());
             return Ok(product
                 .and_then(|product| sum.checked_add(product))
                 .map_or(Self::Failed, Self::Integer));
         }
         let Some(sum) = self.value() else { return Ok(Self::Failed) };
         let value = context.decode(operand)?;
-        let Ok(times) = i64::try_from(times) else { return Ok(Self::Failed) };
+        let times = times.signed();
         // In the type of the sum and the value, so that a product overflows only if the sum would.
         let total = promote(&sum, &value).and_then(|pair| {
             Some(match pair {
                 Pair::Integer(sum, value) => Self::Integer(sum.checked_add(value.checked_mul(times)?)?),
-                Pair::Decimal(sum, value) => Self::Decimal(sum.checked_add(value.checked_mul(times)?)?),
-                Pair::Float(sum, value) => Self::Float(sum + value * Float::from(Integer::from(times))),
-                Pair::Double(sum, value) => Self::Double(sum + value * Double::from(Integer::from(times))),
+                Pair::Decimal(sum, value) => {
+                    Self::Decimal(sum.checked_add(value.checked_mul(Decimal::try_from(times).ok()?)?)?)
+                }
+                Pair::Float(sum, value) => Self::Float(sum + value * float_of(times)),
+                Pair::Double(sum, value) => Self::Double(sum + value * double_of(times)),
             })
         });
         Ok(total.unwrap_or(Self::Failed))
@@ -378,7 +427,7 @@ impl Concat {
         &mut self,
         separator: &str,
         operand: Operand<'_>,
-        times: u64,
+        times: Multiplicity,
         context: &mut Context<'_>,
         heap_bytes: &mut usize,
     ) -> Result<()> {
@@ -389,7 +438,7 @@ impl Concat {
             *self = Self::Failed;
             return Ok(());
         };
-        let mut times = times;
+        let mut times = times.get();
         if matches!(self, Self::Empty) {
             *heap_bytes += text.len();
             *self = Self::Text(text.as_ref().to_owned());

@@ -1,10 +1,10 @@
 //! `+ - * /`, signs and rounding, with the numeric promotions of SPARQL 1.1 §17.3 (integer, decimal,
 //! float, double), and dates plus or minus durations.
 //!
-//! Overflow of integers and decimals, and division of those by zero, is an error (`None`).
+//! Integers have 128 bits. Overflow of integers and decimals, and division of those by zero, is an error (`None`).
 
 use crate::value::{Span, Value};
-use oxsdatatypes::{Decimal, Double, Float, Integer};
+use oxsdatatypes::{Decimal, Double, Float};
 
 /// A binary operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,13 +18,14 @@ pub(crate) enum Operator {
 /// Two numbers of one type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pair {
-    Integer(i64, i64),
+    Integer(i128, i128),
     Decimal(Decimal, Decimal),
     Float(Float, Float),
     Double(Double, Double),
 }
 
-/// Both numbers in the wider of their two types; `None` if one is not a number.
+/// Both numbers in the wider of their two types; `None` if one is not a number, or is an integer that no decimal holds
+/// beside a decimal.
 pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
     if let (Value::Integer(a), Value::Integer(b)) = (a, b) {
         return Some(Pair::Integer(*a, *b));
@@ -43,7 +44,7 @@ pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
 
 fn to_double(value: &Value<'_>) -> Option<Double> {
     Some(match value {
-        Value::Integer(value) => Integer::from(*value).into(),
+        Value::Integer(value) => double_of(*value),
         Value::Decimal(value) => (*value).into(),
         Value::Float(value) => (*value).into(),
         Value::Double(value) => *value,
@@ -53,7 +54,7 @@ fn to_double(value: &Value<'_>) -> Option<Double> {
 
 fn to_float(value: &Value<'_>) -> Option<Float> {
     Some(match value {
-        Value::Integer(value) => Integer::from(*value).into(),
+        Value::Integer(value) => float_of(*value),
         Value::Decimal(value) => (*value).into(),
         Value::Float(value) => *value,
         _ => return None,
@@ -62,10 +63,22 @@ fn to_float(value: &Value<'_>) -> Option<Float> {
 
 fn to_decimal(value: &Value<'_>) -> Option<Decimal> {
     Some(match value {
-        Value::Integer(value) => (*value).into(),
+        Value::Integer(value) => Decimal::try_from(*value).ok()?,
         Value::Decimal(value) => *value,
         _ => return None,
     })
+}
+
+/// The nearest double.
+#[expect(clippy::cast_precision_loss, reason = "rounding is what the promotion of SPARQL 1.1 §17.3 does")]
+pub(crate) fn double_of(value: i128) -> Double {
+    Double::from(value as f64)
+}
+
+/// The nearest float.
+#[expect(clippy::cast_precision_loss, reason = "rounding is what the promotion of SPARQL 1.1 §17.3 does")]
+pub(crate) fn float_of(value: i128) -> Float {
+    Float::from(value as f32)
 }
 
 /// `a operator b`.
@@ -90,7 +103,9 @@ pub(crate) fn apply(operator: Operator, a: &Value<'_>, b: &Value<'_>) -> Option<
         (Operator::Multiply, Pair::Decimal(a, b)) => Value::Decimal(a.checked_mul(b)?),
         (Operator::Multiply, Pair::Float(a, b)) => Value::Float(a * b),
         (Operator::Multiply, Pair::Double(a, b)) => Value::Double(a * b),
-        (Operator::Divide, Pair::Integer(a, b)) => Value::Decimal(Decimal::from(a).checked_div(b)?),
+        (Operator::Divide, Pair::Integer(a, b)) => {
+            Value::Decimal(Decimal::try_from(a).ok()?.checked_div(Decimal::try_from(b).ok()?)?)
+        }
         (Operator::Divide, Pair::Decimal(a, b)) => Value::Decimal(a.checked_div(b)?),
         (Operator::Divide, Pair::Float(a, b)) => Value::Float(a / b),
         (Operator::Divide, Pair::Double(a, b)) => Value::Double(a / b),

@@ -1,5 +1,6 @@
 //! The constructor functions of SPARQL 1.1 §17.5: casts from one datatype to another.
 
+use crate::arithmetic::{double_of, float_of};
 use crate::value::{Gregorian, Span, Value, XSD};
 use oxsdatatypes::{Boolean, Date, Decimal, Double, Float, Integer};
 use std::borrow::Cow;
@@ -73,17 +74,17 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
             _ => return None,
         }),
         Cast::Integer => Value::Integer(match value {
-            Value::Boolean(value) => i64::from(*value),
+            Value::Boolean(value) => i128::from(*value),
             Value::Integer(value) => *value,
-            Value::Decimal(value) => Integer::try_from(*value).ok()?.into(),
-            Value::Float(value) => Integer::try_from(*value).ok()?.into(),
-            Value::Double(value) => Integer::try_from(*value).ok()?.into(),
+            Value::Decimal(value) => whole(*value)?,
+            Value::Float(value) => whole_of_double(f64::from(*value))?,
+            Value::Double(value) => whole_of_double(f64::from(*value))?,
             Value::String(text) => text.parse().ok()?,
             _ => return None,
         }),
         Cast::Decimal => Value::Decimal(match value {
             Value::Boolean(value) => Boolean::from(*value).into(),
-            Value::Integer(value) => (*value).into(),
+            Value::Integer(value) => Decimal::try_from(*value).ok()?,
             Value::Decimal(value) => *value,
             Value::Float(value) => Decimal::try_from(*value).ok()?,
             Value::Double(value) => Decimal::try_from(*value).ok()?,
@@ -92,7 +93,7 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
         }),
         Cast::Float => Value::Float(match value {
             Value::Boolean(value) => Boolean::from(*value).into(),
-            Value::Integer(value) => Integer::from(*value).into(),
+            Value::Integer(value) => float_of(*value),
             Value::Decimal(value) => (*value).into(),
             Value::Float(value) => *value,
             Value::Double(value) => Float::from(*value),
@@ -101,7 +102,7 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
         }),
         Cast::Double => Value::Double(match value {
             Value::Boolean(value) => Boolean::from(*value).into(),
-            Value::Integer(value) => Integer::from(*value).into(),
+            Value::Integer(value) => double_of(*value),
             Value::Decimal(value) => (*value).into(),
             Value::Float(value) => Double::from(*value),
             Value::Double(value) => *value,
@@ -133,6 +134,23 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
             Value::Gregorian(cast_gregorian(to, value)?)
         }
     })
+}
+
+/// The whole part of a decimal, rounded towards zero.
+fn whole(value: Decimal) -> Option<i128> {
+    if let Ok(whole) = Integer::try_from(value) {
+        return Some(i64::from(whole).into());
+    }
+    let whole = if value.is_negative() { value.checked_ceil()? } else { value.checked_floor()? };
+    whole.to_string().parse().ok()
+}
+
+/// The whole part of a double, rounded towards zero; `None` if it is not finite or has more than 127 bits.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+fn whole_of_double(value: f64) -> Option<i128> {
+    // 2^127; both bounds are doubles.
+    const LIMIT: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+    (value > -LIMIT && value < LIMIT).then_some(value as i128)
 }
 
 fn cast_span(to: Cast, value: &Value<'_>) -> Option<Span> {

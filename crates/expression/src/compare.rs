@@ -16,8 +16,8 @@ use vervet_model::{triple_parts, with_nt};
 
 /// `a = b`; `None` is a type error.
 pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
-    if let Some(pair) = promote(a, b) {
-        return Some(numeric_order(pair) == Some(Ordering::Equal));
+    if let Some(order) = order_of_numbers(a, b) {
+        return Some(order == Some(Ordering::Equal));
     }
     Some(match (a, b) {
         (Value::Typed(a, a_type), Value::Typed(b, b_type)) => {
@@ -63,13 +63,26 @@ fn equal_triples(a: &str, b: &str) -> Option<bool> {
 
 /// `a comparator b`; `None` is a type error.
 pub(crate) fn compare(comparator: Comparator, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
-    if let Some(pair) = promote(a, b) {
+    if let Some(order) = order_of_numbers(a, b) {
         // A comparison with NaN is false, whatever the comparator.
-        return Some(numeric_order(pair).is_some_and(|order| holds(comparator, order)));
+        return Some(order.is_some_and(|order| holds(comparator, order)));
     }
     literal_order(a, b)
         .or_else(|| same_term(a, b).then_some(Ordering::Equal))
         .map(|order| holds(comparator, order))
+}
+
+/// The order of two numbers (`None`: one is NaN); `None` if one is not a number.
+fn order_of_numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
+    if let Some(pair) = promote(a, b) {
+        return Some(numeric_order(pair));
+    }
+    // An integer that no decimal holds is beyond all decimals.
+    match (a, b) {
+        (Value::Integer(a), Value::Decimal(_)) => Some(Some(a.cmp(&0))),
+        (Value::Decimal(_), Value::Integer(b)) => Some(Some(0.cmp(b))),
+        _ => None,
+    }
 }
 
 /// Whether `comparator` is true of two values in this order.

@@ -19,13 +19,13 @@ pub(crate) enum Part {
 /// The part of a date or time; `None` if it has no such part.
 pub(crate) fn part(part: Part, value: &Value<'_>) -> Option<Value<'static>> {
     Some(match part {
-        Part::Year => Value::Integer(match value {
+        Part::Year => Value::Integer(i128::from(match value {
             Value::DateTime(value) => value.year(),
             Value::Date(value) => value.year(),
             Value::Gregorian(Gregorian::Year(value)) => value.year(),
             Value::Gregorian(Gregorian::YearMonth(value)) => value.year(),
             _ => return None,
-        }),
+        })),
         Part::Month => integer(match value {
             Value::DateTime(value) => value.month(),
             Value::Date(value) => value.month(),
@@ -85,5 +85,5 @@ pub(crate) fn part(part: Part, value: &Value<'_>) -> Option<Value<'static>> {
 }
 
 fn integer(value: u8) -> Value<'static> {
-    Value::Integer(i64::from(value))
+    Value::Integer(value.into())
 }

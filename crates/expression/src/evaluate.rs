@@ -205,7 +205,7 @@ impl Node {
                     && let (Some(Inline::Integer(a)), Some(Inline::Integer(b))) =
                         (Inline::from_id(a), Inline::from_id(b))
                 {
-                    return Ok(apply(*operator, &Value::Integer(a), &Value::Integer(b)));
+                    return Ok(apply(*operator, &Value::Integer(a.into()), &Value::Integer(b.into())));
                 }
                 let (a, b) = both!(ab, context);
                 let (a, b) = (context.decode(a)?, context.decode(b)?);
@@ -648,7 +648,7 @@ fn text_function<'e>(
     }
     let (text, tag) = some!(context.text(operand)?);
     let value = match function {
-        TextFunction::Length => Value::Integer(i64::try_from(text.chars().count()).unwrap_or(i64::MAX)),
+        TextFunction::Length => Value::Integer(text.chars().count() as i128),
         TextFunction::Upper => with_tag(Cow::Owned(text.to_uppercase()), tag),
         TextFunction::Lower => with_tag(Cow::Owned(text.to_lowercase()), tag),
         TextFunction::EncodeForUri | TextFunction::Hash(_) => {

@@ -9,6 +9,7 @@
 //! §15.1 leaves literals of different types open. Comparing those by lexical form, as Oxigraph
 //! does, is no order (2 < 10 as numbers, 10 < "15" < 2 as texts); hence the groups.
 
+use crate::arithmetic::double_of;
 use crate::context::Context;
 use crate::evaluate::compare_ids;
 use crate::evaluator::Evaluator;
@@ -54,6 +55,8 @@ enum Key {
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Exact(Decimal),
+    /// An integer that no decimal holds: beyond all of those.
+    Large(i128),
     Double(f64),
 }
 
@@ -96,7 +99,9 @@ impl SortKey {
         Self(match value {
             Value::Blank(label) => Key::Blank(label.as_ref().into()),
             Value::Iri(iri) => Key::Iri(iri.as_ref().into()),
-            Value::Integer(value) => Key::Number(Number::Exact((*value).into())),
+            Value::Integer(value) => {
+                Key::Number(Decimal::try_from(*value).map_or(Number::Large(*value), Number::Exact))
+            }
             Value::Decimal(value) => Key::Number(Number::Exact(*value)),
             Value::Float(value) => Key::Number(Number::Double((*value).into())),
             Value::Double(value) => Key::Number(Number::Double((*value).into())),
@@ -182,6 +187,11 @@ impl Ord for Number {
             (Self::Double(a), Self::Double(b)) => {
                 a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
             }
+            (Self::Large(a), Self::Large(b)) => a.cmp(b),
+            (Self::Large(a), Self::Exact(_)) => a.cmp(&0),
+            (Self::Exact(_), Self::Large(b)) => 0.cmp(b),
+            (Self::Large(a), Self::Double(b)) => large_to_double(*a, *b),
+            (Self::Double(a), Self::Large(b)) => large_to_double(*b, *a).reverse(),
             (Self::Exact(a), Self::Double(b)) => exact_to_double(*a, *b),
             (Self::Double(a), Self::Exact(b)) => exact_to_double(*b, *a).reverse(),
         }
@@ -193,6 +203,16 @@ fn exact_to_double(a: Decimal, b: f64) -> Ordering {
     match f64::from(Double::from(a)).partial_cmp(&b) {
         None => Ordering::Less,
         Some(Ordering::Equal) => Decimal::try_from(Double::from(b)).map_or(Ordering::Equal, |b| a.cmp(&b)),
+        Some(order) => order,
+    }
+}
+
+/// As [`exact_to_double`].
+#[expect(clippy::cast_possible_truncation, reason = "saturates, and only where the doubles are equal")]
+fn large_to_double(a: i128, b: f64) -> Ordering {
+    match f64::from(double_of(a)).partial_cmp(&b) {
+        None => Ordering::Less,
+        Some(Ordering::Equal) => a.cmp(&(b as i128)),
         Some(order) => order,
     }
 }

@@ -31,7 +31,8 @@ pub(crate) enum Value<'e> {
     /// The text of a triple term.
     Triple(Cow<'e, str>),
     Boolean(bool),
-    Integer(i64),
+    /// Of `xsd:integer` or a type derived from it, within 128 bits; a larger one is [`Value::Typed`].
+    Integer(i128),
     Decimal(Decimal),
     Float(Float),
     Double(Double),
@@ -189,7 +190,9 @@ impl<'e> Value<'e> {
     pub(crate) fn intern(&self, evaluator: &Evaluator<'_>, scratch: &mut String) -> Result<Id> {
         let inline = match self {
             Self::Boolean(value) => Inline::Boolean(*value).to_id(),
-            Self::Integer(value) => Inline::Integer(*value).to_id(),
+            Self::Integer(value) => {
+                i64::try_from(*value).ok().and_then(|value| Inline::Integer(value).to_id())
+            }
             _ => None,
         };
         if let Some(id) = inline {
@@ -254,7 +257,7 @@ impl<'e> Value<'e> {
                 text.push_str(inline.as_str()?);
                 Value::String(Cow::Owned(text))
             }
-            Inline::Integer(value) | Inline::Long(value) => Value::Integer(value),
+            Inline::Integer(value) | Inline::Long(value) => Value::Integer(value.into()),
             Inline::Int(value) => Value::Integer(value.into()),
             Inline::Decimal { mantissa, scale } => {
                 Value::Decimal(Decimal::new(i128::from(mantissa), u32::from(scale)).ok()?)
@@ -296,6 +299,16 @@ fn is_integer_type(name: &str) -> bool {
     )
 }
 
+/// The value of an integer; types that have bounds are read up to 64 bits.
+fn parse_integer(lexical: &str, name: &str) -> Option<i128> {
+    match lexical.parse::<i64>() {
+        Ok(value) => Some(value.into()),
+        Err(_) if name == "unsignedLong" => lexical.parse::<u64>().ok().map(i128::from),
+        Err(_) if name.ends_with("nteger") => lexical.parse().ok(),
+        Err(_) => None,
+    }
+}
+
 /// The value of a literal of a known datatype, if its form is valid.
 fn parse(lexical: &str, datatype: &str) -> Option<Value<'static>> {
     Some(match datatype.strip_prefix(XSD)? {
@@ -314,7 +327,7 @@ fn parse(lexical: &str, datatype: &str) -> Option<Value<'static>> {
         "gMonth" => Value::Gregorian(Gregorian::Month(lexical.parse().ok()?)),
         "gMonthDay" => Value::Gregorian(Gregorian::MonthDay(lexical.parse().ok()?)),
         "gDay" => Value::Gregorian(Gregorian::Day(lexical.parse().ok()?)),
-        name if is_integer_type(name) => Value::Integer(lexical.parse().ok()?),
+        name if is_integer_type(name) => Value::Integer(parse_integer(lexical, name)?),
         _ => return None,
     })
 }

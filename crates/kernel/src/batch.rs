@@ -5,11 +5,11 @@
 //! carried has an empty column and reads as unbound. `multiplicity` is empty (every row stands for one
 //! solution) or has one number for each row.
 //! # Cost
-//! 8 bytes for each cell; only columns in a step's `keep` are ever copied.
+//! 8 bytes for each cell, 16 for each multiplicity; only columns in a step's `keep` are ever copied.
 
 use std::ops::Range;
 use vervet_algebra::Variable;
-use vervet_model::Id;
+use vervet_model::{Id, Multiplicity, Result};
 
 /// The most rows of a batch that a kernel makes.
 pub const BATCH_ROWS: usize = 1024;
@@ -22,7 +22,7 @@ pub struct Batch {
     /// Number of rows.
     pub rows: usize,
     /// How many solutions each row stands for; empty: one each.
-    pub multiplicity: Vec<u64>,
+    pub multiplicity: Vec<Multiplicity>,
 }
 
 impl Batch {
@@ -48,8 +48,8 @@ impl Batch {
     /// How many solutions a row stands for.
     #[inline]
     #[must_use]
-    pub fn times(&self, row: usize) -> u64 {
-        self.multiplicity.get(row).copied().unwrap_or(1)
+    pub fn times(&self, row: usize) -> Multiplicity {
+        self.multiplicity.get(row).copied().unwrap_or(Multiplicity::ONE)
     }
 
     /// Removes all rows and keeps the memory.
@@ -103,16 +103,21 @@ impl Batch {
     }
 
     /// Multiplies the multiplicities row by row and keeps the rows where the product is not zero.
-    pub(crate) fn multiply(&mut self, factors: &[u64], selection: &mut Vec<u32>, keep: &Keep) {
+    ///
+    /// # Errors
+    /// A product is too large for a [`Multiplicity`].
+    pub(crate) fn multiply(&mut self, factors: &[u64], selection: &mut Vec<u32>, keep: &Keep) -> Result<()> {
+        assert_eq!(factors.len(), self.rows, "one factor for each row");
         if factors.iter().any(|&factor| factor != 1) || !self.multiplicity.is_empty() {
-            self.multiplicity.resize(self.rows, 1);
+            self.multiplicity.resize(self.rows, Multiplicity::ONE);
             for (times, &factor) in self.multiplicity.iter_mut().zip(factors) {
-                *times = times.saturating_mul(factor);
+                *times = times.scale(factor)?;
             }
         }
         selection.clear();
         selection.extend((0_u32..).zip(factors).filter(|(_, factor)| **factor != 0).map(|(row, _)| row));
         self.select(selection, keep);
+        Ok(())
     }
 
     /// Becomes the rows `rows` of `source`, all columns.
@@ -137,7 +142,7 @@ impl Batch {
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         let cells: usize = self.columns.iter().map(Vec::len).sum();
-        8 * (cells + self.multiplicity.len()) as u64
+        (8 * cells + size_of::<Multiplicity>() * self.multiplicity.len()) as u64
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_expression::Evaluator;
-use vervet_model::{Error, Id, Result};
+use vervet_model::{Error, Id, Multiplicity, Result};
 use vervet_snapshot::Snapshot;
 
 /// What kernels need of the running query. Each thread has one, with limits of its own.
@@ -103,8 +103,18 @@ pub enum Flow {
 }
 
 /// One step at work.
+///
+/// # Contract
+/// * [`Flow::Done`] is about the batch that was pushed, not about the kernel: more batches may be pushed after it. A sink
+///   ends the batch early as soon as the answer for its rows is known (see [`crate::exists`]), and the next batch enters
+///   the same stages. So on every way out of `push` but an error a kernel is as fit for the next batch as it was before:
+///   buffers are where they belong, and no rows of the batch before are left in them.
+/// * After an error nothing is called any more.
+/// * A loop whose length rows, data or the plan decide calls [`Control::work`] or [`Control::check`]; a buffer of such a
+///   length counts against the memory cap.
 pub(crate) trait Kernel<'a>: Send {
-    /// Takes a batch (and may ruin it) and pushes what it makes of it.
+    /// Takes a batch (and may ruin it) and pushes what it makes of it. `Done`: nothing that this batch could still give
+    /// is wanted.
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow>;
 
     /// No more batches come: pushes what was held back.
@@ -268,7 +278,7 @@ impl Table {
             }
         }
         if !batch.multiplicity.is_empty() || !self.batch.multiplicity.is_empty() {
-            self.batch.multiplicity.resize(self.batch.rows, 1);
+            self.batch.multiplicity.resize(self.batch.rows, Multiplicity::ONE);
             self.batch.multiplicity.extend((0..batch.rows).map(|row| batch.times(row)));
         }
         self.batch.rows += batch.rows;
@@ -279,7 +289,7 @@ impl Table {
     pub(crate) fn recount(&mut self, control: &Control<'_>) -> Result<()> {
         // Room counts, used or not.
         let cells: usize = self.batch.columns.iter().map(Vec::capacity).sum();
-        let bytes = 8 * (cells + self.batch.multiplicity.capacity()) as u64;
+        let bytes = (8 * cells + size_of::<Multiplicity>() * self.batch.multiplicity.capacity()) as u64;
         control.recount(&mut self.counted_bytes, bytes)
     }
 }

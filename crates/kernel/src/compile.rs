@@ -300,9 +300,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             runs: Vec::new(),
             last_kept: None,
         }),
-        Step::Slice { start, length } => {
-            Box::new(order::Slice { skip: *start as u64, left: length.map(|length| length as u64), keep })
-        }
+        Step::Slice { start, length } => Box::new(order::Slice::new(*start, *length, keep)),
     })
 }
 
@@ -360,19 +358,19 @@ fn accumulators<'a>(aggregate: &Aggregate, carried: &[Variable], run: &Run<'a>) 
     })
 }
 
-/// Repeats each row as often as its multiplicity says.
+/// Repeats each row as often as its multiplicity says. `from`: the row to go on with, and how many of its solutions
+/// have been made.
 pub(crate) fn repeat_rows(
     batch: &mut Batch,
     out: &mut Batch,
     keep: &Keep,
-    from: &mut (usize, u64),
+    from: &mut (usize, u128),
     capacity: usize,
 ) {
     let mut rows: Vec<u32> = Vec::with_capacity(capacity.min(batch.rows));
     while from.0 < batch.rows && rows.len() < capacity {
-        let left = batch.times(from.0) - from.1;
-        let room = (capacity - rows.len()) as u64;
-        let take = left.min(room);
+        let left = batch.times(from.0).get() - from.1;
+        let take = left.min((capacity - rows.len()) as u128);
         let row = u32::try_from(from.0).unwrap_or(u32::MAX);
         rows.extend(std::iter::repeat_n(row, usize::try_from(take).unwrap_or(capacity)));
         *from = if take == left { (from.0 + 1, 0) } else { (from.0, from.1 + take) };

@@ -135,7 +135,7 @@ impl<'a> Kernel<'a> for Degree<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let keys = operand_column(self.key, batch, &mut self.keys);
         self.segment.degrees(keys, self.filter, &mut self.degrees)?;
-        batch.multiply(&self.degrees, &mut self.selection, &self.keep);
+        batch.multiply(&self.degrees, &mut self.selection, &self.keep)?;
         next.push(batch)
     }
 }

@@ -537,7 +537,7 @@ impl<'a> Kernel<'a> for Intersect<'a> {
             return Ok(Flow::Done);
         }
         if self.count_only {
-            batch.multiply(&self.counts, &mut self.selection, &self.keep);
+            batch.multiply(&self.counts, &mut self.selection, &self.keep)?;
             return next.push(batch);
         }
         self.flush(batch, next)

@@ -235,8 +235,8 @@ impl<'a> Join<'a> {
         }
         if !table.multiplicity.is_empty() {
             self.out.multiplicity = (self.pairs.iter())
-                .map(|&(left, right)| batch.times(left as usize).saturating_mul(table.times(right as usize)))
-                .collect();
+                .map(|&(left, right)| batch.times(left as usize).times(table.times(right as usize)))
+                .collect::<Result<_>>()?;
         }
         if let Kind::Left(Some(condition)) = &self.kind {
             let mut selection = Vec::new();

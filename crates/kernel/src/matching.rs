@@ -114,15 +114,31 @@ impl Matching {
         batch: &Batch,
         rows: &[u32],
         keys: &[Id],
+        segment: (Id, Direction, &dyn Segment),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        // Taken out, since `add` needs all of self, and put back however this ends: batches may follow `Done`.
+        let mut expansion = std::mem::take(&mut self.expansion);
+        let flow = self.expand_into(&mut expansion, batch, rows, keys, segment, next);
+        self.expansion = expansion;
+        flow
+    }
+
+    fn expand_into<'a>(
+        &mut self,
+        expansion: &mut Expansion,
+        batch: &Batch,
+        rows: &[u32],
+        keys: &[Id],
         (predicate, direction, segment): (Id, Direction, &dyn Segment),
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        let mut expansion = std::mem::take(&mut self.expansion);
+        assert!(expansion.capacity > 0, "an expansion without room never comes to its end");
         let mut cursor = Cursor::default();
         while cursor.row < keys.len() {
             next.run().control.check()?;
             expansion.clear();
-            segment.expand(keys, self.filter(), &mut cursor, &mut expansion)?;
+            segment.expand(keys, self.filter(), &mut cursor, expansion)?;
             for i in 0..expansion.len() {
                 let at = expansion.rows[i] as usize;
                 let (key, neighbour) = (keys[at], expansion.neighbours[i]);
@@ -139,8 +155,6 @@ impl Matching {
                 }
             }
         }
-        // After `Done` or an error nothing is asked any more.
-        self.expansion = expansion;
         Ok(Flow::More)
     }
 

@@ -6,7 +6,7 @@ use crate::control::Control;
 use crate::parallel::{Gathered, Partial};
 use std::cmp::Ordering;
 use vervet_expression::{CompiledExpression, SortKey};
-use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_model::{Error, ErrorKind, Id, Multiplicity, Result};
 
 /// Rows that are sorted at one go.
 const RUN_ROWS: usize = 1 << 16;
@@ -232,9 +232,17 @@ impl<'a> Kernel<'a> for Order {
 
 /// Skips solutions and ends the query after enough of them.
 pub(crate) struct Slice {
-    pub skip: u64,
-    pub left: Option<u64>,
-    pub keep: Keep,
+    skip: Multiplicity,
+    /// `None`: no end.
+    left: Option<Multiplicity>,
+    keep: Keep,
+}
+
+impl Slice {
+    pub(crate) fn new(start: usize, length: Option<usize>, keep: Keep) -> Self {
+        let count = |count: usize| Multiplicity::new(count as u64);
+        Self { skip: count(start), left: length.map(count), keep }
+    }
 }
 
 impl<'a> Kernel<'a> for Slice {
@@ -242,25 +250,26 @@ impl<'a> Kernel<'a> for Slice {
         let mut selection = Vec::new();
         let mut times = Vec::new();
         for row in 0..batch.rows {
-            if self.left == Some(0) {
+            if self.left == Some(Multiplicity::ZERO) {
                 break;
             }
             let mut count = batch.times(row);
             let skipped = count.min(self.skip);
-            self.skip -= skipped;
-            count -= skipped;
+            self.skip = self.skip.minus_or_zero(skipped);
+            count = count.minus_or_zero(skipped);
             if let Some(left) = &mut self.left {
                 count = count.min(*left);
-                *left -= count;
+                *left = left.minus_or_zero(count);
             }
-            if count > 0 {
+            if !count.is_zero() {
                 selection.push(u32::try_from(row).unwrap_or(u32::MAX));
                 times.push(count);
             }
         }
         batch.select(&selection, &self.keep);
-        batch.multiplicity = if times.iter().all(|&count| count == 1) { Vec::new() } else { times };
+        batch.multiplicity =
+            if times.iter().all(|&count| count == Multiplicity::ONE) { Vec::new() } else { times };
         let flow = next.push(batch)?;
-        Ok(if self.left == Some(0) { Flow::Done } else { flow })
+        Ok(if self.left == Some(Multiplicity::ZERO) { Flow::Done } else { flow })
     }
 }

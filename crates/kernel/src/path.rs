@@ -15,7 +15,7 @@ use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{Move, Operand, PathGraphs, PathStep};
 use crate::search::{Reached, Search};
-use vervet_model::{Direction, Id, Result, Tag};
+use vervet_model::{Direction, Id, Multiplicity, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
 /// Rows with one end in common and different others from which on they share a search.
@@ -128,9 +128,9 @@ impl<'a> Paths<'a> {
         }
         self.found_graphs.clear();
         if self.times.iter().any(|&times| times != 1) {
-            self.out.multiplicity.resize(self.out.rows, 1);
+            self.out.multiplicity.resize(self.out.rows, Multiplicity::ONE);
             for (of_row, times) in self.out.multiplicity.iter_mut().zip(&self.times) {
-                *of_row = of_row.saturating_mul(*times);
+                *of_row = of_row.scale(*times)?;
             }
         }
         self.out.drop_all_but(&self.keep);

@@ -26,6 +26,7 @@ pub(crate) struct Scan<'a> {
     pub keys: Batch,
     pub expansion: Expansion,
     pub degrees: Vec<u64>,
+    pub selection: Vec<u32>,
     pub out: Batch,
 }
 
@@ -49,6 +50,7 @@ impl<'a> Scan<'a> {
             keys: Batch::new(1),
             expansion: Expansion::new(BATCH_ROWS),
             degrees: Vec::new(),
+            selection: Vec::new(),
             out: Batch::new(run.variables),
         }
     }
@@ -192,10 +194,7 @@ impl<'a> Scan<'a> {
             self.segment.degrees(keys, self.filter, &mut self.degrees)?;
             self.repeat_outer(batch, row, self.keys.columns[0].len());
             self.out.columns[self.key.index()].clone_from(&self.keys.columns[0]);
-            let mut selection = Vec::new();
-            let degrees = std::mem::take(&mut self.degrees);
-            self.out.multiply(&degrees, &mut selection, &self.keep);
-            self.degrees = degrees;
+            self.out.multiply(&self.degrees, &mut self.selection, &self.keep)?;
             return next.push(&mut self.out);
         };
         let mut cursor = Cursor::default();

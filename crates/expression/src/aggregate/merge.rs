@@ -13,7 +13,7 @@ use crate::arithmetic::{Operator, apply};
 use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
 use crate::value::Value;
-use vervet_model::{Error, Result};
+use vervet_model::{Error, Multiplicity, Result};
 
 impl Accumulators<'_> {
     /// Takes over what `other`, of the same aggregate of the same query, has seen; `groups[i]` is the number
@@ -32,7 +32,7 @@ impl Accumulators<'_> {
             if self.solutions.insert((group, ids)) {
                 self.heap_bytes += size_bytes;
                 if let States::Count(counts) = &mut self.states {
-                    counts[group as usize] += 1;
+                    counts.add(group as usize, Multiplicity::ONE)?;
                 }
             }
         }
@@ -41,7 +41,7 @@ impl Accumulators<'_> {
                 let group = here(group)?;
                 if mine.insert((group, id)) {
                     let (group, operand) = (group as usize, Operand::Id(id));
-                    self.states.add(group, operand, 1, &mut context, &mut self.heap_bytes)?;
+                    self.states.add(group, operand, Multiplicity::ONE, &mut context, &mut self.heap_bytes)?;
                 }
             }
             for (group, &to) in groups.iter().enumerate() {
@@ -81,8 +81,8 @@ impl States {
         let groups = groups.iter().map(|&group| group as usize);
         match (self, other) {
             (Self::Count(mine), Self::Count(theirs)) => {
-                for (group, count) in groups.zip(theirs) {
-                    mine[group] = mine[group].saturating_add(count);
+                for (theirs_group, group) in groups.enumerate().take(theirs.low.len()) {
+                    mine.add(group, theirs.get(theirs_group)?)?;
                 }
             }
             (Self::Sum(mine), Self::Sum(theirs)) => {
@@ -94,7 +94,7 @@ impl States {
                 for (group, (sum, count)) in groups.zip(theirs) {
                     let (my_sum, my_count) = &mut mine[group];
                     *my_sum = my_sum.plus_sum(sum);
-                    *my_count = my_count.saturating_add(count);
+                    *my_count = my_count.plus(count)?;
                 }
             }
             (Self::Extreme { wanted, states: mine }, Self::Extreme { states: theirs, .. }) => {

@@ -4,7 +4,7 @@
 use crate::common::{Terms, now, parse, term};
 use vervet_algebra::{Aggregate, AggregateKind, Variable};
 use vervet_expression::{Accumulators, ComputedTerms, Evaluator};
-use vervet_model::{Id, Inline};
+use vervet_model::{Id, Inline, Multiplicity};
 
 fn aggregate(kind: AggregateKind, expression: Option<&str>, distinct: bool) -> Aggregate {
     Aggregate { kind, expression: expression.map(parse), distinct }
@@ -44,8 +44,8 @@ fn solutions_are_counted_with_their_multiplicity_or_once() {
         vec![integer(7), Id::UNBOUND, integer(7), integer(7)],
     ];
     let groups = [0, 0, 1, 0];
-    let times = [1, 10, 5, 0];
-    let count = |distinct, solution: Option<Vec<Variable>>, times: Option<&[u64]>| {
+    let times = [1, 10, 5, 0].map(Multiplicity::new);
+    let count = |distinct, solution: Option<Vec<Variable>>, times: Option<&[Multiplicity]>| {
         let mut all =
             Accumulators::new(&aggregate(AggregateKind::Count, None, distinct), &evaluator).unwrap();
         if let Some(solution) = solution {
@@ -122,7 +122,7 @@ fn multiplicity_is_repetition() {
         ["'a'@en", "'b'@en"].map(|text| evaluator.intern(term(text).as_ref()).unwrap()).into();
     let concat = AggregateKind::GroupConcat { separator: "-".to_owned() };
     let mut all = Accumulators::new(&aggregate(concat, Some("?v0"), false), &evaluator).unwrap();
-    all.update(&[0, 0], &[texts], Some(&[2, 3])).unwrap();
+    all.update(&[0, 0], &[texts], Some(&[2, 3].map(Multiplicity::new))).unwrap();
     assert_eq!(evaluator.term(all.finish(0).unwrap()).unwrap(), Some(term("'a-a-b-b-b'")));
     // A multiplicity that no memory could hold is an error, not a wait.
     let mut all = Accumulators::new(
@@ -130,7 +130,7 @@ fn multiplicity_is_repetition() {
         &evaluator,
     )
     .unwrap();
-    assert!(all.update(&[0], &[vec![integer(1)]], Some(&[u64::MAX])).is_ok());
+    assert!(all.update(&[0], &[vec![integer(1)]], Some(&[Multiplicity::new(u64::MAX)])).is_ok());
     assert_eq!(all.finish(0).unwrap(), Id::UNBOUND);
     let text = evaluator.intern(term("'x'").as_ref()).unwrap();
     let mut all = Accumulators::new(
@@ -138,5 +138,40 @@ fn multiplicity_is_repetition() {
         &evaluator,
     )
     .unwrap();
-    assert!(all.update(&[0], &[vec![text]], Some(&[u64::MAX])).is_err());
+    assert!(all.update(&[0], &[vec![text]], Some(&[Multiplicity::new(u64::MAX)])).is_err());
+}
+
+/// Finding "query B9" of the reviews: counts and sums are exact to the last digit, or an error.
+#[test]
+fn b9_counts_are_exact_or_an_error() {
+    let (snapshot, computed) = (Terms::default(), ComputedTerms::new());
+    let evaluator = Evaluator::new(&snapshot, &computed, now(), 1);
+    let large = Multiplicity::new(u64::MAX).scale(1 << 20).unwrap();
+    let value = |kind: &AggregateKind, text: Option<&str>, rows: usize| {
+        let make = || Accumulators::new(&aggregate(kind.clone(), text, false), &evaluator).unwrap();
+        // Every other row in another thread's half.
+        let mut halves = [make(), make()];
+        for row in 0..rows {
+            halves[row % 2].update(&[7], &[vec![integer(3)]], Some(&[large])).unwrap();
+        }
+        let [mut all, other] = halves;
+        let numbers: Vec<u32> = (0..8).collect();
+        all.merge(other, &numbers).unwrap();
+        (all.finish(0).unwrap(), evaluator.term(all.finish(7).unwrap()).unwrap())
+    };
+    let count = large.get() * 5;
+    for text in [None, Some("?v0")] {
+        let (empty, found) = value(&AggregateKind::Count, text, 5);
+        assert_eq!((empty, found), (integer(0), Some(term(&count.to_string()))));
+    }
+    assert_eq!(value(&AggregateKind::Sum, Some("?v0"), 5).1, Some(term(&(3 * count).to_string())));
+    // No decimal holds this sum, so there is no average of it.
+    assert_eq!(value(&AggregateKind::Avg, Some("?v0"), 5).1, None);
+    let most = Multiplicity::new(1 << 63).scale(1 << 63).unwrap();
+    let mut all = Accumulators::new(&aggregate(AggregateKind::Count, None, false), &evaluator).unwrap();
+    all.update(&[0], &[], Some(&[most])).unwrap();
+    all.update(&[0], &[], Some(&[Multiplicity::new(7)])).unwrap();
+    let found = evaluator.term(all.finish(0).unwrap()).unwrap();
+    assert_eq!(found, Some(term(&((1_u128 << 126) + 7).to_string())));
+    assert!(all.update(&[0], &[], Some(&[most])).is_err(), "2^127");
 }

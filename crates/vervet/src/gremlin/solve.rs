@@ -35,11 +35,21 @@ pub(super) fn solve(
     if refuses && vervet_driver_local::is_heavy(plan, options.parallelism()) {
         return Err(Error::new(ErrorKind::Deadline, "a query of the traversal is expected to be heavy"));
     }
+    let mut bulks: Vec<u64> = Vec::new();
     run(&parts, snapshot, plan, &options, control, &mut |_, batch| {
-        sink(&batch.columns, batch.rows, &batch.multiplicity)?;
+        bulks.clear();
+        for times in &batch.multiplicity {
+            bulks.push(u64::try_from(times.get()).map_err(|_| bulk_too_large())?);
+        }
+        sink(&batch.columns, batch.rows, &bulks)?;
         Ok(Flow::More)
     })?;
     Ok(())
+}
+
+fn bulk_too_large() -> Error {
+    Error::new(ErrorKind::Unsupported, "a traversal has more than 2^64 - 1 equal traversers")
+        .with_hint("count them where they are made, or use dedup()")
 }
 
 /// The plan of such a query, for people.
