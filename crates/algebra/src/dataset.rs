@@ -5,10 +5,14 @@
 //! operator behind it needs to know. One graph as the default graph is another [`GraphSlot`]; several are a
 //! union without repetitions; a choice of named graphs is a join with the list of their names.
 //! # Cost
-//! One walk over the algebra.
+//! One walk over the algebra. The merge of several graphs makes a pattern for each statement pattern and graph:
+//! [`MERGED_MAX`] in all.
 
+use crate::distinct::DistinctVariables;
 use crate::{GraphSlot, Node, PathPattern, Pattern, Variable};
 use oxrdf::NamedNode;
+use std::collections::HashSet;
+use std::fmt;
 
 /// The graphs that a pattern sees; the default value leaves everything as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,8 +33,49 @@ impl Dataset {
 
     /// Makes the patterns of `node` look at these graphs. [`GraphSlot::Any`], which is no dataset of RDF,
     /// stays as it is.
-    pub fn restrict(&self, node: &mut Node) {
+    ///
+    /// # Errors
+    /// Merging the graphs would make more than [`MERGED_MAX`] patterns; `node` is then of no use.
+    pub fn restrict(&self, node: &mut Node) -> Result<(), TooManyGraphs> {
         if self.is_whole() {
+            return Ok(());
+        }
+        let named = self.named.as_ref().map(|named| named.iter().collect());
+        let mut restriction = Restriction { dataset: self, named, made: 0 };
+        restriction.restrict(node);
+        if restriction.made > MERGED_MAX { Err(TooManyGraphs) } else { Ok(()) }
+    }
+}
+
+/// The most patterns that stand for patterns over the merge of several graphs, in one query.
+pub const MERGED_MAX: usize = 1 << 18;
+
+/// Why a query cannot look at a dataset: it would have more than [`MERGED_MAX`] patterns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooManyGraphs;
+
+impl fmt::Display for TooManyGraphs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the default graph is the merge of too many graphs for so many patterns (at most {MERGED_MAX})"
+        )
+    }
+}
+
+impl std::error::Error for TooManyGraphs {}
+
+/// A dataset that is not whole, with the graphs that it names as a set.
+struct Restriction<'d> {
+    dataset: &'d Dataset,
+    named: Option<HashSet<&'d NamedNode>>,
+    /// Patterns over one of several merged graphs made so far.
+    made: usize,
+}
+
+impl Restriction<'_> {
+    fn restrict(&mut self, node: &mut Node) {
+        if self.made > MERGED_MAX {
             return;
         }
         node.for_each_child_mut(&mut |child| self.restrict(child));
@@ -48,14 +93,22 @@ impl Dataset {
         }
     }
 
+    /// Whether patterns may not name this graph.
+    fn excludes(&self, graph: &NamedNode) -> bool {
+        self.named.as_ref().is_some_and(|named| !named.contains(graph))
+    }
+
     /// Makes a path look at these graphs; gives what stands in its place if it is no longer a path alone.
-    fn restricted_path(&self, path: &mut PathPattern) -> Option<Node> {
-        match (path.graphs.as_slice(), &self.default, &self.named) {
+    fn restricted_path(&mut self, path: &mut PathPattern) -> Option<Node> {
+        match (path.graphs.as_slice(), &self.dataset.default, &self.dataset.named) {
             ([GraphSlot::Default], Some(graphs), _) => {
-                path.graphs = graphs.iter().cloned().map(GraphSlot::Named).collect();
+                self.made = self.made.saturating_add(graphs.len());
+                if self.made <= MERGED_MAX {
+                    path.graphs = graphs.iter().cloned().map(GraphSlot::Named).collect();
+                }
                 None
             }
-            ([GraphSlot::Named(graph)], _, Some(named)) if !named.contains(graph) => {
+            ([GraphSlot::Named(graph)], ..) if self.excludes(graph) => {
                 Some(nothing(path.variables().collect()))
             }
             ([GraphSlot::Variable(variable)], _, Some(named)) => {
@@ -66,30 +119,32 @@ impl Dataset {
         }
     }
 
-    fn restricted(&self, patterns: Vec<Pattern>) -> Node {
+    fn restricted(&mut self, patterns: Vec<Pattern>) -> Node {
         let mut all = Vec::new();
-        patterns.iter().flat_map(Pattern::variables).for_each(|variable| {
-            if !all.contains(&variable) {
-                all.push(variable);
-            }
-        });
+        let mut distinct = DistinctVariables::new(&mut all);
+        patterns.iter().flat_map(Pattern::variables).for_each(|variable| distinct.add(variable));
         let mut kept = Vec::with_capacity(patterns.len());
         let mut parts = Vec::new();
-        let mut chosen: Vec<Variable> = Vec::new();
+        let mut chosen: HashSet<Variable> = HashSet::new();
         for mut pattern in patterns {
-            match (&pattern.graph, &self.default, &self.named) {
+            match (&pattern.graph, &self.dataset.default, &self.dataset.named) {
                 (GraphSlot::Default, Some(graphs), _) => match graphs.as_slice() {
                     [] => return nothing(all),
                     [graph] => {
                         pattern.graph = GraphSlot::Named(graph.clone());
                         kept.push(pattern);
                     }
-                    graphs => parts.push(merged(&pattern, graphs)),
+                    graphs => {
+                        self.made = self.made.saturating_add(graphs.len());
+                        if self.made > MERGED_MAX {
+                            return nothing(all);
+                        }
+                        parts.push(merged(&pattern, graphs));
+                    }
                 },
-                (GraphSlot::Named(graph), _, Some(named)) if !named.contains(graph) => return nothing(all),
+                (GraphSlot::Named(graph), ..) if self.excludes(graph) => return nothing(all),
                 (GraphSlot::Variable(variable), _, Some(named)) => {
-                    if !chosen.contains(variable) {
-                        chosen.push(*variable);
+                    if chosen.insert(*variable) {
                         parts.push(named_graphs(*variable, named));
                     }
                     kept.push(pattern);
@@ -142,7 +197,7 @@ mod tests {
 
     fn check(dataset: &Dataset, graph: GraphSlot, expected: &Node) {
         let mut node = Node::Distinct(Box::new(Node::Patterns(vec![pattern(graph)])));
-        dataset.restrict(&mut node);
+        dataset.restrict(&mut node).unwrap();
         assert_eq!(node, Node::Distinct(Box::new(expected.clone())));
     }
 
@@ -166,5 +221,17 @@ mod tests {
         let names = Node::Values { variables: vec![graph], rows: vec![vec![Some(named("c").into())]] };
         let patterns = Node::Patterns(vec![pattern(GraphSlot::Variable(graph))]);
         check(&none, GraphSlot::Variable(graph), &Node::Join(vec![patterns, names]));
+    }
+
+    /// The siblings of finding "query B4": graphs times patterns is a number that a query chooses.
+    #[test]
+    fn b4_graphs_times_patterns_are_bounded() {
+        let dataset = |count: usize| {
+            let graphs = (0..count).map(|number| named(&number.to_string())).collect();
+            Dataset { default: Some(graphs), named: None }
+        };
+        let patterns = || Node::Patterns(vec![pattern(GraphSlot::Default); 1_000]);
+        assert_eq!(dataset(100).restrict(&mut patterns()), Ok(()));
+        assert_eq!(dataset(1_000).restrict(&mut patterns()), Err(TooManyGraphs));
     }
 }

@@ -1,5 +1,6 @@
 //! Expressions: the operators and functions of SPARQL 1.1 §17, and aggregates.
 
+use crate::distinct::DistinctVariables;
 use crate::{Node, Variable};
 use oxrdf::{NamedNode, Term};
 
@@ -76,21 +77,15 @@ pub struct Exists {
 impl Expression {
     /// Adds to `out` the variables that occur, each once.
     pub fn variables(&self, out: &mut Vec<Variable>) {
+        self.add_variables(&mut DistinctVariables::new(out));
+    }
+
+    fn add_variables(&self, all: &mut DistinctVariables<'_>) {
         match self {
             Self::Constant(_) | Self::Unbound => {}
-            Self::Variable(variable) | Self::Bound(variable) => {
-                if !out.contains(variable) {
-                    out.push(*variable);
-                }
-            }
-            Self::Exists(exists) => {
-                for variable in &exists.outer {
-                    if !out.contains(variable) {
-                        out.push(*variable);
-                    }
-                }
-            }
-            _ => self.for_each_child(&mut |child| child.variables(out)),
+            Self::Variable(variable) | Self::Bound(variable) => all.add(*variable),
+            Self::Exists(exists) => exists.outer.iter().for_each(|variable| all.add(*variable)),
+            _ => self.for_each_child(&mut |child| child.add_variables(all)),
         }
     }
 

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod dataset;
+mod distinct;
 mod expression;
 mod node;
 mod path;
@@ -23,7 +24,7 @@ mod rename;
 mod service;
 mod update;
 
-pub use dataset::Dataset;
+pub use dataset::{Dataset, MERGED_MAX, TooManyGraphs};
 pub use expression::{Aggregate, AggregateKind, Comparator, Exists, Expression, Function};
 pub use node::{GraphSlot, Node, OrderKey, Pattern, Slot, Variable};
 pub use path::{Path, PathPattern};

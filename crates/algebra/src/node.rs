@@ -1,5 +1,6 @@
 //! Patterns and operators.
 
+use crate::distinct::{DistinctVariables, among};
 use crate::{Aggregate, Expression, PathPattern, Service};
 use oxrdf::{NamedNode, Term};
 
@@ -257,40 +258,41 @@ impl Node {
 
     /// Adds to `out` the variables that some solution may bind, in order of appearance, each once.
     pub fn variables(&self, out: &mut Vec<Variable>) {
-        let add = |variable| {
-            if !out.contains(&variable) {
-                out.push(variable);
-            }
-        };
+        self.add_variables(&mut DistinctVariables::new(out));
+    }
+
+    fn add_variables(&self, all: &mut DistinctVariables<'_>) {
         match self {
-            Self::Patterns(patterns) => patterns.iter().flat_map(Pattern::variables).for_each(add),
-            Self::Path(path) => path.variables().for_each(add),
-            Self::Service(service) => service.bound().for_each(add),
-            Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(|node| node.variables(out)),
+            Self::Patterns(patterns) => {
+                patterns.iter().flat_map(Pattern::variables).for_each(|variable| all.add(variable));
+            }
+            Self::Path(path) => path.variables().for_each(|variable| all.add(variable)),
+            Self::Service(service) => service.bound().for_each(|variable| all.add(variable)),
+            Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(|node| node.add_variables(all)),
             Self::LeftJoin { left, right, .. } => {
-                left.variables(out);
-                right.variables(out);
+                left.add_variables(all);
+                right.add_variables(all);
             }
             Self::Minus { left: input, .. }
             | Self::Filter { input, .. }
             | Self::Distinct(input)
             | Self::Reduced(input)
             | Self::OrderBy { input, .. }
-            | Self::Slice { input, .. } => input.variables(out),
+            | Self::Slice { input, .. } => input.add_variables(all),
             Self::Extend { input, variable, .. } => {
-                input.variables(out);
-                if !out.contains(variable) {
-                    out.push(*variable);
-                }
+                input.add_variables(all);
+                all.add(*variable);
             }
-            Self::Values { variables, .. } => variables.iter().copied().for_each(add),
+            Self::Values { variables, .. } => variables.iter().for_each(|variable| all.add(*variable)),
             Self::Group { keys, aggregates, .. } => {
-                keys.iter().copied().chain(aggregates.iter().map(|(variable, _)| *variable)).for_each(add);
+                let computed = aggregates.iter().map(|(variable, _)| *variable);
+                keys.iter().copied().chain(computed).for_each(|variable| all.add(variable));
             }
             Self::Project { input, variables } => {
                 let mut inner = Vec::new();
                 input.variables(&mut inner);
-                variables.iter().copied().filter(|variable| inner.contains(variable)).for_each(add);
+                let is_inner = among(&inner);
+                variables.iter().copied().filter(|one| is_inner(*one)).for_each(|one| all.add(one));
             }
         }
     }

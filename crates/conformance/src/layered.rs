@@ -149,7 +149,7 @@ fn run(version: &Version, text: &str, parallelism: Parallelism) -> Result<Outcom
     let options =
         vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
     let query = vervet_sparql::parse(text, &options)?;
-    let plan = vervet_planner::plan(&query, version, &PlanOptions::default())?;
+    let plan = vervet_planner::plan(&query, version, &PlanOptions::default(), &Control::default())?;
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(version, &computed, DateTime::MIN, 1)
         .with_solution(vervet_kernel::solution_column(&plan));
@@ -193,6 +193,6 @@ pub(crate) fn explain(version: &Version, text: &str) -> Result<String> {
     let options =
         vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
     let query = vervet_sparql::parse(text, &options)?;
-    let plan = vervet_planner::plan(&query, version, &PlanOptions::default())?;
+    let plan = vervet_planner::plan(&query, version, &PlanOptions::default(), &Control::default())?;
     Ok(vervet_planner::explain(&plan, version, &[]))
 }

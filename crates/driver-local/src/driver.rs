@@ -193,8 +193,9 @@ impl Heavy<'_> {
 
     fn mark(&self, pipeline: &Pipeline, marks: &mut [bool]) {
         if let Some(cut) = self.cut(pipeline) {
+            let numbers = numbers(pipeline);
             for at in cut.steps() {
-                marks[number_of(pipeline, at)] = true;
+                marks[numbers[at]] = true;
             }
         }
         for (number, step) in Shared::joins_of(&pipeline.steps) {
@@ -259,8 +260,9 @@ impl Heavy<'_> {
         }
         tail.finish(&run, sink)?;
         head.add_figures(figures);
-        team.add_figures(&mut figures[number_of(pipeline, body.start)..]);
-        tail.add_figures(&mut figures[number_of(pipeline, cut.tail_start())..]);
+        let numbers = numbers(pipeline);
+        team.add_figures(&mut figures[numbers[body.start]..]);
+        tail.add_figures(&mut figures[numbers[cut.tail_start()]..]);
         Ok(())
     }
 
@@ -276,8 +278,9 @@ impl Heavy<'_> {
     ) -> Result<Shared> {
         let mut shared =
             if without.is_none() { Shared::new(&pipeline.steps[range.clone()]) } else { Shared::default() };
+        let numbers_here = numbers(pipeline);
         for at in range.clone().filter(|at| without.is_none_or(|without| !without.contains(at))) {
-            let number = number_of(pipeline, at);
+            let number = numbers_here[at];
             for (inside, step) in Shared::joins_of(&pipeline.steps[at..=at]) {
                 let Some(right) = step.step.nested().first() else { continue };
                 if without.is_some() && !self.cuts(right) {
@@ -293,8 +296,10 @@ impl Heavy<'_> {
                 table.finish(run.control())?;
                 shared.add_join(step, table);
                 // The time of a step includes that of the pipelines inside it.
-                let steps = (0..right.steps.len()).map(|at| join + 1 + number_of(right, at));
-                let nanoseconds: u64 = steps.map(|number| figures[number].nanoseconds).sum();
+                let steps = numbers(right);
+                let steps = &steps[..right.steps.len()];
+                let nanoseconds: u64 =
+                    steps.iter().map(|number| figures[join + 1 + number].nanoseconds).sum();
                 figures[join].nanoseconds += nanoseconds;
             }
         }
@@ -302,7 +307,14 @@ impl Heavy<'_> {
     }
 }
 
-/// The number of the step at `at`, where the first step has number 0.
-fn number_of(pipeline: &Pipeline, at: usize) -> usize {
-    pipeline.steps.iter().take(at).map(|step| step.step.number_steps()).sum()
+/// The number of each step, where the first step has number 0, and the number behind the last one.
+fn numbers(pipeline: &Pipeline) -> Vec<usize> {
+    let mut numbers = Vec::with_capacity(pipeline.steps.len() + 1);
+    numbers.push(0);
+    let mut next = 0;
+    for step in &pipeline.steps {
+        next += step.step.number_steps();
+        numbers.push(next);
+    }
+    numbers
 }

@@ -352,7 +352,7 @@ fn a_head_with_many_rows_goes_in_rounds() {
         (0..150_000).map(|number| vec![Inline::Integer(number).to_id().expect("fits")]).collect();
     let three = Expression::Constant(oxrdf::Literal::from(3).into());
     let steps = vec![
-        Step::Values { variables: vec![B], rows: table },
+        Step::Values { variables: vec![B], rows: table.into() },
         Step::Extend { variable: C, expression: three },
     ];
     for threads in [1, 2, 4] {

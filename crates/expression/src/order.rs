@@ -25,12 +25,15 @@ const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A term, decoded once for sorting. Keys compare as the terms do in `ORDER BY`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+///
+/// The default is that of an unbound value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct SortKey(Key);
 
 /// The variants stand in the order of the groups.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 enum Key {
+    #[default]
     Unbound,
     Blank(Box<str>),
     Iri(Box<str>),

@@ -61,6 +61,8 @@ impl Batch {
 
     /// Keeps the rows in `selection` (ascending) and the columns in `keep`.
     pub(crate) fn select(&mut self, selection: &[u32], keep: &Keep) {
+        debug_assert!(selection.is_sorted_by(|a, b| a < b), "selected rows ascend");
+        assert!(selection.last().is_none_or(|&last| (last as usize) < self.rows), "selected rows exist");
         if selection.len() < self.rows {
             for &column in &keep.columns {
                 compact(&mut self.columns[column], selection);
@@ -157,8 +159,9 @@ pub(crate) struct Keep {
 
 impl Keep {
     pub(crate) fn new(keep: &[Variable], variables: usize) -> Self {
-        let (columns, dropped) =
-            (0..variables).partition(|&index| keep.iter().any(|variable| variable.index() == index));
+        let mut is_kept = vec![false; variables];
+        keep.iter().for_each(|variable| is_kept[variable.index()] = true);
+        let (columns, dropped) = (0..variables).partition(|&index| is_kept[index]);
         Self { columns, dropped }
     }
 }

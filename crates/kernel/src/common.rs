@@ -4,7 +4,47 @@
 //! A merge: 1 to 2 ns for each element of both; where one list is much longer, the logarithm of the gap for
 //! each element of the shorter. Comparing with some lanes: 1 to 3 ns for each element.
 
-use vervet_model::Id;
+use crate::control::Control;
+use vervet_model::{Id, Result};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
+
+/// The most entries that are listed between two looks at the limits: some 0.1 ms.
+pub(crate) const PIECE_ENTRIES: usize = 1 << 16;
+
+/// Appends the distinct neighbours of a key that has `degree` entries, ascending, as [`Segment::neighbours`] does, and those of
+/// a key with very many in pieces, so that limits are seen to in between and memory is counted before it is taken.
+/// `counted`: bytes counted for `out`.
+pub(crate) fn list_neighbours(
+    segment: &dyn Segment,
+    key: Id,
+    filter: EntryFilter,
+    degree: u64,
+    control: &Control<'_>,
+    counted: &mut u64,
+    out: &mut Vec<Id>,
+) -> Result<()> {
+    if degree <= PIECE_ENTRIES as u64 {
+        segment.neighbours(key, filter, out)?;
+        control.work(out.len())?;
+    } else {
+        let mut piece = Expansion::new(PIECE_ENTRIES);
+        let mut cursor = Cursor::default();
+        while cursor.row == 0 {
+            control.check()?;
+            piece.clear();
+            segment.expand(&[key], filter, &mut cursor, &mut piece)?;
+            let room = 8 * (out.len() + piece.len()).max(out.capacity()) as u64;
+            control.recount(counted, room)?;
+            for &id in &piece.neighbours {
+                if out.last() != Some(&id) {
+                    out.push(id);
+                }
+            }
+        }
+    }
+    debug_assert!(out.is_sorted_by(|a, b| a < b), "neighbours ascend, each once");
+    control.recount(counted, 8 * out.capacity() as u64)
+}
 
 /// Whether one of the lanes is `id`: no branch.
 pub(crate) fn is_among<const COUNT: usize>(id: Id, lanes: &[Id; COUNT]) -> bool {

@@ -43,8 +43,12 @@ pub(crate) fn stages_of<'a>(
     let mut stages = Vec::with_capacity(range.len());
     let mut carried: &[Variable] = &[];
     let mut grouped = None;
+    // Of each step: what it keeps and what it drops, and a batch of columns.
+    let step_bytes = run.variables * (size_of::<usize>() + size_of::<Vec<vervet_model::Id>>());
     for (at, step) in steps.iter().enumerate().take(range.end) {
         if at >= range.start {
+            run.control.work(run.variables)?;
+            run.control.grow(step_bytes as u64)?;
             let kernel = match (&step.step, grouped) {
                 (Step::Distinct { variables }, Some(group)) => grouped_distinct(variables, group, step, run),
                 _ => None,
@@ -113,22 +117,7 @@ fn grouped_distinct<'a>(
         [a, b] if *b == group => *a,
         _ => return None,
     };
-    let keep = || run.keep(&step.keep);
-    Some(Box::new(distinct::GroupedDistinct {
-        group,
-        other,
-        keep: keep(),
-        current: None,
-        stamp: 0,
-        stamps: Vec::new(),
-        rest: distinct::Distinct {
-            seen: distinct::RowTable::new(variables.to_vec()),
-            keep: keep(),
-            counted_bytes: 0,
-            selection: Vec::new(),
-        },
-        selection: Vec::new(),
-    }))
+    Some(Box::new(distinct::GroupedDistinct::new(group, other, variables, run.keep(&step.keep))))
 }
 
 pub(crate) fn segment<'a>(access: &Access, run: &Run<'a>) -> Result<Option<(&'a dyn Segment, EntryFilter)>> {

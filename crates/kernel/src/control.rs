@@ -159,9 +159,17 @@ impl<'q> Control<'q> {
         }
     }
 
+    /// Whether a table of so many more bytes would stay below the cap. For what can also be done with less.
+    #[must_use]
+    pub fn has_room(&self, bytes: u64) -> bool {
+        let total = self.memory_bytes().saturating_add(bytes);
+        self.limits.memory_bytes.is_none_or(|limit| total <= limit)
+    }
+
     /// Counts bytes that were freed.
     pub fn shrink(&self, bytes: u64) {
-        self.counter().memory_bytes.fetch_sub(bytes, Relaxed);
+        let before = self.counter().memory_bytes.fetch_sub(bytes, Relaxed);
+        debug_assert!(before >= bytes, "{bytes} bytes are given back of {before}");
     }
 
     /// Counts a table that took `counted` bytes at the last call and takes `bytes` now.

@@ -99,9 +99,7 @@ impl<'a> Kernel<'a> for Distinct {
                 self.selection.push(u32::try_from(row).unwrap_or(u32::MAX));
             }
         }
-        let bytes = self.seen.size_bytes();
-        next.run().control.grow(bytes - self.counted_bytes)?;
-        self.counted_bytes = bytes;
+        next.run().control.recount(&mut self.counted_bytes, self.seen.size_bytes())?;
         batch.multiplicity.clear();
         batch.select(&self.selection, &self.keep);
         next.push(batch)
@@ -248,33 +246,92 @@ impl<'a> Kernel<'a> for SharedDistinct<'a> {
 /// never comes again.
 ///
 /// # Shape
-/// One stamp for each vertex: the number of the last group that it was seen in. A new group is a new
-/// number, so nothing is ever cleared. What is no vertex goes into a table.
+/// First a table as [`Distinct`] has it. Once a row has come for each [`VERTICES_PER_ROW`] vertices of the graph, and there is
+/// room for it, one stamp for each vertex: the number of the last group that it was seen in. A new group is a new
+/// number, so nothing is ever cleared. What is no vertex stays in a table.
 /// # Cost
-/// `4 * vertices` bytes and one access in them for each row, however many distinct rows there are; the
-/// table of [`Distinct`] would take 21 bytes for each of them.
+/// At first 21 bytes for each distinct row, so a third of a byte for each vertex at the most. Then `4 * vertices` bytes and
+/// one access in them for each row, however many distinct rows there are.
 pub(crate) struct GroupedDistinct {
-    pub group: Variable,
-    pub other: Variable,
-    pub keep: Keep,
-    pub current: Option<Id>,
-    pub stamp: u32,
-    pub stamps: Vec<u32>,
-    pub rest: Distinct,
-    pub selection: Vec<u32>,
+    group: Variable,
+    other: Variable,
+    keep: Keep,
+    current: Option<Id>,
+    /// Rows that came while there are no stamps.
+    rows: u64,
+    stamp: u32,
+    stamps: Vec<u32>,
+    rest: RowTable,
+    counted_bytes: u64,
+    selection: Vec<u32>,
 }
 
+/// Vertices of the graph for each row from which on [`GroupedDistinct`] has stamps.
+const VERTICES_PER_ROW: u64 = 64;
+
 impl GroupedDistinct {
+    pub(crate) fn new(group: Variable, other: Variable, variables: &[Variable], keep: Keep) -> Self {
+        assert!(variables.contains(&group) && variables.contains(&other), "both are compared");
+        Self {
+            group,
+            other,
+            keep,
+            current: None,
+            rows: 0,
+            stamp: 0,
+            stamps: Vec::new(),
+            rest: RowTable::new(variables.to_vec()),
+            counted_bytes: 0,
+            selection: Vec::new(),
+        }
+    }
+
+    /// Goes over to stamps, if there is room for them.
+    fn make_stamps(&mut self, vertices: u64, run: &Run<'_>) -> Result<()> {
+        let Ok(count) = usize::try_from(vertices) else { return Ok(()) };
+        if count == 0 || !run.control.has_room(vertices.saturating_mul(4)) {
+            // Not asked again before as many rows have come once more.
+            self.rows = 0;
+            return Ok(());
+        }
+        run.control.grow(4 * vertices)?;
+        self.stamps.resize(count, 0);
+        self.stamp = 1;
+        // Groups before the current one never come again.
+        let width = self.rest.variables.len();
+        let place = |of: Variable| self.rest.variables.iter().position(|variable| *variable == of);
+        let (Some(group), Some(other)) = (place(self.group), place(self.other)) else {
+            return Err(vervet_model::Error::internal("a column that is compared is not in the table"));
+        };
+        let mut rest = RowTable::new(self.rest.variables.clone());
+        for rows in self.rest.cells.chunks(width * BATCH_ROWS) {
+            run.control.work(rows.len())?;
+            for row in rows.chunks(width).filter(|row| Some(row[group]) == self.current) {
+                let stamp = usize::try_from(row[other].payload()).ok().and_then(|at| self.stamps.get_mut(at));
+                match stamp.filter(|_| row[other].is_vertex()) {
+                    Some(stamp) => *stamp = self.stamp,
+                    None => {
+                        rest.row.clear();
+                        rest.row.extend_from_slice(row);
+                        rest.insert_row(hash_of(row))?;
+                    }
+                }
+            }
+        }
+        self.rest = rest;
+        run.control.recount(&mut self.counted_bytes, self.rest.size_bytes())
+    }
+
     /// Whether the pair of this row is new.
     fn is_new(&mut self, batch: &Batch, row: usize) -> Result<bool> {
         let group = batch.value(self.group, row);
         if self.current != Some(group) {
             self.current = Some(group);
-            if self.stamp == u32::MAX {
+            if self.stamp == u32::MAX && !self.stamps.is_empty() {
                 self.stamps.fill(0);
                 self.stamp = 0;
             }
-            self.stamp += 1;
+            self.stamp = if self.stamps.is_empty() { 0 } else { self.stamp + 1 };
         }
         let id = batch.value(self.other, row);
         if id.is_vertex()
@@ -285,7 +342,7 @@ impl GroupedDistinct {
             *seen = self.stamp;
             return Ok(new);
         }
-        Ok(self.rest.seen.insert(batch, row)?.1)
+        Ok(self.rest.insert(batch, row)?.1)
     }
 }
 
@@ -293,8 +350,10 @@ impl<'a> Kernel<'a> for GroupedDistinct {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         if self.stamps.is_empty() {
             let vertices = next.run().snapshot.vertex_count();
-            next.run().control.grow(4 * vertices)?;
-            self.stamps.resize(usize::try_from(vertices).unwrap_or(0), 0);
+            self.rows += batch.rows as u64;
+            if self.rows >= vertices / VERTICES_PER_ROW {
+                self.make_stamps(vertices, next.run())?;
+            }
         }
         self.selection.clear();
         for row in 0..batch.rows {
@@ -302,9 +361,7 @@ impl<'a> Kernel<'a> for GroupedDistinct {
                 self.selection.push(u32::try_from(row).unwrap_or(u32::MAX));
             }
         }
-        let bytes = self.rest.seen.size_bytes();
-        next.run().control.grow(bytes - self.rest.counted_bytes)?;
-        self.rest.counted_bytes = bytes;
+        next.run().control.recount(&mut self.counted_bytes, self.rest.size_bytes())?;
         batch.multiplicity.clear();
         batch.select(&self.selection, &self.keep);
         next.push(batch)

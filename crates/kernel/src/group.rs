@@ -75,11 +75,13 @@ impl<'a> Kernel<'a> for Group<'a> {
         }
         let groups =
             if keys.variables.is_empty() { vec![0] } else { self.keys.insert_all(&keys, run.control)? };
+        let mut numbers_bytes = 0;
+        run.control.recount(&mut numbers_bytes, 4 * groups.capacity() as u64)?;
         for ((_, mine), (_, theirs)) in self.aggregates.iter_mut().zip(aggregates) {
             run.control.check()?;
-            mine.merge(theirs, &groups)?;
+            mine.merge(theirs, &groups, &|rows| run.control.work(rows))?;
         }
-        run.control.shrink(counted_bytes);
+        run.control.shrink(counted_bytes + numbers_bytes);
         self.account(run)
     }
 

@@ -24,7 +24,7 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::common::{common, hits, is_among, retain_common};
+use crate::common::{PIECE_ENTRIES, common, hits, is_among, list_neighbours, retain_common};
 use crate::control::Control;
 use crate::plan::Operand;
 use crate::reverse::Reversal;
@@ -107,11 +107,13 @@ impl<'a> IntersectLeg<'a> {
     }
 
     fn start(&mut self, batch: &Batch) {
+        self.degrees.clear();
         self.keys.clear();
         match self.key {
             Operand::Constant(id) => self.keys.resize(batch.rows, id),
             Operand::Variable(variable) => self.keys.extend_from_slice(&batch.columns[variable.index()]),
         }
+        assert_eq!(self.keys.len(), batch.rows, "the key of a leg is bound in every row");
         let changes = self.keys.windows(2).filter(|pair| pair[0] != pair[1]);
         self.runs = changes.count() + usize::from(!self.keys.is_empty());
     }
@@ -147,7 +149,9 @@ pub(crate) struct Prefix {
     is_marked: bool,
     /// `list`, filled up with [`Id::UNBOUND`], if it fits.
     lanes: [Id; LANES],
-    counted_bytes: u64,
+    /// Bytes counted for `list` and `scratch`.
+    list_bytes: u64,
+    scratch_bytes: u64,
 }
 
 impl Prefix {
@@ -173,10 +177,13 @@ impl Prefix {
         self.list.clear();
         for (at, &leg) in order.iter().enumerate() {
             let leg_at_work = &legs[leg];
-            let target = if at == 0 { &mut self.list } else { &mut self.scratch };
+            let (target, counted) = match at {
+                0 => (&mut self.list, &mut self.list_bytes),
+                _ => (&mut self.scratch, &mut self.scratch_bytes),
+            };
             target.clear();
-            leg_at_work.segment.neighbours(leg_at_work.keys[row], leg_at_work.filter, target)?;
-            control.work(target.len())?;
+            let (key, degree) = (leg_at_work.keys[row], leg_at_work.degrees[row]);
+            list_neighbours(leg_at_work.segment, key, leg_at_work.filter, degree, control, counted, target)?;
             if at > 0 {
                 retain_common(&mut self.list, &self.scratch);
             }
@@ -185,8 +192,6 @@ impl Prefix {
             lanes.copy_from_slice(&self.list);
             self.lanes[self.list.len()..].fill(Id::UNBOUND);
         }
-        let room = self.list.capacity() + self.scratch.capacity();
-        control.recount(&mut self.counted_bytes, 8 * room as u64)?;
         self.of.extend(order.iter().map(|&leg| (leg, legs[leg].keys[row])));
         Ok(())
     }
@@ -274,6 +279,7 @@ impl<'a> Intersect<'a> {
         keep: Keep,
         variables: usize,
     ) -> Self {
+        assert!(legs.len() >= 2, "an intersection of fewer than two legs");
         Self {
             target,
             legs,
@@ -326,6 +332,7 @@ impl<'a> Intersect<'a> {
         self.legs.iter_mut().try_for_each(IntersectLeg::count_degrees)?;
         let mut order: Vec<usize> = (0..self.legs.len()).collect();
         order.sort_by_key(|&leg| self.legs[leg].runs);
+        debug_assert!(self.legs.iter().all(|leg| leg.degrees.len() == batch.rows), "a degree for each row");
         let Some(last) = order.pop() else { return Ok(Flow::More) };
         match self.cheapest(batch, &order, last) {
             Way::Probe => self.by_probing(batch, &order, last, next),
@@ -438,13 +445,18 @@ impl<'a> Intersect<'a> {
                 end += 1;
             }
             self.entries.clear();
-            self.entries.capacity = usize::try_from(total).unwrap_or(usize::MAX);
             // 16 bytes: a row number, a neighbour and the position of a hit.
             let grown = total.saturating_sub(self.entries_counted);
-            next.run().control.grow(16 * grown)?;
+            next.run().control.grow(grown.saturating_mul(16))?;
             self.entries_counted += grown;
+            let total = usize::try_from(total).unwrap_or(usize::MAX);
+            let keys = &leg.keys[first..end];
             let mut cursor = Cursor::default();
-            leg.segment.expand(&leg.keys[first..end], leg.filter, &mut cursor, &mut self.entries)?;
+            while cursor.row < keys.len() && self.entries.len() < total {
+                next.run().control.check()?;
+                self.entries.capacity = total.min(self.entries.len() + PIECE_ENTRIES);
+                leg.segment.expand(keys, leg.filter, &mut cursor, &mut self.entries)?;
+            }
             let (mut at, mut row) = (0, first);
             while row < end {
                 let run_end = self.run_end(order, row, end);

@@ -177,6 +177,8 @@ impl<'a> Join<'a> {
     ) -> Result<()> {
         let left_mask = mask(&self.compatible, batch, row);
         for group in 0..table.groups.len() {
+            // Rows that leave many variables unbound make many groups.
+            run.control.work(1)?;
             let shared = left_mask & table.groups[group].0;
             if must_share && self.on.is_empty() && shared == 0 {
                 continue;

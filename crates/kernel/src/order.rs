@@ -132,6 +132,10 @@ impl Order {
     fn prune(&mut self, limit: usize, run: &Run<'_>) -> Result<()> {
         let mut rows = self.sorted_rows(run.control)?;
         rows.truncate(limit);
+        // While they are copied, the rows that are kept are there twice.
+        let mut copy_bytes = 0;
+        let row_bytes = 8 * self.keep.columns.len() + size_of::<SortKey>() * self.keys.len();
+        run.control.recount(&mut copy_bytes, (row_bytes * rows.len()) as u64)?;
         let mut kept = Batch::new(run.variables);
         kept.gather(&self.table.batch, &rows, &self.keep);
         self.table.batch = kept;
@@ -139,9 +143,19 @@ impl Order {
         self.last_kept = rows.len().checked_sub(1);
         let mut bytes = 0;
         for column in &mut self.sort_keys {
-            *column = rows.iter().map(|&row| column[row as usize].clone()).collect();
-            bytes += column.iter().map(key_bytes).sum::<u64>();
+            let mut kept = Vec::with_capacity(rows.len());
+            for rows in rows.chunks(BATCH_ROWS) {
+                run.control.work(rows.len())?;
+                for &row in rows {
+                    // Each row is in the list once, so its key can be moved.
+                    let key = std::mem::take(&mut column[row as usize]);
+                    bytes += key_bytes(&key);
+                    kept.push(key);
+                }
+            }
+            *column = kept;
         }
+        run.control.recount(&mut copy_bytes, 0)?;
         run.control.recount(&mut self.counted_bytes, bytes)
     }
 }

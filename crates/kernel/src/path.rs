@@ -6,7 +6,8 @@
 //! always the one with less to follow goes on, until they meet or one has nothing left; or, where many rows share an end, one
 //! search from there for all of them, which goes on only while somebody's other end has not been found. No end bound: a search from each node at which a path may start.
 //! # Cost
-//! See [`crate::search`]. Where nobody needs the other end, results are counted, not listed.
+//! See [`crate::search`]. Where nobody needs the other end, results are counted, not listed. Rows whose graph is a variable
+//! without a value are answered graph by graph, so memory does not grow with the number of graphs.
 //! # Semantics
 //! SPARQL 1.1 §18.4: a closure gives each pair of ends once. A path without a step leads from each node of the graphs to
 //! itself, and from a term of the query to itself.
@@ -42,6 +43,9 @@ pub(crate) struct Paths<'a> {
     found_graphs: Vec<Id>,
     ends: [Vec<Id>; 2],
     times: Vec<u64>,
+    /// Ends of paths from the node at work, and the bytes counted for them.
+    found: Vec<Id>,
+    found_bytes: u64,
     out: Batch,
 }
 
@@ -67,6 +71,8 @@ impl<'a> Paths<'a> {
             found_graphs: Vec::new(),
             ends: [Vec::new(), Vec::new()],
             times: Vec::new(),
+            found: Vec::new(),
+            found_bytes: 0,
             out: Batch::new(run.variables),
         })
     }
@@ -154,6 +160,7 @@ impl<'a> Paths<'a> {
         for (predicate, _) in run.snapshot.predicates() {
             for direction in Direction::BOTH {
                 let Some(segment) = run.snapshot.segment(*predicate, direction)? else { continue };
+                run.control.work(self.graphs.len())?;
                 for &graph in &self.graphs {
                     degree.clear();
                     segment.degrees(&[node], EntryFilter { graph, parallel: true }, &mut degree)?;
@@ -170,7 +177,7 @@ impl<'a> Paths<'a> {
     fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         self.shared = None;
-        search.begin_all(node);
+        search.begin_all(node, run)?;
         while search.advance(&self.graphs, run)? {}
         // What leads on is a node for certain.
         Ok(!self.is_nullable || search.has_moved() || self.stands(node, end, run)?)
@@ -189,15 +196,41 @@ impl<'a> Paths<'a> {
         if !self.search_all(node, end, next.run())? {
             return Ok(Flow::More);
         }
+        self.take_results(end, next.run())?;
+        self.add_to_all(batch, rows, node, end, next)
+    }
+
+    /// Puts the results of a search into `found`.
+    fn take_results(&mut self, end: usize, run: &Run<'a>) -> Result<()> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
-        // Taken out, since `add` needs all of self.
-        let found = search.results().to_vec();
+        self.found.clear();
+        let results = search.results(run)?;
+        // Counted before they are copied.
+        run.control.recount(&mut self.found_bytes, 8 * results.len().max(self.found.capacity()) as u64)?;
+        self.found.extend_from_slice(results);
+        run.control.work(self.found.len())
+    }
+
+    /// Adds what was found from `node` at one end to all of `rows`.
+    fn add_to_all(
+        &mut self,
+        batch: &Batch,
+        rows: &[(Known, u32)],
+        node: Id,
+        end: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        // Taken out, since `add` needs all of self, and put back however this ends.
+        let found = std::mem::take(&mut self.found);
+        let mut flow = Ok(Flow::More);
         for &(_, row) in rows {
-            if self.add_found(batch, row, node, end, &found, next)? == Flow::Done {
-                return Ok(Flow::Done);
+            flow = self.add_found(batch, row, node, end, &found, next);
+            if !matches!(flow, Ok(Flow::More)) {
+                break;
             }
         }
-        Ok(Flow::More)
+        self.found = found;
+        flow
     }
 
     /// Adds what was found from `node` at one end.
@@ -228,11 +261,11 @@ impl<'a> Paths<'a> {
     /// Whether there is a path from one node to another, found without searching all of either.
     fn connects(&mut self, [_, subject, object]: Known, run: &Run<'a>) -> Result<bool> {
         self.shared = None;
-        self.forwards.begin(subject);
-        self.backwards.begin(object);
+        self.forwards.begin(subject, run)?;
+        self.backwards.begin(object, run)?;
         loop {
             let (forwards, backwards) = (&mut self.forwards, &mut self.backwards);
-            if meets(forwards, backwards) {
+            if meets(forwards, backwards, run)? {
                 return Ok(true);
             }
             // Where one has nothing left, all that it can reach is known and the other was not there.
@@ -250,7 +283,7 @@ impl<'a> Paths<'a> {
         let (node, other) = (known[1 + end], known[2 - end]);
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         if self.shared != Some((end, self.graph, node)) {
-            search.begin(node);
+            search.begin(node, run)?;
             self.shared = Some((end, self.graph, node));
         }
         while !search.ends_at(other) {
@@ -309,25 +342,40 @@ impl<'a> Paths<'a> {
 
     /// The paths of rows that know neither end.
     fn no_end(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let control = next.run().control;
+        let mut starts_bytes = 0;
+        let starts = self.starts(next.run(), &mut starts_bytes)?;
+        let flow = self.from_all(batch, rows, &starts, next)?;
+        control.recount(&mut starts_bytes, 0)?;
+        Ok(flow)
+    }
+
+    fn from_all(
+        &mut self,
+        batch: &Batch,
+        rows: &[(Known, u32)],
+        starts: &[Id],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
         let is_loop = self.step.subject == self.step.object;
-        for node in self.starts(next.run())? {
+        for &node in starts {
             next.run().control.check()?;
             self.search_all(node, 0, next.run())?;
-            let found = match is_loop {
-                true => vec![node; usize::from(self.forwards.ends_at(node))],
-                false => self.forwards.results().to_vec(),
-            };
-            for &(_, row) in rows {
-                if self.add_found(batch, row, node, 0, &found, next)? == Flow::Done {
-                    return Ok(Flow::Done);
-                }
+            if is_loop {
+                self.found.clear();
+                self.found.extend(self.forwards.ends_at(node).then_some(node));
+            } else {
+                self.take_results(0, next.run())?;
+            }
+            if self.add_to_all(batch, rows, node, 0, next)? == Flow::Done {
+                return Ok(Flow::Done);
             }
         }
         Ok(Flow::More)
     }
 
-    /// The nodes at which a path may start: all of the graphs if it may have no step.
-    fn starts(&self, run: &Run<'a>) -> Result<Vec<Id>> {
+    /// The nodes at which a path may start: all of the graphs if it may have no step. `counted`: bytes counted for them.
+    fn starts(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
         let mut all = Reached::default();
         let mut keys = Vec::new();
         let mut degrees = Vec::new();
@@ -336,7 +384,9 @@ impl<'a> Paths<'a> {
             self.step.automaton.moves.first().is_some_and(|moves| {
                 moves.iter().any(|(one, _)| match one {
                     Move::Predicate(of, along) => *of == predicate && *along == direction,
-                    Move::Except(these, along) => !these.contains(&predicate) && *along == direction,
+                    Move::Except(these, along) => {
+                        these.binary_search(&predicate).is_err() && *along == direction
+                    }
                 })
             })
         };
@@ -350,8 +400,8 @@ impl<'a> Paths<'a> {
                 while let Some(key) = from {
                     keys.clear();
                     from = segment.keys(key, BATCH_ROWS, &mut keys)?;
-                    run.control.work(keys.len() + 1)?;
                     for &graph in &self.graphs {
+                        run.control.work(keys.len() + 1)?;
                         degrees.clear();
                         segment.degrees(&keys, EntryFilter { graph, parallel: true }, &mut degrees)?;
                         for (key, degree) in keys.iter().zip(&degrees) {
@@ -360,39 +410,18 @@ impl<'a> Paths<'a> {
                             }
                         }
                     }
+                    run.control.recount(counted, all.size_bytes())?;
                 }
             }
         }
+        run.control.recount(counted, 8 * all.members.capacity() as u64)?;
         Ok(all.members)
     }
-}
 
-/// Whether two searches have met since they were asked last: a state and a node that both have reached.
-fn meets(forwards: &mut Search<'_>, backwards: &mut Search<'_>) -> bool {
-    let mut any = false;
-    for (ahead, behind) in forwards.reached.iter_mut().zip(&mut backwards.reached) {
-        any |= ahead.members[ahead.seen..].iter().any(|id| behind.contains(*id));
-        any |= behind.members[behind.seen..].iter().any(|id| ahead.contains(*id));
-        (ahead.seen, behind.seen) = (ahead.members.len(), behind.members.len());
-    }
-    any
-}
-
-impl<'a> Kernel<'a> for Paths<'a> {
-    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        // By what they know: first neither end, then the object, then the subject, then both.
-        let mut order: Vec<(Known, u32)> = Vec::with_capacity(batch.rows);
-        for (row, at) in (0_u32..).zip(0..batch.rows) {
-            let known = self.known(batch, at);
-            if matches!(self.step.graphs, PathGraphs::Variable(_)) && !known[0].is_bound() {
-                let graphs = next.run().snapshot.graphs();
-                order.extend(graphs.iter().map(|(graph, _)| (self.in_graph(*graph, known), row)));
-            } else {
-                order.push((known, row));
-            }
-        }
+    /// Answers rows of which it is known which graph they are about.
+    fn answer(&mut self, batch: &Batch, rows: &mut [(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let kind = |known: &Known| 2 * u8::from(known[1].is_bound()) + u8::from(known[2].is_bound());
-        order.sort_unstable_by_key(|(known, row)| (kind(known), *known, *row));
+        rows.sort_unstable_by_key(|(known, row)| (kind(known), *known, *row));
         // With both ends known, the rows of a graph are together, whatever their ends.
         let group = |known: &Known| match kind(known) {
             3 => (3, known[0], Id::UNBOUND),
@@ -400,7 +429,7 @@ impl<'a> Kernel<'a> for Paths<'a> {
             1 => (1, known[0], known[2]),
             _ => (0, known[0], Id::UNBOUND),
         };
-        for rows in order.chunk_by_mut(|a, b| group(&a.0) == group(&b.0)) {
+        for rows in rows.chunk_by_mut(|a, b| group(&a.0) == group(&b.0)) {
             let Some((known, _)) = rows.first() else { continue };
             self.enter_graph(known[0]);
             let flow = match kind(known) {
@@ -411,6 +440,45 @@ impl<'a> Kernel<'a> for Paths<'a> {
             };
             if flow == Flow::Done {
                 return Ok(flow);
+            }
+        }
+        Ok(Flow::More)
+    }
+}
+
+/// Whether two searches have met since they were asked last: a state and a node that both have reached.
+fn meets(forwards: &mut Search<'_>, backwards: &mut Search<'_>, run: &Run<'_>) -> Result<bool> {
+    let mut any = false;
+    for (ahead, behind) in forwards.reached.iter_mut().zip(&mut backwards.reached) {
+        run.control.work(ahead.members.len() - ahead.seen + behind.members.len() - behind.seen)?;
+        any |= ahead.members[ahead.seen..].iter().any(|id| behind.contains(*id));
+        any |= behind.members[behind.seen..].iter().any(|id| ahead.contains(*id));
+        (ahead.seen, behind.seen) = (ahead.members.len(), behind.members.len());
+    }
+    Ok(any)
+}
+
+impl<'a> Kernel<'a> for Paths<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        // By what they know: first neither end, then the object, then the subject, then both.
+        let known = |at: usize| self.known(batch, at);
+        let needs_graph =
+            |known: &Known| matches!(self.step.graphs, PathGraphs::Variable(_)) && !known[0].is_bound();
+        let rows = (0_u32..).zip(0..batch.rows).map(|(row, at)| (known(at), row));
+        let (waiting, mut ready): (Vec<_>, Vec<_>) = rows.partition(|(known, _)| needs_graph(known));
+        if self.answer(batch, &mut ready, next)? == Flow::Done {
+            return Ok(Flow::Done);
+        }
+        // Rows that no graph is known of are answered graph by graph: rows times graphs would take any memory.
+        if !waiting.is_empty() {
+            let control = next.run().control;
+            for (graph, _) in next.run().snapshot.graphs() {
+                control.work(waiting.len())?;
+                ready.clear();
+                ready.extend(waiting.iter().map(|&(known, row)| (self.in_graph(*graph, known), row)));
+                if self.answer(batch, &mut ready, next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
             }
         }
         self.flush(batch, next)

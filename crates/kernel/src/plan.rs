@@ -15,6 +15,7 @@
 
 use oxrdf::Term;
 use std::ops::Range;
+use std::sync::Arc;
 use vervet_algebra::{Aggregate, Expression, OrderKey, Path, Variable};
 use vervet_model::{Direction, Id, TextSearch};
 use vervet_snapshot::GraphFilter;
@@ -114,7 +115,7 @@ pub struct PathStep {
     /// What it was made from, for people.
     pub path: Path,
     /// What a path looks like from its start.
-    pub automaton: Automaton,
+    pub automaton: Arc<Automaton>,
     /// The graphs whose statements it may use.
     pub graphs: PathGraphs,
     /// Whether subject and object stand in the query, so that each has a path without a step to itself even if no
@@ -142,12 +143,12 @@ pub struct Automaton {
 }
 
 /// The statements of one step of a path.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Move {
     /// Those with this predicate, walked in this direction.
     Predicate(Id, Direction),
-    /// Those with any other predicate than these.
-    Except(Vec<Id>, Direction),
+    /// Those with any other predicate than these, which ascend.
+    Except(Arc<[Id]>, Direction),
 }
 
 /// What a step of [`Step::Exists`] does with rows for which its pipeline gives a row.
@@ -251,8 +252,8 @@ pub enum Step {
     Values {
         /// Columns of the table.
         variables: Vec<Variable>,
-        /// Rows of the table.
-        rows: Vec<Vec<Id>>,
+        /// Rows of the table, each as long as `variables`; copies of the plan share them.
+        rows: Arc<[Vec<Id>]>,
     },
     /// Joins with the rows of another pipeline, which starts from one empty row and runs once.
     Join {

@@ -11,7 +11,7 @@ use crate::plan::{Among, Texts};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
-use vervet_model::{Id, Result, TextSearch};
+use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
 
 pub(crate) struct Scan<'a> {
@@ -27,6 +27,8 @@ pub(crate) struct Scan<'a> {
     pub expansion: Expansion,
     pub degrees: Vec<u64>,
     pub selection: Vec<u32>,
+    /// See [`Scan::list_literals`].
+    pub listed: Option<Vec<Id>>,
     pub out: Batch,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Scan<'a> {
             expansion: Expansion::new(BATCH_ROWS),
             degrees: Vec::new(),
             selection: Vec::new(),
+            listed: None,
             out: Batch::new(run.variables),
         }
     }
@@ -144,42 +147,33 @@ impl<'a> Scan<'a> {
         Ok(Flow::More)
     }
 
-    /// Those literals in these bounds that came after the order was made and are keys.
-    fn push_later(
-        &mut self,
-        texts: &Texts,
-        batch: &Batch,
-        row: usize,
-        next: &mut Chain<'_, 'a>,
-    ) -> Result<Flow> {
-        let mut later = Vec::new();
-        self.snapshot.later_literals(&texts.from, texts.to.as_deref(), &mut later)?;
-        self.push_listed(&later, batch, row, next)
+    /// Lists, once for all rows, the literals that came after the order was made, or that a search may find.
+    fn list_literals(&mut self, among: &Among, run: &Run<'a>) -> Result<()> {
+        if self.listed.is_some() {
+            return Ok(());
+        }
+        let mut listed = Vec::new();
+        if let Some(Texts { from, to }) = &among.texts {
+            self.snapshot.later_literals(from, to.as_deref(), &mut listed)?;
+        }
+        if let Some(search) = &among.search {
+            self.snapshot.search(search, &mut listed)?;
+        }
+        run.control.grow(8 * listed.capacity() as u64)?;
+        self.listed = Some(listed);
+        Ok(())
     }
 
-    /// Those literals that the search may find and are keys.
-    fn push_found(
-        &mut self,
-        search: &TextSearch,
-        batch: &Batch,
-        row: usize,
-        next: &mut Chain<'_, 'a>,
-    ) -> Result<Flow> {
-        let mut found = Vec::new();
-        self.snapshot.search(search, &mut found)?;
-        self.push_listed(&found, batch, row, next)
-    }
-
-    fn push_listed(
-        &mut self,
-        listed: &[Id],
-        batch: &Batch,
-        row: usize,
-        next: &mut Chain<'_, 'a>,
-    ) -> Result<Flow> {
-        for literals in listed.chunks(BATCH_ROWS) {
+    /// Those of the listed literals that are keys.
+    fn push_listed(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let mut position = 0;
+        while let Some(literals) = self.listed.as_ref().and_then(|listed| listed.get(position..))
+            && !literals.is_empty()
+        {
+            let literals = &literals[..literals.len().min(BATCH_ROWS)];
             self.keys.columns[0].clear();
             self.keys.columns[0].extend_from_slice(literals);
+            position += literals.len();
             next.run().control.work(literals.len())?;
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
@@ -190,6 +184,7 @@ impl<'a> Scan<'a> {
 
     fn push_keys(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let keys = &self.keys.columns[0];
+        debug_assert!(keys.len() <= BATCH_ROWS, "keys come in batches");
         let Some(neighbour) = self.neighbour else {
             self.segment.degrees(keys, self.filter, &mut self.degrees)?;
             self.repeat_outer(batch, row, self.keys.columns[0].len());
@@ -220,6 +215,7 @@ impl<'a> Kernel<'a> for Scan<'a> {
         for row in 0..batch.rows {
             let all = [(Id::UNBOUND, Id::from_bits(u64::MAX))];
             let ranges = self.among.map_or(all.as_slice(), |among| among.keys.as_slice());
+            debug_assert!(ranges.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are apart");
             for range in ranges {
                 if self.push_range(batch, row, *range, next)? == Flow::Done {
                     return Ok(Flow::Done);
@@ -230,15 +226,11 @@ impl<'a> Kernel<'a> for Scan<'a> {
             {
                 return Ok(Flow::Done);
             }
-            if let Some(texts) = self.among.and_then(|among| among.texts.as_ref())
-                && self.push_later(texts, batch, row, next)? == Flow::Done
-            {
-                return Ok(Flow::Done);
-            }
-            if let Some(search) = self.among.and_then(|among| among.search.as_ref())
-                && self.push_found(search, batch, row, next)? == Flow::Done
-            {
-                return Ok(Flow::Done);
+            if let Some(among) = self.among {
+                self.list_literals(among, next.run())?;
+                if self.push_listed(batch, row, next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
             }
         }
         Ok(Flow::More)

@@ -15,6 +15,7 @@
 use crate::chain::Run;
 use crate::nodes::NodeSet;
 use crate::plan::{Automaton, Move};
+use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
 
@@ -50,20 +51,22 @@ impl Reached {
         (self.followed, self.seen) = (0, 0);
     }
 
-    fn size_bytes(&self) -> u64 {
+    pub(crate) fn size_bytes(&self) -> u64 {
         self.set.size_bytes() + 8 * self.members.capacity() as u64
     }
 }
 
-/// The segments of one move, and the state that it leads to.
-struct Way<'a> {
-    segments: Vec<&'a dyn Segment>,
+/// A move, by its place among those that differ, and the state that it leads to.
+struct Way {
+    segments: usize,
     to: usize,
 }
 
 /// A search in one direction: from the start of the paths forwards, or from their ends backwards.
 pub(crate) struct Search<'a> {
-    ways: Vec<Vec<Way<'a>>>,
+    ways: Vec<Vec<Way>>,
+    /// Of each different move. An automaton of 1,000 states may have a million moves, and few that differ.
+    segments: Vec<Vec<&'a dyn Segment>>,
     starts: Vec<usize>,
     /// By state.
     pub(crate) reached: Vec<Reached>,
@@ -83,18 +86,32 @@ impl<'a> Search<'a> {
     /// `backwards`: from the ends.
     pub(crate) fn new(automaton: &Automaton, backwards: bool, run: &Run<'a>) -> Result<Self> {
         let states = automaton.moves.len();
-        let mut ways: Vec<Vec<Way<'a>>> = (0..states).map(|_| Vec::new()).collect();
+        assert_eq!(states, automaton.accepting.len(), "one mark for each state");
+        let mut ways: Vec<Vec<Way>> = (0..states).map(|_| Vec::new()).collect();
+        let mut of_moves: Vec<Vec<&'a dyn Segment>> = Vec::new();
+        let mut places: FxHashMap<&Move, usize> = FxHashMap::default();
         for (from, moves) in automaton.moves.iter().enumerate() {
+            run.control.work(moves.len())?;
+            run.control.grow((moves.len() * size_of::<Way>()) as u64)?;
             for (one, to) in moves {
                 let to = usize::from(*to);
                 let (from, to) = if backwards { (to, from) } else { (from, to) };
-                ways[from].push(Way { segments: segments(one, backwards, run)?, to });
+                let place = match places.get(one) {
+                    Some(&place) => place,
+                    None => {
+                        of_moves.push(segments(one, backwards, run)?);
+                        places.insert(one, of_moves.len() - 1);
+                        of_moves.len() - 1
+                    }
+                };
+                ways[from].push(Way { segments: place, to });
             }
         }
         let accepting: Vec<usize> = (0..states).filter(|&state| automaton.accepting[state]).collect();
         let (starts, ends) = if backwards { (accepting, vec![0]) } else { (vec![0], accepting) };
         Ok(Self {
             ways,
+            segments: of_moves,
             starts,
             reached: (0..states).map(|_| Reached::default()).collect(),
             ends,
@@ -109,8 +126,11 @@ impl<'a> Search<'a> {
     }
 
     /// Starts a search for all that can be reached from one node: what is asked then are its results, not which states have what.
-    pub(crate) fn begin_all(&mut self, node: Id) {
-        self.begin(node);
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn begin_all(&mut self, node: Id, run: &Run<'_>) -> Result<()> {
+        self.begin(node, run)?;
         self.shares = self.is_chain;
         if self.shares {
             self.merged.clear();
@@ -118,15 +138,22 @@ impl<'a> Search<'a> {
                 self.merged.insert(node, self.vertices);
             }
         }
+        Ok(())
     }
 
     /// Starts anew from one node.
-    pub(crate) fn begin(&mut self, node: Id) {
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn begin(&mut self, node: Id, run: &Run<'_>) -> Result<()> {
+        run.control.work(self.reached.len())?;
         self.reached.iter_mut().for_each(Reached::clear);
         self.shares = false;
         for &state in &self.starts {
             self.reached[state].insert(node, self.vertices);
         }
+        // The sets of many states take memory however few nodes are in them.
+        self.recount(run)
     }
 
     /// How many nodes wait to be followed.
@@ -155,7 +182,8 @@ impl<'a> Search<'a> {
         self.keys.extend(known);
         reached.followed = end;
         for way in &self.ways[state] {
-            for segment in &way.segments {
+            run.control.work(1)?;
+            for segment in &self.segments[way.segments] {
                 for &graph in graphs {
                     // A node is reached once however many statements lead there.
                     let filter = EntryFilter { graph, parallel: true };
@@ -165,24 +193,32 @@ impl<'a> Search<'a> {
                         segment.expand(&self.keys, filter, &mut cursor, &mut self.expansion)?;
                         run.control.work(self.expansion.len() + 1)?;
                         let target = &mut self.reached[way.to];
+                        let before = target.size_bytes() + self.merged.size_bytes();
                         if self.shares {
                             let new = self.merged.members.len();
                             for &neighbour in &self.expansion.neighbours {
                                 self.merged.insert(neighbour, self.vertices);
                             }
                             target.members.extend_from_slice(&self.merged.members[new..]);
-                            continue;
+                        } else {
+                            for &neighbour in &self.expansion.neighbours {
+                                target.insert(neighbour, self.vertices);
+                            }
                         }
-                        for &neighbour in &self.expansion.neighbours {
-                            target.insert(neighbour, self.vertices);
-                        }
+                        let after = target.size_bytes() + self.merged.size_bytes();
+                        let bytes = self.counted_bytes + after - before;
+                        run.control.recount(&mut self.counted_bytes, bytes)?;
                     }
                 }
             }
         }
-        let bytes = self.reached.iter().map(Reached::size_bytes).sum::<u64>() + self.merged.size_bytes();
-        run.control.recount(&mut self.counted_bytes, bytes)?;
         Ok(true)
+    }
+
+    /// Counts sets that have grown otherwise than by a search: its first nodes, and results put together.
+    fn recount(&mut self, run: &Run<'_>) -> Result<()> {
+        let bytes = self.reached.iter().map(Reached::size_bytes).sum::<u64>() + self.merged.size_bytes();
+        run.control.recount(&mut self.counted_bytes, bytes)
     }
 
     /// Whether the node is where a path ends.
@@ -192,21 +228,26 @@ impl<'a> Search<'a> {
     }
 
     /// The nodes where paths end, each once.
-    pub(crate) fn results(&mut self) -> &[Id] {
-        match self.ends.as_slice() {
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn results(&mut self, run: &Run<'_>) -> Result<&[Id]> {
+        if !self.shares && self.ends.len() > 1 {
+            self.merged.clear();
+            for &state in &self.ends {
+                for ids in self.reached[state].members.chunks(CHUNK) {
+                    run.control.work(ids.len())?;
+                    ids.iter().for_each(|&id| self.merged.insert(id, self.vertices));
+                }
+            }
+            self.recount(run)?;
+        }
+        Ok(match self.ends.as_slice() {
             _ if self.shares => &self.merged.members,
             [] => &[],
             [only] => &self.reached[*only].members,
-            several => {
-                self.merged.clear();
-                for &state in several {
-                    for &id in &self.reached[state].members {
-                        self.merged.insert(id, self.vertices);
-                    }
-                }
-                &self.merged.members
-            }
-        }
+            _ => &self.merged.members,
+        })
     }
 }
 
@@ -231,12 +272,15 @@ fn segments<'a>(one: &Move, backwards: bool, run: &Run<'a>) -> Result<Vec<&'a dy
             all.extend(run.snapshot.segment(*predicate, turned(*direction))?);
         }
         Move::Except(these, direction) => {
+            debug_assert!(these.is_sorted(), "excluded predicates ascend");
             for (predicate, _) in run.snapshot.predicates() {
-                if !these.contains(predicate) {
+                run.control.work(1)?;
+                if these.binary_search(predicate).is_err() {
                     all.extend(run.snapshot.segment(*predicate, turned(*direction))?);
                 }
             }
         }
     }
+    run.control.grow((all.len() * size_of::<&dyn Segment>()) as u64)?;
     Ok(all)
 }

@@ -6,6 +6,7 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};
+use crate::control::Control;
 use rustc_hash::FxHashMap;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -43,12 +44,14 @@ impl<'a> Values<'a> {
         values.into_iter().find(|(_, id)| id.is_bound())
     }
 
-    fn rows_by_value(&self, position: usize) -> FxHashMap<Id, Vec<usize>> {
+    fn rows_by_value(&self, position: usize, control: &Control<'_>) -> Result<FxHashMap<Id, Vec<usize>>> {
+        control.grow(64 * self.table.len() as u64)?;
         let mut rows: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
         for (index, values) in self.table.iter().enumerate() {
+            control.work(1)?;
             rows.entry(values[position]).or_default().push(index);
         }
-        rows
+        Ok(rows)
     }
 
     fn add(&mut self, batch: &Batch, row: usize, index: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
@@ -81,6 +84,10 @@ impl<'a> Values<'a> {
 
 impl<'a> Kernel<'a> for Values<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        debug_assert!(
+            self.table.iter().all(|row| row.len() == self.variables.len()),
+            "rows are as wide as the table"
+        );
         self.pairs.clear();
         for row in 0..batch.rows {
             let Some((position, value)) = self.look_up_by(batch, row) else {
@@ -93,10 +100,7 @@ impl<'a> Kernel<'a> for Values<'a> {
             };
             let by_value = match self.by_value[position].take() {
                 Some(by_value) => by_value,
-                None => {
-                    next.run().control.grow(64 * self.table.len() as u64)?;
-                    self.rows_by_value(position)
-                }
+                None => self.rows_by_value(position, next.run().control)?,
             };
             let found = [Id::UNBOUND, value].map(|id| by_value.get(&id).map_or(&[][..], Vec::as_slice));
             let mut flow = Flow::More;

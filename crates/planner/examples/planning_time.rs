@@ -12,6 +12,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::time::Instant;
 use vervet_algebra::Query;
+use vervet_kernel::Control;
 use vervet_planner::{PlanOptions, plan};
 use vervet_testkit::MemorySnapshot;
 
@@ -20,7 +21,7 @@ fn measure(name: &str, query: &Query, snapshot: &MemorySnapshot) {
     let mut times: Vec<_> = (0..400)
         .map(|_| {
             let start = Instant::now();
-            black_box(plan(black_box(query), snapshot, &options))
+            black_box(plan(black_box(query), snapshot, &options, &Control::default()))
                 .map(|plan| plan.variables.len())
                 .unwrap_or(0);
             start.elapsed()

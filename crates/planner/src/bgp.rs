@@ -8,7 +8,7 @@ use crate::flow::Flow;
 use crate::lower::Planner;
 use crate::search::{Action, Chosen, Search, bind};
 use crate::seek::seek;
-use crate::set::VariableSet;
+use crate::set::{Uses, VariableSet};
 use std::rc::Rc;
 use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
 use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
@@ -30,16 +30,23 @@ impl<'a> Planner<'a> {
         }
         // Patterns in conditions are planned from rows of which all is known.
         let (with_patterns, mut filters): (Vec<_>, Vec<_>) =
-            filters.into_iter().partition(|filter| filter.expression.has_exists());
+            filters.into_iter().partition(|filter| filter.has_exists);
         let needed = &with_patterns.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
         let variables: VariableSet = patterns.iter().flat_map(|pattern| pattern.variables()).collect();
         if !self.bind_constants(&variables, flow, &mut filters)? {
             flow.make_empty();
             return Ok(true);
         }
-        for (at, chunk) in patterns.chunks(Search::ATOMS_MAX).enumerate() {
-            let after = patterns.iter().skip((at + 1) * Search::ATOMS_MAX);
-            let needed = needed.clone().union(&after.flat_map(|pattern| pattern.variables()).collect());
+        let mut after = Uses::default();
+        if patterns.len() > Search::ATOMS_MAX {
+            patterns.iter().for_each(|pattern| after.add(pattern.variables()));
+        }
+        for chunk in patterns.chunks(Search::ATOMS_MAX) {
+            self.control.check()?;
+            if patterns.len() > Search::ATOMS_MAX {
+                chunk.iter().for_each(|pattern| after.remove(pattern.variables()));
+            }
+            let needed = needed.clone().union(after.set());
             let mut atoms = Vec::with_capacity(chunk.len());
             for pattern in chunk {
                 match self.resolve(pattern, flow)? {
@@ -85,7 +92,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             if let Some(side) = atom.side(Direction::In) {
-                atom.seek = seek(object, side.segment, self.snapshot, filters)?;
+                atom.seek = seek(object, side.segment, self.snapshot, filters, self.control)?;
             }
         }
         Ok(())
@@ -100,6 +107,7 @@ impl<'a> Planner<'a> {
     ) -> Result<bool> {
         let mut left = Vec::with_capacity(filters.len());
         for filter in std::mem::take(filters) {
+            self.control.work(1)?;
             match filter.as_binding() {
                 Some((variable, term))
                     if variables.contains(variable) && !flow.possible.contains(variable) =>
@@ -173,11 +181,11 @@ impl<'a> Planner<'a> {
             return Ok(Some(atom));
         };
         atom.predicate = predicate;
-        atom.sides = Some(match self.sides.iter().find(|(of, _)| *of == predicate) {
-            Some((_, sides)) => Rc::clone(sides),
+        atom.sides = Some(match self.sides.get(&predicate) {
+            Some(sides) => Rc::clone(sides),
             None => {
                 let sides = Rc::new(Sides::new(predicate, self.snapshot)?);
-                self.sides.push((predicate, Rc::clone(&sides)));
+                self.sides.insert(predicate, Rc::clone(&sides));
                 sides
             }
         });
@@ -253,7 +261,9 @@ impl<'a> Planner<'a> {
             limit: limit.map(|limit| limit - flow.cost),
         };
         // Variables that are possibly bound are not bound for the search: only general patterns touch them.
-        let Some((path, classes)) = search.run(flow.certain.clone(), flow.rows, &flow.classes) else {
+        let Some((path, classes)) =
+            search.run(flow.certain.clone(), flow.rows, &flow.classes, self.control)?
+        else {
             return Ok(false);
         };
         flow.classes = classes;
@@ -261,6 +271,7 @@ impl<'a> Planner<'a> {
         let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
         let mut bound = flow.certain.clone();
         for Chosen { action, rows: rows_after, cost } in path {
+            self.control.work(waiting.len() + 1)?;
             let step = step_of(atoms, &action);
             bind(atoms, &action, &mut bound);
             let mut ready: Vec<Conjunct> = waiting

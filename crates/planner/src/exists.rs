@@ -10,14 +10,15 @@
 
 use crate::cost;
 use crate::filter::{Conjunct, together};
-use crate::flow::Flow;
+use crate::flow::{Flow, pipeline};
 use crate::lower::Planner;
 use crate::parts::Parts;
 use crate::scope::{certain, free, possible};
 use crate::set::VariableSet;
 use oxrdf::Term;
+use std::rc::Rc;
 use vervet_algebra::{Exists, Expression, Node, Slot};
-use vervet_kernel::plan::{Existence, JoinKind, Pipeline, Step};
+use vervet_kernel::plan::{Existence, JoinKind, Step};
 use vervet_model::Result;
 use vervet_model::vocab::RDF_TYPE;
 
@@ -25,7 +26,7 @@ impl Planner<'_> {
     /// Applies conditions where they stand.
     pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, flow: &mut Flow) -> Result<()> {
         for filter in together(filters) {
-            match &filter.expression {
+            match &*filter.expression {
                 Expression::Exists(exists) => self.lower_exists(exists, Existence::Keep, flow)?,
                 Expression::Not(inner) if matches!(**inner, Expression::Exists(_)) => {
                     if let Expression::Exists(exists) = &**inner {
@@ -33,7 +34,7 @@ impl Planner<'_> {
                     }
                 }
                 _ => {
-                    let expression = self.without_patterns(filter.expression, flow)?;
+                    let expression = self.without_patterns(Rc::unwrap_or_clone(filter.expression), flow)?;
                     flow.cost += flow.rows * cost::FILTER_ROW;
                     flow.push(Step::Filter(expression), flow.rows * filter.selectivity);
                 }
@@ -108,7 +109,7 @@ impl Planner<'_> {
             lateral.certain.insert(variable);
         }
         let row = self.new_variable()?;
-        lateral.push(Step::Exists { inner: Pipeline { steps: inner.steps }, row, existence }, rows);
+        lateral.push(Step::Exists { inner: pipeline(inner.steps), row, existence }, rows);
         *flow = match self.semi_join(exists, existence, flow, rows)? {
             Some(hashed) if hashed.cost < lateral.cost => hashed,
             _ => lateral,
@@ -125,7 +126,7 @@ impl Planner<'_> {
         }
         let joined = parts.certain();
         let found = parts.filters.iter().enumerate().find_map(|(at, filter)| {
-            let Expression::Exists(exists) = &filter.expression else { return None };
+            let Expression::Exists(exists) = &*filter.expression else { return None };
             let pattern = &exists.pattern;
             let outer: VariableSet = exists.outer.iter().copied().collect();
             let means_the_same = is_plain(pattern)

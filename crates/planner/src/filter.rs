@@ -4,13 +4,16 @@ use crate::cost;
 use crate::scope::{expression_variables, is_deterministic};
 use crate::set::VariableSet;
 use oxrdf::{Term, vocab::xsd};
+use std::rc::Rc;
 use vervet_algebra::{Expression, Function, Variable};
 
 /// One conjunct of a condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Conjunct {
-    /// What must be true.
-    pub(crate) expression: Expression,
+    /// What must be true. Shared, since an `IN` may list very many terms and each alternative has its filters.
+    pub(crate) expression: Rc<Expression>,
+    /// Whether there are patterns in it.
+    pub(crate) has_exists: bool,
     /// Its variables.
     pub(crate) variables: VariableSet,
     /// Estimated fraction of rows that pass.
@@ -25,7 +28,8 @@ impl Conjunct {
             variables: expression_variables(&expression),
             selectivity: selectivity(&expression),
             cost: cost(&expression),
-            expression,
+            has_exists: expression.has_exists(),
+            expression: Rc::new(expression),
         }
     }
 
@@ -39,7 +43,7 @@ impl Conjunct {
     /// `=` is `sameTerm` for IRIs and plain strings: no other term is equal to them. Numbers, booleans,
     /// dates and tagged strings are compared by value, so they are not in here.
     pub(crate) fn as_binding(&self) -> Option<(Variable, &Term)> {
-        let (a, b, any) = match &self.expression {
+        let (a, b, any) = match &*self.expression {
             Expression::SameTerm(a, b) => (a, b, true),
             Expression::Equal(a, b) => (a, b, false),
             _ => return None,
@@ -62,7 +66,7 @@ impl Conjunct {
 
     /// The variable that this compares with constants, and does nothing else.
     fn compared(&self) -> Option<Variable> {
-        let mut all = match &self.expression {
+        let mut all = match &*self.expression {
             Expression::And(all) => all.iter(),
             one => std::slice::from_ref(one).iter(),
         };
@@ -79,14 +83,17 @@ impl Conjunct {
 
     /// Adds to this what must be true too.
     fn and(&mut self, other: Self) {
-        let mut all = Vec::new();
-        for one in [std::mem::replace(&mut self.expression, Expression::And(Vec::new())), other.expression] {
-            match one {
+        let mine = Rc::make_mut(&mut self.expression);
+        if !matches!(mine, Expression::And(_)) {
+            *mine = Expression::And(vec![std::mem::replace(mine, Expression::Unbound)]);
+        }
+        if let Expression::And(all) = mine {
+            match Rc::unwrap_or_clone(other.expression) {
                 Expression::And(of) => all.extend(of),
                 one => all.push(one),
             }
         }
-        self.expression = Expression::And(all);
+        self.variables.add_all(&other.variables);
         self.selectivity *= other.selectivity;
     }
 }
@@ -105,18 +112,36 @@ pub(crate) fn one_of(expression: &Expression) -> Option<(Variable, Vec<&Term>)> 
     Some((variable, terms))
 }
 
+/// Conditions tested at one place from which on they are one condition.
+const APART_MAX: usize = 32;
+
 /// Puts comparisons of one variable with constants together where they are tested at the same place: then they take one look at
 /// each value.
 pub(crate) fn together(filters: Vec<Conjunct>) -> Vec<Conjunct> {
     let mut all: Vec<Conjunct> = Vec::with_capacity(filters.len());
+    // The first place that compares a variable.
+    let mut places: Vec<(Variable, usize)> = Vec::new();
     for filter in filters {
-        let same = filter
-            .compared()
-            .and_then(|variable| all.iter_mut().find(|other| other.compared() == Some(variable)));
-        match same {
-            Some(same) => same.and(filter),
-            None => all.push(filter),
+        let Some(variable) = filter.compared() else {
+            all.push(filter);
+            continue;
+        };
+        match places.binary_search_by_key(&variable, |(of, _)| *of) {
+            Ok(at) => all[places[at].1].and(filter),
+            Err(at) => {
+                places.insert(at, (variable, all.len()));
+                all.push(filter);
+            }
         }
+    }
+    if all.len() > APART_MAX {
+        // Each step takes a part of the stack: very many conditions are one step.
+        let (mut apart, mut rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|filter| filter.has_exists);
+        if let Some(mut one) = rest.pop() {
+            rest.drain(..).for_each(|filter| one.and(filter));
+            apart.insert(0, one);
+        }
+        return apart;
     }
     all
 }

@@ -8,9 +8,11 @@ use crate::atom::variable_of;
 use crate::scope::expression_variables;
 use crate::set::VariableSet;
 use vervet_algebra::{Aggregate, Expression, Variable};
+use vervet_kernel::Control;
 use vervet_kernel::plan::{
     Existence, GraphOperand, JoinKind, Match, Operand, PathGraphs, PathStep, Pipeline, Step,
 };
+use vervet_model::Result;
 
 /// The variables of a general pattern.
 pub(crate) fn match_variables(pattern: &Match) -> VariableSet {
@@ -84,31 +86,49 @@ fn pipeline_columns(pipeline: &Pipeline, before: &VariableSet) -> VariableSet {
 
 /// Fills in `keep` in all steps; returns what the pipeline looks at. `columns`: those that come in;
 /// `live`: those needed at the end.
-pub(crate) fn finish(pipeline: &mut Pipeline, columns: &VariableSet, live: &VariableSet) -> VariableSet {
+///
+/// # Errors
+/// Limits: there may be as many columns at each step as the query has variables.
+pub(crate) fn finish(
+    pipeline: &mut Pipeline,
+    columns: &VariableSet,
+    live: &VariableSet,
+    control: &Control<'_>,
+) -> Result<VariableSet> {
     let mut before = Vec::with_capacity(pipeline.steps.len());
+    let mut before_bytes = 0;
     let mut now = columns.clone();
     for step in &pipeline.steps {
+        let bytes = before_bytes + now.size_bytes();
+        control.recount(&mut before_bytes, bytes)?;
+        control.check()?;
         before.push(now.clone());
         now = columns_after(&step.step, &now);
     }
     let mut live = live.clone();
-    let mut dropped = Vec::new();
+    let mut is_dropped = vec![false; pipeline.steps.len()];
     for (at, step) in pipeline.steps.iter_mut().enumerate().rev() {
+        control.work(1 << 10)?;
         let columns = &before[at];
         let kept = live.clone().intersection(&columns_after(&step.step, columns));
         if let Step::Extend { variable, .. } = &step.step
             && !live.contains(*variable)
         {
-            dropped.push(at);
+            is_dropped[at] = true;
             continue;
         }
-        live = live_before(&mut step.step, columns, live);
+        live = live_before(&mut step.step, columns, live, control)?;
         step.keep = kept.iter().collect();
+        control.grow((step.keep.capacity() * size_of::<Variable>()) as u64)?;
+        debug_assert!(
+            step.keep.iter().all(|variable| columns_after(&step.step, columns).contains(*variable)),
+            "a step keeps what it has: {step:?}"
+        );
     }
-    for at in dropped {
-        pipeline.steps.remove(at);
-    }
-    live
+    let mut is_dropped = is_dropped.into_iter();
+    pipeline.steps.retain(|_| !is_dropped.next().unwrap_or(false));
+    control.recount(&mut before_bytes, 0)?;
+    Ok(live)
 }
 
 fn add_operand(live: &mut VariableSet, operand: Operand) {
@@ -116,7 +136,12 @@ fn add_operand(live: &mut VariableSet, operand: Operand) {
 }
 
 /// What must be there before `step` if `live` is wanted after it; drops what nobody wants.
-fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) -> VariableSet {
+fn live_before(
+    step: &mut Step,
+    columns: &VariableSet,
+    mut live: VariableSet,
+    control: &Control<'_>,
+) -> Result<VariableSet> {
     match step {
         Step::Empty => {}
         Step::Scan { key, neighbour, .. } | Step::Seek { key, neighbour, .. } => {
@@ -147,7 +172,7 @@ fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) ->
             }
             let mut start = columns.clone();
             start.insert(*row);
-            let used = finish(inner, &start, &VariableSet::from_iter([*row]));
+            let used = finish(inner, &start, &VariableSet::from_iter([*row]), control)?;
             live.add_all(&used);
             live.remove(*row);
         }
@@ -167,7 +192,7 @@ fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) ->
             adds.retain(|variable| live.contains(*variable) || condition.contains(*variable));
             let added: VariableSet = adds.iter().copied().collect();
             let shared: VariableSet = on.iter().chain(&*compatible).copied().collect();
-            finish(right, &VariableSet::default(), &added.clone().union(&shared));
+            finish(right, &VariableSet::default(), &added.clone().union(&shared), control)?;
             live.add_all(&condition);
             live.remove_all(&added);
             live.add_all(&shared);
@@ -177,14 +202,14 @@ fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) ->
             start.insert(*row);
             let mut wanted = live.clone();
             wanted.insert(*row);
-            let used = finish(inner, &start, &wanted);
+            let used = finish(inner, &start, &wanted, control)?;
             live.add_all(&used);
             live.remove(*row);
         }
         Step::Union { branches } => {
             let wanted = std::mem::take(&mut live);
             for branch in branches {
-                live.add_all(&finish(branch, columns, &wanted));
+                live.add_all(&finish(branch, columns, &wanted, control)?);
             }
         }
         Step::Group { keys, aggregates } => {
@@ -205,7 +230,7 @@ fn live_before(step: &mut Step, columns: &VariableSet, mut live: VariableSet) ->
         }
         Step::Slice { .. } => {}
     }
-    live.intersection(columns)
+    Ok(live.intersection(columns))
 }
 
 /// What an aggregate looks at; `COUNT(DISTINCT *)` compares all columns.

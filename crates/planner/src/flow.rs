@@ -3,15 +3,22 @@
 use crate::classes::{ClassSet, Classes, mix};
 use crate::domain::{Domains, domain};
 use crate::set::VariableSet;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::{Pipeline, PlanStep, Step};
 use vervet_model::Id;
 
+/// Steps that belong to one flow alone, as a pipeline.
+pub(crate) fn pipeline(steps: Vec<Rc<PlanStep>>) -> Pipeline {
+    Pipeline { steps: steps.into_iter().map(Rc::unwrap_or_clone).collect() }
+}
+
 /// See the header of this file.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    /// Steps so far; `keep` is filled in when the whole plan is known.
-    pub(crate) steps: Vec<PlanStep>,
+    /// Steps so far; `keep` is filled in when the whole plan is known. Alternatives share the steps that they begin with.
+    pub(crate) steps: Vec<Rc<PlanStep>>,
     /// Estimated rows.
     pub(crate) rows: f64,
     /// Estimated cost in ns.
@@ -25,7 +32,7 @@ pub(crate) struct Flow {
     /// Estimated classes.
     pub(crate) classes: Classes,
     /// Variables that have the same value in all rows.
-    pub(crate) constants: Vec<(Variable, Id)>,
+    pub(crate) constants: BTreeMap<Variable, Id>,
     /// Whether there is exactly one row, which binds parameters at most, and this pipeline runs once.
     pub(crate) unit: bool,
     /// Whether there is provably no row.
@@ -43,7 +50,7 @@ impl Flow {
             certain: bound.clone(),
             domains: Domains::new(),
             classes: Classes::new(),
-            constants: Vec::new(),
+            constants: BTreeMap::new(),
             unit: true,
             empty: false,
         }
@@ -61,7 +68,7 @@ impl Flow {
         }
         self.unit = false;
         self.rows = rows;
-        self.steps.push(PlanStep { step, keep: Vec::new(), rows });
+        self.steps.push(Rc::new(PlanStep { step, keep: Vec::new(), rows }));
     }
 
     /// Nothing comes out: what was planned so far need not run.
@@ -74,7 +81,7 @@ impl Flow {
 
     /// The value that `variable` has in all rows.
     pub(crate) fn constant(&self, variable: Variable) -> Option<Id> {
-        self.constants.iter().find(|(of, _)| *of == variable).map(|(_, id)| *id)
+        self.constants.get(&variable).copied()
     }
 
     /// Takes over what the branches of a union (not empty, all from this flow) know; returns their
@@ -83,7 +90,7 @@ impl Flow {
         let before = self.cost;
         let mut branches = branches.into_iter();
         let Some(mut all) = branches.next() else { return Vec::new() };
-        let mut pipelines = vec![Pipeline { steps: std::mem::take(&mut all.steps) }];
+        let mut pipelines = vec![pipeline(std::mem::take(&mut all.steps))];
         for branch in branches {
             let of_both: Domains = all
                 .domains
@@ -100,12 +107,12 @@ impl Flow {
                 }
             }
             all.classes = mixed;
-            all.constants.retain(|constant| branch.constants.contains(constant));
+            all.constants.retain(|variable, id| branch.constants.get(variable) == Some(id));
             all.possible.add_all(&branch.possible);
             all.certain.keep_all(&branch.certain);
             all.rows += branch.rows;
             all.cost += branch.cost - before;
-            pipelines.push(Pipeline { steps: branch.steps });
+            pipelines.push(pipeline(branch.steps));
         }
         let steps = std::mem::take(&mut self.steps);
         *self = Self { steps, unit: false, empty: false, ..all };

@@ -159,8 +159,7 @@ impl Planner<'_> {
                 if pattern.path.is_nullable() {
                     return None; // Also what it begins with.
                 }
-                let automaton = self.automaton(&pattern.path).ok()?;
-                Some(self.reach(&automaton, false).ok()?.most)
+                Some(self.path_facts(&pattern.path).ok()?.forwards.most)
             }
             Node::Filter { input, .. }
             | Node::Project { input, .. }

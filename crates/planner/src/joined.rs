@@ -15,8 +15,9 @@ use crate::flow::Flow;
 use crate::lower::Planner;
 use crate::parts::{Parts, Post};
 use crate::scope::{certain, is_lateral, possible};
-use crate::set::VariableSet;
+use crate::set::{Uses, VariableSet};
 use vervet_algebra::{Node, Pattern};
+use vervet_kernel::Control;
 use vervet_kernel::plan::Step;
 use vervet_model::Result;
 
@@ -76,7 +77,7 @@ impl Planner<'_> {
         let mut joined: Vec<Joined<'_>> = others.into_iter().map(Joined::Node).collect();
         let has_path = joined.iter().any(|one| matches!(one, Joined::Node(Node::Path(_))));
         let groups = match has_path && self.options.reorder {
-            true => connected(patterns, &flow.possible),
+            true => connected(patterns, &flow.possible, self.control)?,
             false => vec![patterns],
         };
         // Patterns come after tables and before everything else where the order is not searched.
@@ -110,6 +111,7 @@ impl Planner<'_> {
             self.lower_in_order(&joined, flow, needed, &later, &mut filters, None)?;
         }
         for (one, after) in post.iter().zip(after.iter().rev()) {
+            self.control.work(filters.len() + 1)?;
             let ready = take_ready(&mut filters, &flow.certain, &after.clone().union(&one.variables()));
             self.apply(ready, flow)?;
             let needed =
@@ -186,9 +188,14 @@ impl Planner<'_> {
         needed: &VariableSet,
     ) -> Result<Vec<&'q Node>> {
         let mut left = Vec::with_capacity(others.len());
-        for (at, node) in others.iter().enumerate() {
-            let rest = others.iter().enumerate().filter(|(other, _)| *other != at);
-            let rest = rest.fold(known.clone(), |set, (_, other)| set.union(&possible(other)));
+        let mut all = Uses::default();
+        others.iter().for_each(|node| all.add(possible(node).iter()));
+        for node in &others {
+            self.control.check()?;
+            let own = possible(node);
+            all.remove(own.iter());
+            let rest = known.clone().union(all.set());
+            all.add(own.iter());
             if self.needs_rows(node) && !is_lateral(node, &rest.clone().minus(&self.parameters)) {
                 self.join(node, flow, &needed.clone().union(&rest), Vec::new())?;
             } else {
@@ -208,8 +215,14 @@ impl Planner<'_> {
         filters: &mut Vec<Conjunct>,
         limit: Option<f64>,
     ) -> Result<bool> {
+        let mut uses = Uses::default();
+        joined.iter().skip(1).for_each(|one| uses.add(one.possible().iter()));
         for (at, one) in joined.iter().enumerate() {
-            let later = joined[at + 1..].iter().fold(later.clone(), |set, one| set.union(&one.possible()));
+            self.control.work(filters.len() + 1)?;
+            if at > 0 {
+                uses.remove(one.possible().iter());
+            }
+            let later = later.clone().union(uses.set());
             let ready = take_ready(filters, &flow.certain.clone().union(&one.certain()), &later);
             let needed =
                 filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
@@ -265,9 +278,14 @@ fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &Variab
 }
 
 /// The patterns in groups that share no variable, but for those with a variable of `bound`, which are one group.
-fn connected<'q>(patterns: Vec<&'q Pattern>, bound: &VariableSet) -> Vec<Vec<&'q Pattern>> {
+fn connected<'q>(
+    patterns: Vec<&'q Pattern>,
+    bound: &VariableSet,
+    control: &Control<'_>,
+) -> Result<Vec<Vec<&'q Pattern>>> {
     let mut groups: Vec<(VariableSet, Vec<&'q Pattern>)> = Vec::new();
     for pattern in patterns {
+        control.work(groups.len() + 1)?;
         let mut variables: VariableSet = pattern.variables().collect();
         if variables.intersects(bound) {
             variables.add_all(bound);
@@ -284,7 +302,7 @@ fn connected<'q>(patterns: Vec<&'q Pattern>, bound: &VariableSet) -> Vec<Vec<&'q
         });
         groups.push((variables, group));
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    Ok(groups.into_iter().map(|(_, group)| group).collect())
 }
 
 /// How many parts share no variable with what is before them.

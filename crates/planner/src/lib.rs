@@ -51,6 +51,7 @@ use crate::lower::Planner;
 use crate::scope::expression_variables;
 use crate::set::VariableSet;
 use vervet_algebra::{Form, Node, Pattern, Query, Slot, Variable};
+use vervet_kernel::Control;
 use vervet_kernel::plan::{Pipeline, Plan, Step};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
@@ -109,14 +110,21 @@ impl PlanOptions {
     }
 }
 
-/// Plans `query` for `snapshot`.
+/// Plans `query` for `snapshot`, within the limits of `control`: a query may be as long as its text, and have as many orders
+/// as that allows. Memory that the plan takes stays counted.
 ///
 /// # Errors
-/// Damaged dictionary or segment; a query that is too large or mixes aggregates in a way that has no plan;
+/// Those of [`Control`]; damaged dictionary or segment; a query that is too large or mixes aggregates in a way that has no plan;
 /// a parameter used where it cannot be seen.
-pub fn plan(query: &Query, snapshot: &dyn Snapshot, options: &PlanOptions) -> Result<Plan> {
+pub fn plan(
+    query: &Query,
+    snapshot: &dyn Snapshot,
+    options: &PlanOptions,
+    control: &Control<'_>,
+) -> Result<Plan> {
+    control.check()?;
     let parameters: VariableSet = query.parameters.iter().copied().collect();
-    let mut planner = Planner::new(snapshot, options, query.variables.clone(), parameters.clone());
+    let mut planner = Planner::new(snapshot, options, control, query.variables.clone(), parameters.clone());
     let result = result_variables(query);
     let needed: VariableSet = result.iter().copied().collect();
     let mut flow = Flow::start(&parameters);
@@ -127,12 +135,17 @@ pub fn plan(query: &Query, snapshot: &dyn Snapshot, options: &PlanOptions) -> Re
         flow.push(Step::Slice { start: 0, length: Some(1) }, rows);
     }
     let cost = flow.cost;
-    let mut pipeline = Pipeline { steps: flow.steps };
-    finish::finish(&mut pipeline, &parameters, &needed);
+    let mut pipeline = flow::pipeline(flow.steps);
+    finish::finish(&mut pipeline, &parameters, &needed, control)?;
     if options.frontiers {
         frontier::add_frontiers(&mut pipeline);
     }
     check_parameters(&pipeline, &parameters, query)?;
+    if depth(&pipeline) > DEPTH_MAX {
+        let message = format!("the plan of the query has more than {DEPTH_MAX} steps in a row");
+        return Err(Error::new(ErrorKind::Unsupported, message)
+            .with_hint("join fewer patterns and parts in one query; lists belong into VALUES or IN"));
+    }
     Ok(Plan {
         pipeline,
         variables: planner.variables,
@@ -141,6 +154,25 @@ pub fn plan(query: &Query, snapshot: &dyn Snapshot, options: &PlanOptions) -> Re
         computed: planner.computed,
         cost,
     })
+}
+
+/// The most steps that a batch is in at a time. A batch goes through the steps behind before its own step is done, so each takes
+/// a part of the stack: up to some 1.5 KiB, and threads of programs that embed Vervet may have 2 MiB only.
+pub const DEPTH_MAX: usize = 1_000;
+
+/// The most steps that a batch is in at a time.
+fn depth(pipeline: &Pipeline) -> usize {
+    let (mut here, mut most) = (0_usize, 0_usize);
+    for step in &pipeline.steps {
+        here = here.saturating_add(1);
+        let inside = step.step.nested().iter().map(depth).max().unwrap_or(0);
+        most = most.max(here.saturating_add(inside));
+        if matches!(step.step, Step::Optional { .. } | Step::Union { .. }) {
+            // What comes out of these goes on from inside.
+            here = here.saturating_add(inside);
+        }
+    }
+    most.max(here)
 }
 
 /// The columns that the form of a query needs.

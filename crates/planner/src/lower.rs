@@ -14,15 +14,20 @@ use crate::PlanOptions;
 use crate::atom::Sides;
 use crate::cost;
 use crate::filter::{Conjunct, split};
-use crate::flow::Flow;
+use crate::flow::{Flow, pipeline};
 use crate::frontier::ignores_duplicates;
 use crate::parts::{Parts, is_group};
+use crate::paths::PathFacts;
 use crate::scope::{certain, expression_variables, free, is_lateral, looks_at, possible};
 use crate::set::VariableSet;
 use oxrdf::Term;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
-use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Variable};
-use vervet_kernel::plan::{Existence, JoinKind, Pipeline, Step};
+use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Path, Variable};
+use vervet_kernel::Control;
+use vervet_kernel::plan::{Existence, JoinKind, Step};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
@@ -30,17 +35,29 @@ use vervet_snapshot::Snapshot;
 /// inside it again, so without a bound deep nesting would take exponential time.
 const ALTERNATIVES_MAX: usize = 128;
 
+/// About what a node of the algebra takes in the plan, and in each alternative to it.
+const NODE_BYTES: u64 = 512;
+
+/// Rows of a table are counted as so many rows looked at: each value is looked up in the dictionary.
+const VALUE_WORK: usize = 8;
+
 /// What all parts of a query share while it is planned.
 pub(crate) struct Planner<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     pub(crate) options: &'a PlanOptions,
+    /// Deadline, cancellation, memory.
+    pub(crate) control: &'a Control<'a>,
     /// Names; those that the planner adds are empty.
     pub(crate) variables: Vec<String>,
     pub(crate) parameters: VariableSet,
     /// See [`vervet_kernel::plan::Plan::computed`].
     pub(crate) computed: Vec<Term>,
+    /// Their places. Clients choose the terms, so the hash is seeded.
+    computed_places: HashMap<Term, u64>,
     /// Statistics of predicates that have been looked at.
-    pub(crate) sides: Vec<(Id, Rc<Sides<'a>>)>,
+    pub(crate) sides: FxHashMap<Id, Rc<Sides<'a>>>,
+    /// Automata of paths that have been looked at.
+    pub(crate) automata: RefCell<HashMap<Path, Rc<PathFacts>>>,
     /// How many more alternatives may be compared.
     alternatives: usize,
     /// Solutions that an order directly below a slice has to keep.
@@ -53,16 +70,20 @@ impl<'a> Planner<'a> {
     pub(crate) fn new(
         snapshot: &'a dyn Snapshot,
         options: &'a PlanOptions,
+        control: &'a Control<'a>,
         variables: Vec<String>,
         parameters: VariableSet,
     ) -> Self {
         Self {
             snapshot,
             options,
+            control,
             variables,
             parameters,
             computed: Vec::new(),
-            sides: Vec::new(),
+            computed_places: HashMap::new(),
+            sides: FxHashMap::default(),
+            automata: RefCell::default(),
             alternatives: ALTERNATIVES_MAX,
             limit: None,
             set: false,
@@ -82,11 +103,15 @@ impl<'a> Planner<'a> {
         if let Some(id) = self.snapshot.lookup(term.as_ref())? {
             return Ok(id);
         }
-        let at = self.computed.iter().position(|known| known == term).unwrap_or_else(|| {
-            self.computed.push(term.clone());
-            self.computed.len() - 1
-        });
-        Ok(Id::new(Tag::Computed, at as u64))
+        if let Some(&place) = self.computed_places.get(term) {
+            return Ok(Id::new(Tag::Computed, place));
+        }
+        // Twice, in a list and in a table.
+        self.control.grow(2 * term_bytes(term))?;
+        let place = self.computed.len() as u64;
+        self.computed.push(term.clone());
+        self.computed_places.insert(term.clone(), place);
+        Ok(Id::new(Tag::Computed, place))
     }
 
     pub(crate) fn new_variable(&mut self) -> Result<Variable> {
@@ -107,6 +132,8 @@ impl<'a> Planner<'a> {
         if flow.empty {
             return Ok(());
         }
+        self.control.check()?;
+        self.control.grow(NODE_BYTES)?;
         let outside = self.needs_rows(node);
         if !self.is_lateral_in(node, flow) {
             return if outside {
@@ -232,7 +259,7 @@ impl<'a> Planner<'a> {
         flow.cost += rows * cost::OUTPUT_ROW;
         let binds = kind == JoinKind::Inner;
         let step = Step::Join {
-            right: Pipeline { steps: right.steps },
+            right: pipeline(right.steps),
             kind,
             on: on.iter().collect(),
             compatible: compatible.iter().collect(),
@@ -273,7 +300,7 @@ impl<'a> Planner<'a> {
             }
             node if is_group(node) => {
                 let mut parts = Parts { filters, ..Parts::default() };
-                parts.add(node, &flow.possible.clone().minus(&self.parameters), true);
+                parts.add(node, &flow.possible.clone().minus(&self.parameters), true, self.control)?;
                 self.lower_parts(parts, flow, needed)?;
             }
             Node::Union(branches) => self.lower_union(branches, flow, needed, &filters)?,
@@ -380,7 +407,7 @@ impl<'a> Planner<'a> {
             outer.possible.add_all(&inner.possible);
             let row = self.new_variable()?;
             let rows = inner.rows.max(flow.rows);
-            outer.push(Step::Optional { inner: Pipeline { steps: inner.steps }, row }, rows);
+            outer.push(Step::Optional { inner: pipeline(inner.steps), row }, rows);
             if outside
                 || has_exists
                 || flow.unit
@@ -455,7 +482,7 @@ impl<'a> Planner<'a> {
         }
         let row = self.new_variable()?;
         flow.cost = inner.cost + flow.rows * cost::OUTPUT_ROW;
-        let inner = Pipeline { steps: inner.steps };
+        let inner = pipeline(inner.steps);
         flow.push(Step::Exists { inner, row, existence: Existence::Drop }, flow.rows);
         Ok(())
     }
@@ -499,8 +526,11 @@ impl<'a> Planner<'a> {
         rows: &[Vec<Option<Term>>],
         flow: &mut Flow,
     ) -> Result<()> {
+        let row_bytes = size_of::<Vec<Id>>() + variables.len() * size_of::<Id>();
+        self.control.grow((rows.len() as u64).saturating_mul(row_bytes as u64))?;
         let mut ids = Vec::with_capacity(rows.len());
         for row in rows {
+            self.control.work(VALUE_WORK * variables.len().max(1))?;
             let mut of_row = Vec::with_capacity(variables.len());
             for at in 0..variables.len() {
                 of_row.push(match row.get(at) {
@@ -528,13 +558,13 @@ impl<'a> Planner<'a> {
             flow.possible.insert(*variable);
             if rows.iter().all(|row| row[at].is_bound()) {
                 flow.certain.insert(*variable);
-                if rows.iter().all(|row| row[at] == rows[0][at]) && flow.constant(*variable).is_none() {
-                    flow.constants.push((*variable, rows[0][at]));
+                if rows.iter().all(|row| row[at] == rows[0][at]) {
+                    flow.constants.entry(*variable).or_insert(rows[0][at]);
                 }
             }
         }
         if !(variables.is_empty() && rows.len() == 1) {
-            flow.push(Step::Values { variables, rows }, after);
+            flow.push(Step::Values { variables, rows: rows.into() }, after);
         }
     }
 
@@ -606,7 +636,8 @@ impl<'a> Planner<'a> {
         after.cost = flow.cost;
         after.domains = domains;
         after.classes = flow.classes.iter().filter(|(of, _)| of_keys.contains(*of)).cloned().collect();
-        after.constants = flow.constants.iter().filter(|(of, _)| of_keys.contains(*of)).copied().collect();
+        after.constants = flow.constants.clone();
+        after.constants.retain(|of, _| of_keys.contains(*of));
         after.possible = of_keys.clone().intersection(&flow.possible);
         after.certain = of_keys.intersection(&flow.certain);
         for (variable, aggregate) in &aggregates {
@@ -667,4 +698,16 @@ fn is_ordered(node: &Node) -> bool {
         Node::Project { input, .. } => is_ordered(input),
         _ => false,
     }
+}
+
+/// About what a term takes in memory.
+fn term_bytes(term: &Term) -> u64 {
+    let text = match term {
+        Term::NamedNode(node) => node.as_str().len(),
+        Term::BlankNode(node) => node.as_str().len(),
+        Term::Literal(literal) => literal.value().len(),
+        // Counted as what it is written as; its parts are terms of the query.
+        Term::Triple(triple) => 4 * size_of::<Term>() + triple.predicate.as_str().len(),
+    };
+    (size_of::<Term>() + text) as u64
 }

@@ -8,9 +8,11 @@
 
 use crate::filter::{Conjunct, split};
 use crate::scope::{certain, expression_variables, possible};
-use crate::set::VariableSet;
+use crate::set::{Uses, VariableSet};
 use oxrdf::Term;
 use vervet_algebra::{Expression, Node, Pattern, Variable};
+use vervet_kernel::Control;
+use vervet_model::Result;
 
 /// What follows on the join.
 #[derive(Clone, Copy)]
@@ -59,19 +61,28 @@ impl<'q> Parts<'q> {
     /// Takes `node` apart. `rest`: variables of everything that is joined with it (the rows that it starts
     /// from included), or that is applied to it later and binds variables; `first`: `node` is the whole,
     /// and known to be lateral.
-    pub(crate) fn add(&mut self, node: &'q Node, rest: &VariableSet, first: bool) {
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn add(
+        &mut self,
+        node: &'q Node,
+        rest: &VariableSet,
+        first: bool,
+        control: &Control<'_>,
+    ) -> Result<()> {
+        control.work(1 << 8)?;
         let commutes = |seen: VariableSet, bound: VariableSet| seen.intersection(rest).is_subset(&bound);
         match node {
             Node::Patterns(patterns) => self.patterns.extend(patterns),
             Node::Join(nodes) => {
-                let sets: Vec<_> = nodes.iter().map(possible).collect();
-                for (at, node) in nodes.iter().enumerate() {
-                    let mut others = rest.clone();
-                    sets.iter()
-                        .enumerate()
-                        .filter(|(of, _)| *of != at)
-                        .for_each(|(_, set)| others.add_all(set));
-                    self.add(node, &others, false);
+                let mut others = Uses::default();
+                nodes.iter().for_each(|node| others.add(possible(node).iter()));
+                for node in nodes {
+                    let own = possible(node);
+                    others.remove(own.iter());
+                    self.add(node, &rest.clone().union(others.set()), false, control)?;
+                    others.add(own.iter());
                 }
             }
             Node::Filter { input, condition } => {
@@ -79,7 +90,7 @@ impl<'q> Parts<'q> {
                 split(condition, &mut conjuncts);
                 let may = first || commutes(expression_variables(condition), certain(input));
                 if may && conjuncts.iter().all(Conjunct::is_movable) {
-                    self.add(input, rest, false);
+                    self.add(input, rest, false, control)?;
                     self.filters.append(&mut conjuncts);
                 } else {
                     self.others.push(node);
@@ -92,7 +103,7 @@ impl<'q> Parts<'q> {
                     commutes(expression_variables(condition), of_left.clone().union(&certain(right)))
                 });
                 if first || (condition_is_safe && commutes(possible(right), of_left)) {
-                    self.add(left, &rest.clone().union(&post.variables()), false);
+                    self.add(left, &rest.clone().union(&post.variables()), false, control)?;
                     self.post.push(post);
                 } else {
                     self.others.push(node);
@@ -100,7 +111,7 @@ impl<'q> Parts<'q> {
             }
             Node::Minus { left, right } => {
                 if first || commutes(possible(right), certain(left)) {
-                    self.add(left, &rest.clone().union(&possible(right)), false);
+                    self.add(left, &rest.clone().union(&possible(right)), false, control)?;
                     self.post.push(Post::Minus(right));
                 } else {
                     self.others.push(node);
@@ -108,21 +119,27 @@ impl<'q> Parts<'q> {
             }
             Node::Extend { input, variable, expression: Expression::Constant(term) } => {
                 self.bindings.push((*variable, term));
-                self.add(input, &rest.clone().union(&VariableSet::from_iter([*variable])), false);
+                self.add(input, &rest.clone().union(&VariableSet::from_iter([*variable])), false, control)?;
             }
             Node::Extend { input, variable, expression } => {
                 let safe =
                     !rest.contains(*variable) && commutes(expression_variables(expression), certain(input));
                 if first || safe {
-                    self.add(input, &rest.clone().union(&VariableSet::from_iter([*variable])), false);
+                    self.add(
+                        input,
+                        &rest.clone().union(&VariableSet::from_iter([*variable])),
+                        false,
+                        control,
+                    )?;
                     self.post.push(Post::Extend(*variable, expression));
                 } else {
                     self.others.push(node);
                 }
             }
-            Node::Project { input, .. } if is_group(input) => self.add(input, rest, false),
+            Node::Project { input, .. } if is_group(input) => self.add(input, rest, false, control)?,
             _ => self.others.push(node),
         }
+        Ok(())
     }
 }
 

@@ -6,7 +6,11 @@
 use crate::cost;
 use crate::flow::Flow;
 use crate::lower::Planner;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+use std::sync::Arc;
 use vervet_algebra::{GraphSlot, Path, PathPattern, Slot};
+use vervet_kernel::Control;
 use vervet_kernel::plan::{Automaton, Move, Operand, PathGraphs, PathStep, Step};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::GraphFilter;
@@ -20,15 +24,42 @@ const STEPS_ESTIMATED: i32 = 6;
 /// What a part of a path looks like from outside: places as numbers of states.
 struct Part {
     nullable: bool,
-    first: Vec<u16>,
-    last: Vec<u16>,
+    first: States,
+    last: States,
+}
+
+/// A set of states: a bit for each.
+#[derive(Clone, Default)]
+struct States(Vec<u64>);
+
+impl States {
+    fn one(state: u16) -> Self {
+        let state = usize::from(state);
+        let mut words = vec![0; state / 64 + 1];
+        words[state / 64] = 1 << (state % 64);
+        Self(words)
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, its)| *mine |= its);
+    }
+
+    /// Ascending.
+    fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        (0_u16..).zip(&self.0).flat_map(|(word, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        })
+    }
 }
 
 struct Builder<'p, 'a> {
     planner: &'p Planner<'a>,
     /// By state; the start, 0, is entered by nothing. `None`: no statement is like that.
     entered: Vec<Option<Move>>,
-    follow: Vec<Vec<u16>>,
+    follow: Vec<States>,
 }
 
 impl Builder<'_, '_> {
@@ -37,10 +68,11 @@ impl Builder<'_, '_> {
             let message = format!("a property path has more than {PATH_PLACES_MAX} predicates");
             return Err(Error::new(ErrorKind::Query, message));
         }
+        self.planner.control.work(1)?;
         let state = u16::try_from(self.entered.len()).unwrap_or(u16::MAX);
         self.entered.push(entered);
-        self.follow.push(Vec::new());
-        Ok(Part { nullable: false, first: vec![state], last: vec![state] })
+        self.follow.push(States::default());
+        Ok(Part { nullable: false, first: States::one(state), last: States::one(state) })
     }
 
     fn part(&mut self, path: &Path, direction: Direction) -> Result<Part> {
@@ -52,38 +84,41 @@ impl Builder<'_, '_> {
             Path::Except(these) => {
                 let mut ids = Vec::with_capacity(these.len());
                 for iri in these {
+                    self.planner.control.work(16)?;
                     ids.extend(self.planner.snapshot.lookup(iri.as_ref().into())?);
                 }
-                self.place(Some(Move::Except(ids, direction)))
+                ids.sort_unstable();
+                ids.dedup();
+                self.place(Some(Move::Except(ids.into(), direction)))
             }
             Path::Inverse(path) => self.part(path, direction.reverse()),
             Path::Sequence(parts) => {
-                let mut all = Part { nullable: true, first: Vec::new(), last: Vec::new() };
+                let mut all = Part { nullable: true, first: States::default(), last: States::default() };
                 let in_order: Vec<&Path> = match direction {
                     Direction::Out => parts.iter().collect(),
                     Direction::In => parts.iter().rev().collect(),
                 };
                 for path in in_order {
                     let next = self.part(path, direction)?;
-                    self.connect(&all.last, &next.first);
+                    self.connect(&all.last, &next.first)?;
                     if all.nullable {
-                        all.first.extend_from_slice(&next.first);
+                        all.first.add_all(&next.first);
                     }
                     if !next.nullable {
-                        all.last.clear();
+                        all.last = States::default();
                     }
-                    all.last.extend_from_slice(&next.last);
+                    all.last.add_all(&next.last);
                     all.nullable &= next.nullable;
                 }
                 Ok(all)
             }
             Path::Alternative(parts) => {
-                let mut all = Part { nullable: false, first: Vec::new(), last: Vec::new() };
+                let mut all = Part { nullable: false, first: States::default(), last: States::default() };
                 for path in parts {
                     let other = self.part(path, direction)?;
                     all.nullable |= other.nullable;
-                    all.first.extend(other.first);
-                    all.last.extend(other.last);
+                    all.first.add_all(&other.first);
+                    all.last.add_all(&other.last);
                 }
                 Ok(all)
             }
@@ -95,79 +130,139 @@ impl Builder<'_, '_> {
 
     fn repeated(&mut self, path: &Path, direction: Direction) -> Result<Part> {
         let part = self.part(path, direction)?;
-        self.connect(&part.last, &part.first);
+        self.connect(&part.last, &part.first)?;
         Ok(part)
     }
 
-    fn connect(&mut self, from: &[u16], to: &[u16]) {
-        for &from in from {
-            let follow = &mut self.follow[usize::from(from)];
-            follow.extend_from_slice(to);
-            follow.sort_unstable();
-            follow.dedup();
+    fn connect(&mut self, from: &States, to: &States) -> Result<()> {
+        for from in from.iter() {
+            self.planner.control.work(to.0.len())?;
+            self.follow[usize::from(from)].add_all(to);
         }
+        Ok(())
     }
 }
 
-/// Makes states one that nothing tells apart, until there are none.
-fn merge_states(automaton: &mut Automaton) {
+/// Makes states one that nothing tells apart: equal moves to states that are one, and both or neither end a path.
+///
+/// # Cost
+/// A round looks at each move once, and makes all states one that are equal by then. There are as many rounds as it takes
+/// from the end of a path for its states to become equal one after the other: a few, for paths as people write them.
+fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton> {
+    let states = automaton.moves.len();
+    // Each different statement gets a number, so that moves are compared as numbers.
+    let mut numbers: FxHashMap<&Move, u32> = FxHashMap::default();
+    let mut moves: Vec<Vec<(u32, u16)>> = Vec::with_capacity(states);
+    for of_state in &automaton.moves {
+        control.work(of_state.len() + 1)?;
+        let mut numbered = Vec::with_capacity(of_state.len());
+        for (one, to) in of_state {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            numbered.push((*numbers.entry(one).or_insert(next), *to));
+        }
+        moves.push(numbered);
+    }
+    // By state, the first state that it is one with.
+    let mut kept: Vec<u16> = (0..=u16::MAX).take(states).collect();
     loop {
-        let states = automaton.moves.len();
-        let twin = (1..states).find_map(|state| {
-            let same = |other: usize| {
-                automaton.accepting[other] == automaton.accepting[state]
-                    && automaton.moves[other] == automaton.moves[state]
-            };
-            (0..state).find(|&other| same(other)).map(|other| (other, state))
-        });
-        let Some((kept, gone)) = twin else { return };
-        automaton.moves.remove(gone);
-        automaton.accepting.remove(gone);
-        for moves in &mut automaton.moves {
-            for (_, to) in &mut *moves {
-                let old = usize::from(*to);
-                let new = if old == gone { kept } else { old - usize::from(old > gone) };
-                *to = u16::try_from(new).unwrap_or(u16::MAX);
-            }
-            let mut unique = Vec::with_capacity(moves.len());
-            for one in moves.drain(..) {
-                if !unique.contains(&one) {
-                    unique.push(one);
-                }
-            }
-            *moves = unique;
+        let mut first: FxHashMap<(bool, &[(u32, u16)]), u16> = FxHashMap::default();
+        let mut changed = false;
+        for of_state in &mut moves {
+            control.work(of_state.len() + 1)?;
+            of_state.iter_mut().for_each(|(_, to)| *to = kept[usize::from(*to)]);
+            of_state.sort_unstable();
+            of_state.dedup();
+        }
+        let mut now = kept.clone();
+        for (state, of_state) in moves.iter().enumerate() {
+            control.work(of_state.len() + 1)?;
+            let number = u16::try_from(state).unwrap_or(u16::MAX);
+            let one = *first.entry((automaton.accepting[state], of_state)).or_insert(number);
+            changed |= one != kept[state];
+            now[state] = one;
+        }
+        kept = now;
+        if !changed {
+            break;
         }
     }
+    // States that are left, numbered anew.
+    let mut new = vec![0_u16; states];
+    let mut count = 0_u16;
+    for state in 0..states {
+        if usize::from(kept[state]) == state {
+            new[state] = count;
+            count += 1;
+        }
+    }
+    let is_kept = |state: &usize| usize::from(kept[*state]) == *state;
+    let accepting = (0..states).filter(is_kept).map(|state| automaton.accepting[state]).collect();
+    let mut merged = Vec::with_capacity(usize::from(count));
+    for state in (0..states).filter(is_kept) {
+        let mut of_state: Vec<(Move, u16)> = Vec::with_capacity(moves[state].len());
+        let mut seen: FxHashSet<(u32, u16)> = FxHashSet::default();
+        // In the order in which they stood.
+        for (one, to) in &automaton.moves[state] {
+            let to = new[usize::from(kept[usize::from(*to)])];
+            if seen.insert((numbers[one], to)) {
+                of_state.push((one.clone(), to));
+            }
+        }
+        control.work(of_state.len() + 1)?;
+        merged.push(of_state);
+    }
+    Ok(Automaton { moves: merged, accepting })
+}
+
+/// What is known about a path, whatever it is joined with.
+pub(crate) struct PathFacts {
+    pub(crate) automaton: Arc<Automaton>,
+    pub(crate) forwards: Reach,
+    backwards: Reach,
 }
 
 impl Planner<'_> {
-    pub(crate) fn automaton(&self, path: &Path) -> Result<Automaton> {
-        let mut builder = Builder { planner: self, entered: vec![None], follow: vec![Vec::new()] };
+    /// Found once for each path of a query: it may be looked at in very many orders.
+    pub(crate) fn path_facts(&self, path: &Path) -> Result<Rc<PathFacts>> {
+        if let Some(facts) = self.automata.borrow().get(path) {
+            return Ok(Rc::clone(facts));
+        }
+        let automaton = Arc::new(self.automaton(path)?);
+        let moves: usize = automaton.moves.iter().map(Vec::len).sum();
+        self.control.grow((moves * size_of::<(Move, u16)>()) as u64)?;
+        let (forwards, backwards) = (self.reach(&automaton, false)?, self.reach(&automaton, true)?);
+        let facts = Rc::new(PathFacts { automaton, forwards, backwards });
+        self.automata.borrow_mut().insert(path.clone(), Rc::clone(&facts));
+        Ok(facts)
+    }
+
+    fn automaton(&self, path: &Path) -> Result<Automaton> {
+        let mut builder = Builder { planner: self, entered: vec![None], follow: vec![States::default()] };
         let whole = builder.part(path, Direction::Out)?;
         let Builder { entered, mut follow, .. } = builder;
         follow[0] = whole.first;
         let mut accepting = vec![false; entered.len()];
         accepting[0] = whole.nullable;
-        whole.last.iter().for_each(|&state| accepting[usize::from(state)] = true);
-        let moves = (follow.iter())
-            .map(|follow| {
-                let enter = |&to: &u16| entered[usize::from(to)].clone().map(|entered| (entered, to));
-                follow.iter().filter_map(enter).collect()
-            })
-            .collect();
-        let mut automaton = Automaton { moves, accepting };
-        merge_states(&mut automaton);
-        Ok(automaton)
+        whole.last.iter().for_each(|state| accepting[usize::from(state)] = true);
+        let mut moves = Vec::with_capacity(follow.len());
+        for follow in &follow {
+            let enter = |to: u16| entered[usize::from(to)].clone().map(|entered| (entered, to));
+            let of_state: Vec<(Move, u16)> = follow.iter().filter_map(enter).collect();
+            self.control.work(of_state.len() + 1)?;
+            moves.push(of_state);
+        }
+        merge_states(Automaton { moves, accepting }, self.control)
     }
 
     /// Joins `flow` with the ends of a path.
     pub(crate) fn lower_path(&mut self, pattern: &PathPattern, flow: &mut Flow) -> Result<()> {
-        let automaton = self.automaton(&pattern.path)?;
+        let facts = self.path_facts(&pattern.path)?;
         let graphs = match pattern.graph_variable() {
             Some(variable) => PathGraphs::Variable(variable),
             None => {
                 let mut filters = Vec::with_capacity(pattern.graphs.len());
                 for graph in &pattern.graphs {
+                    self.control.work(16)?;
                     match graph {
                         GraphSlot::Default => filters.push(GraphFilter::Default),
                         GraphSlot::Any => filters.push(GraphFilter::Any),
@@ -193,13 +288,13 @@ impl Planner<'_> {
         };
         let (subject, subject_stands) = end(&pattern.subject)?;
         let (object, object_stands) = end(&pattern.object)?;
-        let (rows, cost) = self.path_estimate(&automaton, [subject, object], flow)?;
+        let (rows, cost) = self.path_estimate(&facts, [subject, object], flow);
         flow.cost += cost;
         let step = PathStep {
             subject,
             object,
             path: pattern.path.clone(),
-            automaton,
+            automaton: Arc::clone(&facts.automaton),
             graphs,
             stand_alone: [subject_stands, object_stands],
         };
@@ -211,15 +306,14 @@ impl Planner<'_> {
     }
 
     /// Rows after a path, and what finding them costs.
-    fn path_estimate(&self, automaton: &Automaton, ends: [Operand; 2], flow: &Flow) -> Result<(f64, f64)> {
+    fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], flow: &Flow) -> (f64, f64) {
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
             Operand::Variable(variable) => flow.certain.contains(variable),
         };
-        let forwards = self.reach(automaton, false)?;
-        let backwards = self.reach(automaton, true)?;
+        let PathFacts { automaton, forwards, backwards } = facts;
         let all = self.snapshot.vertex_count().max(1) as f64;
-        Ok(match ends.map(is_bound) {
+        match ends.map(is_bound) {
             [true, true] => {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
@@ -233,18 +327,23 @@ impl Planner<'_> {
                 let rows = flow.rows * starts;
                 (rows * forwards.nodes, rows * (cost::MATCH_ROW + forwards.cost))
             }
-        })
+        }
     }
 
     /// What a search from one node reaches: as many nodes as [`STEPS_ESTIMATED`] steps with mean degrees lead to, and in each state
     /// not more than there are at the ends of its moves.
-    pub(crate) fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<Reach> {
+    fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<Reach> {
         let states = automaton.moves.len();
         // From and to which state, entries, keys, and ends.
         let mut ways: Vec<(usize, usize, f64, f64, f64)> = Vec::new();
+        let mut counts: FxHashMap<&Move, (f64, f64, f64)> = FxHashMap::default();
         for (from, moves) in automaton.moves.iter().enumerate() {
+            self.control.work(moves.len() + 1)?;
             for (one, to) in moves {
-                let (entries, keys, ends) = self.move_counts(one)?;
+                let (entries, keys, ends) = match counts.get(one) {
+                    Some(counts) => *counts,
+                    None => *counts.entry(one).or_insert(self.move_counts(one)?),
+                };
                 let to = usize::from(*to);
                 ways.push(match backwards {
                     false => (from, to, entries, keys, ends),
@@ -254,14 +353,12 @@ impl Planner<'_> {
         }
         let starts = |state: usize| if backwards { automaton.accepting[state] } else { state == 0 };
         let is_end = |state: usize| if backwards { state == 0 } else { automaton.accepting[state] };
-        let most = |state: usize| {
-            let into = ways.iter().filter(|way| way.1 == state);
-            into.map(|way| way.4).sum::<f64>() + f64::from(u8::from(starts(state)))
-        };
-        let most: Vec<f64> = (0..states).map(most).collect();
+        let mut most: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
+        ways.iter().for_each(|way| most[way.1] += way.4);
         let mut now: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
         let (mut reached, mut cost) = (now.clone(), 0.0);
         for _ in 0..STEPS_ESTIMATED {
+            self.control.work(ways.len())?;
             let mut next = vec![0.0; states];
             for &(from, to, entries, keys, _) in &ways {
                 let found = now[from] * entries / keys.max(1.0);
@@ -299,7 +396,8 @@ impl Planner<'_> {
             Move::Predicate(predicate, direction) => add(*predicate, *direction)?,
             Move::Except(these, direction) => {
                 for (predicate, _) in self.snapshot.predicates() {
-                    if !these.contains(predicate) {
+                    self.control.work(1)?;
+                    if these.binary_search(predicate).is_err() {
                         add(*predicate, *direction)?;
                     }
                 }
@@ -326,8 +424,8 @@ pub(crate) struct Reach {
 mod tests {
     use super::*;
 
-    fn check(mut automaton: Automaton, states: usize) {
-        merge_states(&mut automaton);
+    fn check(automaton: Automaton, states: usize) {
+        let automaton = merge_states(automaton, &Control::default()).unwrap();
         assert_eq!(automaton.moves.len(), states);
         assert_eq!(automaton.accepting.len(), states);
         assert!(automaton.moves.iter().flatten().all(|(_, to)| usize::from(*to) < states));
@@ -335,10 +433,13 @@ mod tests {
 
     #[test]
     fn states_that_nothing_tells_apart_are_one() {
-        let step = |to| (Move::Except(Vec::new(), Direction::Out), to);
+        let step = |to| (Move::Except(Vec::new().into(), Direction::Out), to);
         let any = Automaton { moves: vec![vec![step(1)], vec![step(1)]], accepting: vec![true, true] };
         check(any, 1);
         let some = Automaton { moves: vec![vec![step(1)], vec![step(1)]], accepting: vec![false, true] };
         check(some, 2);
+        // Two branches of the same steps: their ends become one, and then what comes before.
+        let twice = vec![vec![step(1), step(3)], vec![step(2)], vec![], vec![step(4)], vec![]];
+        check(Automaton { moves: twice, accepting: vec![false, false, true, false, true] }, 3);
     }
 }

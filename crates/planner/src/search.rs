@@ -26,7 +26,11 @@ use crate::estimate::{Estimator, Table};
 use crate::filter::Conjunct;
 use crate::set::VariableSet;
 use vervet_algebra::Variable;
-use vervet_model::Direction;
+use vervet_kernel::Control;
+use vervet_model::{Direction, Result};
+
+/// A set of patterns is counted as so many rows looked at: it may have some hundred candidates.
+const SET_WORK: usize = 1 << 10;
 
 /// What a state did last. Numbers are those of atoms.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -129,7 +133,8 @@ impl<'s, 'a> Search<'s, 'a> {
         bound: VariableSet,
         rows: f64,
         classes: &Classes,
-    ) -> Option<(Vec<Chosen>, Classes)> {
+        control: &Control<'_>,
+    ) -> Result<Option<(Vec<Chosen>, Classes)>> {
         let (estimator, table) = Estimator::new(self.atoms, classes);
         let start = State {
             done: 0,
@@ -155,13 +160,13 @@ impl<'s, 'a> Search<'s, 'a> {
         if mandatory == 0 {
             work.best = Some((0.0, 0));
         } else {
-            work.dive();
-            work.by_size();
+            work.dive(control)?;
+            work.by_size(control)?;
         }
-        match work.best {
+        Ok(match work.best {
             None if self.limit.is_some() => None,
             best => Some(work.path(best.map_or(0, |(_, last)| last))),
-        }
+        })
     }
 
     fn mask(&self, wanted: impl Fn(&Atom<'_>) -> bool) -> u64 {
@@ -210,9 +215,10 @@ pub(crate) struct Work<'w, 's, 'a> {
 
 impl Work<'_, '_, '_> {
     /// Follows the best candidate of each state to the end.
-    fn dive(&mut self) {
+    fn dive(&mut self, control: &Control<'_>) -> Result<()> {
         let mut at = 0;
         while let Some(candidate) = self.extend(at) {
+            control.check()?;
             if self.search.limit.is_some_and(|limit| limit <= candidate.cost) {
                 break;
             }
@@ -221,10 +227,11 @@ impl Work<'_, '_, '_> {
                 break;
             }
         }
+        Ok(())
     }
 
     /// Works off all candidates, the smaller sets first.
-    fn by_size(&mut self) {
+    fn by_size(&mut self, control: &Control<'_>) -> Result<()> {
         let mut level: Vec<Candidate> = Vec::new();
         for count in 1..=self.search.atoms.len() {
             level.clear();
@@ -237,6 +244,7 @@ impl Work<'_, '_, '_> {
             level.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
             level.truncate(self.search.beam);
             for candidate in &level {
+                control.work(SET_WORK)?;
                 let known = |state: &State| state.done == candidate.done && state.cost <= candidate.cost;
                 if self.is_too_dear(candidate.cost) || self.states.iter().any(known) {
                     continue;
@@ -247,6 +255,7 @@ impl Work<'_, '_, '_> {
                 }
             }
         }
+        Ok(())
     }
 
     /// What a state must stay below to be of use.

@@ -19,6 +19,7 @@
 use crate::filter::{Conjunct, one_of};
 use oxrdf::{Literal, Term};
 use vervet_algebra::{Comparator, Expression, Function, Variable};
+use vervet_kernel::Control;
 use vervet_kernel::plan::{Among, Texts};
 use vervet_model::{
     Id, Inline, Result, Tag, TextSearch, double_bounds, inline_id, integer_bounds, short_string_bound,
@@ -69,10 +70,12 @@ pub(crate) fn seek(
     segment: &dyn Segment,
     snapshot: &dyn Snapshot,
     filters: &mut [Conjunct],
+    control: &Control<'_>,
 ) -> Result<Option<Seek>> {
     let mut allowed: Option<Allowed> = None;
     let mut used = Vec::new();
     for (at, filter) in filters.iter().enumerate() {
+        control.work(1)?;
         let Some((_, one)) = allowed_by(&filter.expression).filter(|(of, _)| *of == variable) else {
             continue;
         };
@@ -90,7 +93,7 @@ pub(crate) fn seek(
     }
     let Some(allowed) = allowed else { return Ok(None) };
     let default: f64 = used.iter().map(|at| filters[*at].selectivity).product();
-    let mut found = candidates(&allowed, default, segment, snapshot)?;
+    let mut found = candidates(&allowed, default, segment, snapshot, control)?;
     found.test = used.first().map_or(0.0, |at| filters[*at].cost);
     for (place, at) in used.into_iter().enumerate() {
         filters[at].selectivity = if place == 0 { found.fraction } else { 1.0 };
@@ -335,6 +338,7 @@ fn candidates(
     default: f64,
     segment: &dyn Segment,
     snapshot: &dyn Snapshot,
+    control: &Control<'_>,
 ) -> Result<Seek> {
     let mut chosen = Chosen { segment, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
     let (mut literals, mut texts, mut later) = (0..0, None, 0);
@@ -411,7 +415,10 @@ fn candidates(
             chosen.add_tag(Tag::Literal)?;
         }
         Allowed::OneOf(terms) => {
+            control.grow((terms.len() * (size_of::<Term>() + size_of::<(Id, Id)>())) as u64)?;
             for term in terms {
+                // Look-ups and searches, not rows.
+                control.work(16)?;
                 chosen.add_bounds(snapshot.lookup(term.as_ref())?.map(|id| (id, id)))?;
             }
         }

@@ -39,6 +39,11 @@ impl VariableSet {
         bits & bit != 0
     }
 
+    /// Size in bytes, as memory caps count it.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        (size_of::<Self>() + 8 * self.high.capacity()) as u64
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.low == 0 && self.high.iter().all(|&word| word == 0)
     }
@@ -122,6 +127,46 @@ impl Extend<Variable> for VariableSet {
     }
 }
 
+/// How often variables occur in what is still to come, and which do.
+///
+/// # Cost
+/// A step for each occurrence, where the union of all that is left would take a step for each of these each time.
+#[derive(Default, Debug)]
+pub(crate) struct Uses {
+    counts: Vec<u32>,
+    set: VariableSet,
+}
+
+impl Uses {
+    /// Adds occurrences.
+    pub(crate) fn add(&mut self, variables: impl IntoIterator<Item = Variable>) {
+        for variable in variables {
+            if variable.index() >= self.counts.len() {
+                self.counts.resize(variable.index() + 1, 0);
+            }
+            self.counts[variable.index()] += 1;
+            self.set.insert(variable);
+        }
+    }
+
+    /// Takes away occurrences that have been added.
+    pub(crate) fn remove(&mut self, variables: impl IntoIterator<Item = Variable>) {
+        for variable in variables {
+            let count = &mut self.counts[variable.index()];
+            assert!(*count > 0, "only what was added is taken away");
+            *count -= 1;
+            if *count == 0 {
+                self.set.remove(variable);
+            }
+        }
+    }
+
+    /// The variables that occur.
+    pub(crate) fn set(&self) -> &VariableSet {
+        &self.set
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,5 +188,16 @@ mod tests {
         c.remove(Variable(200));
         c.remove(Variable(7));
         assert!(c.is_empty());
+    }
+
+    #[test]
+    fn uses_are_counted() {
+        let mut uses = Uses::default();
+        uses.add([1, 70, 70].map(Variable));
+        uses.add([70].map(Variable));
+        uses.remove([70, 70].map(Variable));
+        assert_eq!(uses.set().iter().collect::<Vec<_>>(), [1, 70].map(Variable));
+        uses.remove([70].map(Variable));
+        assert_eq!(uses.set().iter().collect::<Vec<_>>(), [1].map(Variable));
     }
 }

@@ -88,6 +88,7 @@ impl<'a> Parser<'a, '_> {
         }
         if let Some(all) = &mut self.aggregation {
             all.list.truncate(aggregates);
+            all.by_text.retain(|_, place| *place < aggregates);
         }
         (self.lexer, self.ahead) = (place.lexer, place.ahead);
         let rows = rows(self);
@@ -104,6 +105,7 @@ impl<'a> Parser<'a, '_> {
         if self.ahead.token != Token::BraceOpen {
             return Err(self.expected("{"));
         }
+        self.link()?;
         let Some(rows) = self.patterns.rows.take() else {
             self.patterns.skipped = true;
             self.skip_group()?;

@@ -14,6 +14,9 @@ use vervet_model::TextSearch;
 const SEARCH_HINT: &str =
     "a search is words that all must be there; also \"a phrase\", begin*, -excluded, one OR other";
 
+/// Aggregates of a query with which another one is compared that is written otherwise.
+const AGGREGATES_COMPARED: usize = 64;
+
 impl Parser<'_, '_> {
     /// An expression, with variables as the current scope has them.
     pub(crate) fn expression(&mut self) -> Result<Expression, QueryError> {
@@ -362,14 +365,25 @@ impl Parser<'_, '_> {
         if let Some(expression) = &mut aggregate.expression {
             Self::restrict(expression, &aggregation.visible);
         }
-        let variable = match aggregation.list.iter().find(|(_, known)| *known == aggregate) {
-            Some((variable, _)) => *variable,
+        // Patterns that were skipped are not in what was read, so the text says more than that.
+        let text = &self.text[at.start..self.last_end];
+        let known = match aggregation.by_text.get(text) {
+            Some(&place) => Some(place),
+            // Few are compared, in case that they are written otherwise.
+            None => {
+                aggregation.list.iter().take(AGGREGATES_COMPARED).position(|(_, known)| *known == aggregate)
+            }
+        };
+        let place = match known {
+            Some(place) => place,
             None => {
                 let variable = self.new_variable("")?;
                 aggregation.list.push((variable, aggregate));
-                variable
+                aggregation.list.len() - 1
             }
         };
+        aggregation.by_text.insert(text, place);
+        let variable = aggregation.list[place].0;
         self.aggregation = Some(aggregation);
         Ok(Expression::Variable(variable))
     }

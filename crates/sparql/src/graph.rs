@@ -2,14 +2,14 @@
 //!
 //! SPARQL evaluates the inside once for each named graph and then joins `?g`. Here each pattern carries the
 //! graph, and patterns with the same variable meet on it. Both are the same if every part that is evaluated
-//! on its own contains such a pattern. Where one does not (`GRAPH ?g { VALUES ... }`), [`Parser::anchored`]
+//! on its own contains such a pattern. Where one does not (`GRAPH ?g { VALUES ... }`), [`Parser::anchor_of`]
 //! adds a pattern that any statement of the graph matches, once for each graph. Where the two would differ
 //! all the same, the query is refused.
 
 use crate::QueryError;
 use crate::lexer::Token;
 use crate::parser::Parser;
-use crate::walk::{join, ordinary_variables};
+use crate::walk::ordinary_variables;
 use vervet_algebra::{GraphSlot, Node, Variable};
 
 impl Parser<'_, '_> {
@@ -37,13 +37,13 @@ impl Parser<'_, '_> {
         Ok(node)
     }
 
-    /// `node`, joined with the existence of the current graph unless it implies that.
-    pub(crate) fn anchored(&mut self, node: Node) -> Result<Node, QueryError> {
-        if self.graph == GraphSlot::Default || implies(&node, &self.graph) {
-            return Ok(node);
+    /// The existence of the current graph, unless `node` implies it.
+    pub(crate) fn anchor_of(&mut self, node: &Node) -> Result<Option<Node>, QueryError> {
+        if self.graph == GraphSlot::Default || implies(node, &self.graph) {
+            return Ok(None);
         }
         let patterns = Node::Patterns(vec![self.any_statement()?]);
-        let anchor = match self.graph {
+        Ok(Some(match self.graph {
             GraphSlot::Variable(variable) => Node::Distinct(Box::new(Node::Project {
                 input: Box::new(patterns),
                 variables: vec![variable],
@@ -52,8 +52,7 @@ impl Parser<'_, '_> {
                 let empty = Node::Project { input: Box::new(patterns), variables: Vec::new() };
                 Node::Slice { input: Box::new(empty), start: 0, length: Some(1) }
             }
-        };
-        Ok(join(anchor, node))
+        }))
     }
 }
 

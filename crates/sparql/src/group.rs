@@ -6,7 +6,7 @@
 
 use crate::QueryError;
 use crate::exists::Place;
-use crate::lexer::Token;
+use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::triples::Sink;
 use crate::walk::{VariableSet, certain, filter, join, mark_possible};
@@ -16,6 +16,19 @@ use vervet_algebra::{Expression, Node, Variable};
 struct Open<'a> {
     node: Node,
     filters: Vec<Condition<'a>>,
+    /// What its parts may bind, and what all of its solutions bind; kept up to date part by part, since a group of very many
+    /// parts is asked for it at each `OPTIONAL` and `BIND`.
+    possible: VariableSet,
+    certain: VariableSet,
+}
+
+impl Open<'_> {
+    /// Joins one more part.
+    fn join(&mut self, part: Node, graph: Option<Variable>) {
+        mark_possible(&part, graph, &mut self.possible);
+        self.certain.union(&certain(&part));
+        self.node = join(std::mem::replace(&mut self.node, Node::unit()), part);
+    }
 }
 
 /// A filter of a group.
@@ -28,12 +41,12 @@ enum Condition<'a> {
 impl<'a> Parser<'a, '_> {
     /// A group with its filters applied.
     pub(crate) fn group(&mut self) -> Result<Node, QueryError> {
-        let Open { node, filters } = self.nested(Self::open_group)?;
+        let Open { node, filters, possible, certain } = self.nested(Self::open_group)?;
         if filters.is_empty() {
             return Ok(node);
         }
-        let readable = self.readable(&node);
-        let filters = self.conditions(filters, &readable, certain(&node))?;
+        let readable = self.with_outer(possible);
+        let filters = self.conditions(filters, &readable, certain)?;
         Ok(filter(node, filters))
     }
 
@@ -63,15 +76,21 @@ impl<'a> Parser<'a, '_> {
     fn open_group(&mut self) -> Result<Open<'a>, QueryError> {
         self.expect(Token::BraceOpen, "{")?;
         self.labels.end_pattern();
-        let mut open = Open { node: Node::unit(), filters: Vec::new() };
+        let mut open = Open {
+            node: Node::unit(),
+            filters: Vec::new(),
+            possible: VariableSet::default(),
+            certain: VariableSet::default(),
+        };
         if self.at_keyword("SELECT") {
-            open.node = self.sub_select()?;
+            let node = self.sub_select()?;
+            open.join(node, self.graph_variable());
             self.expect(Token::BraceClose, "}")?;
         } else {
             self.elements(&mut open)?;
         }
         self.labels.end_pattern();
-        open.node = self.anchored(open.node)?;
+        self.anchor(&mut open)?;
         Ok(open)
     }
 
@@ -102,54 +121,48 @@ impl<'a> Parser<'a, '_> {
             }
             // A filter does not end a basic graph pattern; all else does.
             let triples = self.joined(std::mem::take(&mut sink))?;
-            open.node = join(std::mem::replace(&mut open.node, Node::unit()), triples);
+            open.join(triples, self.graph_variable());
             self.labels.end_pattern();
             if self.eat(Token::BraceClose)? {
                 return Ok(());
             }
-            let left = std::mem::replace(&mut open.node, Node::unit());
-            open.node = self.element(left)?;
+            self.element(open)?;
             dot_allowed = true;
         }
     }
 
-    fn element(&mut self, left: Node) -> Result<Node, QueryError> {
-        if self.ahead.token == Token::BraceOpen {
-            let right = self.group_or_union()?;
-            return Ok(join(left, right));
-        }
+    fn element(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
         let start = self.ahead;
-        match self.keyword_ahead() {
-            Some("OPTIONAL") => {
+        let part = if self.ahead.token == Token::BraceOpen {
+            self.group_or_union()?
+        } else {
+            let keyword = self.keyword_ahead();
+            if matches!(keyword, Some("OPTIONAL" | "MINUS" | "BIND" | "VALUES" | "GRAPH" | "SERVICE")) {
                 self.advance()?;
-                self.optional(left)
             }
-            Some("MINUS") => {
-                self.advance()?;
-                self.minus(left)
+            match keyword {
+                Some("OPTIONAL") => return self.optional(open),
+                Some("MINUS") => return self.minus(start, open),
+                Some("BIND") => return self.bind(open),
+                Some("VALUES") => self.data_block()?,
+                Some("GRAPH") => self.graph_group()?,
+                Some("SERVICE") => self.service()?,
+                Some("LATERAL") => return Err(self.unsupported(start, "LATERAL is")),
+                _ => return Err(self.expected("a triple, FILTER, OPTIONAL, another part of a group, or }")),
             }
-            Some("BIND") => {
-                self.advance()?;
-                self.bind(left)
-            }
-            Some("VALUES") => {
-                self.advance()?;
-                let values = self.data_block()?;
-                Ok(join(left, values))
-            }
-            Some("GRAPH") => {
-                self.advance()?;
-                let right = self.graph_group()?;
-                Ok(join(left, right))
-            }
-            Some("SERVICE") => {
-                self.advance()?;
-                let right = self.service()?;
-                Ok(join(left, right))
-            }
-            Some("LATERAL") => Err(self.unsupported(start, "LATERAL is")),
-            _ => Err(self.expected("a triple, FILTER, OPTIONAL, another part of a group, or }")),
+        };
+        open.join(part, self.graph_variable());
+        Ok(())
+    }
+
+    /// Joins a group with the existence of the current graph, unless it implies that.
+    fn anchor(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+        if let Some(anchor) = self.anchor_of(&open.node)? {
+            mark_possible(&anchor, self.graph_variable(), &mut open.possible);
+            open.certain.union(&certain(&anchor));
+            open.node = join(anchor, std::mem::replace(&mut open.node, Node::unit()));
         }
+        Ok(())
     }
 
     fn group_or_union(&mut self) -> Result<Node, QueryError> {
@@ -164,36 +177,36 @@ impl<'a> Parser<'a, '_> {
         Ok(Node::Union(branches))
     }
 
-    fn optional(&mut self, left: Node) -> Result<Node, QueryError> {
+    fn optional(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
         self.link()?;
-        let left = self.anchored(left)?;
-        let Open { node: right, filters } = self.nested(Self::open_group)?;
+        self.anchor(open)?;
+        let Open { node: right, filters, possible, certain } = self.nested(Self::open_group)?;
+        open.possible.union(&possible);
         let condition = if filters.is_empty() {
             None
         } else {
-            let mut readable = self.readable(&left);
-            mark_possible(&right, self.graph_variable(), &mut readable);
-            let mut all = certain(&left);
-            all.union(&certain(&right));
+            let readable = self.with_outer(open.possible.clone());
+            let mut all = open.certain.clone();
+            all.union(&certain);
             Some(crate::walk::conjunction(self.conditions(filters, &readable, all)?))
         };
-        Ok(Node::LeftJoin { left: Box::new(left), right: Box::new(right), condition })
+        let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
+        open.node = Node::LeftJoin { left, right: Box::new(right), condition };
+        Ok(())
     }
 
     /// The right side of a minus has a table of names of its own: what it binds is never seen. Only names
     /// that the left side may bind mean the same on both sides, and those that have values before anything.
-    fn minus(&mut self, left: Node) -> Result<Node, QueryError> {
+    fn minus(&mut self, start: Lexeme, open: &mut Open<'a>) -> Result<(), QueryError> {
         self.link()?;
-        let start = self.ahead;
-        let left = self.anchored(left)?;
-        let given: VariableSet = self.outer().collect();
-        let scope = self.scope.iter().filter(|(_, variable)| given.contains(**variable));
+        self.anchor(open)?;
+        let scope = self.scope.iter().filter(|(_, variable)| self.has_outer(**variable));
         let scope = scope.map(|(name, variable)| (*name, *variable)).collect();
         let outer = std::mem::replace(&mut self.scope, scope);
         let right = self.group();
         let inner = std::mem::replace(&mut self.scope, outer);
         let mut right = right?;
-        let left_set = self.readable(&left);
+        let left_set = self.with_outer(open.possible.clone());
         let pairs: Vec<(Variable, Variable)> = inner
             .iter()
             .filter_map(|(name, variable)| Some((*variable, *self.scope.get(name)?)))
@@ -206,12 +219,12 @@ impl<'a> Parser<'a, '_> {
             let mut left_set = left_set;
             left_set.remove(graph);
             right_set.remove(graph);
-            let everywhere = (certain(&left), certain(&right));
+            let of_right = certain(&right);
             let shared =
-                |variable: &Variable| everywhere.0.contains(*variable) && everywhere.1.contains(*variable);
+                |variable: &Variable| open.certain.contains(*variable) && of_right.contains(*variable);
             if !pairs.iter().any(|(_, to)| *to != graph && shared(to)) {
                 if left_set.is_disjoint(&right_set) {
-                    return Ok(left);
+                    return Ok(());
                 }
                 return Err(self.unsupported(
                     start,
@@ -219,18 +232,22 @@ impl<'a> Parser<'a, '_> {
                 ));
             }
         }
-        Ok(Node::Minus { left: Box::new(left), right: Box::new(right) })
+        let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
+        open.node = Node::Minus { left, right: Box::new(right) };
+        Ok(())
     }
 
-    fn bind(&mut self, left: Node) -> Result<Node, QueryError> {
+    fn bind(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.expect(Token::ParenthesisOpen, "(")?;
-        let mut expression = self.with_exists(|parser| parser.readable(&left), Self::expression)?;
+        let possible = &open.possible;
+        let mut expression =
+            self.with_exists(|parser| parser.with_outer(possible.clone()), Self::expression)?;
         self.expect_keyword("AS")?;
         let at = self.ahead;
         let variable = self.variable()?;
         self.expect(Token::ParenthesisClose, ")")?;
-        let readable = self.readable(&left);
+        let readable = self.with_outer(open.possible.clone());
         if readable.contains(variable) {
             let message = format!("BIND cannot give {} a second value", self.spelled(at));
             return Err(self.error(at, message));
@@ -239,7 +256,10 @@ impl<'a> Parser<'a, '_> {
             return Err(self.unsupported(at, "BIND to the variable of the GRAPH around it is"));
         }
         Self::restrict(&mut expression, &readable);
-        Ok(Node::Extend { input: Box::new(left), variable, expression })
+        let input = Box::new(std::mem::replace(&mut open.node, Node::unit()));
+        open.node = Node::Extend { input, variable, expression };
+        open.possible.insert(variable);
+        Ok(())
     }
 
     /// The variables and rows of `VALUES`.

@@ -2,7 +2,7 @@
 
 use crate::exists::Patterns;
 use crate::lexer::{Lexeme, Lexer, Token};
-use crate::limits::{CHAIN_MAX, NESTING_MAX, VARIABLE_COUNT_MAX};
+use crate::limits::{CHAIN_MAX, NESTING_MAX, PATH_PATTERNS_MAX, VARIABLE_COUNT_MAX};
 use crate::select::{Aggregation, Head};
 use crate::suggest::nearest;
 use crate::template::{DataLabels, Template};
@@ -12,6 +12,7 @@ use crate::{ParseOptions, QueryError};
 use oxiri::Iri;
 use oxrdf::vocab::rdf;
 use rustc_hash::FxHashMap;
+use std::collections::HashSet;
 use vervet_algebra::{
     Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, TripleTemplate, Variable,
 };
@@ -33,6 +34,12 @@ pub(crate) struct Parser<'a, 'o> {
     pub(crate) scope: Scope<'a>,
     pub(crate) names: Vec<String>,
     parameters_seen: Vec<bool>,
+    /// The first place of each parameter.
+    parameter_places: FxHashMap<&'o str, usize>,
+    /// Patterns that paths stand for, so far.
+    path_patterns: usize,
+    /// Bytes of texts for other endpoints, so far.
+    pub(crate) service_bytes: usize,
     /// The graph that patterns look at.
     pub(crate) graph: GraphSlot,
     pub(crate) labels: Labels<'a>,
@@ -86,6 +93,11 @@ impl<'a, 'o> Parser<'a, 'o> {
             scope: Scope::default(),
             names: parameter_names(options),
             parameters_seen: vec![false; options.parameters.len()],
+            parameter_places: (options.parameters.iter().enumerate().rev())
+                .map(|(place, name)| (*name, place))
+                .collect(),
+            path_patterns: 0,
+            service_bytes: 0,
             graph: GraphSlot::Default,
             labels: Labels::default(),
             dataset: Dataset::default(),
@@ -125,7 +137,8 @@ impl<'a, 'o> Parser<'a, 'o> {
             return Err(self.expected("the end of the query"));
         }
         self.require_parameters()?;
-        self.options.dataset.unwrap_or(&self.dataset).restrict(&mut root);
+        let dataset = self.options.dataset.unwrap_or(&self.dataset);
+        dataset.restrict(&mut root).map_err(|error| self.error(self.ahead, error.to_string()))?;
         let (variables, parameters) = self.take_variables();
         Ok(Query { form, root, variables, parameters })
     }
@@ -148,6 +161,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         self.scope.clear();
         self.names = parameter_names(self.options);
         self.chain = 0;
+        self.path_patterns = 0;
     }
 
     /// The names of all variables, and the parameters, which are the first of them.
@@ -301,20 +315,26 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     /// `FROM` and `FROM NAMED`, if they are there: they hold for the whole query.
     pub(crate) fn dataset_clauses(&mut self) -> Result<(), QueryError> {
-        let (mut default, mut named) = (Vec::new(), Vec::new());
-        let mut any = false;
-        while self.eat_keyword("FROM")? {
-            any = true;
-            let list = if self.eat_keyword("NAMED")? { &mut named } else { &mut default };
-            let graph = self.iri()?;
-            if !list.contains(&graph) {
-                list.push(graph);
-            }
-        }
-        if any {
-            self.dataset = Dataset { default: Some(default), named: Some(named) };
+        if let Some(dataset) = self.graphs_of("FROM")? {
+            self.dataset = dataset;
         }
         Ok(())
+    }
+
+    /// The graphs behind each `keyword`, with or without `NAMED`, each once; `None`: the word is not there.
+    pub(crate) fn graphs_of(&mut self, keyword: &str) -> Result<Option<Dataset>, QueryError> {
+        let (mut default, mut named) = (Vec::new(), Vec::new());
+        let mut seen = HashSet::new();
+        let mut any = false;
+        while self.eat_keyword(keyword)? {
+            any = true;
+            let is_named = self.eat_keyword("NAMED")?;
+            let graph = self.iri()?;
+            if seen.insert((is_named, graph.clone())) {
+                if is_named { &mut named } else { &mut default }.push(graph);
+            }
+        }
+        Ok(any.then_some(Dataset { default: Some(default), named: Some(named) }))
     }
 
     pub(crate) fn where_clause(&mut self) -> Result<Node, QueryError> {
@@ -336,7 +356,7 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     /// The variable of this name in the current scope.
     pub(crate) fn variable_named(&mut self, name: &'a str) -> Result<Variable, QueryError> {
-        if let Some(index) = self.options.parameters.iter().position(|parameter| *parameter == name) {
+        if let Some(&index) = self.parameter_places.get(name) {
             self.parameters_seen[index] = true;
             return Ok(variable_at(index));
         }
@@ -374,6 +394,21 @@ impl<'a, 'o> Parser<'a, 'o> {
             set.union(rows);
         }
         set
+    }
+
+    /// A set of variables, and what is bound before anything.
+    pub(crate) fn with_outer(&self, mut set: VariableSet) -> VariableSet {
+        (0..self.options.parameters.len()).for_each(|index| set.insert(variable_at(index)));
+        if let Some(rows) = &self.outer_rows {
+            set.union(rows);
+        }
+        set
+    }
+
+    /// Whether a variable is bound before anything.
+    pub(crate) fn has_outer(&self, variable: Variable) -> bool {
+        variable.index() < self.options.parameters.len()
+            || self.outer_rows.as_ref().is_some_and(|rows| rows.contains(variable))
     }
 
     /// What is bound before anything: parameters, and inside `EXISTS` what the rows outside bind.
@@ -467,6 +502,16 @@ impl<'a, 'o> Parser<'a, 'o> {
         let result = inner(self);
         self.nesting -= 1;
         result
+    }
+
+    /// Counts one pattern, or operator, that a path stands for.
+    pub(crate) fn path_pattern(&mut self) -> Result<(), QueryError> {
+        self.path_patterns += 1;
+        if self.path_patterns > PATH_PATTERNS_MAX {
+            let message = format!("the paths of the query stand for more than {PATH_PATTERNS_MAX} patterns");
+            return Err(self.error(self.ahead, message));
+        }
+        Ok(())
     }
 
     /// Counts one operator of a chain.

@@ -106,6 +106,7 @@ impl Parser<'_, '_> {
         object: Slot,
         sink: &mut Sink,
     ) -> Result<(), QueryError> {
+        self.path_pattern()?;
         match path {
             Path::Predicate(iri) => {
                 let pattern = self.pattern(subject, Slot::Constant(iri.clone().into()), object);

@@ -9,6 +9,7 @@ use crate::function::is_aggregate;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::{Parser, Scope};
 use crate::walk::{VariableSet, filter, join};
+use rustc_hash::FxHashMap;
 use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable};
 
 /// The `SELECT` clause, not yet resolved.
@@ -32,6 +33,8 @@ enum Item<'a> {
 pub(crate) struct Aggregation<'a> {
     /// Each different one, and the variable that holds it.
     pub(crate) list: Vec<(Variable, Aggregate)>,
+    /// Places in `list` by the text of an aggregate: the same text is the same aggregate.
+    pub(crate) by_text: FxHashMap<&'a str, usize>,
     /// The names before grouping: those inside aggregates.
     pub(crate) scope: Scope<'a>,
     /// What is bound before grouping.
@@ -59,11 +62,10 @@ impl<'a> Parser<'a, '_> {
         }
         // Names that come out are those of the place around; what has a value before anything has it in here too.
         let mut scope = Scope::default();
-        let given: VariableSet = self.outer().collect();
         for item in &head.items {
             if let Item::Variable(lexeme) = item
                 && let Some((name, variable)) = self.scope.get_key_value(&self.spelled(*lexeme)[1..])
-                && given.contains(*variable)
+                && self.has_outer(*variable)
             {
                 scope.insert(*name, *variable);
             }
@@ -222,6 +224,7 @@ impl<'a> Parser<'a, '_> {
 
     fn group_keys(&mut self, mut node: Node) -> Result<(Node, Vec<Variable>), QueryError> {
         let mut keys = Vec::new();
+        let mut seen = VariableSet::default();
         loop {
             let at = self.ahead;
             let (mut expression, name) = match at.token {
@@ -257,7 +260,8 @@ impl<'a> Parser<'a, '_> {
                     variable
                 }
             };
-            if !keys.contains(&variable) {
+            if !seen.contains(variable) {
+                seen.insert(variable);
                 keys.push(variable);
             }
         }
@@ -266,9 +270,11 @@ impl<'a> Parser<'a, '_> {
     /// From here on only the names of keys mean what they meant before.
     fn enter_grouping(&mut self, node: &Node, keys: &[Variable]) {
         let before = std::mem::take(&mut self.scope);
-        self.scope = before.iter().filter(|(_, v)| keys.contains(v)).map(|(name, v)| (*name, *v)).collect();
+        let kept: VariableSet = keys.iter().copied().collect();
+        self.scope = before.iter().filter(|(_, v)| kept.contains(**v)).map(|(name, v)| (*name, *v)).collect();
         let visible = self.readable(node);
-        self.aggregation = Some(Aggregation { list: Vec::new(), scope: before, visible });
+        self.aggregation =
+            Some(Aggregation { list: Vec::new(), by_text: FxHashMap::default(), scope: before, visible });
     }
 
     fn grouping(&mut self, node: Node, mut keys: Vec<Variable>, at: Lexeme) -> Result<Node, QueryError> {
@@ -306,6 +312,7 @@ impl<'a> Parser<'a, '_> {
         head: &Head<'a>,
     ) -> Result<Vec<(Lexeme, Variable, Option<Expression>)>, QueryError> {
         let mut items: Vec<(Lexeme, Variable, Option<Expression>)> = Vec::with_capacity(head.items.len());
+        let mut seen = VariableSet::default();
         for item in &head.items {
             let (at, expression) = match item {
                 Item::Variable(lexeme) => (*lexeme, None),
@@ -323,9 +330,10 @@ impl<'a> Parser<'a, '_> {
                 }
             };
             let variable = self.variable_named(&self.text[at.start + 1..at.end])?;
-            if items.iter().any(|(_, other, _)| *other == variable) {
+            if seen.contains(variable) {
                 return Err(self.error(at, format!("{} is already a column", self.spelled(at))));
             }
+            seen.insert(variable);
             items.push((at, variable, expression));
         }
         Ok(items)
@@ -341,10 +349,10 @@ impl<'a> Parser<'a, '_> {
     ) -> Result<(Node, Vec<Column<'a>>), QueryError> {
         if head.all {
             let all = self.visible_columns(&node);
-            let columns = self.scope.iter().map(|(name, variable)| (*name, *variable)).collect::<Vec<_>>();
-            let name =
-                |v: Variable| columns.iter().find(|(_, other)| *other == v).map_or("", |(name, _)| *name);
-            return Ok((node, all.into_iter().map(|v| (name(v), v)).collect()));
+            let names: FxHashMap<Variable, &'a str> =
+                self.scope.iter().map(|(name, variable)| (*variable, *name)).collect();
+            let name = |variable| names.get(&variable).copied().unwrap_or_default();
+            return Ok((node, all.into_iter().map(|variable| (name(variable), variable)).collect()));
         }
         if items.is_empty() {
             return Ok((node, Vec::new()));
@@ -415,7 +423,8 @@ impl<'a> Parser<'a, '_> {
         variables.extend(self.graph_variable().filter(|graph| !variables.contains(graph)));
         let mut all = Vec::new();
         node.variables(&mut all);
-        if all.iter().all(|variable| variables.contains(variable)) {
+        let shown: VariableSet = variables.iter().copied().collect();
+        if all.iter().all(|variable| shown.contains(*variable)) {
             return node;
         }
         Node::Project { input: Box::new(node), variables }

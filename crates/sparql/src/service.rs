@@ -5,6 +5,7 @@
 
 use crate::QueryError;
 use crate::lexer::Token;
+use crate::limits::TEXT_BYTES_MAX;
 use crate::parser::Parser;
 use std::fmt::Write;
 use vervet_algebra::{GraphSlot, Node, Service, Slot};
@@ -43,6 +44,11 @@ impl Parser<'_, '_> {
             return Err(self.unsupported(start, "parameters inside SERVICE are"));
         }
         let text = format!("{}SELECT * {}", self.context(), &self.text[from..to]);
+        self.service_bytes = self.service_bytes.saturating_add(text.len());
+        if self.service_bytes > TEXT_BYTES_MAX {
+            let message = format!("the texts for other endpoints are longer than {TEXT_BYTES_MAX} bytes");
+            return Err(self.error(start, message));
+        }
         Ok(Node::Service(Box::new(Service { endpoint, silent, text, variables })))
     }
 

@@ -8,6 +8,7 @@ use crate::walk::{VariableSet, join};
 use oxrdf::vocab::rdf;
 use oxrdf::{Term, Triple};
 use rustc_hash::FxHashMap;
+use std::collections::HashSet;
 use vervet_algebra::{Expression, Function, GraphSlot, Node, Path, Pattern, Slot, TripleTemplate, Variable};
 
 /// Labels of blank nodes. A label belongs to one basic graph pattern.
@@ -46,15 +47,12 @@ impl Sink {
     /// All of it joined; `outer`: what the rows outside bind. A plain pattern beside one for the edges of the same statement says
     /// nothing new.
     fn into_node(mut self, outer: &VariableSet) -> Node {
-        let edges: Vec<Pattern> = self.patterns.iter().filter(|p| p.edge.is_some()).cloned().collect();
-        if !edges.is_empty() {
-            self.patterns.retain(|pattern| {
-                pattern.edge.is_some()
-                    || !edges.iter().any(|edge| {
-                        (&edge.subject, &edge.predicate, &edge.object, &edge.graph)
-                            == (&pattern.subject, &pattern.predicate, &pattern.object, &pattern.graph)
-                    })
-            });
+        let of_edges: HashSet<Pattern> = (self.patterns.iter())
+            .filter(|pattern| pattern.edge.is_some())
+            .map(|pattern| Pattern { edge: None, ..pattern.clone() })
+            .collect();
+        if !of_edges.is_empty() {
+            self.patterns.retain(|pattern| pattern.edge.is_some() || !of_edges.contains(pattern));
         }
         if self.triples.is_empty() {
             return self.nodes.into_iter().fold(Node::Patterns(self.patterns), join);
@@ -148,7 +146,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Whether the rows outside bind a variable to which something is to be given: then it is compared with that.
     fn is_outer(&self, variable: Variable) -> Result<bool, QueryError> {
-        if !self.outer().any(|outer| outer == variable) {
+        if !self.has_outer(variable) {
             return Ok(false);
         }
         if variable.index() < self.options.parameters.len() || self.outer_certain.contains(variable) {

@@ -157,20 +157,9 @@ impl Parser<'_, '_> {
         delete: Quads,
         insert: Quads,
     ) -> Result<Operation, QueryError> {
-        let (mut default, mut named) = (Vec::new(), Vec::new());
-        let mut using = false;
-        while self.eat_keyword("USING")? {
-            using = true;
-            let list = if self.eat_keyword("NAMED")? { &mut named } else { &mut default };
-            let graph = self.iri()?;
-            if !list.contains(&graph) {
-                list.push(graph);
-            }
-        }
-        let dataset = if using {
-            Dataset { default: Some(default), named: Some(named) }
-        } else {
-            Dataset { default: with.map(|graph| vec![graph]), named: None }
+        let dataset = match self.graphs_of("USING")? {
+            Some(dataset) => dataset,
+            None => Dataset { default: with.map(|graph| vec![graph]), named: None },
         };
         self.expect_keyword("WHERE")?;
         self.solve(delete, insert, dataset)

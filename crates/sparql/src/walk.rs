@@ -33,6 +33,7 @@ impl VariableSet {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
     }
 
+    /// Adds all of another set.
     pub(crate) fn union(&mut self, other: &Self) {
         self.bits.resize(self.bits.len().max(other.bits.len()), 0);
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
@@ -166,7 +167,13 @@ pub(crate) fn mentioned(node: &Node) -> Vec<Variable> {
     all
 }
 
-/// Joins two nodes; patterns come together in one list, nested joins become one.
+/// Parts of a join among which its patterns are looked for.
+const HOME_MAX: usize = 16;
+
+/// Joins two nodes; patterns come together in one list, if there are some among the first parts, and nested joins become one.
+///
+/// # Cost
+/// What is moved of `right`: a group of very many parts is joined part by part.
 pub(crate) fn join(left: Node, right: Node) -> Node {
     let mut parts = match left {
         Node::Join(parts) => parts,
@@ -177,18 +184,17 @@ pub(crate) fn join(left: Node, right: Node) -> Node {
         other => vec![other],
     };
     for node in new {
-        let home = parts.iter_mut().find_map(|part| match part {
+        let is_unit = matches!(parts.as_slice(), [Node::Patterns(patterns)] if patterns.is_empty());
+        let home = parts.iter_mut().take(HOME_MAX).find_map(|part| match part {
             Node::Patterns(patterns) => Some(patterns),
             _ => None,
         });
         match (node, home) {
-            (Node::Patterns(more), Some(patterns)) if patterns.is_empty() => *patterns = more,
+            (node, _) if is_unit => parts[0] = node,
             (Node::Patterns(mut more), Some(patterns)) => patterns.append(&mut more),
+            (Node::Patterns(more), None) if more.is_empty() => {}
             (node, _) => parts.push(node),
         }
-    }
-    if parts.len() > 1 {
-        parts.retain(|part| !matches!(part, Node::Patterns(patterns) if patterns.is_empty()));
     }
     match parts.pop() {
         None => Node::unit(),

@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vervet::{Answer, Database, OutputFormat, QueryOptions};
+use vervet_kernel::Control;
 use vervet_planner::{PlanOptions, plan};
 use vervet_sparql::ParseOptions;
 
@@ -49,7 +50,8 @@ fn measure(database: &Database, file: &str, runs: usize, explain: bool) -> Resul
     let options = PlanOptions::default();
     let parse = times(runs, || Ok(vervet_sparql::parse(&text, &ParseOptions::default())?))?;
     let query = vervet_sparql::parse(&text, &ParseOptions::default())?;
-    let planning = times(runs, || Ok(plan(black_box(&query), snapshot.as_snapshot(), &options)?))?;
+    let planning =
+        times(runs, || Ok(plan(black_box(&query), snapshot.as_snapshot(), &options, &Control::default())?))?;
     let prepared = database.prepare(&text)?;
     let run = times(runs, || Ok(prepared.run()?))?;
     let whole = times(runs, || {

@@ -137,6 +137,8 @@ pub(crate) fn run(
         .with_base(options.base_iri.clone())
         .with_solution(vervet_kernel::solution_column(plan));
     for (index, term) in (0_u64..).zip(&plan.computed) {
+        // Look-ups in the dictionary, not rows.
+        control.work(16)?;
         let id = evaluator.intern(term.as_ref())?;
         if id != Id::new(Tag::Computed, index) {
             return Err(Error::internal(format!("the plan expects {term} to be new to the graph")));

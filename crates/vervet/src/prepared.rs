@@ -3,14 +3,14 @@
 use crate::cache::Cache;
 use crate::construct;
 use crate::database::{Database, lock};
-use crate::execute::{Execution, Held};
+use crate::execute::{Execution, Held, control};
 use crate::reading::{Planned, Reading};
 use crate::{Answer, QueryOptions, Solutions};
 use oxrdf::Term;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use vervet_algebra::{Form, Node, Query};
-use vervet_kernel::Flow;
 use vervet_kernel::plan::Plan;
+use vervet_kernel::{Control, Flow};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_txn::Published;
 
@@ -38,14 +38,14 @@ impl Compiled {
     pub(crate) fn plan(&self, published: &Published, options: &QueryOptions) -> Result<Arc<Plan>> {
         if self.asks {
             let query = crate::service::resolved(&self.query, options)?;
-            return Ok(Planned::make(&query, published, self.optimize)?.plan);
+            return Ok(Planned::make(&query, published, self.optimize, &control(options, None, None))?.plan);
         }
         if let Some(planned) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
             && planned.fits(published)
         {
             return Ok(Arc::clone(&planned.plan));
         }
-        let planned = Planned::make(&self.query, published, self.optimize)?;
+        let planned = Planned::make(&self.query, published, self.optimize, &control(options, None, None))?;
         let plan = Arc::clone(&planned.plan);
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(planned);
         Ok(plan)
@@ -102,13 +102,18 @@ impl Default for TraversalPlans {
 
 impl TraversalPlans {
     /// A plan that fits a version of the graph.
-    pub(crate) fn plan(plans: &Mutex<Self>, query: &Query, published: &Published) -> Result<Arc<Plan>> {
+    pub(crate) fn plan(
+        plans: &Mutex<Self>,
+        query: &Query,
+        published: &Published,
+        control: &Control<'_>,
+    ) -> Result<Arc<Plan>> {
         if let Some(planned) = lock(plans).by_query.find(query)
             && planned.fits(published)
         {
             return Ok(planned.plan);
         }
-        let planned = Planned::make(query, published, true)?;
+        let planned = Planned::make(query, published, true, control)?;
         let plan = Arc::clone(&planned.plan);
         if weight(&query.root) <= PLAN_CACHE_TERMS_MAX {
             lock(plans).by_query.insert(Arc::new(query.clone()), planned);

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vervet_delta::Version;
+use vervet_kernel::Control;
 use vervet_kernel::plan::Plan;
 use vervet_model::{Direction, Id, Result, TermParts, TextSearch};
 use vervet_planner::PlanOptions;
@@ -47,13 +48,18 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Plans for a version that all may see.
-    pub(crate) fn make(query: &vervet_algebra::Query, published: &Published, optimize: bool) -> Result<Self> {
+    pub(crate) fn make(
+        query: &vervet_algebra::Query,
+        published: &Published,
+        optimize: bool,
+        control: &Control<'_>,
+    ) -> Result<Self> {
         let version = &published.version;
         let noting = Noting { version, missing: AtomicBool::new(false) };
         // Counts of everything change with every commit.
         let known_counts = version.delta_cells() == 0;
         let options = plan_options(optimize, known_counts);
-        let plan = Arc::new(vervet_planner::plan(query, &noting, &options)?);
+        let plan = Arc::new(vervet_planner::plan(query, &noting, &options, control)?);
         let only = noting.missing.into_inner().then_some(published.timestamp);
         Ok(Self { plan, base: version.base().number(), structure: version.structure(), only })
     }

@@ -205,7 +205,12 @@ impl Transaction {
             }
             false => prepared.query(),
         };
-        let plan = vervet_planner::plan(query, snapshot, &planning)?;
+        let plan = vervet_planner::plan(
+            query,
+            snapshot,
+            &planning,
+            &crate::execute::control(options, self.started, None),
+        )?;
         let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
         let (database, started) = (&self.database, self.started);
         run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })

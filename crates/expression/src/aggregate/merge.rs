@@ -17,16 +17,17 @@ use vervet_model::{Error, Multiplicity, Result};
 
 impl Accumulators<'_> {
     /// Takes over what `other`, of the same aggregate of the same query, has seen; `groups[i]` is the number
-    /// here of its group `i`.
+    /// here of its group `i`. `work` is told how many groups or values more have been looked at, and may end this.
     ///
     /// # Errors
-    /// Damaged data; a limit.
-    pub fn merge(&mut self, other: Self, groups: &[u32]) -> Result<()> {
+    /// Damaged data; a limit; those of `work`.
+    pub fn merge(&mut self, other: Self, groups: &[u32], work: &dyn Fn(usize) -> Result<()>) -> Result<()> {
         let Some(most) = groups.iter().max() else { return Ok(()) };
         self.states.grow(*most as usize + 1);
         let here = |group: u32| groups.get(group as usize).copied().ok_or_else(mismatch);
         let mut context = Context::new(self.evaluator, &[]);
         for (group, ids) in other.solutions {
+            work(1)?;
             let size_bytes = std::mem::size_of_val(&*ids);
             let group = here(group)?;
             if self.solutions.insert((group, ids)) {
@@ -38,6 +39,7 @@ impl Accumulators<'_> {
         }
         if let (Some(mine), Some(theirs)) = (&mut self.distinct, other.distinct) {
             for (group, id) in theirs {
+                work(1)?;
                 let group = here(group)?;
                 if mine.insert((group, id)) {
                     let (group, operand) = (group as usize, Operand::Id(id));
@@ -51,7 +53,7 @@ impl Accumulators<'_> {
             }
             return Ok(());
         }
-        self.states.merge(other.states, groups, &mut context, &mut self.heap_bytes)
+        self.states.merge(other.states, groups, &mut context, &mut self.heap_bytes, work)
     }
 }
 
@@ -77,21 +79,25 @@ impl States {
         groups: &[u32],
         context: &mut Context<'_>,
         heap_bytes: &mut usize,
+        work: &dyn Fn(usize) -> Result<()>,
     ) -> Result<()> {
         let groups = groups.iter().map(|&group| group as usize);
         match (self, other) {
             (Self::Count(mine), Self::Count(theirs)) => {
                 for (theirs_group, group) in groups.enumerate().take(theirs.low.len()) {
+                    work(1)?;
                     mine.add(group, theirs.get(theirs_group)?)?;
                 }
             }
             (Self::Sum(mine), Self::Sum(theirs)) => {
                 for (group, sum) in groups.zip(theirs) {
+                    work(1)?;
                     mine[group] = mine[group].plus_sum(sum);
                 }
             }
             (Self::Average(mine), Self::Average(theirs)) => {
                 for (group, (sum, count)) in groups.zip(theirs) {
+                    work(1)?;
                     let (my_sum, my_count) = &mut mine[group];
                     *my_sum = my_sum.plus_sum(sum);
                     *my_count = my_count.plus(count)?;
@@ -99,6 +105,7 @@ impl States {
             }
             (Self::Extreme { wanted, states: mine }, Self::Extreme { states: theirs, .. }) => {
                 for (group, extreme) in groups.zip(theirs) {
+                    work(1)?;
                     match extreme {
                         Extreme::Empty => {}
                         Extreme::Failed => mine[group] = Extreme::Failed,
@@ -110,6 +117,7 @@ impl States {
             }
             (Self::Sample(mine), Self::Sample(theirs)) => {
                 for (group, id) in groups.zip(theirs) {
+                    work(1)?;
                     if !mine[group].is_bound() {
                         mine[group] = id;
                     }
@@ -117,6 +125,7 @@ impl States {
             }
             (Self::Concat { separator, states: mine }, Self::Concat { states: theirs, .. }) => {
                 for (group, text) in groups.zip(theirs) {
+                    work(1)?;
                     mine[group].append(separator, text, heap_bytes)?;
                 }
             }

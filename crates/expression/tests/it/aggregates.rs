@@ -156,7 +156,7 @@ fn b9_counts_are_exact_or_an_error() {
         }
         let [mut all, other] = halves;
         let numbers: Vec<u32> = (0..8).collect();
-        all.merge(other, &numbers).unwrap();
+        all.merge(other, &numbers, &|_| Ok(())).unwrap();
         (all.finish(0).unwrap(), evaluator.term(all.finish(7).unwrap()).unwrap())
     };
     let count = large.get() * 5;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use vervet_algebra::{
     Aggregate, AggregateKind, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable,
 };
+use vervet_kernel::Control;
 use vervet_model::Id;
 use vervet_planner::{PlanOptions, explain, plan, validate};
 use vervet_snapshot::Snapshot;
@@ -306,7 +307,7 @@ fn compare(seed: u64) {
         PlanOptions { inference: false, beam: Some(1), ..full.clone() },
         PlanOptions { compare_from_rows: 0.0, ..full },
     ] {
-        let plan = plan(&query, &snapshot, &options).unwrap();
+        let plan = plan(&query, &snapshot, &options, &Control::default()).unwrap();
         let text = || format!("seed {seed}\n{query:#?}\n{}", explain(&plan, &snapshot, &PREFIXES));
         validate(&plan).unwrap_or_else(|error| panic!("{error}\n{}", text()));
         let found = sorted(Runner::new(&plan, &snapshot, &triples).run(&plan), &result);

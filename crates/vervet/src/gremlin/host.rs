@@ -37,7 +37,8 @@ impl Host for TransactionHost<'_> {
         let view = self.transaction.inner.view()?;
         // Counts from statistics would not be remembered as read.
         let known_counts = matches!(view, vervet_txn::View::Plain(_));
-        let plan = vervet_planner::plan(query, view.as_snapshot(), &plan_options(true, known_counts))?;
+        let plan =
+            vervet_planner::plan(query, view.as_snapshot(), &plan_options(true, known_counts), control)?;
         solve(&self.transaction.database, view.as_snapshot(), self.options, &plan, control, sink)?;
         Ok(true)
     }

@@ -54,7 +54,7 @@ fn bulk_too_large() -> Error {
 
 /// The plan of such a query, for people.
 pub(super) fn plan_text(query: &Query, snapshot: &dyn Snapshot) -> Result<String> {
-    let plan = vervet_planner::plan(query, snapshot, &plan_options(true, true))?;
+    let plan = vervet_planner::plan(query, snapshot, &plan_options(true, true), &Control::default())?;
     Ok(vervet_planner::explain(&plan, snapshot, &crate::prepared::prefixes()))
 }
 
@@ -71,7 +71,8 @@ impl Host for SnapshotHost<'_> {
     }
 
     fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
-        let plan = TraversalPlans::plan(self.database.traversal_plans(), query, self.snapshot.published())?;
+        let plan =
+            TraversalPlans::plan(self.database.traversal_plans(), query, self.snapshot.published(), control)?;
         solve(self.database, self.snapshot.as_snapshot(), self.options, &plan, control, sink)?;
         Ok(true)
     }

@@ -78,7 +78,10 @@ impl Request<'_, '_> {
     /// All solutions, before anything changes.
     fn solutions(&mut self, modify: &Modify) -> Result<Rows> {
         let mut query = modify.solutions.clone();
-        modify.dataset.restrict(&mut query.root);
+        modify
+            .dataset
+            .restrict(&mut query.root)
+            .map_err(|error| Error::new(ErrorKind::Query, error.to_string()))?;
         crate::service::resolve(&mut query.root, self.options)?;
         let Form::Select(columns) = &query.form else {
             return Err(Error::internal("the pattern of an update is not a SELECT"));
@@ -88,7 +91,7 @@ impl Request<'_, '_> {
         self.read(|snapshot, control| {
             // Counts that are known beforehand are not read, so a transaction would not remember them as read.
             let planning = PlanOptions { known_counts: false, ..PlanOptions::default() };
-            let plan = vervet_planner::plan(&query, snapshot, &planning)?;
+            let plan = vervet_planner::plan(&query, snapshot, &planning, control)?;
             let (mut ids, mut count, mut counted) = (Vec::new(), 0, 0);
             let (computed, _) = execute::run(&parts, snapshot, &plan, options, control, &mut |_, batch| {
                 count += batch.rows;

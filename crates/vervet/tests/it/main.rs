@@ -18,6 +18,7 @@ mod gremlin_review;
 mod gremlin_writes;
 mod isolation;
 mod killed;
+mod long_queries;
 mod many_neighbours;
 mod paths;
 mod property_files;

@@ -9,6 +9,7 @@ pub mod run;
 use oxrdf::{GraphName, Literal, NamedNode, Quad, Term};
 use std::path::PathBuf;
 use vervet_algebra::{Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
+use vervet_kernel::Control;
 use vervet_planner::{PlanOptions, Prefix, explain, plan, validate};
 use vervet_testkit::MemorySnapshot;
 
@@ -98,7 +99,7 @@ pub fn graph(text: &str) -> MemorySnapshot {
 
 /// The text of a checked plan.
 pub fn explained(query: &Query, snapshot: &MemorySnapshot) -> String {
-    let plan = plan(query, snapshot, &PlanOptions::default()).unwrap();
+    let plan = plan(query, snapshot, &PlanOptions::default(), &Control::default()).unwrap();
     let text = explain(&plan, snapshot, &PREFIXES);
     validate(&plan).unwrap_or_else(|error| panic!("{error}\n{text}"));
     text

@@ -220,7 +220,7 @@ impl<'a> Runner<'a> {
             }
             Step::Values { variables, rows: table } => {
                 for row in rows {
-                    for of_table in table {
+                    for of_table in table.iter() {
                         let mut next = row.clone();
                         let fits = variables.iter().zip(of_table).all(|(variable, id)| {
                             let id = if id.tag() == Tag::Computed {

@@ -1,0 +1,84 @@
+//! Variables in order of appearance, each once.
+
+use crate::Variable;
+
+/// Lists so long are searched from end to end; longer ones have a set beside them.
+const SEARCHED_MAX: usize = 16;
+
+/// A list that takes each variable once.
+///
+/// # Cost
+/// A few comparisons for a short list; one test of a bit for a long one, in an eighth of a byte for each variable.
+pub(crate) struct DistinctVariables<'o> {
+    out: &'o mut Vec<Variable>,
+    /// A bit for each variable of `out`, once that is long.
+    seen: Vec<u64>,
+}
+
+impl<'o> DistinctVariables<'o> {
+    /// Adds to what is in `out` already.
+    pub(crate) fn new(out: &'o mut Vec<Variable>) -> Self {
+        Self { out, seen: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, variable: Variable) {
+        if self.out.len() <= SEARCHED_MAX && self.seen.is_empty() {
+            if !self.out.contains(&variable) {
+                self.out.push(variable);
+            }
+            return;
+        }
+        if self.seen.is_empty() {
+            for at in 0..self.out.len() {
+                self.mark(self.out[at]);
+            }
+        }
+        if self.mark(variable) {
+            self.out.push(variable);
+        }
+    }
+
+    /// Whether it was not there before.
+    fn mark(&mut self, variable: Variable) -> bool {
+        let (word, bit) = (variable.index() / 64, 1 << (variable.index() % 64));
+        if word >= self.seen.len() {
+            self.seen.resize(word + 1, 0);
+        }
+        let before = self.seen[word];
+        self.seen[word] |= bit;
+        before & bit == 0
+    }
+}
+
+/// Which of some variables there are.
+pub(crate) fn among(variables: &[Variable]) -> impl Fn(Variable) -> bool + use<> {
+    let mut bits = vec![false; variables.iter().map(|variable| variable.index() + 1).max().unwrap_or(0)];
+    variables.iter().for_each(|variable| bits[variable.index()] = true);
+    move |variable| bits.get(variable.index()).copied().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_variable_is_listed_once_in_order_of_appearance() {
+        let mut random = 7_u64;
+        for count in [3, 20, 300] {
+            let (mut out, mut expected) = (vec![Variable(900)], vec![Variable(900)]);
+            let mut list = DistinctVariables::new(&mut out);
+            for _ in 0..1_000 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let variable = Variable(u16::try_from((random >> 33) % count).expect("small"));
+                list.add(variable);
+                if !expected.contains(&variable) {
+                    expected.push(variable);
+                }
+            }
+            list.add(Variable(900));
+            assert_eq!(out, expected);
+            let is_there = among(&out);
+            assert!((0..1_000).map(Variable).all(|variable| is_there(variable) == out.contains(&variable)));
+        }
+    }
+}
