@@ -55,11 +55,12 @@ pub fn vertex_name(id: &Value) -> Result<String> {
     }
 }
 
-/// Whether a decimal is an integer with few zeros at its end. The scale is looked at first: it may be any number, and
-/// [`BigDecimal::is_integer`] computes as many digits.
+/// Whether a decimal is an integer with few zeros at its end. The scale is looked at first: it may be any
+/// number, and [`BigDecimal::is_integer`] computes as many digits.
 fn is_short_integer(number: &BigDecimal) -> bool {
     let (digits, scale) = number.as_bigint_and_scale();
-    // A number of so many bits has at most so many digits, and a fraction of more digits is none unless they are all 0.
+    // A number of so many bits has at most so many digits, and a fraction of more digits is none unless they
+    // are all 0.
     let digits_max = i64::try_from(digits.bits() / 3 + 1).unwrap_or(i64::MAX);
     let is_fraction = scale > digits_max && digits.sign() != Sign::NoSign;
     scale > -ID_ZEROS_MAX && scale <= DECIMAL_DIGITS_MAX && !is_fraction && number.is_integer()
@@ -270,7 +271,8 @@ mod tests {
     use std::sync::Arc;
     use vervet_gremlin::Value;
 
-    /// query B8: what an exponent of a decimal stands for is never written out to find out whether it is an integer.
+    /// query B8: what an exponent of a decimal stands for is never written out to find out whether it is an
+    /// integer.
     #[test]
     fn b8_ids_that_are_decimals() {
         let name = |digits: i64, scale: i64| {

@@ -2,9 +2,11 @@
 //!
 //! # Invariants
 //! 1. From 1 to 2^64 - 1.
-//! 2. Arithmetic is exact. A result that 64 bits do not hold is an error of the query, never the nearest number that they hold.
-//! 3. No loop runs over a bulk: a short text makes one of 2^60. Steps compute with it; [`crate::context::Context::expand`] is
-//!    the one place where a value is repeated as often as a bulk says, and it limits and counts them.
+//! 2. Arithmetic is exact. A result that 64 bits do not hold is an error of the query, never the nearest
+//!    number that they hold.
+//! 3. No loop runs over a bulk: a short text makes one of 2^60. Steps compute with it;
+//!    [`crate::context::Context::expand`] is the one place where a value is repeated as often as a bulk says,
+//!    and it limits and counts them.
 
 use std::num::NonZeroU64;
 use vervet_model::{Error, ErrorKind, Result};

@@ -93,10 +93,12 @@ impl Context<'_> {
         self.memory.take(TRAVERSER_BYTES + size::bytes(value, self.control)?).map(|_| ())
     }
 
-    /// Appends `value` as often as a bulk says: the only place where a bulk becomes values. `held` counts them.
+    /// Appends `value` as often as a bulk says: the only place where a bulk becomes values. `held` counts
+    /// them.
     ///
     /// # Errors
-    /// More than [`size::VALUES_MAX`] values in `out`; over the memory cap, before any is appended; cancellation.
+    /// More than [`size::VALUES_MAX`] values in `out`; over the memory cap, before any is appended;
+    /// cancellation.
     pub(crate) fn expand(
         &self,
         value: &Value,
@@ -170,12 +172,14 @@ impl Random {
     /// How many of `trials` succeed, each with this probability: a binomial deviate.
     ///
     /// # Cost
-    /// A random number for each of up to [`TRIALS_EACH`] trials, or for each of up to about [`MEAN_EACH`] expected successes; else
-    /// two for each attempt, of which there are 1.3 on average, however many trials there are.
+    /// A random number for each of up to [`TRIALS_EACH`] trials, or for each of up to about [`MEAN_EACH`]
+    /// expected successes; else two for each attempt, of which there are 1.3 on average, however many trials
+    /// there are.
     /// # Source
-    /// W. Hörmann, "The generation of binomial random variates", Journal of Statistical Computation and Simulation 46, 1993:
-    /// algorithm BTRS. Different: the logarithm of the ratio of two probabilities is computed of the distance to the mode, since its
-    /// terms cancel out for more than 2^40 trials; below 10 expected successes the gaps between them are drawn.
+    /// W. Hörmann, "The generation of binomial random variates", Journal of Statistical Computation and
+    /// Simulation 46, 1993: algorithm BTRS. Different: the logarithm of the ratio of two probabilities is
+    /// computed of the distance to the mode, since its terms cancel out for more than 2^40 trials; below 10
+    /// expected successes the gaps between them are drawn.
     pub(crate) fn binomial(&mut self, trials: u64, probability: f64) -> u64 {
         if trials <= TRIALS_EACH {
             return (0..trials).filter(|_| probability >= self.unit()).count() as u64;
@@ -255,8 +259,8 @@ fn stirling(x: f64) -> f64 {
 mod tests {
     use super::Random;
 
-    /// query B6: `coin()` draws how many of a bulk pass. Small numbers have the exact distribution, and large ones mean and
-    /// deviation.
+    /// query B6: `coin()` draws how many of a bulk pass. Small numbers have the exact distribution, and large
+    /// ones mean and deviation.
     #[test]
     fn b6_binomial_deviates_have_their_distribution() {
         let mut random = Random::new(16);
@@ -283,7 +287,8 @@ mod tests {
                     below[at] += u32::from(off < bound);
                 }
             }
-            // The mean of the deviations is 0 within 5 of its own deviations, which is 1 / sqrt(DRAWS); their variance is 1.
+            // The mean of the deviations is 0 within 5 of its own deviations, which is 1 / sqrt(DRAWS); their
+            // variance is 1.
             let draws = f64::from(DRAWS);
             assert!((sum / draws).abs() < 5.0 / draws.sqrt(), "{trials} {probability}: mean {}", sum / draws);
             assert!(

@@ -1,10 +1,12 @@
 //! Memory that steps hold, counted against the cap of the query.
 //!
 //! # Shape
-//! A running traversal has one [`Account`]. A step that keeps values has a [`Held`] beside them, which counts their bytes in the
-//! account for as long as it lives; a copy of it counts them once more. [`Queue`] is a queue with such a count.
+//! A running traversal has one [`Account`]. A step that keeps values has a [`Held`] beside them, which counts
+//! their bytes in the account for as long as it lives; a copy of it counts them once more. [`Queue`] is a
+//! queue with such a count.
 //! # Invariants
-//! 1. What the account says and what the control of the query knows differ by less than [`SETTLE_BYTES`] after each addition.
+//! 1. What the account says and what the control of the query knows differ by less than [`SETTLE_BYTES`]
+//!    after each addition.
 //! 2. A step that is reset or dropped counts nothing.
 //! # Cost
 //! An addition of two plain numbers; a call of the control for each [`SETTLE_BYTES`].
@@ -52,7 +54,8 @@ impl<'a> Memory<'a> {
         Self { control, account: Rc::default() }
     }
 
-    /// Counts bytes until the end of the traversal, or until they are given back to the account, which this returns.
+    /// Counts bytes until the end of the traversal, or until they are given back to the account, which this
+    /// returns.
     ///
     /// # Errors
     /// Over the memory cap; the bytes are counted all the same.
@@ -67,7 +70,8 @@ impl<'a> Memory<'a> {
         Ok(&self.account)
     }
 
-    /// Gives everything back to the control, at the end of the traversal. What the steps still hold goes with them.
+    /// Gives everything back to the control, at the end of the traversal. What the steps still hold goes with
+    /// them.
     pub(crate) fn close(&self) {
         self.control.shrink(self.account.known_bytes.replace(0));
     }

@@ -101,8 +101,8 @@ impl Check<'_> {
     }
 }
 
-/// What a value counts as against a memory cap beyond itself, in bytes. A part that several values share counts for each of them as
-/// its share.
+/// What a value counts as against a memory cap beyond itself, in bytes. A part that several values share
+/// counts for each of them as its share.
 ///
 /// # Cost
 /// A walk over a collection; nothing for any other value.

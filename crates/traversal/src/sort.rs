@@ -3,7 +3,8 @@
 //! # Shape
 //! Runs of [`RUN`] are sorted each by itself, then merged two by two.
 //! # Cost
-//! As of a merge sort: `n log2(n)` comparisons. Up to [`RUN`] things are sorted as the standard library does it.
+//! As of a merge sort: `n log2(n)` comparisons. Up to [`RUN`] things are sorted as the standard library does
+//! it.
 
 use std::cmp::Ordering;
 use vervet_kernel::Control;

@@ -172,7 +172,8 @@ impl GremlinResults {
         &self.counted
     }
 
-    /// The results, each as often as it comes. There may be 2^60 of one: the work is that of who goes through them.
+    /// The results, each as often as it comes. There may be 2^60 of one: the work is that of who goes through
+    /// them.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.counted.iter().flat_map(|(value, count)| (0..*count).map(move |_| value))
     }
@@ -318,7 +319,8 @@ impl Database {
         self.each_result(script, options, false, each)
     }
 
-    /// As [`Database::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory cap.
+    /// As [`Database::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory
+    /// cap.
     fn each_result(
         &self,
         script: &GremlinScript,
@@ -407,7 +409,8 @@ impl Transaction {
         self.each_result(script, options, false, each)
     }
 
-    /// As [`Transaction::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory cap.
+    /// As [`Transaction::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory
+    /// cap.
     fn each_result(
         &mut self,
         script: &GremlinScript,

@@ -93,7 +93,8 @@ pub fn max(a: &Value, b: &Value) -> Result<Value> {
     extreme(Ordering::Greater, a, b)
 }
 
-/// A count as a value: a long, or an integer of arbitrary precision where 64 bits do not hold it. Never rounded.
+/// A count as a value: a long, or an integer of arbitrary precision where 64 bits do not hold it. Never
+/// rounded.
 #[must_use]
 pub fn counted(count: u128) -> Value {
     i64::try_from(count).map_or_else(|_| Value::BigInteger(Arc::new(count.into())), Value::Long)

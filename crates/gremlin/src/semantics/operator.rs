@@ -33,16 +33,18 @@ pub fn apply(operator: Operator, a: Value, b: &Value) -> Result<Value> {
     }
 }
 
-/// `a operator b operator b …`, `times` times, without as many steps: what equal traversers do one after the other.
+/// `a operator b operator b …`, `times` times, without as many steps: what equal traversers do one after the
+/// other.
 ///
-/// Sums, differences and quotients of doubles are rounded once instead of `times` times. An intermediate result that does not
-/// fit a long is an error, also where further numbers would bring it back.
+/// Sums, differences and quotients of doubles are rounded once instead of `times` times. An intermediate
+/// result that does not fit a long is an error, also where further numbers would bring it back.
 ///
 /// # Errors
-/// As of [`apply`]; [`Operator::Div`] of integers of arbitrary precision that needs more than [`DIVISIONS_MAX`] steps;
-/// [`Operator::AddAll`] to a list of more than [`list::MAX_ITEMS`].
+/// As of [`apply`]; [`Operator::Div`] of integers of arbitrary precision that needs more than
+/// [`DIVISIONS_MAX`] steps; [`Operator::AddAll`] to a list of more than [`list::MAX_ITEMS`].
 /// # Cost
-/// As [`apply`] for most; `log2(times)` products for [`Operator::Mult`]; the items that are appended for [`Operator::AddAll`].
+/// As [`apply`] for most; `log2(times)` products for [`Operator::Mult`]; the items that are appended for
+/// [`Operator::AddAll`].
 pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64) -> Result<Value> {
     match times {
         0 => return Ok(a),
@@ -129,8 +131,8 @@ fn power(base: &Value, exponent: u64) -> Result<Value> {
 /// The most divisions of [`apply_times`]: as many as halve a number of [`number::MAX_BITS`] to nothing.
 pub const DIVISIONS_MAX: u64 = number::MAX_BITS + 2;
 
-/// Integer divisions one after the other. The quotient becomes 0 within as many steps as it has bits, unless the divisor is 1
-/// or -1, which repeats after two.
+/// Integer divisions one after the other. The quotient becomes 0 within as many steps as it has bits, unless
+/// the divisor is 1 or -1, which repeats after two.
 fn divide_times(a: Value, b: &Value, times: u64) -> Result<Value> {
     let (mut before, mut quotient) = (a.clone(), number::divide(&a, b)?);
     for done in 1..times.min(DIVISIONS_MAX) {

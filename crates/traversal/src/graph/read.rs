@@ -54,8 +54,8 @@ pub(crate) fn edge_predicates(
     Ok(found)
 }
 
-/// Calls `add` with the vertices at the other ends of the edges of `vertex`, parallel edges repeated. A vertex may have any number of
-/// edges, so `add` looks at the limits.
+/// Calls `add` with the vertices at the other ends of the edges of `vertex`, parallel edges repeated. A
+/// vertex may have any number of edges, so `add` looks at the limits.
 ///
 /// # Errors
 /// Damaged data; those of `add`, which end it.

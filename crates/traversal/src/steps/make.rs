@@ -106,7 +106,8 @@ where
     }
 }
 
-/// Values that have come of one traverser and wait to go on, each with how often it is there. They count against the memory cap.
+/// Values that have come of one traverser and wait to go on, each with how often it is there. They count
+/// against the memory cap.
 #[derive(Clone, Default)]
 pub(crate) struct Outputs {
     values: VecDeque<(Value, Bulk)>,

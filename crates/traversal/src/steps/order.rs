@@ -307,8 +307,8 @@ impl Weighted {
     }
 }
 
-/// Draws so many of few: each draw walks over what is left, with a random number for each, which is what TinkerPop does, so that a
-/// seed means the same. It favours those at the front.
+/// Draws so many of few: each draw walks over what is left, with a random number for each, which is what
+/// TinkerPop does, so that a seed means the same. It favours those at the front.
 fn draw_each(
     weighted: &mut [Weighted],
     count: usize,
@@ -340,7 +340,8 @@ fn draw_each(
 /// # Cost
 /// log2 of the traversers for each draw.
 /// # Source
-/// P. M. Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and Experience 24, 1994.
+/// P. M. Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and Experience
+/// 24, 1994.
 fn draw(weighted: &mut [Weighted], count: usize, random: &mut Random, context: &Context<'_>) -> Result<()> {
     let mut sums = Fenwick::new(weighted.iter().map(|one| one.weight * one.left() as f64));
     for _ in 0..count {

@@ -178,8 +178,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// A list of what a function makes of each value in a collection. Each is made once, and counted before the next one, since many
-/// values may share a long text. What is no collection is for the function to take or refuse.
+/// A list of what a function makes of each value in a collection. Each is made once, and counted before the
+/// next one, since many values may share a long text. What is no collection is for the function to take or
+/// refuse.
 fn each(value: &Value, context: &Context<'_>, function: impl Fn(&Value) -> Result<Value>) -> Result<Value> {
     let Some(items) = list::items(value) else { return function(value) };
     let (mut all, mut held) = (Vec::new(), Held::default());

@@ -183,7 +183,8 @@ fn counts(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     Ok(Value::map(map))
 }
 
-/// A count of a query as `count()` has it: a long, or an integer of arbitrary precision where 64 bits do not hold it.
+/// A count of a query as `count()` has it: a long, or an integer of arbitrary precision where 64 bits do not
+/// hold it.
 fn long(count: Value) -> Result<Value> {
     match count {
         Value::BigInteger(_) => Ok(count),

@@ -1,4 +1,5 @@
-//! Traversals that would take all time or memory there is: each gives the right answer, or ends with an error of its limits.
+//! Traversals that would take all time or memory there is: each gives the right answer, or ends with an error
+//! of its limits.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -526,7 +527,8 @@ fn every_step_is_looked_at() {
     assert_eq!(listed, known);
 }
 
-/// queries B1, B6, B7, B14, B15: every step ends when its traversal is cancelled, over a bulk of 2^50 and over traversers without end.
+/// queries B1, B6, B7, B14, B15: every step ends when its traversal is cancelled, over a bulk of 2^50 and
+/// over traversers without end.
 #[test]
 fn every_step_ends_when_it_is_cancelled() {
     let database = complete(10);
@@ -544,7 +546,8 @@ fn every_step_ends_when_it_is_cancelled() {
     }
 }
 
-/// queries B1, B6, B7, B14, B15: every step ends with a small memory cap, and those that keep what they are given because of it.
+/// queries B1, B6, B7, B14, B15: every step ends with a small memory cap, and those that keep what they are
+/// given because of it.
 #[test]
 fn every_step_ends_within_a_memory_cap() {
     let database = complete(10);

@@ -34,8 +34,8 @@ impl Sum {
     }
 }
 
-/// `value * count`, where `count` counts as a number of the same type if it fits, else as a long; one that no long can hold counts
-/// as a double for floats and doubles, and as a number of arbitrary precision for those.
+/// `value * count`, where `count` counts as a number of the same type if it fits, else as a long; one that no
+/// long can hold counts as a double for floats and doubles, and as a number of arbitrary precision for those.
 ///
 /// # Errors
 /// As of [`multiply`].
