@@ -10,6 +10,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabelSet, EncodeLabelValue, EncodeMetric, LabelValueEncoder,
 };
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
@@ -19,7 +20,7 @@ use prometheus_client::registry::Registry;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use vervet::Database;
+use vervet::{Database, StorageStatus};
 
 /// The type of [`text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -269,6 +270,7 @@ impl Collector for Figures {
         ] {
             gauge(out, name, help, integer(value))?;
         }
+        storage(out, &database.storage_status())?;
         counter(out, "vervet_plan_cache_hits", "Queries that were parsed before.", plans.hits)?;
         counter(out, "vervet_plan_cache_misses", "Queries that had to be parsed.", plans.misses)?;
         if let Some(bytes) = resident_bytes() {
@@ -286,6 +288,62 @@ impl Collector for Figures {
         }
         Ok(())
     }
+}
+
+/// Log, changes in memory, checkpoints, conflicts.
+fn storage(out: &mut DescriptorEncoder<'_>, status: &StorageStatus) -> fmt::Result {
+    let StorageStatus { checkpoints, conflicts, .. } = status;
+    for (name, help, value) in [
+        ("vervet_log_files", "Files of the log.", status.log_files),
+        ("vervet_recovery_bytes", "Bytes of the log that opening would read.", status.log_bytes),
+        ("vervet_delta_cells", "Statements that differ from the base.", status.delta_cells),
+        ("vervet_delta_bytes", "Memory of these.", status.delta_bytes),
+        ("vervet_terms", "Vertices and literals that have a number.", status.terms),
+        ("vervet_transactions_active", "Transactions that have not ended.", status.active_transactions),
+        ("vervet_checkpoint_running", "1: a checkpoint is being made.", u64::from(checkpoints.running)),
+        (
+            "vervet_checkpoint_failed_in_row",
+            "How many of the last checkpoints failed, one after the other.",
+            u64::from(checkpoints.failed_in_row),
+        ),
+    ] {
+        gauge(out, name, help, integer(value))?;
+    }
+    for (name, help, value) in [
+        ("vervet_log_syncs", "Syncs of the log.", status.log_syncs),
+        ("vervet_checkpoints", "Checkpoints that were made.", checkpoints.completed),
+        ("vervet_checkpoints_failed", "Checkpoints that failed.", checkpoints.failed),
+        ("vervet_commits_slowed", "Commits that waited for checkpoints.", status.slowed_commits),
+    ] {
+        counter(out, name, help, value)?;
+    }
+    let oldest = status.oldest_transaction.unwrap_or_default();
+    for (name, help, time) in [
+        ("vervet_checkpoint_age_seconds", "Time since the last checkpoint or the start.", checkpoints.age),
+        ("vervet_checkpoint_seconds", "How long the last checkpoint took.", checkpoints.took),
+        ("vervet_transaction_age_seconds", "How long the oldest transaction has been active.", oldest),
+    ] {
+        let metric = ConstGauge::new(time.as_secs_f64());
+        metric.encode(out.encode_descriptor(name, help, None, metric.metric_type())?)?;
+    }
+    for (name, help, time) in [
+        ("vervet_log_sync_seconds", "Time of all syncs of the log.", status.log_sync_time),
+        ("vervet_commits_slowed_seconds", "How long commits waited for checkpoints.", status.slowed_time),
+    ] {
+        let metric = ConstCounter::new(time.as_secs_f64());
+        metric.encode(out.encode_descriptor(name, help, None, metric.metric_type())?)?;
+    }
+    let help = "Transactions that conflicted, by what with.";
+    let mut family = out.encode_descriptor("vervet_conflicts", help, None, MetricType::Counter)?;
+    for (cause, value) in [
+        ("changes", conflicts.changes),
+        ("load", conflicts.loads),
+        ("too_old", conflicts.too_old),
+        ("constraints", conflicts.constraints),
+    ] {
+        ConstCounter::new(value).encode(family.encode_family(&[("cause", cause)])?)?;
+    }
+    Ok(())
 }
 
 fn counter(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
