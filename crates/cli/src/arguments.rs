@@ -401,7 +401,7 @@ pub(crate) struct ExportArguments {
     pub output: Option<PathBuf>,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct ServeArguments {
     /// Directory of the database, which is made if it is not there (unless --read-only)

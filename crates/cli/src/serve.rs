@@ -10,7 +10,7 @@ use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
-    let options = options(arguments)?;
+    let options = options_of(arguments)?;
     let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
     let database = match options.read_only {
         true => Database::open_with(&arguments.database, open)?,
@@ -22,7 +22,20 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
         (false, 0) => "everyone who can reach it may read and write".to_owned(),
         (false, users) => format!("{users} users"),
     };
-    let server = Server::bind(database, options)?;
+    let mut server = Server::bind(database, options)?;
+    let again = arguments.clone();
+    server.reload_at_hangup(
+        move || options_of(&again),
+        move |done| match (done, log) {
+            (Ok(()), LogFormat::Text) => eprintln!("reloaded"),
+            (Ok(()), LogFormat::Json) => tracing::info!("reloaded"),
+            (Err(error), LogFormat::Text) => {
+                eprintln!("could not reload, the configuration of before goes on: {error}");
+                error.hint().into_iter().for_each(|hint| eprintln!("hint: {hint}"));
+            }
+            (Err(error), LogFormat::Json) => tracing::error!(%error, hint = error.hint(), "could not reload"),
+        },
+    );
     let scheme = if server.has_tls() { "https" } else { "http" };
     let address = format!("{scheme}://{}/", server.address()?);
     // Who starts it in a script waits for one of these; they are no results.
@@ -38,7 +51,8 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     Ok(())
 }
 
-fn options(arguments: &ServeArguments) -> Outcome<ServerOptions> {
+/// The options that the command line and the configuration file say together, now.
+fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     let mut options = match &arguments.config {
         Some(file) => ServerOptions::from_file(file)?,
         None => ServerOptions::default(),

@@ -20,10 +20,12 @@ use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, too_deep
 use crate::later::{self, Item, Order};
 use crate::words::{LaterWords, candidate_count, candidates};
 use crate::{hash_blank, hash_iri, hash_literal};
+use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use oxrdf::TermRef;
 #[cfg(feature = "shuttle")]
 use shuttle::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[cfg(not(feature = "shuttle"))]
@@ -56,8 +58,10 @@ pub struct Terms {
 
 #[derive(Debug)]
 struct Growing {
-    /// Ids of all terms here, by their hashes.
+    /// Ids of all terms here, by hashes of their own: those of the file are the same everywhere, so clients could choose terms that
+    /// collide.
     table: HashTable<Id>,
+    hashing: RandomState,
     /// Numbers given out so far, by list.
     vertices: u64,
     literals: u64,
@@ -83,7 +87,6 @@ impl std::fmt::Debug for List {
 
 #[derive(Debug)]
 struct Entry {
-    hash: u64,
     kind: EntryKind,
     text: Box<str>,
 }
@@ -160,6 +163,7 @@ impl Terms {
     pub fn new(first_vertex: u64, first_literal: u64) -> Self {
         let growing = Growing {
             table: HashTable::new(),
+            hashing: RandomState::default(),
             vertices: first_vertex,
             literals: first_literal,
             details: HashTable::new(),
@@ -196,7 +200,7 @@ impl Terms {
 
     fn find_in(&self, growing: &Growing, key: &Key<'_>) -> Option<Id> {
         let matches = |id: &Id| self.entry(*id).is_some_and(|entry| entry.matches(key));
-        growing.table.find(key.hash, matches).copied()
+        growing.table.find(growing.hash_key(key), matches).copied()
     }
 
     /// The id of `term`, which is not in the file; a new one if nobody has asked before.
@@ -252,13 +256,13 @@ impl Terms {
             Kind::Literal(LiteralKind::Typed(iri)) => EntryKind::Typed(growing.detail(iri)),
             Kind::Literal(LiteralKind::Triple) => EntryKind::Triple,
         };
-        self.add(&mut growing, id, Entry { hash: key.hash, kind, text: key.text.into() });
+        self.add(&mut growing, id, Entry { kind, text: key.text.into() });
         Ok(id)
     }
 
     /// Adds a term under the next number.
     fn add(&self, growing: &mut Growing, id: Id, entry: Entry) {
-        let (hash, bytes) = (entry.hash, entry.text.len() + size_of::<OnceLock<Entry>>());
+        let (hash, bytes) = (growing.hash_entry(&entry), entry.text.len() + size_of::<OnceLock<Entry>>());
         if matches!(entry.kind, EntryKind::Triple) {
             // Relaxed: whoever gets the id of the term gets it through a lock.
             self.has_triples.store(true, Ordering::Relaxed);
@@ -271,8 +275,9 @@ impl Terms {
             growing.literals += 1;
         }
         growing.bytes += bytes as u64;
-        let hash_of = |id: &Id| self.entry(*id).map_or(0, |entry| entry.hash);
-        growing.table.insert_unique(hash, id, hash_of);
+        let Growing { table, hashing, .. } = growing;
+        let hash_of = |id: &Id| self.entry(*id).map_or(0, |entry| entry.table_hash(hashing));
+        table.insert_unique(hash, id, hash_of);
     }
 
     /// Seals this part: terms below these numbers are in a file now, the others and all new ones belong to
@@ -298,7 +303,7 @@ impl Terms {
                     EntryKind::Typed(iri) => EntryKind::Typed(successor.detail(iri)),
                     EntryKind::Triple => EntryKind::Triple,
                 };
-                let entry = Entry { hash: entry.hash, kind, text: entry.text.clone() };
+                let entry = Entry { kind, text: entry.text.clone() };
                 next.add(&mut successor, id, entry);
             }
         }
@@ -481,15 +486,50 @@ impl Terms {
     }
 }
 
+impl Entry {
+    fn table_hash(&self, hashing: &RandomState) -> u64 {
+        let kind = match &self.kind {
+            EntryKind::Iri => (0, ""),
+            EntryKind::Blank => (1, ""),
+            EntryKind::String => (2, ""),
+            EntryKind::Language(tag) => (3, &**tag),
+            EntryKind::Typed(iri) => (4, &**iri),
+            EntryKind::Triple => (5, ""),
+        };
+        table_hash(hashing, kind, &self.text)
+    }
+}
+
+fn table_hash(hashing: &RandomState, kind: (u8, &str), text: &str) -> u64 {
+    hashing.hash_one((kind, text))
+}
+
 impl Growing {
+    fn hash_entry(&self, entry: &Entry) -> u64 {
+        entry.table_hash(&self.hashing)
+    }
+
+    /// The same for what is looked up.
+    fn hash_key(&self, key: &Key<'_>) -> u64 {
+        let kind = match key.kind {
+            Kind::Iri => (0, ""),
+            Kind::Blank => (1, ""),
+            Kind::Literal(LiteralKind::String) => (2, ""),
+            Kind::Literal(LiteralKind::Language(tag)) => (3, tag),
+            Kind::Literal(LiteralKind::Typed(iri)) => (4, iri),
+            Kind::Literal(LiteralKind::Triple) => (5, ""),
+        };
+        table_hash(&self.hashing, kind, key.text)
+    }
+
     /// `detail`, shared by all terms that have it.
     fn detail(&mut self, detail: &str) -> Arc<str> {
-        let hash = hash_iri(detail);
+        let hash = self.hashing.hash_one(detail);
         if let Some(known) = self.details.find(hash, |known| &**known == detail) {
             return Arc::clone(known);
         }
         let shared: Arc<str> = detail.into();
-        self.details.insert_unique(hash, Arc::clone(&shared), |known| hash_iri(known));
+        self.details.insert_unique(hash, Arc::clone(&shared), |known| self.hashing.hash_one(&**known));
         shared
     }
 }
@@ -514,6 +554,22 @@ mod tests {
     use super::*;
     use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term, Triple};
     use std::collections::BTreeSet;
+
+    /// security S8: which terms collide is another question in each dictionary.
+    #[test]
+    fn s8_terms_are_hashed_with_a_seed() {
+        let hashes = |terms: &Terms| -> Vec<u64> {
+            let hash = |text: String| terms.read().hash_key(&blank_key(&text, 0));
+            (0..8).map(|number| hash(format!("b{number}"))).collect()
+        };
+        let (one, other) = (Terms::new(0, 0), Terms::new(0, 0));
+        assert_eq!(hashes(&one), hashes(&one));
+        assert_ne!(hashes(&one), hashes(&other));
+        // What is looked up has the hash of what was added.
+        let entry = Entry { kind: EntryKind::Language("en".into()), text: "a".into() };
+        let key = Key { kind: Kind::Literal(LiteralKind::Language("en")), text: "a", hash: 0 };
+        assert_eq!(one.read().hash_key(&key), one.read().hash_entry(&entry));
+    }
 
     fn term(number: usize) -> Term {
         match number % 5 {

@@ -14,8 +14,8 @@
 //! One hash of the token and about one comparison for each position of a statement.
 
 use crate::target::{Kind, TermRef};
-use rustc_hash::FxHasher;
-use std::hash::Hasher;
+use foldhash::fast::RandomState;
+use std::hash::BuildHasher;
 use std::ops::Range;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -179,11 +179,13 @@ pub(crate) struct Numbering {
     /// High half: hash; low half: token number + 1; 0: free. Linear probing.
     slots: Vec<u64>,
     used: usize,
+    /// Another one for each: documents come from clients, who could choose tokens that collide.
+    hashing: RandomState,
 }
 
 impl Numbering {
     pub(crate) fn new() -> Self {
-        Self { slots: vec![0; 1 << 12], used: 0 }
+        Self { slots: vec![0; 1 << 12], used: 0, hashing: RandomState::default() }
     }
 
     /// Forgets all tokens.
@@ -196,7 +198,7 @@ impl Numbering {
     /// [`Numbering::insert`].
     #[inline]
     pub(crate) fn find(&self, block: &[u8], tokens: &[Token], bytes: &[u8]) -> Result<u32, Vacant> {
-        let hash = hash(bytes);
+        let hash = self.hash(bytes);
         let mask = self.slots.len() - 1;
         let mut at = wide(hash) & mask;
         loop {
@@ -239,6 +241,12 @@ impl Numbering {
             self.grow();
         }
         number
+    }
+
+    #[inline]
+    fn hash(&self, bytes: &[u8]) -> u32 {
+        let (high, low) = split(self.hashing.hash_one(bytes));
+        high ^ low
     }
 
     fn grow(&mut self) {
@@ -342,14 +350,6 @@ pub(crate) fn literal_kind(suffix: &[u8]) -> TokenKind {
     }
 }
 
-#[inline]
-fn hash(bytes: &[u8]) -> u32 {
-    let mut hasher = FxHasher::default();
-    hasher.write(bytes);
-    let (high, low) = split(hasher.finish());
-    high ^ low
-}
-
 /// The high and the low half.
 #[inline]
 fn split(word: u64) -> (u32, u32) {
@@ -368,4 +368,20 @@ fn wide(number: u32) -> usize {
 fn narrow(number: usize) -> u32 {
     debug_assert!(number < 1 << 32);
     number as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// security S8: which tokens collide is another question in each load.
+    #[test]
+    fn s8_tokens_are_hashed_with_a_seed() {
+        let hashes = |numbering: &Numbering| -> Vec<u32> {
+            (0..8_u8).map(|number| numbering.hash(&[b'<', number, b'>'])).collect()
+        };
+        let (one, other) = (Numbering::new(), Numbering::new());
+        assert_eq!(hashes(&one), hashes(&one));
+        assert_ne!(hashes(&one), hashes(&other));
+    }
 }

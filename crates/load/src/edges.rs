@@ -17,7 +17,8 @@
 use crate::block::{At, Block, DEFAULT_GRAPH, Reifier};
 use crate::merge::Merger;
 use crate::target::{Statement, Target};
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use foldhash::fast::RandomState;
+use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use std::hash::BuildHasher;
 use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
@@ -25,10 +26,12 @@ use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 /// What is known about the edges of a load.
 #[derive(Default)]
 pub(crate) struct Edges {
+    /// Another one for each load: hashes of statements stand for them.
+    hashing: RandomState,
     /// By the id of their names in the input.
-    named: FxHashMap<Id, Named>,
+    named: SeededMap<Id, Named>,
     /// Where names were first used that are not declared so far.
-    uses: FxHashMap<Id, Place>,
+    uses: SeededMap<Id, Place>,
     /// Edges named by other IRIs, with those IRIs and the graphs of their statements.
     external: Vec<(Id, Id, Id)>,
     /// Edges named by other IRIs or by blank nodes.
@@ -99,7 +102,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             return Ok(false);
         }
         let mut claims = self.declare(block, graph)?;
-        let mut found: FxHashMap<[Id; 4], bool> =
+        let mut found: SeededMap<[Id; 4], bool> =
             claims.iter().map(|claim| (claim.statement, self.edges.last == Some(claim.statement))).collect();
         let mut statements = Vec::with_capacity(block.triples.len() + claims.len());
         let mut last = None;
@@ -156,7 +159,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         let statement = [subject, predicate, object, self.graph_of(reifier.graph, graph)];
         let Some(statement) = self.about(statement, place)? else { return Ok(None) };
         let name = self.id(reifier.reifier);
-        let hash = FxBuildHasher.hash_one(statement);
+        let hash = self.edges.hashing.hash_one(statement);
         let Some(named) = self.edges.named.get_mut(&name) else { return Ok(None) };
         match named.statement.replace(hash) {
             None => {
@@ -238,8 +241,8 @@ impl<T: Target + ?Sized> Merger<'_, T> {
     }
 
     /// Edges that were named but never declared.
-    fn drop_undeclared(&mut self) -> Result<FxHashSet<Id>> {
-        let mut dropped = FxHashSet::default();
+    fn drop_undeclared(&mut self) -> Result<SeededSet<Id>> {
+        let mut dropped = SeededSet::default();
         let mut uses: Vec<(Id, Id, Place)> = std::mem::take(&mut self.edges.uses)
             .into_iter()
             .map(|(name, place)| (self.edges.vertex_or_edge(name), name, place))
@@ -257,13 +260,13 @@ impl<T: Target + ?Sized> Merger<'_, T> {
     }
 
     /// Renames what came too early and looks for the statements of open claims.
-    fn settle_claims(&mut self, dropped: &mut FxHashSet<Id>) -> Result<()> {
+    fn settle_claims(&mut self, dropped: &mut SeededSet<Id>) -> Result<()> {
         let mut claims = std::mem::take(&mut self.edges.claims);
         if claims.is_empty() && !self.edges.late {
             return Ok(());
         }
         let edges = &self.edges;
-        let mut found = FxHashMap::default();
+        let mut found = SeededMap::default();
         for claim in &mut claims {
             let [subject, predicate, object, graph] = claim.statement;
             claim.statement = [
@@ -311,7 +314,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
     }
 
     /// Takes away the statements of and about `dropped` edges, and those about the latter, and so on.
-    fn drop_edges(&mut self, dropped: &mut FxHashSet<Id>) -> Result<()> {
+    fn drop_edges(&mut self, dropped: &mut SeededSet<Id>) -> Result<()> {
         let mut before = 0;
         while before < dropped.len() {
             before = dropped.len();

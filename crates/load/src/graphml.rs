@@ -15,8 +15,8 @@ use crate::value::Type;
 use quick_xml::Reader;
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
-use rustc_hash::FxHashMap;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::Read;
 use vervet_model::{Error, ErrorKind, Id, Result};
 
@@ -95,7 +95,7 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
     let mut reader = Reader::from_reader(Positioned::new(input));
     let mut loader = Loader {
         writer: PropertyWriter::new(merger)?,
-        keys: FxHashMap::default(),
+        keys: BTreeMap::default(),
         element: None,
         text: Text::Nothing,
         content: String::new(),
@@ -137,7 +137,7 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
 
 struct Loader<'m, 'a, T: Target + ?Sized> {
     writer: PropertyWriter<'m, 'a, T>,
-    keys: FxHashMap<String, Key>,
+    keys: BTreeMap<String, Key>,
     element: Option<Element>,
     text: Text,
     content: String,

@@ -9,8 +9,8 @@ use crate::positioned::Positioned;
 use crate::property::{PropertyWriter, Refused, VERTEX_LABEL, labels_of};
 use crate::source::{Source, read_error};
 use crate::target::Target;
+use foldhash::HashMap as SeededMap;
 use oxrdf::Literal;
-use rustc_hash::FxHashMap;
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 use vervet_gremlin::{Property, Value};
@@ -78,7 +78,7 @@ fn add_vertex<T: Target + ?Sized>(
         labels.push(writer.label_id(VERTEX_LABEL)?);
     }
     let mut values = Vec::with_capacity(vertex.properties.len());
-    let mut counts: FxHashMap<(Id, Id), u32> = FxHashMap::default();
+    let mut counts: SeededMap<(Id, Id), u32> = SeededMap::default();
     for property in &vertex.properties {
         let Some(statement) = statement(&property.label, &property.value, writer)? else { continue };
         *counts.entry(statement).or_default() += 1;

@@ -11,11 +11,11 @@ use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
 use crate::source::Source;
 use crate::target::{Kind, Statement, Target, TermRef};
-use rustc_hash::FxHashMap;
+use foldhash::HashMap as SeededMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use vervet_model::{Error, ErrorKind, Id, Result, with_labels};
+use vervet_model::{Error, ErrorKind, Id, Position, Result, with_labels};
 
 /// Terms are handed over in pieces that stay in the first-level cache.
 const TERMS_AT_ONCE: usize = 256;
@@ -30,7 +30,7 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     pub(crate) bytes: Arc<AtomicU64>,
     bytes_total: Option<u64>,
     /// CSV headers by file name without numbers, for files that continue another.
-    pub(crate) csv_tables: FxHashMap<String, Table>,
+    pub(crate) csv_tables: SeededMap<String, Table>,
     /// The graph for statements that name none.
     graph: Option<Id>,
     /// Edges named in RDF.
@@ -61,7 +61,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             report: LoadReport::default(),
             bytes: Arc::default(),
             bytes_total,
-            csv_tables: FxHashMap::default(),
+            csv_tables: SeededMap::default(),
             graph: None,
             edges: Edges::default(),
             files: Vec::new(),
@@ -284,6 +284,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             Some(column) => format!("{}:{line}:{}: {}", self.file, column + 1, malformed.message),
             None => format!("{}:{line}: {}", self.file, malformed.message),
         };
-        Error::new(malformed.kind, message)
+        let position = Position { line, column: malformed.column.map(|column| column + 1) };
+        Error::new(malformed.kind, message).at(position)
     }
 }

@@ -9,8 +9,8 @@
 use crate::merge::Merger;
 use crate::target::{Statement, Target};
 use crate::value::Type;
+use foldhash::HashMap as SeededMap;
 use oxrdf::NamedNode;
-use rustc_hash::FxHashMap;
 use vervet_model::vocab::{
     EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE,
     iri_name, is_blank_label, is_iri, name_iri, push_name,
@@ -44,8 +44,8 @@ pub(crate) struct PropertyWriter<'m, 'a, T: Target + ?Sized> {
     graph: Id,
     rdf_type: Option<Id>,
     edge_id: Option<Id>,
-    keys: FxHashMap<String, Id>,
-    labels: FxHashMap<String, Id>,
+    keys: SeededMap<String, Id>,
+    labels: SeededMap<String, Id>,
     /// The IRI that was asked for last.
     iri: String,
     triples: Vec<[Id; 3]>,
@@ -61,8 +61,8 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
             graph,
             rdf_type: None,
             edge_id: None,
-            keys: FxHashMap::default(),
-            labels: FxHashMap::default(),
+            keys: SeededMap::default(),
+            labels: SeededMap::default(),
             iri: String::new(),
             triples: Vec::new(),
             statements: Vec::new(),

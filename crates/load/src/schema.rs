@@ -7,7 +7,7 @@ use crate::property::{EDGE_LABEL, VERTEX_LABEL};
 use crate::source::{Format, Source};
 use crate::table::understand;
 use crate::value::Type;
-use rustc_hash::FxHashMap;
+use foldhash::HashMap as SeededMap;
 use std::fmt::{self, Display, Formatter, Write};
 use vervet_model::Result;
 
@@ -31,7 +31,7 @@ struct File {
 /// # Errors
 /// As [`load`](crate::load), for names and headers.
 pub fn schema(mut sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Schema> {
-    let mut known = FxHashMap::default();
+    let mut known = SeededMap::default();
     let mut files = Vec::with_capacity(sources.len());
     for source in &mut sources {
         let format = crate::format(source, options)?;

@@ -19,7 +19,7 @@ use crate::source::{Source, read_error};
 use crate::target::Target;
 use crate::value::{Canonical, Type};
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
-use rustc_hash::FxHashMap;
+use foldhash::HashMap as SeededMap;
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
 pub(crate) fn understand(
     source: &mut Source,
     options: &LoadOptions<'_>,
-    known: &mut FxHashMap<String, Table>,
+    known: &mut SeededMap<String, Table>,
 ) -> Result<(Table, Dialect)> {
     source.keep()?;
     let mapping = options.mapping.as_ref();

@@ -2,10 +2,10 @@
 
 use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Reifier, TEXT_BYTES_MAX};
 use crate::target::{Kind, TermRef};
+use foldhash::HashMap as SeededMap;
 use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term,
 };
-use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use vervet_model::vocab::{RDF_REIFIES, is_blank_label};
 use vervet_model::{TRIPLE_DEPTH_MAX, speaks_of_edge, triple_text, with_labels};
@@ -16,9 +16,9 @@ const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 /// of one file differ, so the n-th becomes `-n` (no written label starts with `-`).
 #[derive(Default)]
 pub(crate) struct InventedLabels {
-    numbers: FxHashMap<u128, u64>,
+    numbers: SeededMap<u128, u64>,
     /// Labels that JSON-LD may have and other formats may not.
-    others: FxHashMap<String, u64>,
+    others: SeededMap<String, u64>,
     label: String,
 }
 

@@ -49,19 +49,36 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    position: Option<Position>,
+}
+
+/// Where in a text a mistake is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// From 1.
+    pub line: u64,
+    /// In characters, in documents in bytes; from 1. `None`: it is not known.
+    pub column: Option<u64>,
 }
 
 impl Error {
     /// An error of this kind; `message` is one lower-case line without a full stop.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { inner: Box::new(Inner { kind, message: message.into(), hint: None }) }
+        Self { inner: Box::new(Inner { kind, message: message.into(), hint: None, position: None }) }
     }
 
     /// The same error with a line that says what to do.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.inner.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with the place of the mistake, which the message has too.
+    #[must_use]
+    pub fn at(mut self, position: Position) -> Self {
+        self.inner.position = Some(position);
         self
     }
 
@@ -101,6 +118,12 @@ impl Error {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.inner.message
+    }
+
+    /// Where the mistake is, if it is in a text: a query, an update, a traversal, a document.
+    #[must_use]
+    pub fn position(&self) -> Option<Position> {
+        self.inner.position
     }
 
     /// What to do about it, one line.

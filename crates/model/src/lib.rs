@@ -15,7 +15,7 @@ mod statement;
 mod triple;
 pub mod vocab;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Position, Result};
 pub use id::{Direction, Id, Tag};
 pub use inline::{Inline, double_bounds, inline_id, integer_bounds, order_key, short_string_bound};
 pub use iri::is_plain_iri;

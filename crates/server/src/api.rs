@@ -3,7 +3,7 @@
 use crate::options::Role;
 use crate::protocol::not_allowed;
 use crate::reply::{Failure, Outcome, empty, whole};
-use crate::request::{Parameters, read_body, text};
+use crate::request::{Parameters, TEXT_BYTES, read_body, text};
 use crate::route::Context;
 use crate::running::Entry;
 use crate::state::State;
@@ -228,14 +228,13 @@ fn short(iri: &str) -> Option<String> {
 
 /// The plan of a query, with what its steps did if it is to be run.
 async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming) -> Outcome {
-    let (state, parts) = (context.state, context.parts);
+    let state = context.state;
     let run = match parameters.one("run")? {
         None | Some("false") => false,
         Some("true") => true,
         Some(_) => return Err(Failure::bad("run is true or false")),
     };
-    let limits = &state.options.limits;
-    let query = text(&read_body(&parts.headers, body, limits.text_bytes, limits, &state.metrics).await?)?;
+    let query = text(&read_body(context, body, TEXT_BYTES).await?)?;
     let mut options = query::options(state, parameters)?;
     options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
     let mut running = state.place(context.describe(&query)).await?;

@@ -5,7 +5,7 @@
 //! verified is remembered for its address (as a keyed hash, [`REMEMBERED_MAX`] of them) until the server ends. Wrong ones are
 //! slowed by address (`throttle`).
 //! # Not here
-//! Sessions, cookies, and a change of users while the server runs.
+//! Sessions, cookies.
 
 use crate::events;
 use crate::metrics::Metrics;
@@ -101,6 +101,17 @@ impl Users {
             metrics: Arc::clone(metrics),
             nobody: if options.users.is_empty() { String::new() } else { hash_password("nobody")? },
         })
+    }
+
+    /// Whether every credential gives the same role as by `other`.
+    pub(crate) fn are_same(&self, other: &Self) -> bool {
+        let fields = |users: &Self| -> Vec<_> {
+            let fields = |user: &User| {
+                (user.name.clone(), user.password.clone(), user.token_sha256.clone(), user.role)
+            };
+            users.users.iter().map(fields).collect()
+        };
+        self.anonymous == other.anonymous && fields(self) == fields(other)
     }
 
     /// Whether anybody may do anything.

@@ -2,7 +2,7 @@
 //!
 //! A name that is not known is an error: a limit that is misspelt must not be no limit.
 
-use crate::options::{Role, ServerOptions, Tls, User};
+use crate::options::{REQUESTS_MAX, Role, ServerOptions, Tls, User};
 use crate::origin;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -55,6 +55,8 @@ struct LimitsTable {
     threads: Option<usize>,
     text_bytes: Option<usize>,
     document_bytes: Option<usize>,
+    bodies_bytes: Option<usize>,
+    export_timeout_seconds: Option<f64>,
     head_bytes: Option<usize>,
     headers: Option<usize>,
     head_timeout_seconds: Option<f64>,
@@ -62,6 +64,7 @@ struct LimitsTable {
     body_timeout_seconds: Option<f64>,
     write_timeout_seconds: Option<f64>,
     connections: Option<usize>,
+    connections_per_address: Option<usize>,
     requests: Option<usize>,
     heavy_requests: Option<usize>,
     queue: Option<usize>,
@@ -136,6 +139,7 @@ impl LimitsTable {
         let limits = &mut options.limits;
         for (name, value, limit) in [
             ("timeout_seconds", self.timeout_seconds, &mut limits.timeout),
+            ("export_timeout_seconds", self.export_timeout_seconds, &mut limits.export_timeout),
             ("head_timeout_seconds", self.head_timeout_seconds, &mut limits.head_timeout),
             ("login_timeout_seconds", self.login_timeout_seconds, &mut limits.login_timeout),
             ("body_timeout_seconds", self.body_timeout_seconds, &mut limits.body_timeout),
@@ -156,7 +160,9 @@ impl LimitsTable {
         for (name, value, limit) in [
             ("text_bytes", self.text_bytes, &mut limits.text_bytes),
             ("document_bytes", self.document_bytes, &mut limits.document_bytes),
+            ("bodies_bytes", self.bodies_bytes, &mut limits.bodies_bytes),
             ("connections", self.connections, &mut limits.connections),
+            ("connections_per_address", self.connections_per_address, &mut limits.connections_per_address),
             ("queue", self.queue, &mut limits.queue),
         ] {
             match value {
@@ -167,7 +173,7 @@ impl LimitsTable {
         }
         // Threads, places and buffers of these sizes must be possible.
         for (name, value, limit, range) in [
-            ("requests", self.requests, &mut limits.requests, 1..=10_000),
+            ("requests", self.requests, &mut limits.requests, 1..=REQUESTS_MAX),
             ("sessions", self.sessions, &mut limits.sessions, 1..=100_000),
             ("heavy_requests", self.heavy_requests, &mut limits.heavy_requests, 1..=10_000),
             ("head_bytes", self.head_bytes, &mut limits.head_bytes, 8192..=1 << 24),

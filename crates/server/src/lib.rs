@@ -20,7 +20,7 @@
 //! 3. Everything that a client can make large, slow or many has a limit in [`Limits`].
 //! 4. When a client goes away, what it has asked for is cancelled.
 //! # Not here
-//! HTTP/2; sessions other than those of Gremlin; a change of users or certificates while it runs.
+//! HTTP/2; sessions other than those of Gremlin.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -53,12 +53,14 @@ mod accept;
 mod admission;
 mod api;
 mod auth;
+mod bodies;
 mod config;
 mod describe;
 mod encoding;
 mod events;
 mod gremlin;
 mod heavy;
+mod load;
 mod metrics;
 mod multipart;
 mod notify;
@@ -85,4 +87,4 @@ pub use config::resolve;
 pub use options::{
     BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, SLOW_QUERY_DEFAULT, ServerOptions, Tls, User,
 };
-pub use server::{Server, Stopper};
+pub use server::{Reloader, Server, Stopper};

@@ -113,6 +113,10 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Bytes of a document that comes to the graph store.
     pub document_bytes: usize,
+    /// Bytes of all bodies and messages that are there at a time, from their first byte until their request is over; one always fits.
+    pub bodies_bytes: usize,
+    /// How long it may take to get a graph, or all of them, from the graph store.
+    pub export_timeout: Duration,
     /// Bytes of the head of a request.
     pub head_bytes: usize,
     /// Header lines of a request.
@@ -127,6 +131,8 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// Open connections; further ones are told so and closed.
     pub connections: usize,
+    /// Open connections of one address (of IPv6 its first 64 bits).
+    pub connections_per_address: usize,
     /// Requests that work on the database at a time.
     pub requests: usize,
     /// Heavy ones among them, by estimate from 1 ms on.
@@ -145,6 +151,9 @@ pub struct Limits {
     pub shutdown_timeout: Duration,
 }
 
+/// The most that [`Limits::requests`] may be: each may take a thread.
+pub(crate) const REQUESTS_MAX: usize = 10_000;
+
 /// The slowest average at which a body may come, beyond the time of [`Limits::body_timeout`].
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 16 << 10;
 
@@ -156,6 +165,8 @@ impl Default for Limits {
             threads: None,
             text_bytes: 16 << 20,
             document_bytes: 256 << 20,
+            bodies_bytes: 1 << 30,
+            export_timeout: Duration::from_secs(600),
             head_bytes: 64 << 10,
             headers: 100,
             head_timeout: Duration::from_secs(30),
@@ -163,6 +174,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
             connections: 1024,
+            connections_per_address: 512,
             requests: 128,
             heavy_requests: 8,
             queue: 256,

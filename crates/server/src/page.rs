@@ -30,8 +30,9 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 pub(crate) fn answer(parts: &Parts) -> Outcome {
     let path = if parts.uri.path() == "/" { "/index.html" } else { parts.uri.path() };
     let Some((at, file)) = FILES.iter().enumerate().find(|(_, file)| file.path == path) else {
-        return Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing at this address")
-            .hint("queries go to /query, updates to /update, graphs to /store"));
+        return Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing at this address").hint(
+            "queries go to /query, updates to /update, graphs to /store, files to /load, Gremlin to /gremlin",
+        ));
     };
     if parts.method != Method::GET && parts.method != Method::HEAD {
         return Err(not_allowed("GET, HEAD, OPTIONS"));

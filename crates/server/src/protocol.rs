@@ -11,7 +11,7 @@ use crate::metrics::Kind;
 use crate::options::Role;
 use crate::query::{self, Asked};
 use crate::reply::{Failure, Outcome, empty};
-use crate::request::{MediaType, Parameters, address, read_body, text};
+use crate::request::{MediaType, Parameters, TEXT_BYTES, address, read_body, text};
 use crate::route::Context;
 use crate::{describe, update};
 use hyper::body::Incoming;
@@ -46,7 +46,7 @@ impl Endpoint {
 
 /// Answers a request.
 pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: Incoming) -> Outcome {
-    let (state, parts) = (context.state, context.parts);
+    let parts = context.parts;
     let mut parameters = Parameters::of_query(parts);
     if parts.method == Method::GET || parts.method == Method::HEAD {
         if parameters.has("update") {
@@ -72,20 +72,21 @@ pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: 
     media_type.check_charset()?;
     // Nobody who may do nothing makes us read a body.
     context.allow(Role::Read).await?;
-    let limits = &state.options.limits;
-    let read = read_body(&parts.headers, body, limits.text_bytes, limits, &state.metrics);
+    let read = read_body(context, body, TEXT_BYTES);
     match media_type.name.as_str() {
         QUERY if endpoint.takes_queries() => {
             if parameters.has("query") || parameters.has("update") {
                 return Err(Failure::bad("the request has a query in its body and one in its address"));
             }
-            run_query(context, text(&read.await?)?, &parameters).await
+            let text = text(&read.await?)?;
+            run_query(context, text, &parameters).await
         }
         UPDATE if endpoint.takes_updates() => {
             if parameters.has("query") || parameters.has("update") {
                 return Err(Failure::bad("the request has an update in its body and one in its address"));
             }
-            run_update(context, text(&read.await?)?, &parameters).await
+            let text = text(&read.await?)?;
+            run_update(context, text, &parameters).await
         }
         FORM => {
             let form = read.await?;

@@ -20,7 +20,7 @@ use crate::request::Parameters;
 use crate::route::Context;
 use crate::running::{Description, Entry};
 use crate::state::{CancelOnDrop, Running, State};
-use crate::stream::{Chunks, HELD_BYTES, Sink, Start};
+use crate::stream::{Chunks, HELD_BYTES, Patience, Sink, Start};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Response, StatusCode};
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use vervet::{OutputFormat, Prepared, QueryOptions};
+use vervet::{Prepared, QueryOptions};
 use vervet_model::{Error, ErrorKind};
 
 /// A query as a request has it.
@@ -196,8 +196,10 @@ fn run(
         }
     };
     let options = asked.options.clone().with_cancel(&running.token);
+    let deadline = Instant::now() + options.timeout.unwrap_or(state.options.limits.timeout);
     let work = |out: &mut dyn Write| Ok(prepared.write_with(&options, format, out)?.rows);
-    let is_whole = produce(state, sender, content_type, asked.encoding, work, &running.entry);
+    let (encoding, entry) = ((asked.encoding, deadline), &running.entry);
+    let is_whole = produce(state, sender, content_type, encoding, work, entry);
     if state.options.slow_query.is_some_and(|slow| running.entry.time() >= slow)
         && let Ok(hash) = prepared.plan_hash(&options)
     {
@@ -211,12 +213,13 @@ pub(crate) fn produce(
     state: &State,
     sender: oneshot::Sender<Told>,
     content_type: &'static str,
-    encoding: Encoding,
+    (encoding, deadline): (Encoding, Instant),
     work: impl FnOnce(&mut dyn Write) -> vervet::Result<u64>,
     entry: &Entry,
 ) -> bool {
     let tell_start = move |start| Told::Start(start, content_type);
-    let mut sink = Sink::new(sender, tell_start, encoding, state.options.limits.write_timeout);
+    let patience = Patience { write_timeout: state.options.limits.write_timeout, deadline };
+    let mut sink = Sink::new(sender, tell_start, encoding, patience);
     let metrics: &Metrics = &state.metrics;
     // A panic drops the sink, which breaks the answer off.
     match work(&mut sink) {
@@ -300,29 +303,27 @@ fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
     reply
 }
 
-/// The statements of one graph.
-pub(crate) async fn graph(
+/// Has `work` written as the answer: on a blocking thread, or in a heavy place if it is heavy. `name` is what it is listed as.
+pub(crate) async fn write(
     context: &Context<'_>,
-    graph: Option<vervet::NamedNode>,
-    format: OutputFormat,
+    (name, is_heavy): (&str, bool),
     content_type: &'static str,
-    encoding: Encoding,
+    (encoding, deadline): (Encoding, Instant),
+    work: impl FnOnce(&State, &Running, &mut dyn Write) -> vervet::Result<u64> + Send + 'static,
 ) -> Outcome {
-    let name = graph.as_ref().map_or("the default graph", |graph| graph.as_str());
     let state = context.state;
-    let running = state.place(context.describe(name)).await?;
+    let mut running = state.place(context.describe(name)).await?;
     let guard = running.guard();
-    let mut options = options(state, &Parameters::default())?.with_cancel(&running.token);
-    options.progress = Some(running.entry.progress.clone());
-    let work_state = Arc::clone(state);
-    let told = blocking(move |sender| {
-        let work = |out: &mut dyn Write| {
-            Ok(work_state.database.write_graph(graph.as_ref(), &options, format, out)?.rows)
-        };
-        produce(&work_state, sender, content_type, encoding, work, &running.entry);
+    if is_heavy {
+        state.heavy_place(&mut running).await?;
+    }
+    let on_thread = Arc::clone(state);
+    let write = move |sender| {
+        let work = |out: &mut dyn Write| work(&on_thread, &running, out);
+        produce(&on_thread, sender, content_type, (encoding, deadline), work, &running.entry);
         drop(running);
-    })
-    .await?;
+    };
+    let told = if is_heavy { heavy::run(state, write).await? } else { blocking(write).await? };
     reply(told, guard)
 }
 

@@ -12,7 +12,7 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use vervet_model::{Error, ErrorKind};
+use vervet_model::{Error, ErrorKind, Position};
 
 /// An answer.
 pub(crate) type Reply = Response<Body>;
@@ -129,6 +129,7 @@ pub(crate) struct Failure {
     kind: &'static str,
     message: String,
     hint: Option<String>,
+    position: Option<Position>,
     headers: Vec<(HeaderName, String)>,
 }
 
@@ -144,7 +145,7 @@ impl Failure {
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => "request",
         };
-        Self { status, kind, message: message.into(), hint: None, headers: Vec::new() }
+        Self { status, kind, message: message.into(), hint: None, position: None, headers: Vec::new() }
     }
 
     /// A mistake of the request itself: 400.
@@ -178,8 +179,11 @@ impl Failure {
     /// The answer, as JSON or as text.
     pub(crate) fn reply(self, json: bool) -> Reply {
         let mut reply = if json {
+            let (line, column) = (self.position.map(|at| at.line), self.position.and_then(|at| at.column));
             let error = serde_json::json!({
-                "error": { "kind": self.kind, "message": self.message, "hint": self.hint }
+                "error": {
+                    "kind": self.kind, "message": self.message, "hint": self.hint, "line": line, "column": column,
+                }
             });
             whole(self.status, "application/json", error.to_string() + "\n")
         } else {
@@ -214,6 +218,7 @@ impl From<Error> for Failure {
             kind,
             message: error.message().to_owned(),
             hint: error.hint().map(str::to_owned),
+            position: error.position(),
             headers: Vec::new(),
         }
     }

@@ -1,8 +1,9 @@
 //! What a request says: its body within limits, its media type, its parameters.
 
-use crate::metrics::Metrics;
 use crate::options::{BODY_BYTES_PER_SECOND_MIN, Limits};
 use crate::reply::{Failure, Outcome};
+use crate::route::Context;
+use crate::state::busy;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -57,23 +58,36 @@ impl MediaType {
     }
 }
 
-/// Reads a body of at most `limit` bytes.
+/// A limit of the length of a body.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyLimit {
+    /// Its name in the configuration.
+    name: &'static str,
+    of: fn(&Limits) -> usize,
+}
+
+/// Of queries, updates, forms, messages.
+pub(crate) const TEXT_BYTES: BodyLimit = BodyLimit { name: "text_bytes", of: |limits| limits.text_bytes };
+/// Of documents.
+pub(crate) const DOCUMENT_BYTES: BodyLimit =
+    BodyLimit { name: "document_bytes", of: |limits| limits.document_bytes };
+
+/// Reads the body of a request. What has come counts among [`Limits::bodies_bytes`] until the request is over.
 ///
 /// # Errors
-/// 413 if it is longer, 408 if it comes too slowly, 415 if it is compressed.
-pub(crate) async fn read_body(
-    headers: &HeaderMap,
-    mut body: Incoming,
-    limit: usize,
-    limits: &Limits,
-    metrics: &Metrics,
-) -> Outcome<Bytes> {
+/// 413 if it is longer than its limit, 408 if it comes too slowly, 415 if it is compressed, 503 if too much is held for others.
+pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: BodyLimit) -> Outcome<Bytes> {
+    let (state, headers) = (context.state, &context.parts.headers);
+    let limits = &state.options.limits;
+    let bytes_max = (limit.of)(limits);
     let too_long = || {
-        let message = format!("the body is longer than {limit} bytes");
-        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message).hint("who runs the server may raise the limit")
+        let message = format!("the body is longer than {bytes_max} bytes");
+        let hint = format!("the limit is {} in [limits] of the configuration", limit.name);
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message).hint(hint)
     };
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > limit as u64) || body.size_hint().lower() > limit as u64 {
+    if declared.is_some_and(|length| length > bytes_max as u64) || body.size_hint().lower() > bytes_max as u64
+    {
         return Err(too_long());
     }
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
@@ -83,6 +97,7 @@ pub(crate) async fn read_body(
     let begin = Instant::now();
     let mut whole = BytesMut::new();
     let mut first: Option<Bytes> = None;
+    let mut held = state.bodies.hold();
     loop {
         // Whoever sends a byte now and then gets no further than the average permits.
         let earned = Duration::from_secs(whole.len() as u64 / BODY_BYTES_PER_SECOND_MIN);
@@ -95,10 +110,17 @@ pub(crate) async fn read_body(
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
-        if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
+        let length = whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len();
+        if length > bytes_max {
             return Err(too_long());
         }
-        metrics.bytes_in.inc_by(data.len() as u64);
+        if !held.grow(length) && !held.grow_in(length, limits.queue_timeout).await {
+            return Err(busy(
+                "the bodies of other requests take all the memory for them",
+                limits.queue_timeout.as_secs(),
+            ));
+        }
+        state.metrics.bytes_in.inc_by(data.len() as u64);
         // Most bodies come in one piece, which needs no copy.
         if first.is_none() && whole.is_empty() {
             first = Some(data);
@@ -109,6 +131,7 @@ pub(crate) async fn read_body(
             whole.extend_from_slice(&data);
         }
     }
+    context.keep(held);
     Ok(first.unwrap_or_else(|| whole.freeze()))
 }
 

@@ -3,6 +3,7 @@
 
 use crate::accept::Accepted;
 use crate::auth::Caller;
+use crate::bodies::Held;
 use crate::metrics::{Finish, Kind};
 use crate::options::Role;
 use crate::origin::{self, Host, Site};
@@ -10,7 +11,7 @@ use crate::protocol::{Endpoint, not_allowed};
 use crate::reply::{Failure, Outcome, Reply, empty, set, whole};
 use crate::running::Description;
 use crate::state::State;
-use crate::{api, gremlin, metrics, page, protocol, store};
+use crate::{api, gremlin, load, metrics, page, protocol, store};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -20,8 +21,8 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// A request on its way.
@@ -36,9 +37,16 @@ pub(crate) struct Context<'a> {
     /// The page of which site sends it.
     pub(crate) site: Site,
     pub(crate) caller: Caller,
+    /// The memory of its body.
+    pub(crate) held: Mutex<Option<Held>>,
 }
 
 impl Context<'_> {
+    /// Keeps the memory of the body as long as the request lasts.
+    pub(crate) fn keep(&self, held: Held) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    }
+
     /// Makes sure that this client may do what `role` may.
     ///
     /// # Errors
@@ -78,8 +86,16 @@ pub(crate) async fn answer(
     let begin = Instant::now();
     let (parts, body) = request.into_parts();
     let caller = Caller { peer, has_trusted_host: false };
-    let mut context =
-        Context { state, parts: &parts, tls, upgrade, kind: Kind::Other, site: Site::Trusted, caller };
+    let mut context = Context {
+        state,
+        parts: &parts,
+        tls,
+        upgrade,
+        kind: Kind::Other,
+        site: Site::Trusted,
+        caller,
+        held: Mutex::default(),
+    };
     let outcome = match admit(&mut context) {
         Ok(()) => route(&mut context, body).await,
         Err(failure) => Err(failure),
@@ -181,6 +197,10 @@ async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
         _ if path == "/store" || path.starts_with("/store/") => {
             context.kind = Kind::Store;
             store::answer(context, body).await
+        }
+        "/load" | "/load/" => {
+            context.kind = Kind::Store;
+            load::answer(context, body).await
         }
         _ if path.starts_with("/api/") => {
             context.kind = Kind::Api;

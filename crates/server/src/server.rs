@@ -6,13 +6,15 @@
 //! # The end
 //! At a signal or [`Stopper::stop`] nobody is let in any more; connections end after the request that they are at;
 //! what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a broken answer.
+//! # Reload
+//! Other options make another `State` that shares what runs and what is counted; connections take the newest for each request.
 
 use crate::auth::Users;
 use crate::gremlin;
 use crate::heavy::STACK_BYTES;
-use crate::metrics::Counted;
+use crate::metrics::{Counted, Metrics};
 use crate::notify::{READY, STOPPING, notify};
-use crate::options::{Limits, ServerOptions};
+use crate::options::{Limits, REQUESTS_MAX, ServerOptions};
 use crate::origin;
 use crate::route;
 use crate::state::State;
@@ -56,9 +58,87 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    state: Arc<State>,
-    tls: Option<Arc<ServerConfig>>,
+    settings: watch::Sender<Settings>,
     stopper: Stopper,
+    changes: (mpsc::UnboundedSender<Change>, mpsc::UnboundedReceiver<Change>),
+    reload: Option<Reload>,
+}
+
+/// What a reload changes. Connections look at it when they begin, and for each request.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) state: Arc<State>,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+/// What happens at SIGHUP.
+struct Reload {
+    options: Box<dyn Fn() -> Result<ServerOptions> + Send>,
+    done: Box<dyn Fn(&Result<()>) + Send>,
+}
+
+impl std::fmt::Debug for Reload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
+/// Gives a running server other users, certificates, origins, names and limits.
+#[derive(Clone, Debug)]
+pub struct Reloader {
+    settings: watch::Receiver<Settings>,
+    changes: mpsc::UnboundedSender<Change>,
+}
+
+/// Options that have been found right, and who waits for them.
+struct Change {
+    options: ServerOptions,
+    users: Users,
+    tls: Option<Arc<ServerConfig>>,
+    done: std::sync::mpsc::Sender<()>,
+}
+
+impl Reloader {
+    /// Requests that begin from now on are answered by these options; returns when that is so. Limits of connections that are open
+    /// stay as they are, and WebSockets end if users have changed.
+    ///
+    /// # Errors
+    /// The options of before go on. As [`Server::bind`]; [`ErrorKind::Input`] for another address, for `read_only`, and for TLS where there
+    /// was none or the reverse, which take a restart; [`ErrorKind::Unavailable`]: the server has ended.
+    pub fn reload(&self, options: ServerOptions) -> Result<()> {
+        let before = self.settings.borrow().clone();
+        let old = &before.state.options;
+        for (name, is_same) in [
+            ("bind", old.bind == options.bind),
+            ("read_only", old.read_only == options.read_only),
+            ("[tls], to be there or not,", old.tls.is_some() == options.tls.is_some()),
+        ] {
+            if !is_same {
+                let message = format!("{name} cannot change while the server runs");
+                return Err(Error::new(ErrorKind::Input, message).with_hint("restart the server for that"));
+            }
+        }
+        let (users, tls) = check(&options, &before.state.metrics)?;
+        let (done, wait) = std::sync::mpsc::channel();
+        let ended = || Error::new(ErrorKind::Unavailable, "the server has ended");
+        self.changes.send(Change { options, users, tls, done }).map_err(|_| ended())?;
+        wait.recv().map_err(|_| ended())
+    }
+}
+
+/// What options say that has to be right before a server may use them.
+fn check(options: &ServerOptions, metrics: &Arc<Metrics>) -> Result<(Users, Option<Arc<ServerConfig>>)> {
+    let open = options.bind.iter().find(|address| !address.ip().is_loopback());
+    if let Some(address) = open
+        && options.tls.is_none()
+        && !options.allow_plain_http
+    {
+        let message = format!("{address} can be reached from outside, and there is no TLS");
+        return Err(Error::new(ErrorKind::Input, message)
+            .with_hint("configure [tls], or say --allow-plain-http if something in front of it encrypts"));
+    }
+    origin::check_options(&options.cors, &options.hosts)?;
+    Ok((Users::new(options, metrics)?, options.tls.as_ref().map(tls).transpose()?))
 }
 
 /// Ends a running server from another thread.
@@ -80,20 +160,8 @@ impl Server {
     /// users that are none. [`ErrorKind::Io`]: the address is taken. [`ErrorKind::Unavailable`]: another process writes
     /// to the database, unless the server is to be read-only.
     pub fn bind(database: Database, options: ServerOptions) -> Result<Self> {
-        let open = options.bind.iter().find(|address| !address.ip().is_loopback());
-        if let Some(address) = open
-            && options.tls.is_none()
-            && !options.allow_plain_http
-        {
-            let message = format!("{address} can be reached from outside, and there is no TLS");
-            return Err(Error::new(ErrorKind::Input, message).with_hint(
-                "configure [tls], or say --allow-plain-http if something in front of it encrypts",
-            ));
-        }
-        origin::check_options(&options.cors, &options.hosts)?;
         let metrics = Arc::default();
-        let users = Users::new(&options, &metrics)?;
-        let tls = options.tls.as_ref().map(tls).transpose()?;
+        let (users, tls) = check(&options, &metrics)?;
         if !options.read_only {
             // The directory is this process's from now on, or the mistake shows now.
             database.begin()?.roll_back();
@@ -105,7 +173,25 @@ impl Server {
         #[cfg(unix)]
         let _ = rustix::net::listen(&listener, BACKLOG);
         let state = Arc::new(State::new(database, options, users, metrics));
-        Ok(Self { listener, state, tls, stopper: Stopper(watch::Sender::new(false)) })
+        let settings = watch::Sender::new(Settings { state, tls });
+        let stopper = Stopper(watch::Sender::new(false));
+        Ok(Self { listener, settings, stopper, changes: mpsc::unbounded_channel(), reload: None })
+    }
+
+    /// What gives it other options while it runs.
+    #[must_use]
+    pub fn reloader(&self) -> Reloader {
+        Reloader { settings: self.settings.subscribe(), changes: self.changes.0.clone() }
+    }
+
+    /// Has SIGHUP call `options` and then [`Reloader::reload`]; `done` is told how that went. Without it, or if
+    /// [`ServerOptions::signals`] is not set, SIGHUP is not looked at.
+    pub fn reload_at_hangup(
+        &mut self,
+        options: impl Fn() -> Result<ServerOptions> + Send + 'static,
+        done: impl Fn(&Result<()>) + Send + 'static,
+    ) {
+        self.reload = Some(Reload { options: Box::new(options), done: Box::new(done) });
     }
 
     /// The address that it listens on.
@@ -119,7 +205,7 @@ impl Server {
     /// Whether clients are to say `https`.
     #[must_use]
     pub fn has_tls(&self) -> bool {
-        self.tls.is_some()
+        self.settings.borrow().tls.is_some()
     }
 
     /// What ends it.
@@ -133,13 +219,15 @@ impl Server {
     /// # Errors
     /// [`ErrorKind::Io`]: the system gives no threads.
     pub fn run(self) -> Result<()> {
-        let limits = &self.state.options.limits;
-        // Heavy requests have threads of their own; passwords and one to spare.
-        let talkers = Talkers::start(limits.requests + 4, STACK_BYTES)
+        let settings = self.settings.clone();
+        let limits = settings.borrow().state.options.limits.clone();
+        // Heavy requests have threads of their own; passwords and one to spare. Threads are made when they are needed, which is
+        // as often as there are places; a reload may make more of those.
+        let talkers = Talkers::start(REQUESTS_MAX + 4, STACK_BYTES)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);
-        let state = Arc::clone(&self.state);
         let done = talkers.block_on(self.serve(&talkers));
+        let state = Arc::clone(&settings.borrow().state);
         state.cancel_all();
         talkers.block_on(async {
             let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.no_heavy()).await;
@@ -151,13 +239,17 @@ impl Server {
     async fn serve(self, talkers: &Talkers) -> Result<()> {
         let listener =
             tokio::net::TcpListener::from_std(self.listener).map_err(|error| Error::io("listen", &error))?;
-        let state = self.state;
         let mut stopped = self.stopper.0.subscribe();
-        if state.options.signals {
+        if self.settings.borrow().state.options.signals {
             stop_at_signals(self.stopper.clone())?;
+            if let Some(reload) = self.reload {
+                let settings = self.settings.subscribe();
+                reload_at_signals(reload, Reloader { settings, changes: self.changes.0.clone() })?;
+            }
         }
-        let tls = self.tls.map(TlsAcceptor::from);
-        let notifies = state.options.signals;
+        let settings = self.settings;
+        let (_changes, mut changes) = self.changes;
+        let notifies = settings.borrow().state.options.signals;
         if notifies {
             notify(READY);
         }
@@ -166,33 +258,44 @@ impl Server {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
+                Some(change) = changes.recv() => {
+                    apply(change, &settings);
+                    continue;
+                }
                 _ = stopped.wait_for(|stopped| *stopped) => break,
             };
-            let Ok((stream, _)) =
+            let Ok((stream, peer)) =
                 accepted.inspect_err(|error| tracing::warn!(%error, "could not accept a connection"))
             else {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
+            let Settings { state, tls } = settings.borrow().clone();
             let open = state.metrics.connections.get();
-            if usize::try_from(open).is_ok_and(|open| open >= state.options.limits.connections) {
+            let is_full = usize::try_from(open).is_ok_and(|open| open >= state.options.limits.connections);
+            let connected = if is_full { None } else { state.connect(peer.ip()) };
+            let Some(connected) = connected else {
                 state.metrics.refused_connections.inc();
-                tracing::debug!(open, "connection refused: too many");
-                refuse(stream, tls.is_some());
+                let message =
+                    if is_full { "too many connections" } else { "too many connections of this address" };
+                tracing::debug!(open, %peer, "connection refused: {message}");
+                refuse(stream, tls.is_some(), message);
                 continue;
-            }
+            };
             let counted = Counted::new(&state.metrics.connections);
-            let (state, tls, stopped) = (Arc::clone(&state), tls.clone(), stopped.clone());
+            let (tls, stopped) = (tls.map(TlsAcceptor::from), stopped.clone());
+            let settings = settings.subscribe();
             let alive = alive.clone();
             let Ok(stream) = stream.into_std() else { continue };
             talkers.talk(stream, async move |stream| {
-                connection(state, stream, tls, stopped).await;
-                drop((counted, alive));
+                connection(settings, stream, tls, stopped).await;
+                drop((counted, connected, alive));
             });
         }
         if notifies {
             notify(STOPPING);
         }
+        let state = Arc::clone(&settings.borrow().state);
         tracing::info!(running = state.metrics.running.get(), "stopping");
         drop((listener, alive));
         let patience = state.options.limits.shutdown_timeout;
@@ -206,14 +309,26 @@ impl Server {
     }
 }
 
+/// Has requests that begin from now on answered by other options.
+fn apply(change: Change, settings: &watch::Sender<Settings>) {
+    let Change { options, users, tls, done } = change;
+    raise_file_limit(options.limits.connections);
+    settings.send_modify(|settings| {
+        let state = Arc::new(settings.state.successor(options, users));
+        *settings = Settings { state, tls };
+    });
+    // Whoever has stopped waiting does not need to know.
+    let _ = done.send(());
+}
+
 /// Talks to one client.
 async fn connection(
-    state: Arc<State>,
+    settings: watch::Receiver<Settings>,
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let limits = state.options.limits.clone();
+    let limits = settings.borrow().state.options.limits.clone();
     // Answers are written in one piece; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     let has_tls = tls.is_some();
@@ -228,9 +343,9 @@ async fn connection(
     };
     let upgrade = Arc::new(gremlin::Slot::default());
     let service_upgrade = Arc::clone(&upgrade);
-    let service_state = Arc::clone(&state);
+    let for_requests = settings.clone();
     let service = service_fn(move |request| {
-        let (state, upgrade) = (Arc::clone(&service_state), Arc::clone(&service_upgrade));
+        let (state, upgrade) = (Arc::clone(&for_requests.borrow().state), Arc::clone(&service_upgrade));
         // In a box, so that the connection can be moved, and taken apart at its end.
         let caller = (peer.ip().to_canonical(), has_tls);
         Box::pin(async move { Ok::<_, Infallible>(route::answer(&state, caller, &upgrade, request).await) })
@@ -250,7 +365,7 @@ async fn connection(
     let parts = connection.into_parts();
     let mut wire = parts.io.into_inner();
     if let (Ok(()), Some(access)) = (&ended, upgrade.take()) {
-        return gremlin::serve(state, wire, &parts.read_buf, access, host, stopped).await;
+        return gremlin::serve(settings, wire, &parts.read_buf, access, host, stopped).await;
     }
     match ended {
         Ok(()) => {}
@@ -287,10 +402,10 @@ fn builder(limits: &Limits) -> http1::Builder {
 }
 
 /// Tells a client that there is no room, as far as that can be done at once.
-fn refuse(stream: TcpStream, tls: bool) {
+fn refuse(stream: TcpStream, tls: bool, message: &str) {
     // Past tokio, which does not know yet that there is room to write; the stream does not block.
     if let (false, Ok(mut stream)) = (tls, stream.into_std()) {
-        let text = bare(503, "Service Unavailable", "too many connections", "Retry-After: 1\r\n");
+        let text = bare(503, "Service Unavailable", message, "Retry-After: 1\r\n");
         let _ = stream.write(text.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
     }
@@ -332,6 +447,31 @@ fn stop_at_signals(stopper: Stopper) -> Result<()> {
             stopper.stop();
         }
     });
+    Ok(())
+}
+
+/// Reloads at SIGHUP, which would end the process otherwise.
+fn reload_at_signals(reload: Reload, reloader: Reloader) -> Result<()> {
+    #[cfg(unix)]
+    {
+        let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())
+            .map_err(|error| Error::io("wait for signals", &error))?;
+        tokio::spawn(async move {
+            let mut reload = reload;
+            while hangup.recv().await.is_some() {
+                let reloader = reloader.clone();
+                let work = tokio::task::spawn_blocking(move || {
+                    let done = (reload.options)().and_then(|options| reloader.reload(options));
+                    (reload.done)(&done);
+                    reload
+                });
+                let Ok(again) = work.await else { return };
+                reload = again;
+            }
+        });
+    }
+    #[cfg(not(unix))]
+    drop((reload, reloader));
     Ok(())
 }
 

@@ -8,14 +8,18 @@
 
 use crate::admission::Admission;
 use crate::auth::Users;
+use crate::bodies::Bodies;
 use crate::metrics::{Counted, Metrics};
-use crate::options::ServerOptions;
+use crate::options::{Limits, ServerOptions};
 use crate::reply::{Failure, Outcome};
 use crate::running::{Description, Entry, Registry};
+use crate::throttle::party;
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use vervet::{CancelToken, Database};
@@ -27,16 +31,19 @@ pub(crate) struct State {
     pub(crate) options: ServerOptions,
     pub(crate) users: Users,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) admission: Admission,
+    pub(crate) admission: Arc<Admission>,
     places: Arc<Semaphore>,
     heavy_places: Arc<Semaphore>,
     sessions: Arc<Semaphore>,
+    pub(crate) bodies: Arc<Bodies>,
+    /// Connections by address.
+    addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// What runs.
     pub(crate) registry: Arc<Registry>,
     /// Memory is about to be given back to the system.
-    pub(crate) releases: AtomicBool,
+    pub(crate) releases: Arc<AtomicBool>,
     /// The server is to end.
-    pub(crate) ending: AtomicBool,
+    pub(crate) ending: Arc<AtomicBool>,
 }
 
 impl State {
@@ -47,18 +54,48 @@ impl State {
         metrics: Arc<Metrics>,
     ) -> Self {
         metrics.show(&database);
+        let bodies = Arc::new(Bodies::new(bodies_bytes(&options.limits)));
         Self {
             database,
             users,
             metrics,
-            admission: Admission::default(),
+            admission: Arc::default(),
             places: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_places: Arc::new(Semaphore::new(options.limits.heavy_requests)),
             sessions: Arc::new(Semaphore::new(options.limits.sessions)),
+            bodies,
+            addresses: Arc::default(),
             registry: Arc::default(),
-            releases: AtomicBool::new(false),
-            ending: AtomicBool::new(false),
+            releases: Arc::default(),
+            ending: Arc::default(),
             options,
+        }
+    }
+
+    /// The same with other options and users: what runs, and what has been counted, goes on.
+    pub(crate) fn successor(&self, options: ServerOptions, users: Users) -> Self {
+        let before = &self.options.limits;
+        resize(&self.places, before.requests, options.limits.requests);
+        resize(&self.heavy_places, before.heavy_requests, options.limits.heavy_requests);
+        resize(&self.sessions, before.sessions, options.limits.sessions);
+        let bodies = match bodies_bytes(before) == bodies_bytes(&options.limits) {
+            true => Arc::clone(&self.bodies),
+            false => Arc::new(Bodies::new(bodies_bytes(&options.limits))),
+        };
+        Self {
+            database: self.database.clone(),
+            options,
+            users,
+            metrics: Arc::clone(&self.metrics),
+            admission: Arc::clone(&self.admission),
+            places: Arc::clone(&self.places),
+            heavy_places: Arc::clone(&self.heavy_places),
+            sessions: Arc::clone(&self.sessions),
+            bodies,
+            addresses: Arc::clone(&self.addresses),
+            registry: Arc::clone(&self.registry),
+            releases: Arc::clone(&self.releases),
+            ending: Arc::clone(&self.ending),
         }
     }
 
@@ -101,6 +138,18 @@ impl State {
         Some((place, Counted::new(&self.metrics.sessions)))
     }
 
+    /// Counts a connection of an address; `None`: the address has as many as it may.
+    pub(crate) fn connect(&self, from: IpAddr) -> Option<Connected> {
+        let party = party(from);
+        let mut addresses = lock(&self.addresses);
+        let count = addresses.entry(party).or_default();
+        if *count >= self.options.limits.connections_per_address {
+            return None;
+        }
+        *count += 1;
+        Some(Connected { party, addresses: Arc::clone(&self.addresses) })
+    }
+
     /// Waits until no heavy request runs.
     pub(crate) async fn no_heavy(&self) {
         let all = u32::try_from(self.options.limits.heavy_requests).unwrap_or(u32::MAX);
@@ -131,10 +180,48 @@ impl State {
     }
 }
 
-fn busy(message: &str, seconds: u64) -> Failure {
+/// The memory of all bodies: one must always fit.
+fn bodies_bytes(limits: &Limits) -> usize {
+    limits.bodies_bytes.max(limits.document_bytes).max(limits.text_bytes)
+}
+
+/// Makes so many places of as many others. Those that are taken now go when they are given back.
+fn resize(places: &Arc<Semaphore>, from: usize, to: usize) {
+    places.add_permits(to.saturating_sub(from));
+    let fewer = u32::try_from(from.saturating_sub(to)).unwrap_or(u32::MAX);
+    let places = Arc::clone(places);
+    if fewer > 0 {
+        tokio::spawn(async move {
+            if let Ok(permits) = places.acquire_many_owned(fewer).await {
+                permits.forget();
+            }
+        });
+    }
+}
+
+pub(crate) fn busy(message: &str, seconds: u64) -> Failure {
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, message)
         .hint("try again later")
         .header(RETRY_AFTER, seconds.max(1).to_string())
+}
+
+/// An open connection of an address.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    party: IpAddr,
+    addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        let mut addresses = lock(&self.addresses);
+        if let Some(count) = addresses.get_mut(&self.party) {
+            *count -= 1;
+            if *count == 0 {
+                addresses.remove(&self.party);
+            }
+        }
+    }
 }
 
 /// A request that works on the database.
@@ -180,4 +267,8 @@ impl Drop for CancelOnDrop {
             token.cancel();
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

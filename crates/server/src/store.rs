@@ -14,9 +14,9 @@ use crate::accept::{Accepted, DATASETS, GRAPHS};
 use crate::encoding::Encoding;
 use crate::options::Role;
 use crate::protocol::not_allowed;
-use crate::query::{self, blocking, produce};
+use crate::query;
 use crate::reply::{Failure, Outcome, empty, set};
-use crate::request::{MediaType, Parameters, address, iri, read_body};
+use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, address, iri, read_body};
 use crate::route::Context;
 use crate::state::State;
 use crate::{auth, multipart, update};
@@ -25,7 +25,6 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{Method, StatusCode};
 use std::io::{self, Cursor, Read};
-use std::sync::Arc;
 use std::time::Instant;
 use vervet::update::{Documents, UpdateOptions};
 use vervet::{
@@ -107,45 +106,75 @@ async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
         return Ok(reply);
     }
     let encoding = Encoding::choose(headers);
-    match graph {
-        Graph::Whole => export(context, format, content_type, encoding).await,
-        Graph::Default => query::graph(context, None, format, content_type, encoding).await,
-        Graph::Named(name) => query::graph(context, Some(name), format, content_type, encoding).await,
-    }
+    let parameters = Parameters::of_query(context.parts);
+    let timeout = parameters.timeout(state.options.limits.export_timeout)?;
+    let deadline = Instant::now() + timeout;
+    let is_heavy = statements(state, &graph)? >= HEAVY_STATEMENTS;
+    let mut options = query::options(state, &Parameters::default())?;
+    options.timeout = Some(timeout);
+    let name = match &graph {
+        Graph::Whole => "all graphs".to_owned(),
+        Graph::Default => "the default graph".to_owned(),
+        Graph::Named(name) => name.as_str().to_owned(),
+    };
+    query::write(
+        context,
+        (&name, is_heavy),
+        content_type,
+        (encoding, deadline),
+        move |state, running, out| {
+            let token = &running.token;
+            let mut options = options.with_cancel(token);
+            options.progress = Some(running.entry.progress.clone());
+            let database = &state.database;
+            let whole = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
+            match &graph {
+                Graph::Whole => {
+                    let written = database.export(whole, &mut Watched { out, token, deadline });
+                    written.map_err(|error| match error.kind() {
+                        ErrorKind::Io if Instant::now() >= deadline => {
+                            Error::new(ErrorKind::Deadline, "the export took too long")
+                        }
+                        _ => error,
+                    })
+                }
+                Graph::Default => Ok(database.write_graph(None, &options, format, out)?.rows),
+                Graph::Named(name) => Ok(database.write_graph(Some(name), &options, format, out)?.rows),
+            }
+        },
+    )
+    .await
 }
 
-/// All statements with their graphs.
-async fn export(
-    context: &Context<'_>,
-    format: OutputFormat,
-    content_type: &'static str,
-    encoding: Encoding,
-) -> Outcome {
-    let state = context.state;
-    let running = state.place(context.describe("all graphs")).await?;
-    let guard = running.guard();
-    let format = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
-    let work_state = Arc::clone(state);
-    let told = blocking(move |sender| {
-        let work = |out: &mut dyn std::io::Write| {
-            work_state.database.export(format, &mut Watched { out, token: &running.token })
-        };
-        produce(&work_state, sender, content_type, encoding, work, &running.entry);
+/// From so many statements on, the answer takes 1 ms and more, as heavy queries do.
+const HEAVY_STATEMENTS: u64 = 2000;
+
+/// How many statements a graph has.
+fn statements(state: &State, graph: &Graph) -> Outcome<u64> {
+    let snapshot = state.database.snapshot();
+    let view = snapshot.as_snapshot();
+    let named = || view.graphs().iter().map(|(_, count)| *count).sum::<u64>();
+    Ok(match graph {
+        Graph::Whole => view.statement_count(),
+        Graph::Default => view.statement_count().saturating_sub(named()),
+        Graph::Named(name) => {
+            let id = view.lookup(name.as_ref().into())?;
+            view.graphs().iter().find(|(graph, _)| Some(*graph) == id).map_or(0, |(_, count)| *count)
+        }
     })
-    .await?;
-    query::reply(told, guard)
 }
 
-/// Writes as long as nobody cancels.
+/// Writes until the deadline, as long as nobody cancels.
 struct Watched<'a> {
     out: &'a mut dyn std::io::Write,
     token: &'a vervet::CancelToken,
+    deadline: Instant,
 }
 
 impl std::io::Write for Watched<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.token.is_cancelled() {
-            return Err(std::io::Error::other("cancelled"));
+        if self.token.is_cancelled() || Instant::now() >= self.deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "cancelled, or too slow"));
         }
         self.out.write(bytes)
     }
@@ -159,12 +188,12 @@ impl std::io::Write for Watched<'_> {
 #[derive(Clone)]
 struct Document {
     extension: &'static str,
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
 }
 
 impl Document {
-    fn new(extension: &'static str, bytes: &[u8]) -> Self {
-        Self { extension, bytes: Arc::from(bytes) }
+    fn new(extension: &'static str, bytes: Bytes) -> Self {
+        Self { extension, bytes }
     }
 
     fn has_quads(&self) -> bool {
@@ -182,15 +211,18 @@ async fn change(
 ) -> Outcome {
     context.allow(Role::Write).await?;
     let (state, parts) = (context.state, context.parts);
-    let limits = &state.options.limits;
     let media_type = MediaType::of(&parts.headers)
         .ok_or_else(|| unsupported("the request does not say the type of its body"))?;
     if media_type.name != "multipart/form-data" {
         extension(&media_type)?;
     }
     let options = query::options(state, parameters)?;
-    let body = read_body(&parts.headers, body, limits.document_bytes, limits, &state.metrics).await?;
+    let body = read_body(context, body, DOCUMENT_BYTES).await?;
     let documents = documents(&media_type, body)?;
+    if documents.iter().any(|document| is_compressed(&document.bytes)) {
+        let message = "compressed documents are not supported";
+        return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint("send it uncompressed"));
+    }
     let mut location = None;
     let graph = match graph {
         Graph::Whole if replace => {
@@ -255,16 +287,27 @@ struct Change<'a> {
 }
 
 /// A document that has an end in time: parsers look at no clock, and some need long for deep nesting.
-struct Patient {
-    bytes: Cursor<Arc<[u8]>>,
+pub(crate) struct TimedReader {
+    bytes: Cursor<Bytes>,
     deadline: Instant,
     token: CancelToken,
+}
+
+impl TimedReader {
+    pub(crate) fn new(bytes: Bytes, deadline: Instant, token: CancelToken) -> Self {
+        Self { bytes: Cursor::new(bytes), deadline, token }
+    }
+}
+
+/// Whether a document is one of gzip or zstd, which the loader would decompress: a short one may then be as long as any.
+pub(crate) fn is_compressed(document: &[u8]) -> bool {
+    document.starts_with(&[0x1f, 0x8b]) || document.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
 }
 
 /// Bytes that a parser gets at a time.
 const PIECE_BYTES: usize = 8 << 10;
 
-impl Read for Patient {
+impl Read for TimedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.token.is_cancelled() || Instant::now() >= self.deadline {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "it takes too long, or nobody waits for it"));
@@ -298,8 +341,7 @@ impl Change<'_> {
         let open = move |_: &str| {
             // One `LOAD` for each document, in order.
             let document = next.next().ok_or_else(|| Error::internal("a document is missing"))?;
-            let bytes = Cursor::new(Arc::clone(&document.bytes));
-            let reader = Patient { bytes, deadline: self.deadline, token: self.token.clone() };
+            let reader = TimedReader::new(document.bytes.clone(), self.deadline, self.token.clone());
             Ok(Source::reader(format!("body.{}", document.extension), reader))
         };
         let documents = Documents::new([base.as_str()], open);
@@ -308,6 +350,10 @@ impl Change<'_> {
             // The parser only knows that reading failed.
             Err(error) if error.kind() == ErrorKind::Io && Instant::now() >= self.deadline => {
                 Err(Error::new(ErrorKind::Deadline, "the document took too long to read"))
+            }
+            // The loader has its own hints, about files.
+            Err(error) if error.position().is_some() => {
+                Err(error.with_hint("mend the document: nothing of the request has been stored"))
             }
             done => {
                 let report = done?;
@@ -375,20 +421,27 @@ fn unsupported(message: &str) -> Failure {
 /// The extension that tells the loader the format.
 fn extension(media_type: &MediaType) -> Outcome<&'static str> {
     media_type.check_charset()?;
-    Ok(match media_type.name.as_str() {
+    let name = &media_type.name;
+    rdf_extension(name)
+        .ok_or_else(|| unsupported(&format!("{name} is no type of RDF document that is known here")))
+}
+
+/// The extension of RDF documents of a type.
+pub(crate) fn rdf_extension(media_type: &str) -> Option<&'static str> {
+    Some(match media_type {
         "text/turtle" | "application/x-turtle" | "text/n3" => "ttl",
         "application/n-triples" | "text/plain" => "nt",
         "application/rdf+xml" | "application/xml" | "text/xml" => "rdf",
         "application/ld+json" => "jsonld",
         "application/n-quads" => "nq",
         "application/trig" => "trig",
-        other => return Err(unsupported(&format!("{other} is no type of RDF document that is known here"))),
+        _ => return None,
     })
 }
 
 fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
     if media_type.name != "multipart/form-data" {
-        return Ok(vec![Document::new(extension(media_type)?, &body)]);
+        return Ok(vec![Document::new(extension(media_type)?, body)]);
     }
     let boundary =
         media_type.boundary.as_deref().ok_or_else(|| Failure::bad("multipart without boundary"))?;
@@ -405,7 +458,7 @@ fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
                 (None, Some(by_name)) => by_name,
                 (None, None) => return Err(unsupported("a part says no type")),
             };
-            Ok(Document::new(extension, &part.content))
+            Ok(Document::new(extension, part.content))
         })
         .collect()
 }

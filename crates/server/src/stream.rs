@@ -6,7 +6,8 @@
 //! result writer -> Sink: the first HELD_BYTES ─ all of it ─> an answer with Content-Length
 //!                        └ more: encoder -> Channel ─ CHUNKS ─> Chunks, a chunked body
 //! ```
-//! The channel is short, so a slow client slows the query down; one that takes nothing for the write timeout ends it.
+//! The channel is short, so a slow client slows the query down; one that takes nothing for the write timeout ends it, and so
+//! does one that has not taken it at the deadline ([`Patience`]): what makes the result has its place, its thread and its memory as long.
 //! # Invariants
 //! [`Chunks`] ends well only behind [`Chunk::End`], which is sent after all else has gone well.
 
@@ -16,7 +17,7 @@ use crate::state::CancelOnDrop;
 use bytes::Bytes;
 use std::io::{self, Write};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -46,6 +47,15 @@ pub(crate) enum Start {
     Stream(mpsc::Receiver<Chunk>, Encoding),
 }
 
+/// How long a client may take for what is sent to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Without taking anything.
+    pub(crate) write_timeout: Duration,
+    /// All of it but what is on its way in buffers of fixed size.
+    pub(crate) deadline: Instant,
+}
+
 /// Makes of the beginning of a result what its connection is told.
 type Teller<T> = Box<dyn FnOnce(Start) -> T + Send>;
 
@@ -53,7 +63,7 @@ type Teller<T> = Box<dyn FnOnce(Start) -> T + Send>;
 pub(crate) struct Sink<T> {
     held: Vec<u8>,
     encoding: Encoding,
-    write_timeout: Duration,
+    patience: Patience,
     /// Until the beginning is known; with what the connection is to know besides.
     start: Option<(oneshot::Sender<T>, Teller<T>)>,
     out: Option<Encoder>,
@@ -65,10 +75,10 @@ impl<T> Sink<T> {
         start: oneshot::Sender<T>,
         tell: impl FnOnce(Start) -> T + Send + 'static,
         encoding: Encoding,
-        write_timeout: Duration,
+        patience: Patience,
     ) -> Self {
         let start = Some((start, Box::new(tell) as Teller<T>));
-        Self { held: Vec::new(), encoding, write_timeout, start, out: None }
+        Self { held: Vec::new(), encoding, patience, start, out: None }
     }
 
     fn tell(&mut self, start: Start) {
@@ -112,12 +122,8 @@ impl<T> Write for Sink<T> {
         self.held.extend_from_slice(bytes);
         if self.held.len() > HELD_BYTES {
             let (sender, receiver) = mpsc::channel(CHUNKS);
-            let channel = Channel {
-                sender,
-                held: Vec::new(),
-                write_timeout: self.write_timeout,
-                handle: Handle::current(),
-            };
+            let channel =
+                Channel { sender, held: Vec::new(), patience: self.patience, handle: Handle::current() };
             let mut out = Encoder::new(self.encoding, channel)?;
             let encoding = self.encoding;
             self.tell(Start::Stream(receiver, encoding));
@@ -167,7 +173,7 @@ impl Encoder {
 struct Channel {
     sender: mpsc::Sender<Chunk>,
     held: Vec<u8>,
-    write_timeout: Duration,
+    patience: Patience,
     handle: Handle,
 }
 
@@ -186,13 +192,14 @@ impl Channel {
             Err(mpsc::error::TrySendError::Full(chunk)) => chunk,
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(gone()),
         };
-        let sent = self
-            .handle
-            .block_on(async { tokio::time::timeout(self.write_timeout, self.sender.send(chunk)).await });
+        let left = self.patience.deadline.saturating_duration_since(Instant::now());
+        let patience = self.patience.write_timeout.min(left);
+        let sent =
+            self.handle.block_on(async { tokio::time::timeout(patience, self.sender.send(chunk)).await });
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(gone()),
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of it")),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes it too slowly")),
         }
     }
 }

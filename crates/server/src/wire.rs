@@ -1,10 +1,12 @@
 //! A connection, plain or with TLS, that gives up on a client which takes nothing.
 
+use crate::bodies::Held;
+use crate::options::BODY_BYTES_PER_SECOND_MIN;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -17,6 +19,8 @@ pub(crate) struct Wire {
     stream: Stream,
     write_timeout: Duration,
     received: Arc<Received>,
+    /// Since when the client has not taken all, and how much it has taken since.
+    behind: Option<(Instant, u64)>,
     /// Runs while a write waits.
     stuck: Option<Pin<Box<Sleep>>>,
 }
@@ -27,10 +31,29 @@ pub(crate) struct Received {
     bytes: AtomicU64,
     /// Reading fails from this count on.
     bytes_max: AtomicU64,
+    /// How many of the bytes are messages that are complete.
+    complete: AtomicU64,
+    /// The memory of the others, of a WebSocket.
+    held: Mutex<Option<Held>>,
+    /// There was no memory for more.
+    is_full: AtomicBool,
 }
 
-// Relaxed everywhere: both are looked at now and then, and carry no other data.
+/// An incomplete message up to this length takes memory of its connection, not of [`crate::Limits::bodies_bytes`].
+const PARTIAL_BYTES_FREE: u64 = 64 << 10;
+
+// Relaxed everywhere: all are looked at now and then, and carry no other data.
 impl Received {
+    fn new() -> Self {
+        Self {
+            bytes: AtomicU64::new(0),
+            bytes_max: AtomicU64::new(u64::MAX),
+            complete: AtomicU64::new(0),
+            held: Mutex::default(),
+            is_full: AtomicBool::new(false),
+        }
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -42,6 +65,55 @@ impl Received {
 
     pub(crate) fn is_too_much(&self) -> bool {
         self.bytes() > self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Whether reading has failed for want of memory.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// From now on incomplete messages take memory of `next`; so many bytes are complete.
+    pub(crate) fn begin(&self, complete: u64, next: Held) {
+        self.complete.store(complete, Ordering::Relaxed);
+        *self.held() = Some(next);
+    }
+
+    /// So many bytes more are complete, without being a message.
+    pub(crate) fn skip(&self, bytes: u64) {
+        self.complete.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that are no complete message yet.
+    pub(crate) fn partial(&self) -> u64 {
+        self.bytes().saturating_sub(self.complete.load(Ordering::Relaxed))
+    }
+
+    /// All that has come is complete; its memory, and `next` for what comes.
+    pub(crate) fn completed(&self, next: Held) -> Option<Held> {
+        self.complete.store(self.bytes(), Ordering::Relaxed);
+        self.held().replace(next)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Errors
+    /// More has come than may come.
+    fn add(&self, bytes: usize) -> io::Result<()> {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        if self.is_too_much() {
+            return Err(io::Error::other("more has come than may come by now"));
+        }
+        let partial = self.partial();
+        if partial > PARTIAL_BYTES_FREE
+            && let Some(held) = &mut *self.held()
+            && !held.grow(usize::try_from(partial).unwrap_or(usize::MAX))
+        {
+            self.is_full.store(true, Ordering::Relaxed);
+            return Err(io::Error::other("messages of others take all the memory"));
+        }
+        Ok(())
     }
 }
 
@@ -60,8 +132,7 @@ impl Wire {
     }
 
     fn new(stream: Stream, write_timeout: Duration) -> Self {
-        let received = Arc::new(Received { bytes: AtomicU64::new(0), bytes_max: AtomicU64::new(u64::MAX) });
-        Self { stream, write_timeout, received, stuck: None }
+        Self { stream, write_timeout, received: Arc::new(Received::new()), behind: None, stuck: None }
     }
 
     /// What it has received.
@@ -77,17 +148,35 @@ impl Wire {
     ) -> Poll<io::Result<T>> {
         if attempt.is_ready() {
             self.stuck = None;
-            return attempt;
+            return if self.is_too_slow() { Poll::Ready(Err(slow())) } else { attempt };
         }
         let deadline = Instant::now() + self.write_timeout;
         let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         match stuck.as_mut().poll(context) {
-            Poll::Ready(()) => {
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
-            }
+            Poll::Ready(()) => Poll::Ready(Err(slow())),
             Poll::Pending => Poll::Pending,
         }
     }
+}
+
+impl Wire {
+    /// Counts what a write has taken.
+    fn wrote(&mut self, attempt: &Poll<io::Result<usize>>) {
+        let (_, bytes) = self.behind.get_or_insert_with(|| (Instant::now(), 0));
+        if let Poll::Ready(Ok(written)) = attempt {
+            *bytes += *written as u64;
+        }
+    }
+
+    /// Whether the client takes what waits for it more slowly than bodies may come.
+    fn is_too_slow(&self) -> bool {
+        let Some((since, bytes)) = self.behind else { return false };
+        since.elapsed() > self.write_timeout + Duration::from_secs(bytes / BODY_BYTES_PER_SECOND_MIN)
+    }
+}
+
+fn slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the client takes too little")
 }
 
 impl AsyncRead for Wire {
@@ -101,9 +190,8 @@ impl AsyncRead for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         };
-        self.received.bytes.fetch_add((buffer.filled().len() - before) as u64, Ordering::Relaxed);
-        if self.received.is_too_much() {
-            return Poll::Ready(Err(io::Error::other("more has come than may come by now")));
+        if let Err(error) = self.received.add(buffer.filled().len() - before) {
+            return Poll::Ready(Err(error));
         }
         attempt
     }
@@ -119,6 +207,7 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         };
+        self.wrote(&attempt);
         self.patiently(context, attempt)
     }
 
@@ -131,6 +220,7 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
         };
+        self.wrote(&attempt);
         self.patiently(context, attempt)
     }
 
@@ -146,6 +236,9 @@ impl AsyncWrite for Wire {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
         };
+        if attempt.is_ready() {
+            self.behind = None;
+        }
         self.patiently(context, attempt)
     }
 

@@ -1,7 +1,7 @@
 //! What is wrong with a query, and where.
 
 use std::fmt;
-use vervet_model::{Error, ErrorKind};
+use vervet_model::{Error, ErrorKind, Position};
 
 /// Whose move it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +117,8 @@ impl From<QueryError> for Error {
             QueryErrorKind::Syntax => ErrorKind::Query,
             QueryErrorKind::Unsupported => ErrorKind::Unsupported,
         };
-        let converted = Self::new(kind, error.to_string());
+        let position = Position { line: error.line() as u64, column: Some(error.column() as u64) };
+        let converted = Self::new(kind, error.to_string()).at(position);
         match error.inner.hint {
             Some(hint) => converted.with_hint(hint),
             None => converted,

@@ -9,16 +9,16 @@ use crate::template::{DataLabels, Template};
 use crate::triples::Labels;
 use crate::walk::{VariableSet, mark_possible};
 use crate::{ParseOptions, QueryError};
+use foldhash::HashMap as SeededMap;
 use oxiri::Iri;
 use oxrdf::vocab::rdf;
-use rustc_hash::FxHashMap;
 use std::collections::HashSet;
 use vervet_algebra::{
     Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, TripleTemplate, Variable,
 };
 
 /// Names and their variables in one scope.
-pub(crate) type Scope<'a> = FxHashMap<&'a str, Variable>;
+pub(crate) type Scope<'a> = SeededMap<&'a str, Variable>;
 
 pub(crate) struct Parser<'a, 'o> {
     pub(crate) text: &'a str,
@@ -29,13 +29,13 @@ pub(crate) struct Parser<'a, 'o> {
     /// Where the last token that was taken ends.
     pub(crate) last_end: usize,
     pub(crate) base: Option<Iri<String>>,
-    pub(crate) prefixes: FxHashMap<&'a str, String>,
+    pub(crate) prefixes: SeededMap<&'a str, String>,
     /// The current scope; outer ones wait in the callers.
     pub(crate) scope: Scope<'a>,
     pub(crate) names: Vec<String>,
     parameters_seen: Vec<bool>,
     /// The first place of each parameter.
-    parameter_places: FxHashMap<&'o str, usize>,
+    parameter_places: SeededMap<&'o str, usize>,
     /// Patterns that paths stand for, so far.
     path_patterns: usize,
     /// Bytes of texts for other endpoints, so far.
@@ -89,7 +89,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             ahead,
             last_end: 0,
             base,
-            prefixes: FxHashMap::default(),
+            prefixes: SeededMap::default(),
             scope: Scope::default(),
             names: parameter_names(options),
             parameters_seen: vec![false; options.parameters.len()],
@@ -251,7 +251,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         mut statements: Vec<Pattern>,
         mut triples: Vec<TripleTemplate>,
     ) -> Result<Form, QueryError> {
-        let mut blanks: FxHashMap<Variable, Variable> = FxHashMap::default();
+        let mut blanks: SeededMap<Variable, Variable> = SeededMap::default();
         let mut renew = |variable: &mut Variable| -> Result<(), QueryError> {
             if self.names[variable.index()].is_empty() {
                 let blank = match blanks.get(variable) {

@@ -9,7 +9,7 @@ use crate::function::is_aggregate;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::{Parser, Scope};
 use crate::walk::{VariableSet, filter, join};
-use rustc_hash::FxHashMap;
+use foldhash::HashMap as SeededMap;
 use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable};
 
 /// The `SELECT` clause, not yet resolved.
@@ -34,7 +34,7 @@ pub(crate) struct Aggregation<'a> {
     /// Each different one, and the variable that holds it.
     pub(crate) list: Vec<(Variable, Aggregate)>,
     /// Places in `list` by the text of an aggregate: the same text is the same aggregate.
-    pub(crate) by_text: FxHashMap<&'a str, usize>,
+    pub(crate) by_text: SeededMap<&'a str, usize>,
     /// The names before grouping: those inside aggregates.
     pub(crate) scope: Scope<'a>,
     /// What is bound before grouping.
@@ -274,7 +274,7 @@ impl<'a> Parser<'a, '_> {
         self.scope = before.iter().filter(|(_, v)| kept.contains(**v)).map(|(name, v)| (*name, *v)).collect();
         let visible = self.readable(node);
         self.aggregation =
-            Some(Aggregation { list: Vec::new(), by_text: FxHashMap::default(), scope: before, visible });
+            Some(Aggregation { list: Vec::new(), by_text: SeededMap::default(), scope: before, visible });
     }
 
     fn grouping(&mut self, node: Node, mut keys: Vec<Variable>, at: Lexeme) -> Result<Node, QueryError> {
@@ -349,7 +349,7 @@ impl<'a> Parser<'a, '_> {
     ) -> Result<(Node, Vec<Column<'a>>), QueryError> {
         if head.all {
             let all = self.visible_columns(&node);
-            let names: FxHashMap<Variable, &'a str> =
+            let names: SeededMap<Variable, &'a str> =
                 self.scope.iter().map(|(name, variable)| (*variable, *name)).collect();
             let name = |variable| names.get(&variable).copied().unwrap_or_default();
             return Ok((node, all.into_iter().map(|variable| (name(variable), variable)).collect()));

@@ -13,8 +13,8 @@ use crate::QueryError;
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::triples::Sink;
+use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use oxrdf::{BlankNode, NamedNode, Term};
-use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_algebra::{GraphSlot, Pattern, Quad, Quads, Slot, TemplateTerm, Variable};
 
 /// What a template is for, which says what may stand in it.
@@ -53,10 +53,10 @@ const TRIPLE: char = 't';
 /// A template that is being read.
 pub(crate) struct Template<'a> {
     purpose: Use,
-    terms: FxHashMap<TemplateTerm, u32>,
+    terms: SeededMap<TemplateTerm, u32>,
     quads: Vec<Quad>,
     /// Numbers of blank nodes by their labels.
-    labels: FxHashMap<&'a str, u32>,
+    labels: SeededMap<&'a str, u32>,
     blanks: u32,
 }
 
@@ -64,9 +64,9 @@ impl Template<'_> {
     fn new(purpose: Use) -> Self {
         Self {
             purpose,
-            terms: FxHashMap::default(),
+            terms: SeededMap::default(),
             quads: Vec::new(),
-            labels: FxHashMap::default(),
+            labels: SeededMap::default(),
             blanks: 0,
         }
     }
@@ -270,7 +270,7 @@ impl<'a> Parser<'a, '_> {
 }
 
 /// Labels that `INSERT DATA` has used so far in a request.
-pub(crate) type DataLabels<'a> = FxHashSet<&'a str>;
+pub(crate) type DataLabels<'a> = SeededSet<&'a str>;
 
 /// Drops what no solution can make: statements with a variable that is never bound, and terms that only
 /// those have. What comes needs no reifier.

@@ -5,9 +5,9 @@ use crate::lexer::Token;
 use crate::matched;
 use crate::parser::Parser;
 use crate::walk::{VariableSet, join};
+use foldhash::HashMap as SeededMap;
 use oxrdf::vocab::rdf;
 use oxrdf::{Term, Triple};
-use rustc_hash::FxHashMap;
 use std::collections::HashSet;
 use vervet_algebra::{Expression, Function, GraphSlot, Node, Path, Pattern, Slot, TripleTemplate, Variable};
 
@@ -16,7 +16,7 @@ use vervet_algebra::{Expression, Function, GraphSlot, Node, Path, Pattern, Slot,
 pub(crate) struct Labels<'a> {
     /// The number of the current basic graph pattern.
     current: u32,
-    known: FxHashMap<&'a str, (u32, Variable)>,
+    known: SeededMap<&'a str, (u32, Variable)>,
 }
 
 impl Labels<'_> {

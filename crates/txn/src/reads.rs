@@ -16,8 +16,8 @@
 //! steps, so that a change conflicts with exactly the reads that would have seen it.
 
 use crate::change::Change;
+use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use oxrdf::{Term, TermRef};
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use vervet_delta::Version;
 use vervet_model::{Direction, Id, Statement, Tag, TextSearch, Words};
@@ -32,24 +32,24 @@ type Texts = (Box<[u8]>, Option<Box<[u8]>>);
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
-    predicates: FxHashMap<Id, PredicateReads>,
+    predicates: SeededMap<Id, PredicateReads>,
     /// Edges that were asked for by their ids.
-    edges: FxHashSet<Id>,
+    edges: SeededSet<Id>,
     /// Edges of which it was asked whether statements are about them.
-    edge_uses: FxHashSet<Id>,
+    edge_uses: SeededSet<Id>,
     /// Bounds of texts between which literals were asked for, searches for their words, and the predicates that may
     /// have been asked for them: of literals that were known each is a key that was read, so these are for those that came since.
     texts: Vec<Texts>,
     searches: Vec<TextSearch>,
-    asked: FxHashSet<Id>,
+    asked: SeededSet<Id>,
     /// Terms that were not known.
-    unknown: FxHashSet<Term>,
+    unknown: SeededSet<Term>,
     /// Which predicates there are.
     predicate_list: bool,
     /// Predicates that such a list left out although the graph at the begin has them: the transaction had
     /// removed their last statements. A statement that is added to one of these would have put it on the
     /// list.
-    emptied: FxHashSet<Id>,
+    emptied: SeededSet<Id>,
     /// Which named graphs there are.
     graph_list: bool,
 }
@@ -87,11 +87,11 @@ struct PredicateReads {
     all: bool,
     excluded: Excluded,
     /// By [`Direction`].
-    keys: [FxHashSet<Id>; 2],
+    keys: [SeededSet<Id>; 2],
     /// Ranges of keys, both ends included, ascending and apart from each other; by [`Direction`].
     ranges: [Vec<(Id, Id)>; 2],
     /// Subjects and objects.
-    entries: FxHashSet<(Id, Id)>,
+    entries: SeededSet<(Id, Id)>,
 }
 
 impl PredicateReads {
@@ -302,7 +302,7 @@ impl ReadSet {
 
     /// What this set is validated with: `version` is the graph that was read.
     pub(crate) fn validator<'a>(&'a self, version: &'a Version) -> Validator<'a> {
-        Validator { reads: self, newly_known: FxHashSet::default(), version }
+        Validator { reads: self, newly_known: SeededSet::default(), version }
     }
 }
 
@@ -311,7 +311,7 @@ impl ReadSet {
 pub(crate) struct Validator<'a> {
     reads: &'a ReadSet,
     /// Terms that were unknown when they were looked up, and no longer are.
-    newly_known: FxHashSet<Id>,
+    newly_known: SeededSet<Id>,
     version: &'a Version,
 }
 

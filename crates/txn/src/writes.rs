@@ -6,7 +6,7 @@
 
 use crate::change::Change;
 use crate::reads::{Collision, ReadKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use vervet_model::{Id, Statement};
 
 /// What a write locks out under snapshot isolation, where the first committer wins.
@@ -17,14 +17,14 @@ use vervet_model::{Id, Statement};
 #[derive(Debug)]
 pub(crate) struct WriteValidator {
     /// Subject and predicate of statements with values.
-    properties: FxHashSet<(Id, Id)>,
+    properties: SeededSet<(Id, Id)>,
     /// Whether the last change of a statement between vertices adds it.
-    statements: FxHashMap<Statement, bool>,
+    statements: SeededMap<Statement, bool>,
 }
 
 impl WriteValidator {
     pub(crate) fn new(changes: &[Change]) -> Self {
-        let mut validator = Self { properties: FxHashSet::default(), statements: FxHashMap::default() };
+        let mut validator = Self { properties: SeededSet::default(), statements: SeededMap::default() };
         for Change { statement, added } in changes {
             if statement.object.is_stored_literal() {
                 validator.properties.insert((statement.subject, statement.predicate));

@@ -87,7 +87,7 @@ pub use writing::{OutputFormat, Written};
 pub use vervet_env::Environment;
 pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema, Source, schema};
-pub use vervet_model::{Direction, Error, ErrorKind, Id, Result};
+pub use vervet_model::{Direction, Error, ErrorKind, Id, Position, Result};
 pub use vervet_txn::{
     CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability, Isolation,
     StorageStatus, Timestamp,

@@ -7,6 +7,7 @@ mod killed;
 mod logging;
 mod property_graphs;
 mod query;
+mod serve;
 mod service;
 mod transactions;
 mod update;

@@ -1,7 +1,7 @@
 //! What is wrong with a text, and where.
 
 use std::fmt::Write as _;
-use vervet_model::{Error, ErrorKind};
+use vervet_model::{Error, ErrorKind, Position};
 
 /// Shorthand of this module.
 pub(super) type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -35,7 +35,13 @@ impl Fault {
     /// The error that shows the place in the text.
     pub(super) fn show(self, text: &str) -> Error {
         let place = place(text, self.start as usize, self.end as usize);
-        let error = Error::new(ErrorKind::Query, self.message + &place);
+        let before = text.get(..text.floor_char_boundary_at(self.start as usize)).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let position = Position {
+            line: before.matches('\n').count() as u64 + 1,
+            column: Some(before[line_start..].chars().count() as u64 + 1),
+        };
+        let error = Error::new(ErrorKind::Query, self.message + &place).at(position);
         match self.hint {
             Some(hint) => error.with_hint(hint),
             None => error,

@@ -10,6 +10,7 @@ use super::request::{Asked, Ready};
 use super::run::{self, Left};
 use super::session;
 use crate::admission::Tier;
+use crate::bodies::Held;
 use crate::heavy;
 use crate::metrics::Kind;
 use crate::options::Role;
@@ -61,8 +62,15 @@ pub(super) struct Job {
     pub(super) reply: Reply,
     /// Where its results are counted while it runs.
     pub(super) progress: Option<RowCounter>,
-    /// Its share of what a connection may have going on.
-    pub(super) _share: OwnedSemaphorePermit,
+    pub(super) _share: Share,
+}
+
+/// The share of a request in what may be going on.
+pub(super) struct Share {
+    /// On its connection.
+    pub(super) _room: OwnedSemaphorePermit,
+    /// On all of them.
+    pub(super) _memory: Held,
 }
 
 /// What is to be done.
@@ -138,7 +146,7 @@ impl Connection {
     }
 
     /// Does what a request asks for, or has it done.
-    pub(super) async fn take(self: &Arc<Self>, request: Request, reply: Reply, share: OwnedSemaphorePermit) {
+    pub(super) async fn take(self: &Arc<Self>, request: Request, reply: Reply, share: Share) {
         let Request { op, processor, mut args, .. } = request;
         if op == "authentication" {
             let connection = Arc::clone(self);
@@ -294,7 +302,7 @@ impl Connection {
         }
     }
 
-    async fn authenticate(self: Arc<Self>, args: &Map, reply: Reply, _share: OwnedSemaphorePermit) {
+    async fn authenticate(self: Arc<Self>, args: &Map, reply: Reply, _share: Share) {
         let mut user = String::new();
         let role = match credentials(args) {
             Ok((name, password)) => {

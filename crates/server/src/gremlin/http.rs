@@ -19,16 +19,17 @@ use crate::metrics::Kind;
 use crate::protocol::not_allowed;
 use crate::query::{self, blocking};
 use crate::reply::{Failure, Outcome};
-use crate::request::{Parameters, read_body};
+use crate::request::{Parameters, TEXT_BYTES, read_body};
 use crate::route::Context;
 use crate::running::Description;
 use crate::state::{Running, State};
-use crate::stream::Sink;
+use crate::stream::{Patience, Sink};
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 use vervet::RowCounter;
@@ -57,7 +58,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     let format = format(&parts.headers)?;
     let limits = &state.options.limits;
     let (asked, id) = if is_post {
-        let body = read_body(&parts.headers, body, limits.text_bytes, limits, &state.metrics).await?;
+        let body = read_body(context, body, TEXT_BYTES).await?;
         of_body(&body, Limits { bytes: limits.text_bytes, ..Limits::default() })?
     } else {
         (of_address(&Parameters::of_query(parts))?, None)
@@ -126,7 +127,10 @@ impl Work {
         };
         let mime = self.format.mime();
         let tell = move |start| Told::Answer(query::Told::Start(start, mime));
-        let mut sink = Sink::new(sender, tell, self.encoding, state.options.limits.write_timeout);
+        let limits = &state.options.limits;
+        let deadline = Instant::now() + limits.timeout;
+        let patience = Patience { write_timeout: limits.write_timeout, deadline };
+        let mut sink = Sink::new(sender, tell, self.encoding, patience);
         if sink.write_all(&bytes).and_then(|()| sink.finish().map(drop)).is_err() {
             state.metrics.broken.inc();
         }

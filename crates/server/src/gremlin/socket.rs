@@ -14,8 +14,9 @@
 
 use super::access::Access;
 use super::answer::{MALFORMED, Reply, Trouble, UNREADABLE};
-use super::connection::Connection;
+use super::connection::{Connection, Share};
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
+use crate::server::Settings;
 use crate::state::State;
 use crate::wire::{Received, Wire};
 use futures_util::{SinkExt, Stream, StreamExt};
@@ -48,13 +49,14 @@ const FRAME_HEAD_BYTES: u64 = 6;
 
 /// Talks to a client until one of both ends it.
 pub(crate) async fn serve(
-    state: Arc<State>,
+    mut settings: watch::Receiver<Settings>,
     wire: Wire,
     begin: &[u8],
     access: Access,
     host: Arc<str>,
     stopped: watch::Receiver<bool>,
 ) {
+    let state = Arc::clone(&settings.borrow_and_update().state);
     let received = wire.received();
     let most = state.options.limits.text_bytes;
     let config = WebSocketConfig::default()
@@ -87,12 +89,12 @@ pub(crate) async fn serve(
     if access.needs_login() {
         received.limit(Some(complete + LOGIN_BYTES_MAX));
     }
+    received.begin(complete, state.bodies.hold());
     let connection = Connection::new(Arc::clone(&state), access, Arc::clone(&received));
     let reading = Reading {
         connection: Arc::clone(&connection),
         room: Arc::new(Semaphore::new(OUTSTANDING as usize)),
         host,
-        complete,
         received,
         stopped,
         state,
@@ -101,6 +103,9 @@ pub(crate) async fn serve(
     let read = async move {
         let last = tokio::select! {
             last = reading.run(stream, &out) => last,
+            () = other_users(&connection.state, &mut settings) => {
+                Some((CloseCode::Restart, "the users of the server have changed: connect again"))
+            }
             () = connection.no_login() => Some((CloseCode::Policy, "the login takes too long")),
         };
         if let Some((code, reason)) = last {
@@ -136,14 +141,13 @@ struct Reading {
     host: Arc<str>,
     /// Bytes that have come.
     received: Arc<Received>,
-    /// How many of them are messages that are complete.
-    complete: u64,
     stopped: watch::Receiver<bool>,
 }
 
 /// Why the server ends a connection, in its last frame.
 type Last = (CloseCode, &'static str);
 
+const FULL: Last = (CloseCode::Again, "the messages of others take all the memory for them");
 const TOO_MUCH: Last = (CloseCode::Policy, "too much has come before the login");
 
 impl Reading {
@@ -157,6 +161,7 @@ impl Reading {
             let message = match self.next(&mut stream).await {
                 Ok(message) => message,
                 Err(None) if self.received.is_too_much() => return Some(TOO_MUCH),
+                Err(None) if self.received.is_full() => return Some(FULL),
                 Err(last) => return last,
             };
             if self.received.is_too_much() {
@@ -166,15 +171,20 @@ impl Reading {
                 Message::Text(text) => (Bytes::from(text), true),
                 Message::Binary(bytes) => (bytes, false),
                 Message::Ping(bytes) | Message::Pong(bytes) => {
-                    self.complete += bytes.len() as u64 + FRAME_HEAD_BYTES;
+                    self.received.skip(bytes.len() as u64 + FRAME_HEAD_BYTES);
                     continue;
                 }
                 Message::Close(_) => return None,
                 Message::Frame(_) => continue,
             };
-            self.complete = self.received.bytes();
+            let held = self.received.completed(self.state.bodies.hold());
             self.state.metrics.bytes_in.inc_by(bytes.len() as u64);
             let Some(share) = self.share(bytes.len()).await else { return self.away().await };
+            let mut held = held.unwrap_or_else(|| self.state.bodies.hold());
+            if !held.grow(bytes.len()) {
+                return Some(FULL);
+            }
+            let share = Share { _room: share, _memory: held };
             let mut reply = Reply::new(&self.state, out.clone(), &self.host, is_text);
             match self.request(bytes, is_text).await {
                 (format, Ok(request)) => {
@@ -210,7 +220,7 @@ impl Reading {
                 () = look => None,
             };
             let Some(next) = next else {
-                let partial = self.received.bytes().saturating_sub(self.complete);
+                let partial = self.received.partial();
                 if partial == 0 {
                     if begin.elapsed() > limits.idle_timeout && self.is_idle() {
                         return Err(Some((CloseCode::Away, "nothing has come for too long")));
@@ -274,6 +284,15 @@ fn read(bytes: &[u8], is_text: bool, limits: Limits) -> (Format, Result<Request,
     // What cannot be told apart is answered in a format that people read.
     let format = Format::split_frame(bytes).map_or(Format::GraphSon3, |(format, _)| format);
     (format, Request::read_frame(bytes, limits).map(|(_, request)| request))
+}
+
+/// Waits until the server has other users: what one of before may do now, nobody has checked.
+async fn other_users(state: &State, settings: &mut watch::Receiver<Settings>) {
+    let has_ended = settings.wait_for(|settings| !state.users.are_same(&settings.state.users)).await.is_err();
+    if has_ended {
+        // The server ends, of which others tell.
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Waits until the server is to end.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vervet::{Database, Format};
-use vervet_server::{Server, ServerOptions, Stopper};
+use vervet_server::{Reloader, Server, ServerOptions, Stopper};
 
 /// A client must never wait for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -14,6 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) stopper: Stopper,
+    pub(crate) reloader: Reloader,
     thread: Option<JoinHandle<vervet::Result<()>>>,
 }
 
@@ -25,8 +26,9 @@ impl Running {
         change(&mut options);
         let server = Server::bind(database.clone(), options).expect("it listens");
         let (address, stopper) = (server.address().expect("it has one"), server.stopper());
+        let reloader = server.reloader();
         let thread = Some(std::thread::spawn(move || server.run()));
-        Self { address, stopper, thread }
+        Self { address, stopper, reloader, thread }
     }
 
     /// Waits for the end of the server.

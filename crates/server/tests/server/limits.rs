@@ -276,3 +276,128 @@ fn server_is_back(server: &Running) {
         std::thread::yield_now();
     }
 }
+
+/// security S5: a client that takes an export slowly holds its place until the deadline, not as long as it likes; a whole database counts
+/// as heavy.
+#[test]
+fn s5_an_export_has_a_deadline_and_a_heavy_place() {
+    let database = Database::in_memory();
+    let value = "x".repeat(200);
+    let text: String = (0..60_000).map(|n| format!("<urn:s:{n}> <urn:p> \"{value} {n}\" .\n")).collect();
+    database.load_text(Format::NTriples, &text).expect("it loads");
+    let server = Running::start(&database, |options| {
+        options.limits.export_timeout = Duration::from_millis(400);
+        options.limits.write_timeout = Duration::from_secs(600);
+    });
+    for (number, path) in ["/store", "/store?default"].into_iter().enumerate() {
+        let mut stream = server.connect();
+        stream
+            .write_all(&request("GET", path, &["Accept: application/n-quads, application/n-triples"], b""))
+            .unwrap();
+        server.wait_for("vervet_heavy_requests_running", 1.0);
+        server.wait_for("vervet_heavy_requests_running", 0.0);
+        server.wait_for("vervet_answers_broken_total", number as f64 + 1.0);
+    }
+}
+
+/// security S7: one address does not take all connections.
+#[cfg(target_os = "linux")]
+#[test]
+fn s7_connections_have_a_number_for_each_address() {
+    let server = Running::start(&people(), |options| options.limits.connections_per_address = 3);
+    let from = |address: &str| crate::users::connect_from(address, server.address);
+    let idle: Vec<_> = (0..3).map(|_| from("127.0.0.2")).collect();
+    let mut more = from("127.0.0.2");
+    more.write_all(&request("GET", "/health", &[], b"")).unwrap();
+    assert!(Reply::read(more, false).expect(503).text().contains("this address"));
+    let mut other = from("127.0.0.3");
+    other.write_all(&request("GET", "/health", &[], b"")).unwrap();
+    Reply::read(other, false).expect(200);
+    drop(idle);
+    // When the server has seen that they are gone, there is room again.
+    loop {
+        let mut again = from("127.0.0.2");
+        let _ = again.write_all(&request("GET", "/health", &[], b""));
+        let mut answer = Vec::new();
+        let _ = again.read_to_end(&mut answer);
+        if answer.starts_with(b"HTTP/1.1 200") {
+            break;
+        }
+        assert!(
+            answer.is_empty() || answer.starts_with(b"HTTP/1.1 503"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+}
+
+/// security S7: bodies of all clients have a limit together; a body that is announced takes nothing of it, one that has come does, and messages
+/// of WebSockets count too.
+#[test]
+fn s7_bodies_have_a_size_together() {
+    let server = Running::start(&people(), |options| {
+        options.limits.bodies_bytes = 1;
+        options.limits.text_bytes = 500 << 10;
+        options.limits.document_bytes = 500 << 10;
+        options.limits.queue_timeout = Duration::from_millis(50);
+    });
+    let document = format!("<urn:a> <urn:b> \"{}\" .", "x".repeat(400 << 10));
+    let put = request("PUT", "/store?graph=urn:g", &["Content-Type: text/turtle"], document.as_bytes());
+    let (announced, come) = (put.len() - document.len(), put.len() - 10);
+    let start = |length: usize| {
+        let mut stream = server.connect();
+        stream.write_all(&put[..length]).unwrap();
+        stream
+    };
+    let announcing: Vec<_> = (0..5).map(|_| start(announced)).collect();
+    server.send("PUT", "/store?graph=urn:g", &["Content-Type: text/turtle"], document.as_bytes()).expect(201);
+    // Not before all of what has been sent has come is there no room for another one.
+    let mut holding = start(come);
+    loop {
+        let reply =
+            server.send("PUT", "/store?graph=urn:g", &["Content-Type: text/turtle"], document.as_bytes());
+        if reply.status == 503 {
+            assert!(reply.text().contains("bodies"), "{}", reply.text());
+            break;
+        }
+        reply.expect(204);
+    }
+    let mut socket = tungstenite::client(format!("ws://{}/gremlin", server.address), server.connect())
+        .expect("a socket")
+        .0;
+    let _ = socket.send(tungstenite::Message::text("x".repeat(300 << 10)));
+    let close = loop {
+        match socket.read() {
+            Ok(tungstenite::Message::Close(frame)) => break frame.expect("it says why").reason.to_string(),
+            Ok(_) => {}
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(close.contains("memory"), "{close}");
+    holding.write_all(&put[come..]).unwrap();
+    Reply::read(holding, false).expect(204);
+    drop(announcing);
+    server.send("PUT", "/store?graph=urn:g", &["Content-Type: text/turtle"], document.as_bytes()).expect(204);
+}
+
+/// users 27: what is said over HTTP is about HTTP: no files, no options of the command line, the name of the limit, places as fields.
+#[test]
+fn users_27_errors_speak_of_requests() {
+    let server = Running::start(&people(), |options| options.limits.document_bytes = 1000);
+    let broken = b"<urn:a> <urn:b> 1 .\n<urn:a> <urn:b> x .";
+    let types = ["Content-Type: text/turtle", "Accept: application/json"];
+    let error = server.send("PUT", "/store?default", &types, broken).expect(400).json();
+    let error = &error["error"];
+    let hint = error["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("document") && !hint.contains("--") && !hint.contains("file"), "{error}");
+    assert_eq!(error["line"], 2, "{error}");
+    let error = server.query("ASK {\n ?s ?p }", &["Accept: application/json"]).expect(400).json();
+    assert_eq!((&error["error"]["line"], &error["error"]["column"]), (&2.into(), &8.into()), "{error}");
+    let gremlin = ["Content-Type: application/json", "Accept: application/json"];
+    let error =
+        server.send("POST", "/gremlin", &gremlin, br#"{"gremlin": "g.V().\n  owt()"}"#).expect(400).json();
+    assert_eq!((&error["error"]["line"], &error["error"]["column"]), (&2.into(), &3.into()), "{error}");
+    let reply =
+        server.send("PUT", "/store?default", &["Content-Type: text/turtle"], &[b' '; 1001]).expect(413);
+    assert!(reply.text().contains("document_bytes"), "{}", reply.text());
+}

@@ -153,3 +153,97 @@ fn many_may_add_to_one_graph() {
     let text = server.get("/store?graph=urn:g", &["Accept: application/n-triples"]).expect(200).text();
     assert_eq!(text.lines().count(), 40);
 }
+
+fn form(parts: &[(&str, &str)]) -> Vec<u8> {
+    let mut body = String::new();
+    for (name, content) in parts {
+        body += &format!(
+            "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"{name}\"\r\n\r\n{content}\r\n"
+        );
+    }
+    (body + "--x--\r\n").into_bytes()
+}
+
+const FORM: &str = "Content-Type: multipart/form-data; boundary=x";
+
+/// users 28: property graphs are loaded into a running server, together and atomically.
+#[test]
+fn users_28_property_graphs_are_loaded_over_http() {
+    let database = Database::in_memory();
+    let server = Running::start(&database, |_| ());
+    let count = |query: &str| -> String {
+        let body = format!("{{\"gremlin\": \"{query}\"}}");
+        let headers = ["Content-Type: application/json", "Accept: application/json"];
+        let reply = server.send("POST", "/gremlin", &headers, body.as_bytes()).expect(200).json();
+        reply["result"]["data"][0].to_string()
+    };
+    let people = "id:ID,:LABEL,name,age:int\n1,person,ann,30\n2,person,bob,40\n";
+    let knows = ":START_ID,:END_ID,:TYPE,since:int\n1,2,knows,2020\n";
+    let done =
+        server.send("POST", "/load", &[FORM], &form(&[("C:\\\\people.csv", people), ("knows.csv", knows)]));
+    assert!(done.expect(200).json()["statements"].as_u64().is_some_and(|count| count > 5));
+    assert_eq!((count("g.V().count()"), count("g.E().count()")), ("2".to_owned(), "1".to_owned()));
+    assert_eq!(count("g.V().has('name','ann').out('knows').values('age')"), "40");
+    // Nothing of a request of which one file is wrong.
+    let wrong = "id:ID,:LABEL,name,age:int\n3,person,eve,old\n";
+    let both = form(&[("more.csv", "id:ID,:LABEL\n4,person\n"), ("wrong.csv", wrong)]);
+    let error = server.send("POST", "/load", &[FORM, "Accept: application/json"], &both).expect(400).json();
+    assert!(error["error"]["message"].as_str().is_some_and(|text| text.contains("wrong.csv")), "{error}");
+    assert!(!error.to_string().contains("--skip-errors"), "{error}");
+    assert_eq!(count("g.V().count()"), "2");
+    // What one server writes another one takes.
+    let mut graphson = Vec::new();
+    database.export(vervet::Format::GraphSon, &mut graphson).expect("it is written");
+    let mut graphml = Vec::new();
+    database.export(vervet::Format::GraphMl, &mut graphml).expect("it is written");
+    for (kind, document) in
+        [("application/vnd.gremlin-v3.0+json", &graphson), ("application/graphml+xml", &graphml)]
+    {
+        let other = Running::start(&Database::in_memory(), |_| ());
+        other.send("POST", "/load", &[&format!("Content-Type: {kind}")], document).expect(200);
+        let query = "SELECT (COUNT(*) AS ?n) { ?s <urn:vervet:key:name> ?o }";
+        assert_eq!(other.query(query, &["Accept: text/csv"]).expect(200).text(), "n\r\n2\r\n", "{kind}");
+    }
+    // Columns without headers that say what they are.
+    let mapping =
+        "[[file]]\nname = \"towns.csv\"\nvertices = \"town\"\ncolumns = [{ name = \"code\", is = \"id\" }]\n";
+    let towns = form(&[("towns.csv", "code,size\nVIE,2\n"), ("mapping.toml", mapping)]);
+    let reply = server.send("POST", "/load", &[FORM], &towns);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(count("g.V().hasLabel('town').count()"), "1");
+}
+
+/// users 28: roles and limits hold for loads too.
+#[test]
+fn users_28_loads_have_roles_and_limits() {
+    let server = Running::start(&Database::in_memory(), |options| {
+        options.users = crate::users::users();
+        options.limits.document_bytes = 10_000;
+    });
+    let csv = "Content-Type: text/csv";
+    let reader = crate::users::basic("reader", "let me in");
+    let writer = "Authorization: Bearer s3cret";
+    let vertex = b"id:ID,:LABEL\n1,person\n";
+    server.send("POST", "/load", &[csv], vertex).expect(401);
+    server.send("POST", "/load", &[csv, &reader], vertex).expect(403);
+    server.send("POST", "/load", &[csv, writer, "Origin: https://evil.example"], vertex).expect(403);
+    server.send("POST", "/load", &[csv, writer], vertex).expect(200);
+    server.send("PUT", "/load", &[csv, writer], vertex).expect(405);
+    server.send("GET", "/load", &[writer], b"").expect(405);
+    server.send("POST", "/load", &[writer], vertex).expect(415);
+    server.send("POST", "/load", &["Content-Type: image/png", writer], vertex).expect(415);
+    server.send("POST", "/load", &[FORM, writer], b"--x--").expect(400);
+    server.send("POST", "/load", &[FORM, writer], &form(&[("a.exe", "x")])).expect(415);
+    server.send("POST", "/load?names-from-files=maybe", &[csv, writer], vertex).expect(400);
+    server.send("POST", "/load", &[csv, writer], &vec![b'x'; 10_001]).expect(413);
+    server
+        .send("POST", "/load", &["Content-Type: application/vnd.apache.parquet", writer], b"PAR1")
+        .expect(400);
+    // A few bytes that become many.
+    for magic in [&b"\x1f\x8b\x08"[..], b"\x28\xb5\x2f\xfd"] {
+        server.send("POST", "/load", &[csv, writer], magic).expect(415);
+        server.send("PUT", "/store?default", &["Content-Type: text/turtle", writer], magic).expect(415);
+    }
+    let read_only = Running::start(&Database::in_memory(), |options| options.read_only = true);
+    read_only.send("POST", "/load", &[csv], vertex).expect(403);
+}

@@ -235,3 +235,105 @@ pub(crate) fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     stream
 }
+
+/// security S10: users, origins and limits change while the server runs; what is wrong changes nothing; WebSockets of former users end.
+#[test]
+fn s10_users_and_limits_are_reloaded() {
+    // Each call would make other hashes of the same passwords.
+    let same = users();
+    let with = |users: Vec<User>, text_bytes: usize| {
+        let mut options = ServerOptions::default();
+        options.users = users;
+        options.limits.text_bytes = text_bytes;
+        options
+    };
+    let server = Running::start(&people(), |options| {
+        options.users = same.clone();
+        options.limits.text_bytes = 1000;
+    });
+    let reload = |mut options: ServerOptions| {
+        options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        server.reloader.reload(options)
+    };
+    let ask = |token: &str| server.query("ASK {}", &[&format!("Authorization: Bearer {token}")]).status;
+    assert_eq!((ask("s3cret"), ask("other")), (200, 401));
+    let mut request = tungstenite::client::IntoClientRequest::into_client_request(format!(
+        "ws://{}/gremlin",
+        server.address
+    ))
+    .unwrap();
+    request.headers_mut().insert("authorization", "Bearer s3cret".parse().unwrap());
+    let mut socket = tungstenite::client(request, server.connect()).expect("a socket").0;
+    // Nothing of options with a mistake.
+    let mut wrong = same.clone();
+    wrong[0].password = Some("in clear".to_owned());
+    assert!(reload(with(wrong, 1)).unwrap_err().message().contains("PHC"));
+    let mut elsewhere = with(same.clone(), 1);
+    elsewhere.bind = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
+    assert!(server.reloader.reload(elsewhere).unwrap_err().message().contains("bind"));
+    let mut read_only = with(same.clone(), 1);
+    read_only.read_only = true;
+    let mut misspelt = with(same.clone(), 1);
+    misspelt.cors = vec!["x".to_owned()];
+    assert!(reload(read_only).is_err());
+    assert!(reload(misspelt).is_err());
+    assert_eq!((ask("s3cret"), ask("other")), (200, 401));
+    // Other limits alone leave connections alone.
+    reload(with(same.clone(), 10)).expect("they are right");
+    assert_eq!(server.query("ASK { ?s ?p ?o }", &["Authorization: Bearer s3cret"]).status, 413);
+    socket.send(tungstenite::Message::text("{}")).expect("it is open");
+    assert!(socket.read().expect("an answer").is_text());
+    let other = user("robot", None, Some("other"), Role::Read);
+    let mut others = with(vec![other], 1000);
+    others.cors = vec!["https://app.example".to_owned()];
+    reload(others).expect("they are right");
+    assert_eq!((ask("s3cret"), ask("other")), (401, 200));
+    let named = ["Authorization: Bearer other", "Origin: https://app.example"];
+    assert_eq!(server.query("ASK {}", &named).status, 200);
+    match socket.read() {
+        Ok(tungstenite::Message::Close(Some(frame))) => assert!(frame.reason.contains("users"), "{frame:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// security S10: a certificate is replaced without a restart.
+#[test]
+fn s10_certificates_are_reloaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let tls = Tls { cert: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
+    let write = || {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        std::fs::write(&tls.cert, made.cert.pem()).unwrap();
+        std::fs::write(&tls.key, made.signing_key.serialize_pem()).unwrap();
+        CertificateDer::from(made.cert.der().to_vec())
+    };
+    let first = write();
+    let server = Running::start(&people(), |options| options.tls = Some(tls.clone()));
+    let is_shown = |certificate: &CertificateDer<'static>| {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone()).unwrap();
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut stream =
+            StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), server.connect());
+        stream.write_all(&request("GET", "/health", &[], b"")).is_ok()
+            && Reply::read(stream, false).status == 200
+    };
+    assert!(is_shown(&first));
+    let mut options = ServerOptions::default();
+    options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    options.tls = Some(tls.clone());
+    std::fs::write(&tls.cert, "nothing").unwrap();
+    assert!(server.reloader.reload(options.clone()).is_err());
+    assert!(is_shown(&first), "the one of before goes on");
+    let second = write();
+    server.reloader.reload(options.clone()).expect("it is right");
+    assert!(is_shown(&second) && !is_shown(&first));
+    options.tls = None;
+    assert!(server.reloader.reload(options).unwrap_err().message().contains("tls"));
+}

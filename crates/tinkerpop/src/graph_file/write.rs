@@ -3,8 +3,8 @@
 use super::{GraphEdge, GraphVertex};
 use crate::WriteError;
 use crate::graphson::{Dialect, Writer, whole};
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -122,7 +122,7 @@ fn write_vertex(writer: &mut Writer<'_>, vertex: &GraphVertex) -> Result<(), Wri
 }
 
 fn write_edges(writer: &mut Writer<'_>, end: &str, edges: &[GraphEdge]) -> Result<(), WriteError> {
-    let mut groups: IndexMap<&str, Vec<&GraphEdge>, FxBuildHasher> = IndexMap::default();
+    let mut groups: IndexMap<&str, Vec<&GraphEdge>, RandomState> = IndexMap::default();
     for edge in edges {
         groups.entry(&edge.label).or_default().push(edge);
     }

@@ -1,0 +1,89 @@
+//! The memory that bodies and messages of all clients take together, from their first byte until their request is over.
+//!
+//! # Invariants
+//! Memory is held for bytes that have come, never for bytes that are announced: an announcement costs nothing, and would keep out
+//! others. No body waits for memory without an end while it holds some, so bodies that wait for each other give up.
+
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What one permit stands for.
+const UNIT_BYTES: usize = 1 << 10;
+
+/// See the header of this file.
+#[derive(Debug)]
+pub(crate) struct Bodies(Arc<Semaphore>);
+
+impl Bodies {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self(Arc::new(Semaphore::new(bytes_max.div_ceil(UNIT_BYTES).min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Nothing yet.
+    pub(crate) fn hold(&self) -> Held {
+        Held { of: Arc::clone(&self.0), permit: None }
+    }
+}
+
+/// The share of one body or message, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    of: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Held {
+    /// Makes it enough for so many bytes, if there is room at once.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let missing = self.missing(bytes);
+        if missing == 0 {
+            return true;
+        }
+        let more = Arc::clone(&self.of).try_acquire_many_owned(missing);
+        more.map(|more| self.add(more)).is_ok()
+    }
+
+    /// The same, in a time.
+    pub(crate) async fn grow_in(&mut self, bytes: usize, time: Duration) -> bool {
+        let more = Arc::clone(&self.of).acquire_many_owned(self.missing(bytes));
+        match tokio::time::timeout(time, more).await {
+            Ok(Ok(more)) => {
+                self.add(more);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Units that are missing for so many bytes.
+    fn missing(&self, bytes: usize) -> u32 {
+        let units = self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        u32::try_from(bytes.div_ceil(UNIT_BYTES).saturating_sub(units)).unwrap_or(u32::MAX)
+    }
+
+    fn add(&mut self, more: OwnedSemaphorePermit) {
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            none => *none = Some(more),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_given_back() {
+        let bodies = Bodies::new(10 << 10);
+        let (mut a, mut b) = (bodies.hold(), bodies.hold());
+        assert!(a.grow(1) && a.grow(1024) && a.grow(6 << 10) && a.grow(5 << 10));
+        assert!(b.grow(4 << 10) && !b.grow((4 << 10) + 1));
+        assert_eq!(bodies.0.available_permits(), 0);
+        drop(a);
+        assert!(b.grow(10 << 10) && !b.grow((10 << 10) + 1));
+        drop(b);
+        assert_eq!(bodies.0.available_permits(), 10);
+    }
+}

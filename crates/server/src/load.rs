@@ -1,0 +1,164 @@
+//! `POST /load`: files of a property graph, or RDF documents, loaded together and atomically.
+//!
+//! # Shape
+//! The body is one file, whose `Content-Type` says the format, or `multipart/form-data`, where names of files say it, as they do on
+//! the command line: vertices and edges may so come in files of their own. A part called `….toml` is a mapping of columns.
+//! The load is that of `vervet load`: all of it is there afterwards, or nothing; readers go on, writers wait for it.
+//! # Not here
+//! Files that do not fit into [`crate::Limits::document_bytes`], compressed ones, mistakes to pass over: `vervet load`.
+
+use crate::heavy;
+use crate::multipart;
+use crate::options::Role;
+use crate::protocol::not_allowed;
+use crate::reply::{Failure, Outcome, whole};
+use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, iri, read_body};
+use crate::route::Context;
+use crate::store::{TimedReader, is_compressed, rdf_extension};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::{Method, StatusCode};
+use std::time::Instant;
+use vervet::{Error, ErrorKind, Format, LoadOptions, Mapping, Source};
+
+/// A file of the request.
+struct File {
+    /// Its extension says the format.
+    name: String,
+    content: Bytes,
+}
+
+/// Answers a request.
+pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+    if context.parts.method != Method::POST {
+        return Err(not_allowed("POST, OPTIONS"));
+    }
+    context.allow(Role::Write).await?;
+    let (state, parts) = (context.state, context.parts);
+    let parameters = Parameters::of_query(parts);
+    let timeout = parameters.timeout(state.options.limits.timeout)?;
+    let mut options = LoadOptions { blank_scope: "h".to_owned(), ..LoadOptions::default() };
+    options.graph = parameters.one("graph")?.map(|value| iri("graph", value)).transpose()?;
+    options.names_from_files = match parameters.one("names-from-files")? {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Failure::bad("names-from-files is true or false")),
+    };
+    if let Some(threads) = state.options.limits.threads {
+        options.threads = threads;
+    }
+    let media_type = MediaType::of(&parts.headers)
+        .ok_or_else(|| unsupported("the request does not say the type of its body"))?;
+    if media_type.name != "multipart/form-data" {
+        extension(&media_type)?;
+    }
+    let body = read_body(context, body, DOCUMENT_BYTES).await?;
+    let (files, mapping) = files(&media_type, body)?;
+    options.mapping = mapping;
+    let mut running = state.place(context.describe("files")).await?;
+    state.heavy_place(&mut running).await?;
+    let mut guard = running.guard();
+    let (database, memory_bytes) = (state.database.clone(), state.options.limits.memory_bytes);
+    let done = heavy::run(state, move |sender| {
+        // From here on, so that what has waited for its turn has as much time as others.
+        let deadline = Instant::now() + timeout;
+        let sources = files.into_iter().map(|file| {
+            let reader = TimedReader::new(file.content, deadline, running.token.clone());
+            Source::reader(file.name, reader)
+        });
+        let loaded =
+            database.load_with_report(sources.collect(), &options, Some(memory_bytes), &mut std::io::sink());
+        let loaded = loaded.map_err(|error| explain(error, deadline));
+        drop(running);
+        // A receiver that is gone does not need it.
+        let _ = sender.send(loaded);
+    })
+    .await?;
+    guard.disarm();
+    let report = serde_json::json!({ "statements": done?.statements });
+    Ok(whole(StatusCode::OK, "application/json", report.to_string() + "\n"))
+}
+
+/// An error with a hint that fits a request.
+fn explain(error: Error, deadline: Instant) -> Error {
+    match error.kind() {
+        ErrorKind::Io if Instant::now() >= deadline => {
+            Error::new(ErrorKind::Deadline, "the files took too long to read")
+        }
+        ErrorKind::Input if error.position().is_some() => {
+            error.with_hint("mend the file: nothing of the request has been stored")
+        }
+        _ => error,
+    }
+}
+
+fn unsupported(message: &str) -> Failure {
+    Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint(
+        "say Content-Type: multipart/form-data with files called .csv, .graphml, .graphson, .parquet or as RDF documents are; or \
+         text/csv, application/graphml+xml, application/vnd.gremlin-v3.0+json, application/vnd.apache.parquet",
+    )
+}
+
+/// The extension that tells the loader the format.
+fn extension(media_type: &MediaType) -> Outcome<&'static str> {
+    Ok(match media_type.name.as_str() {
+        "text/csv" => {
+            media_type.check_charset()?;
+            "csv"
+        }
+        "application/graphml+xml" => "graphml",
+        "application/json" | "application/vnd.gremlin-v2.0+json" | "application/vnd.gremlin-v3.0+json" => {
+            "graphson"
+        }
+        "application/vnd.apache.parquet" => "parquet",
+        other => {
+            media_type.check_charset()?;
+            rdf_extension(other)
+                .ok_or_else(|| unsupported(&format!("{other} is no type of file that can be loaded")))?
+        }
+    })
+}
+
+fn files(media_type: &MediaType, body: Bytes) -> Outcome<(Vec<File>, Option<Mapping>)> {
+    let mut mapping = None;
+    let mut files = Vec::new();
+    if media_type.name == "multipart/form-data" {
+        let boundary =
+            media_type.boundary.as_deref().ok_or_else(|| Failure::bad("multipart without boundary"))?;
+        let parts = multipart::parts(&body, boundary)
+            .map_err(|error| Failure::bad(format!("the multipart body is malformed: {error}")))?;
+        for part in parts {
+            // The name alone: what stands before it is a path of the client.
+            let name = part.file_name.as_deref().and_then(|name| name.rsplit(['/', '\\']).next());
+            match name {
+                Some(name) if name.to_ascii_lowercase().ends_with(".toml") => {
+                    let text = std::str::from_utf8(&part.content)
+                        .map_err(|_| Failure::bad(format!("{name} is not UTF-8")))?;
+                    if mapping.replace(Mapping::parse(text).map_err(|error| error.context(name))?).is_some() {
+                        return Err(Failure::bad("the request has two mappings"));
+                    }
+                }
+                Some(name) if Format::from_file_name(name).is_some() => {
+                    files.push(File { name: name.to_owned(), content: part.content });
+                }
+                _ => match &part.media_type {
+                    Some(media_type) => {
+                        let name = format!("part-{}.{}", files.len() + 1, extension(media_type)?);
+                        files.push(File { name, content: part.content });
+                    }
+                    None => return Err(unsupported("a part says neither the name of a file nor a type")),
+                },
+            }
+        }
+    } else {
+        files.push(File { name: format!("body.{}", extension(media_type)?), content: body });
+    }
+    match files.iter().find(|file| is_compressed(&file.content)) {
+        Some(file) => {
+            let message = format!("{} is compressed", file.name);
+            Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint("send it uncompressed"))
+        }
+        None if files.is_empty() => Err(Failure::bad("the request has no file")),
+        None => Ok((files, mapping)),
+    }
+}
