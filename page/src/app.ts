@@ -209,7 +209,7 @@ class App {
         void this.#readInfo();
         void this.#side.refreshNames();
       }
-    });
+    }, (how) => this.#result.outdate(how, writes));
   }
 
   async #plan(run: boolean): Promise<void> {
@@ -238,8 +238,8 @@ class App {
     });
   }
 
-  /** Runs `work` as the page's one request. Shows what goes wrong with it. */
-  async #do(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  /** Runs `work` as the page's one request. Shows what goes wrong with it; `lost` is told if it brings no result. */
+  async #do(work: (signal: AbortSignal) => Promise<void>, lost?: (how: 'cancelled' | 'failed') => void): Promise<void> {
     const [text, language] = [this.#editor.text(), this.#language];
     this.#running?.abort();
     const controller = new AbortController();
@@ -253,6 +253,7 @@ class App {
       await work(controller.signal);
     } catch (error) {
       if (this.#running !== controller) return;
+      lost?.(controller.signal.aborted ? 'cancelled' : 'failed');
       if (controller.signal.aborted) this.#say(`cancelled after ${duration((performance.now() - start) * 1e6)}`);
       else this.#fail(error, text, language);
     } finally {
@@ -381,7 +382,7 @@ class App {
     if (info.timeout_seconds !== undefined) this.#limit.allow(info.timeout_seconds);
     const facts = [
       info.statements === undefined ? null : counted(info.statements, 'statement'),
-      info.vertices === undefined ? null : counted(info.vertices, 'vertex'),
+      info.vertices === undefined || info.vertices === null ? null : counted(info.vertices, 'vertex'),
       info.bytes === undefined ? null : bytes(info.bytes),
     ].filter((fact) => fact !== null);
     const badge = this.#readOnly ? h('span', { class: 'badge' }, 'read-only') : '';

@@ -24,7 +24,8 @@ export class BrokenOffError extends Error {}
 export interface Info {
   version?: string;
   statements?: number;
-  vertices?: number;
+  /** Absent where counting them would take long. */
+  vertices?: number | null;
   bytes?: number;
   read_only?: boolean;
   durability?: string;
@@ -132,7 +133,8 @@ export class Server {
     const { raw, bytes } = await read(response, reader, options);
     stop.abort();
     const { content, complete } = reader.finish();
-    return { content, complete, raw, bytes, milliseconds: performance.now() - start };
+    const warnings = warningsOf(response.headers.get('vervet-warnings'));
+    return { content, complete, raw, bytes, milliseconds: performance.now() - start, warnings };
   }
 
   /** The answer as it comes, whole. */
@@ -174,6 +176,17 @@ export class Server {
     if (authorization === null) return false;
     sessionStorage.setItem(CREDENTIALS, authorization);
     return true;
+  }
+}
+
+/** What the server says of names in a query that match nothing. */
+function warningsOf(header: string | null): string[] {
+  if (header === null) return [];
+  try {
+    const list: unknown = JSON.parse(header);
+    return Array.isArray(list) ? list.filter((text): text is string => typeof text === 'string') : [];
+  } catch {
+    return [];
   }
 }
 

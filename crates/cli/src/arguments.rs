@@ -188,6 +188,18 @@ pub(crate) struct LoadArguments {
     /// CSV and Parquet: take labels and relations from the file names, as in the files of LDBC
     #[arg(long)]
     pub names_from_files: bool,
+    /// CSV and Parquet: the column that is the id of vertices, where the header names none
+    #[arg(long = "id", value_name = "COLUMN", conflicts_with = "row_ids")]
+    pub id: Option<String>,
+    /// CSV and Parquet: number the rows of vertices that have no id column
+    #[arg(long)]
+    pub row_ids: bool,
+    /// GraphML, CSV and Parquet: the key that is the label; may be given several times
+    #[arg(long = "label", value_name = "KEY")]
+    pub labels: Vec<String>,
+    /// Load an undirected edge as two, one in each direction (default: one, in the direction in which it is written)
+    #[arg(long)]
+    pub both_directions: bool,
     /// Take what the columns of tables are from this file (docs/loading.md); --print-mapping writes one to begin with
     #[arg(long, value_name = "FILE")]
     pub mapping: Option<PathBuf>,
@@ -404,9 +416,12 @@ pub(crate) struct ExportArguments {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct ServeArguments {
-    /// Directory of the database, which is made if it is not there (unless --read-only)
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
+    /// Make an empty database if there is none; without this a directory that is no database is an error
+    #[arg(long, conflicts_with = "read_only")]
+    pub create: bool,
     /// Address to listen on (default: 127.0.0.1:7878); port 0 is any free one
     #[arg(long, value_name = "HOST:PORT")]
     pub bind: Option<String>,

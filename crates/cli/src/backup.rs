@@ -1,15 +1,24 @@
 //! `vervet backup`: a copy of a database, as a database.
 
 use crate::arguments::BackupArguments;
+use crate::interrupt;
 use crate::output::{self, Outcome};
+use crate::progress::Bar;
 use std::io::{self, IsTerminal};
 use std::time::Instant;
-use vervet::Database;
+use vervet::{Database, Watch};
 
 pub(crate) fn run(arguments: &BackupArguments) -> Outcome {
+    let running = interrupt::start();
     let started = Instant::now();
     let database = Database::open(&arguments.database)?;
-    let statements = database.backup(&arguments.to)?;
+    let bar = Bar::new();
+    let report = |done, total| bar.built(done, total, "copied");
+    let watch = Watch::new("backup").cancelled_by(running.token.as_atomic()).reporting_to(&report);
+    let statements = database.backup_watched(&arguments.to, &watch);
+    bar.finish();
+    let statements = statements?;
+    running.finish();
     if io::stderr().is_terminal() {
         eprintln!("{} copied in {}", output::statements(statements), output::time(started.elapsed()));
     }

@@ -2,10 +2,11 @@
 
 use crate::output::{Failure, Outcome, Output, time};
 use crate::table::Table;
+use crate::{interrupt, query};
 use std::io::Write;
 use std::time::{Duration, Instant};
 use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metrics, Value};
-use vervet::{Database, Error, ErrorKind, Transaction};
+use vervet::{Database, Error, ErrorKind, GremlinScript, Transaction};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_tinkerpop::graphson::{self, Dialect};
 
@@ -47,19 +48,35 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Outcome {
     let script = database.gremlin_script(text, options)?;
+    let in_transaction = transaction.is_some();
     if format == Format::Table {
         let results = match transaction {
             Some(transaction) => transaction.run_gremlin(&script, options)?,
             None => database.run_gremlin(&script, options)?,
         };
+        finish_if(script.mutates());
         write_table(&results, out)?;
         out.flush().map_err(Failure::from)?;
-        return Ok(());
+        return warn(
+            database,
+            &script,
+            in_transaction,
+            results.counted().iter().map(|(value, count)| (value, *count)),
+        );
     }
     let dialect = if format == Format::Json { Dialect::V3_UNTYPED } else { Dialect::V3 };
     let mut line = Vec::new();
     let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut first: Option<(Value, u64)> = None;
     let mut each = |value: Value, count: u64| {
+        match &mut first {
+            Some((_, all)) => *all = all.saturating_add(count),
+            None => {
+                // What is written is committed by now.
+                finish_if(script.mutates());
+                first = Some((value.clone(), count));
+            }
+        }
         line.clear();
         graphson::write(&value, dialect, &mut line)
             .map_err(|error| Error::new(ErrorKind::Unsupported, error.to_string()))?;
@@ -77,7 +94,34 @@ pub(crate) fn run(
         Some(transaction) => transaction.gremlin_each(&script, options, &mut each)?,
         None => database.gremlin_each(&script, options, &mut each)?,
     }
+    finish_if(script.mutates() && first.is_none());
     out.flush().map_err(Failure::from)?;
+    warn(database, &script, in_transaction, first.iter().map(|(value, count)| (value, *count)))
+}
+
+/// A text that has written, and outside of a transaction committed, is no longer cancelled.
+fn finish_if(is_done: bool) {
+    if is_done {
+        interrupt::finish();
+    }
+}
+
+/// Says on standard error what of a text cannot match anything, if it has no results, or one that is 0.
+fn warn<'v>(
+    database: &Database,
+    script: &GremlinScript,
+    in_transaction: bool,
+    mut results: impl Iterator<Item = (&'v Value, u64)>,
+) -> Outcome {
+    let is_empty = match (results.next(), results.next()) {
+        (None, _) => true,
+        (Some((Value::Int(0) | Value::Long(0), 1)), None) => true,
+        _ => false,
+    };
+    // A transaction may know names that others do not see.
+    if is_empty && !in_transaction {
+        query::warn(&database.gremlin_warnings(script)?);
+    }
     Ok(())
 }
 

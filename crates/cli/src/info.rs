@@ -27,6 +27,8 @@ pub(crate) fn run(arguments: &InfoArguments) -> Outcome {
 pub(crate) struct Facts {
     statements: u64,
     vertices: u64,
+    /// IRIs and blank nodes of the dictionary.
+    resources: u64,
     literals: u64,
     edges: u64,
     graphs: Vec<(String, u64)>,
@@ -44,7 +46,8 @@ impl Facts {
         let view = snapshot.as_snapshot();
         Ok(Self {
             statements: view.statement_count(),
-            vertices: view.vertex_count(),
+            vertices: snapshot.vertex_count()?,
+            resources: view.vertex_count(),
             literals: view.literal_count(),
             edges: view.edge_count(),
             graphs: named(view, view.graphs())?,
@@ -86,7 +89,8 @@ impl Facts {
         let mut counts = Table::new(&["what", ">count"]);
         for (what, number) in [
             ("statements", self.statements),
-            ("vertices (IRIs, blank nodes)", self.vertices),
+            ("vertices", self.vertices),
+            ("IRIs and blank nodes in the dictionary", self.resources),
             ("literals in the dictionary", self.literals),
             ("edges with an identity", self.edges),
             ("named graphs", self.graphs.len() as u64),
@@ -163,10 +167,11 @@ impl Facts {
         let size = self.size_bytes();
         writeln!(
             out,
-            "{{\"statements\":{},\"vertices\":{},\"literals\":{},\"edges\":{},\"graphs\":{},\"predicates\":{},\
+            "{{\"statements\":{},\"vertices\":{},\"resources\":{},\"literals\":{},\"edges\":{},\"graphs\":{},\"predicates\":{},\
              \"constraints\":[{}],\"durability\":{},\"size_bytes\":{size},\"bytes_per_statement\":{},\"kinds\":{},\"parts\":{}}}",
             self.statements,
             self.vertices,
+            self.resources,
             self.literals,
             self.edges,
             objects(&self.graphs, ["iri", "statements"]),

@@ -2,13 +2,16 @@
 
 use crate::arguments::LoadArguments;
 use crate::output::{self, Failure, Outcome};
+use crate::progress::Bar;
 use crate::{input, interrupt};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vervet::{Database, Error, LoadOptions, LoadReport, Mapping, Progress, Source};
+use vervet::{Database, Error, LoadOptions, LoadReport, Mapping, Source};
+
+/// Shorter loads have no rate.
+const RATED_MIN: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     let standard = arguments.files.iter().filter(|file| input::is_standard(file)).count();
@@ -20,7 +23,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
         let hint = "name `-` once".to_owned();
         return Err(Failure::Usage("standard input can be read only once".to_owned(), hint));
     }
-    let _running = interrupt::start();
+    let running = interrupt::start();
     let mut options = options(arguments)?;
     let sources: Vec<Source> = arguments.files.iter().map(|file| input::source(file)).collect();
     if arguments.show_schema || arguments.print_mapping {
@@ -39,11 +42,16 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     let mut skipped = Skipped::new(arguments);
     let started = Instant::now();
     let report = database.load_with_report(sources, &options, arguments.memory, &mut skipped);
-    bar.bar.finish_and_clear();
+    bar.finish();
     let report = report?;
+    // It is published: from here on nothing is cancelled.
+    running.finish();
     skipped.flush()?;
     let mut out = output::Output::standard();
-    writeln!(out, "{}", summary(&report, started.elapsed(), &database)?)?;
+    writeln!(out, "{}", summary(arguments, &report, started.elapsed(), &database)?)?;
+    for note in notes(&report, arguments.both_directions) {
+        writeln!(io::stderr(), "note: {note}")?;
+    }
     if report.skipped > 0 {
         writeln!(
             io::stderr(),
@@ -64,6 +72,10 @@ fn options(arguments: &LoadArguments) -> Result<LoadOptions<'static>, Error> {
         skip_errors: arguments.skip_errors,
         cancelled: Some(interrupt::requested()),
         names_from_files: arguments.names_from_files,
+        id_column: arguments.id.clone(),
+        row_ids: arguments.row_ids,
+        label_keys: arguments.labels.clone(),
+        both_directions: arguments.both_directions,
         mapping: arguments.mapping.as_deref().map(mapping).transpose()?,
         orders: arguments.orders.clone(),
         text_index: arguments.text_index,
@@ -82,61 +94,73 @@ fn mapping(path: &Path) -> Result<Mapping, Error> {
 }
 
 /// The line at the end: statements, bytes, seconds, rate, and what the database now takes.
-fn summary(report: &LoadReport, elapsed: Duration, database: &Database) -> Result<String, Error> {
+fn summary(
+    arguments: &LoadArguments,
+    report: &LoadReport,
+    elapsed: Duration,
+    database: &Database,
+) -> Result<String, Error> {
     let statements = database.snapshot().statement_count();
     let size: u64 = database.parts()?.iter().map(|part| part.size_bytes).sum();
     let per_statement = size as f64 / (statements.max(1)) as f64;
-    Ok(format!(
-        "loaded {} from {} in {:.2} s ({} statements/s); the database has {} in {} ({per_statement:.1} bytes each)",
-        output::statements(report.statements),
-        output::bytes(report.bytes),
-        elapsed.as_secs_f64(),
-        output::rate(report.statements, elapsed),
-        output::count(statements),
-        output::bytes(size),
-    ))
-}
-
-/// A progress bar on standard error; nothing where that is no terminal.
-struct Bar {
-    bar: ProgressBar,
-}
-
-impl Bar {
-    fn new() -> Self {
-        let target = match io::stderr().is_terminal() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
+    let seconds = elapsed.as_secs_f64();
+    let done = if arguments.files.is_empty() {
+        let made = match (arguments.text_index, arguments.orders.is_empty()) {
+            (true, true) => "indexed the words of all texts",
+            (true, false) => "indexed the words of all texts and made the orders",
+            (false, _) => "made the orders",
         };
-        let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(style("{spinner} {decimal_bytes} read, {msg}"));
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar }
-    }
+        format!("{made} in {seconds:.2} s")
+    } else {
+        let (statements, bytes) = (output::statements(report.statements), output::bytes(report.bytes));
+        // Of a short load most is not about its statements.
+        let rate = match elapsed >= RATED_MIN {
+            true => format!(" ({} statements/s)", output::rate(report.statements, elapsed)),
+            false => String::new(),
+        };
+        format!("loaded {statements} from {bytes} in {seconds:.2} s{rate}")
+    };
+    let (statements, size) = (output::count(statements), output::bytes(size));
+    Ok(format!("{done}; the database has {statements} in {size} ({per_statement:.1} bytes each)"))
 }
 
-impl Progress for Bar {
-    fn advance(&self, bytes_read: u64, bytes_total: Option<u64>, statements: u64) {
-        if let Some(total) = bytes_total
-            && self.bar.length().is_none()
-        {
-            self.bar.set_length(total);
-            self.bar.set_style(style(
-                "{bar:24} {percent:>3} %  {decimal_bytes} of {decimal_total_bytes}, {msg}, {eta} left",
-            ));
+/// What a person may want to know of a load that went well.
+fn notes(report: &LoadReport, both_directions: bool) -> Vec<String> {
+    let mut notes = report.notes.clone();
+    let mut count = |number: u64, one: &str, many: &str| {
+        if number > 0 {
+            notes.push(format!("{} {}", output::count(number), if number == 1 { one } else { many }));
         }
-        self.bar.set_position(bytes_read);
-        let rate = output::rate(statements, self.bar.elapsed());
-        self.bar.set_message(if bytes_total.is_some_and(|total| bytes_read >= total) {
-            format!("{} statements, building", output::count(statements))
-        } else {
-            format!("{} statements, {rate}/s", output::count(statements))
-        });
+    };
+    count(
+        report.merged_vertices,
+        "vertex has an id that an earlier one had: they became one",
+        "vertices have ids that earlier ones had: they became one each",
+    );
+    count(
+        report.missing_vertices,
+        "vertex is named by edges alone, and has no label and no properties",
+        "vertices are named by edges alone, and have no labels and no properties",
+    );
+    if both_directions {
+        count(
+            report.undirected_edges,
+            "undirected edge was loaded in both directions",
+            "undirected edges were loaded in both directions",
+        );
+    } else {
+        count(
+            report.undirected_edges,
+            "undirected edge was loaded in the direction in which it is written; --both-directions makes two of it",
+            "undirected edges were loaded in the direction in which they are written; --both-directions makes two of each",
+        );
     }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    if report.statements == 0 && report.bytes > 0 && report.skipped == 0 {
+        notes.push(
+            "the files hold no statements; keys of JSON-LD mean something only by a @context".to_owned(),
+        );
+    }
+    notes
 }
 
 /// Where passed-over statements go: a file that is made when the first one comes, or standard error.

@@ -26,6 +26,7 @@ mod logging;
 mod output;
 mod parameter;
 mod password;
+mod progress;
 mod query;
 mod recover;
 mod request;

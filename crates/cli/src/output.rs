@@ -38,6 +38,9 @@ impl From<io::Error> for Failure {
 /// says so passes through layers that keep only its text.
 static READER_GONE: AtomicBool = AtomicBool::new(false);
 
+/// Whether a write was refused because of Ctrl-C; of the process, for the same reason.
+static WRITE_CANCELLED: AtomicBool = AtomicBool::new(false);
+
 /// Standard output or a file; a write fails once Ctrl-C was pressed, so that no command writes on.
 pub(crate) struct Output {
     target: Target,
@@ -106,6 +109,7 @@ impl Drop for Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if interrupt::requested().load(Ordering::Relaxed) {
+            WRITE_CANCELLED.store(true, Ordering::Relaxed);
             return Err(io::Error::other("cancelled"));
         }
         note_reader(self.writer().write(bytes))
@@ -134,22 +138,23 @@ pub(crate) fn finish(outcome: Outcome) -> ExitCode {
             report(&failure);
             match failure {
                 Failure::Usage(..) => ExitCode::from(2),
-                Failure::Error(error) if error.kind() == ErrorKind::Cancelled => {
-                    ExitCode::from(interrupt::CANCELLED)
-                }
-                Failure::Error(_) if interrupt::requested().load(Ordering::Relaxed) => {
-                    ExitCode::from(interrupt::CANCELLED)
-                }
+                Failure::Error(error) if is_cancelled(&error) => ExitCode::from(interrupt::CANCELLED),
                 Failure::Error(_) => ExitCode::FAILURE,
             }
         }
     }
 }
 
+/// Whether an error is what Ctrl-C has made of a command. Other errors count as what they are, even if Ctrl-C came, too.
+fn is_cancelled(error: &Error) -> bool {
+    error.kind() == ErrorKind::Cancelled
+        || WRITE_CANCELLED.load(Ordering::Relaxed) && interrupt::requested().load(Ordering::Relaxed)
+}
+
 /// Writes `error: …` and `hint: …`.
 pub(crate) fn report(failure: &Failure) {
     let (message, hint) = match failure {
-        Failure::Error(_) if interrupt::requested().load(Ordering::Relaxed) => ("cancelled", None),
+        Failure::Error(error) if is_cancelled(error) => ("cancelled", None),
         Failure::Error(error) => (error.message(), error.hint()),
         Failure::Usage(message, hint) => (message.as_str(), Some(hint.as_str())),
     };

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{
     CancelToken, Database, Error, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, Transaction,
+    Warning,
 };
 use vervet_model::vocab::{VERTEX_NAMESPACE, iri_name};
 
@@ -41,9 +42,19 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     } else {
         let prepared = prepare(&database, &text, &options)?;
         let format = format.unwrap_or_else(|| default_format(&prepared, io::stdout().is_terminal()));
-        prepared.write_with(&options, format, &mut out)?;
+        let rows = prepared.write_with(&options, format, &mut out)?.rows;
+        out.finish()?;
+        warn(&prepared.warnings_after(rows)?);
+        return Ok(());
     }
     out.finish()
+}
+
+/// Says on standard error what of a query cannot match anything.
+pub(crate) fn warn(warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
 }
 
 fn prepare(database: &Database, text: &str, options: &QueryOptions) -> Outcome<Prepared> {
@@ -248,10 +259,14 @@ pub(crate) fn run_on(
         Some(format) if format.is_for_graphs() == graph => format,
         _ => default_format(&prepared, true),
     };
-    match transaction {
-        Some(transaction) => transaction.write(&prepared, options, format, out)?,
-        None => prepared.write_with(options, format, out)?,
+    let rows = match transaction {
+        Some(transaction) => transaction.write(&prepared, options, format, out)?.rows,
+        None => prepared.write_with(options, format, out)?.rows,
     };
     out.flush().map_err(Failure::from)?;
+    // A transaction may know names that others do not see.
+    if transaction.is_none() {
+        warn(&prepared.warnings_after(rows)?);
+    }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::arguments::{LogFormat, ServeArguments};
 use crate::output::{self, Outcome};
 use std::time::Duration;
-use vervet::{Database, DatabaseOptions};
+use vervet::{Database, DatabaseOptions, ErrorKind};
 use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
 
 /// Of the program.
@@ -12,9 +12,15 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     let options = options_of(arguments)?;
     let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
-    let database = match options.read_only {
-        true => Database::open_with(&arguments.database, open)?,
-        false => Database::open_or_create_with(&arguments.database, open)?,
+    let database = match arguments.create && !options.read_only {
+        true => Database::open_or_create_with(&arguments.database, open)?,
+        false => Database::open_with(&arguments.database, open).map_err(|error| match error.kind() {
+            ErrorKind::Input if !options.read_only => error.with_hint(format!(
+                "check the path, load data with vervet load {0} FILE…, or make an empty database with vervet serve {0} --create",
+                arguments.database.display()
+            )),
+            _ => error,
+        })?,
     };
     let statements = database.snapshot().statement_count();
     let rights = match (options.read_only, options.users.len()) {
@@ -22,6 +28,7 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
         (false, 0) => "everyone who can reach it may read and write".to_owned(),
         (false, users) => format!("{users} users"),
     };
+    let writer = database.clone();
     let mut server = Server::bind(database, options)?;
     let again = arguments.clone();
     server.reload_at_hangup(
@@ -38,6 +45,8 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     );
     let scheme = if server.has_tls() { "https" } else { "http" };
     let address = format!("{scheme}://{}/", server.address()?);
+    writer.describe_owner(&format!("vervet serve at {address}"));
+    drop(writer);
     // Who starts it in a script waits for one of these; they are no results.
     match log {
         LogFormat::Text => eprintln!("{} at {address} ({rights})", output::statements(statements)),

@@ -182,6 +182,7 @@ impl Session {
             Some(transaction) => transaction.update_with(text, &mut options)?,
             None => self.database.update_with(text, &mut options)?,
         };
+        running.finish();
         if self.timing {
             let summary = update::summary(report);
             writeln!(io::stderr(), "{summary} in {}", output::time(started.elapsed()))?;

@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
         query.parameters.push((parameter.name.clone(), parameter.value.clone()));
     }
     let report = database.update_with(&text, &mut options)?;
+    running.finish();
     if io::stderr().is_terminal() {
         eprintln!("{} in {}", summary(report), output::time(started.elapsed()));
     }

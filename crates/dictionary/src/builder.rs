@@ -24,7 +24,7 @@ use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts, triple_text};
+use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts, Watch, triple_text};
 
 const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
@@ -143,12 +143,22 @@ impl DictionaryBuilder {
     /// # Errors
     /// Damaged dictionary.
     pub fn from_dictionary(dictionary: &Dictionary) -> Result<Self> {
+        Self::from_dictionary_watched(dictionary, &Watch::new("dictionary"))
+    }
+
+    /// As [`DictionaryBuilder::from_dictionary`]; `watch` gets a step for each term.
+    ///
+    /// # Errors
+    /// Damaged dictionary; those of `watch`.
+    pub fn from_dictionary_watched(dictionary: &Dictionary, watch: &Watch<'_>) -> Result<Self> {
+        let mut ticker = watch.ticker();
         let mut builder = Self::new();
         builder.words = dictionary.has_words();
         let mut scratch = String::new();
         let mut text = String::new();
         let vertices = (0..dictionary.vertex_count()).map(Id::vertex);
         for id in vertices.chain((0..dictionary.literal_count()).map(Id::literal)) {
+            ticker.step()?;
             let mut interned = Ok(Id::UNBOUND);
             dictionary.read_term(id, &mut scratch, &mut |parts| {
                 text.clear();
@@ -327,7 +337,22 @@ impl DictionaryBuilder {
     /// # Errors
     /// As [`DictionaryBuilder::finish`].
     pub fn finish_with(self, threads: usize) -> Result<Vec<u8>> {
-        Ok(encode::encode(&self, threads))
+        self.finish_watched(threads, &Watch::new("dictionary"))
+    }
+
+    /// As [`DictionaryBuilder::finish_with`]; `watch` gets about [`DictionaryBuilder::finish_steps`] steps.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::finish`]; those of `watch`.
+    pub fn finish_watched(self, threads: usize, watch: &Watch<'_>) -> Result<Vec<u8>> {
+        encode::encode(&self, threads, watch)
+    }
+
+    /// How many steps of a [`Watch`] making the image takes, roughly.
+    #[must_use]
+    pub fn finish_steps(&self) -> u64 {
+        let words = if self.words { 4 * self.literal_count() } else { 0 };
+        6 * self.vertex_count() + 7 * self.literal_count() + words
     }
 
     /// All terms in order of first sight.

@@ -22,6 +22,7 @@ use crate::symbols::{Encoder, SAMPLE_BYTES};
 use crate::template::{self, TEMPLATES_MAX, TemplateKind};
 use crate::words::write_words;
 use rustc_hash::FxHashMap;
+use vervet_model::{Result, Watch};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// So many terms have to share a pattern before it becomes a template.
@@ -135,9 +136,9 @@ fn template_kind(builder: &DictionaryBuilder, kind: u32) -> (TemplateKind, &str)
 }
 
 /// Runs `job` on each piece, each on a thread of its own, and gives back the results in their order.
-fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> T + Sync) -> Vec<T> {
+fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> Result<T> + Sync) -> Result<Vec<T>> {
     if let [piece] = pieces {
-        return vec![job(piece)];
+        return Ok(vec![job(piece)?]);
     }
     std::thread::scope(|scope| {
         let job = &job;
@@ -150,15 +151,17 @@ fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> T + Sync) -> Ve
     })
 }
 
-fn choose(builder: &DictionaryBuilder, pieces: &[Piece]) -> Chosen {
+fn choose(builder: &DictionaryBuilder, pieces: &[Piece], watch: &Watch<'_>) -> Result<Chosen> {
     let rest = vec![SLOT, REST];
     let resorts = LAST_RESORTS.iter().filter(|kind| **kind != TemplateKind::Triple || builder.has_triples());
     let mut choices: Vec<Choice> = resorts.map(|kind| Choice::new(*kind, rest.clone())).collect();
     let mut of_term = vec![NONE; pieces.last().map_or(0, |piece| piece.terms.end)];
     for level in [Level::Numbers, Level::Namespace, Level::Kind] {
-        choose_level(builder, pieces, level, &mut choices, &mut of_term);
+        choose_level(builder, pieces, level, (&mut choices, &mut of_term), watch)?;
     }
+    let mut ticker = watch.ticker();
     for (record, chosen) in builder.records().zip(&mut of_term) {
+        ticker.step()?;
         if *chosen == NONE {
             *chosen = last_resort(builder, record.kind);
             choices[*chosen as usize].terms += 1;
@@ -168,7 +171,7 @@ fn choose(builder: &DictionaryBuilder, pieces: &[Piece]) -> Chosen {
             choice.rest_bytes += record.text.len().saturating_sub(head.len()) as u64;
         }
     }
-    Chosen { choices, of_term }
+    Ok(Chosen { choices, of_term })
 }
 
 /// Gives templates to those terms without one whose pattern at `level` is shared.
@@ -176,14 +179,14 @@ fn choose_level(
     builder: &DictionaryBuilder,
     pieces: &[Piece],
     level: Level,
-    choices: &mut Vec<Choice>,
-    of_term: &mut [u32],
-) {
+    (choices, of_term): (&mut Vec<Choice>, &mut [u32]),
+    watch: &Watch<'_>,
+) -> Result<()> {
     if !of_term.contains(&NONE) {
-        return;
+        return watch.advance(of_term.len() as u64);
     }
     // Patterns are told apart by their hash alone; `encode` looks whether they are the same.
-    let hashes = on_threads(pieces, |piece| pattern_hashes(builder, piece, level, of_term));
+    let hashes = on_threads(pieces, |piece| pattern_hashes(builder, piece, level, of_term, watch))?;
     let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
     let mut counts: Vec<u32> = Vec::new();
     let mut tried = vec![NONE; of_term.len()];
@@ -206,6 +209,7 @@ fn choose_level(
             *tried = last.1;
         }
     }
+    watch.check()?;
     drop(hashes);
     drop(numbers);
     let mut winners: Vec<u32> =
@@ -235,19 +239,28 @@ fn choose_level(
         entry.terms = entry.terms.saturating_add(1);
         of_term[i] = choice;
     }
+    watch.check()
 }
 
 /// The hash of the pattern of each term of a piece at this level; [`NO_HASH`] for those that have a
 /// template, or no pattern.
-fn pattern_hashes(builder: &DictionaryBuilder, piece: &Piece, level: Level, of_term: &[u32]) -> Vec<u64> {
+fn pattern_hashes(
+    builder: &DictionaryBuilder,
+    piece: &Piece,
+    level: Level,
+    of_term: &[u32],
+    watch: &Watch<'_>,
+) -> Result<Vec<u64>> {
     let mut pattern = Pattern::default();
+    let mut ticker = watch.ticker();
     let terms = builder.records_of(piece).zip(&of_term[piece.terms.clone()]);
     let hash = |(record, chosen): (Record<'_>, &u32)| {
-        if *chosen == NONE && pattern_at(level, &record, &mut pattern) {
+        ticker.step()?;
+        Ok(if *chosen == NONE && pattern_at(level, &record, &mut pattern) {
             xxh3_64_with_seed(&pattern.bytes, kind_seed(&record)).max(NO_HASH + 1)
         } else {
             NO_HASH
-        }
+        })
     };
     terms.map(hash).collect()
 }
@@ -255,10 +268,14 @@ fn pattern_hashes(builder: &DictionaryBuilder, piece: &Piece, level: Level, of_t
 const NO_HASH: u64 = 0;
 
 /// The image of the file of `builder`, made on so many threads.
-pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
+///
+/// # Errors
+/// Those of `watch`, which gets [`DictionaryBuilder::finish_steps`] steps, roughly.
+pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize, watch: &Watch<'_>) -> Result<Vec<u8>> {
     let pieces = builder.pieces(threads);
-    let chosen = choose(builder, &pieces);
+    let chosen = choose(builder, &pieces, watch)?;
     let encoders = encoders(builder, &chosen);
+    watch.check()?;
     let mut templates = Vec::new();
     for (of, encoder) in encoders.iter().enumerate() {
         if let Some(encoder) = encoder {
@@ -266,27 +283,35 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
         }
     }
     let numbers = write_templates(&chosen, &encoders, &mut templates);
-    let records = on_threads(&pieces, |piece| write_records(builder, piece, &chosen, &numbers, &encoders));
-    let half = |of: usize, terms: u64| {
+    let records =
+        on_threads(&pieces, |piece| write_records(builder, piece, (&chosen, &numbers, &encoders), watch))?;
+    let half = |of: usize, terms: u64| -> Result<_> {
         let mut writer = HalfWriter::new(terms);
+        let mut ticker = watch.ticker();
         for piece in &records {
-            piece[of].iter().for_each(|(hash, record)| writer.push(hash, record));
+            for (hash, record) in piece[of].iter() {
+                ticker.step()?;
+                writer.push(hash, record);
+            }
         }
-        writer.finish()
+        Ok(writer.finish())
     };
     let (vertex_count, literal_count) = (builder.vertex_count(), builder.literal_count());
-    let words = || if builder.has_words() { write_words(builder) } else { Vec::new() };
+    let literals = || -> Result<_> {
+        let words = if builder.has_words() { write_words(builder, watch)? } else { Vec::new() };
+        Ok((half(1, literal_count)?, write_order(builder, watch)?, words))
+    };
     let (vertices, (literals, order, words)) = if pieces.len() == 1 {
-        (half(0, vertex_count), (half(1, literal_count), write_order(builder), words()))
+        (half(0, vertex_count)?, literals()?)
     } else {
         std::thread::scope(|scope| {
-            let literals = scope.spawn(|| (half(1, literal_count), write_order(builder), words()));
+            let literals = scope.spawn(literals);
             let vertices = half(0, vertex_count);
             match literals.join() {
-                Ok(literals) => (vertices, literals),
+                Ok(literals) => Ok((vertices?, literals?)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
-        })
+        })?
     };
     let [vertex_offsets, vertex_records, vertex_index] = vertices;
     let [literal_offsets, literal_records, literal_index] = literals;
@@ -302,7 +327,7 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize) -> Vec<u8> {
         words,
     ];
     let version = if builder.has_triples() { header::VERSION } else { header::VERSION_WITHOUT_TRIPLES };
-    header::write(version, vertex_count, literal_count, sections)
+    Ok(header::write(version, vertex_count, literal_count, sections))
 }
 
 /// What texts are coded with: those of vertices, those of literals.
@@ -400,14 +425,15 @@ impl Records {
 fn write_records(
     builder: &DictionaryBuilder,
     piece: &Piece,
-    chosen: &Chosen,
-    numbered: &[Numbered],
-    encoders: &Encoders,
-) -> [Records; 2] {
+    (chosen, numbered, encoders): (&Chosen, &[Numbered], &Encoders),
+    watch: &Watch<'_>,
+) -> Result<[Records; 2]> {
+    let mut ticker = watch.ticker();
     let mut halves = [Records::default(), Records::default()];
     let mut numbers = Vec::new();
     let forms: Vec<Option<Form>> = chosen.choices.iter().map(|choice| Form::new(&choice.pattern)).collect();
     for (record, &choice) in builder.records_of(piece).zip(&chosen.of_term[piece.terms.clone()]) {
+        ticker.step()?;
         let Records { bytes, terms } = &mut halves[usize::from(!record.is_vertex())];
         let found = &chosen.choices[choice as usize];
         let (kind, detail) = template_kind(builder, record.kind);
@@ -446,7 +472,7 @@ fn write_records(
         }
         terms.push((builder.hash_of(&record), bytes.len()));
     }
-    halves
+    Ok(halves)
 }
 
 /// Whether `text` has this pattern, which is `form` if it has numbers; `numbers` then has those of `text`.

@@ -21,7 +21,7 @@ use crate::header::Section;
 use crate::number::read_le;
 use std::cmp::Ordering;
 use std::ops::Range;
-use vervet_model::{Id, Result, TermParts};
+use vervet_model::{Id, Result, TermParts, Watch};
 
 /// Bytes of text that are compared at once.
 const PIECE_BYTES: usize = 8;
@@ -50,28 +50,30 @@ struct Item {
 }
 
 /// The section for the literals of `builder`.
-pub(crate) fn write_order(builder: &DictionaryBuilder) -> Vec<u8> {
+pub(crate) fn write_order(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<u8>> {
     let mut items: Vec<Item> =
         Vec::with_capacity(usize::try_from(builder.literal_count()).expect("they are in memory"));
     items.extend(builder.literal_places().map(|at| Item { piece: 0, at }));
-    sort(&mut items, builder);
+    sort(&mut items, builder, watch)?;
     let width = order_width(builder.literal_count());
     let mut packed = BitWriter { bytes: Vec::new(), waiting: 0, bits: 0 };
     packed.bytes.reserve_exact(order_bytes(builder.literal_count()).expect("they are in memory"));
     items.iter().for_each(|item| packed.push(u64::from(builder.number_at(item.at)), width));
-    packed.finish()
+    Ok(packed.finish())
 }
 
-fn sort(items: &mut [Item], builder: &DictionaryBuilder) {
+fn sort(items: &mut [Item], builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<()> {
+    let mut ticker = watch.ticker();
     // Runs that are equal up to a depth. A stack, since texts may be longer than the machine's allows.
     let mut runs = vec![(0..items.len(), 0_usize)];
     while let Some((range, depth)) = runs.pop() {
         let start = range.start;
         let run = &mut items[range];
         for item in &mut *run {
+            ticker.step()?;
             item.piece = piece(builder.text_at(item.at), depth);
         }
-        run.sort_unstable_by_key(|item| item.piece);
+        watch.sort(run, |a, b| a.piece.cmp(&b.piece))?;
         let mut from = 0;
         while from < run.len() {
             let length = run[from..].iter().take_while(|item| item.piece == run[from].piece).count();
@@ -85,6 +87,7 @@ fn sort(items: &mut [Item], builder: &DictionaryBuilder) {
             from += length;
         }
     }
+    Ok(())
 }
 
 /// Puts those of equal pieces whose text ends in this piece to the front, in their order, and gives their number;

@@ -23,7 +23,7 @@ use crate::number::{bytes_for, read_first_le, read_le, read_varint, write_varint
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
-use vervet_model::{Id, LiteralKind, Part, Result, TermParts, TextSearch, for_each_word};
+use vervet_model::{Id, LiteralKind, Part, Result, TermParts, TextSearch, Watch, for_each_word};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A list that is so many times as long as what is left of a search is not worth reading.
@@ -116,17 +116,19 @@ fn wanted(parts: &[Part]) -> impl Iterator<Item = Wanted<'_>> {
 }
 
 /// The section for the literals of `builder`.
-pub(crate) fn write_words(builder: &DictionaryBuilder) -> Vec<u8> {
+pub(crate) fn write_words(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<u8>> {
+    let mut ticker = watch.ticker();
     let mut gathered = Gathered::default();
     let mut scratch = String::new();
     for record in builder.records().filter(|record| !record.is_vertex()) {
+        ticker.step()?;
         let is_text =
             record.kind == KIND_STRING || builder.own_kind(record.kind).is_some_and(|own| own.is_language);
         if is_text && let Ok(text) = std::str::from_utf8(record.text) {
             for_each_word(text, &mut scratch, |word| gathered.push(word, record.number));
         }
     }
-    gathered.finish()
+    gathered.finish(watch)
 }
 
 /// Words in order of first sight, and who has them.
@@ -163,9 +165,11 @@ impl Gathered {
         }
     }
 
-    fn finish(self) -> Vec<u8> {
+    fn finish(self, watch: &Watch<'_>) -> Result<Vec<u8>> {
+        watch.check()?;
         let mut order: Vec<u32> = (0..).take(self.words.len()).collect();
         order.sort_unstable_by(|a, b| self.words[*a as usize].cmp(&self.words[*b as usize]));
+        watch.check()?;
         // Where the literals of each word begin, by word.
         let mut starts = vec![0_usize; self.words.len()];
         let mut start = 0;
@@ -182,7 +186,9 @@ impl Gathered {
         }
         let (mut texts, mut lists) = (Vec::new(), Vec::new());
         let (mut text_ends, mut list_ends) = (Vec::new(), Vec::new());
+        let mut ticker = watch.ticker();
         for &word in &order {
+            ticker.step()?;
             texts.extend_from_slice(self.words[word as usize].as_bytes());
             text_ends.push(texts.len() as u64);
             let list = &literals[starts[word as usize]..places[word as usize]];
@@ -204,7 +210,7 @@ impl Gathered {
         }
         section.extend_from_slice(&texts);
         section.extend_from_slice(&lists);
-        section
+        Ok(section)
     }
 }
 
@@ -387,7 +393,7 @@ impl Dictionary {
             for_each_word(&text, &mut words, |word| gathered.push(word, number));
         }
         let length = self.body().length(Section::LiteralWords);
-        if gathered.finish() != index.bytes(0, length)? {
+        if gathered.finish(&Watch::new("check"))? != index.bytes(0, length)? {
             return Err(self.damaged("its index of words is not that of its literals"));
         }
         Ok(())

@@ -19,7 +19,15 @@ pub trait WriteFile: Write + Send {
 }
 
 /// Holds an exclusive lock until it is dropped.
-pub trait LockGuard: Send + Sync + fmt::Debug {}
+pub trait LockGuard: Send + Sync + fmt::Debug {
+    /// Says who holds the lock, in the error of those who want it meanwhile; by default nothing.
+    ///
+    /// # Errors
+    /// The text could not be written; the lock is held all the same.
+    fn describe(&self, _text: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// A file system. All methods return what the operating system says as their error.
 #[expect(clippy::missing_errors_doc, reason = "said once, for the whole trait")]
@@ -63,6 +71,14 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Removes a directory and everything inside.
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()>;
 
+    /// Removes a directory in which there is nothing.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        if self.list(dir)?.is_empty() {
+            return self.remove_dir_all(dir);
+        }
+        Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty))
+    }
+
     /// The paths (`dir` and a name) of the files and directories inside `dir`, sorted.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
@@ -81,7 +97,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 
     /// Takes the exclusive lock of `path`, a file of its own that is created if missing. Never waits:
     /// while somebody else holds the lock, this is an error of kind [`io::ErrorKind::WouldBlock`] whose
-    /// text names the process that does.
+    /// text names the process that does. A lock file may be removed by the one who holds its lock: the lock is that
+    /// of the file that has the name when this returns.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
 }
 
@@ -99,15 +116,22 @@ pub fn cannot_sync_dir(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// The error of [`FileSystem::lock`] when `owner` (text from the file: a process id) has the lock.
+/// The error of [`FileSystem::lock`] when `owner` has the lock: text from the file, a process id, and what the process
+/// says of itself in a second line, if it does.
 pub(crate) fn locked_by(owner: &str) -> io::Error {
+    let (owner, of_itself) = owner.split_once('\n').unwrap_or((owner, ""));
     let owner = owner.trim();
+    let of_itself = match of_itself.trim() {
+        "" => String::new(),
+        text if text.contains(char::is_control) => String::new(),
+        text => format!(" ({text})"),
+    };
     let message = if owner.is_empty() || !owner.bytes().all(|byte| byte.is_ascii_digit()) {
         "another process holds the lock".to_owned()
     } else if owner == std::process::id().to_string() {
         format!("this process ({owner}) holds the lock already")
     } else {
-        format!("process {owner} holds the lock")
+        format!("process {owner}{of_itself} holds the lock")
     };
     io::Error::new(io::ErrorKind::WouldBlock, message)
 }

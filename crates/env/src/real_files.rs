@@ -87,6 +87,10 @@ impl FileSystem for RealFiles {
         fs::remove_dir_all(dir)
     }
 
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir(dir)
+    }
+
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
         let mut paths =
             fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
@@ -119,29 +123,61 @@ impl FileSystem for RealFiles {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
-        // Not emptied on opening: until the lock is ours, the text in it is the owner's.
-        let mut file = private().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => {
-                file.set_len(0)?;
-                file.write_all(std::process::id().to_string().as_bytes())?;
-                Ok(Box::new(RealLock(file)))
-            }
-            Err(TryLockError::Error(error)) => Err(error),
-            Err(TryLockError::WouldBlock) => {
-                let mut owner = String::new();
-                // Text that cannot be read only makes the message say less.
-                let _ = file.take(32).read_to_string(&mut owner);
-                Err(locked_by(&owner))
+        loop {
+            // Not emptied on opening: until the lock is ours, the text in it is the owner's.
+            let mut file = private().read(true).write(true).create(true).truncate(false).open(path)?;
+            match file.try_lock() {
+                // The owner before has removed it since it was opened: another one has the name, or none.
+                Ok(()) if !is_at(&file, path)? => {}
+                Ok(()) => {
+                    file.set_len(0)?;
+                    file.write_all(std::process::id().to_string().as_bytes())?;
+                    return Ok(Box::new(RealLock(file)));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => {
+                    let mut owner = String::new();
+                    // Text that cannot be read only makes the message say less.
+                    let _ = file.take(OWNER_BYTES_MAX).read_to_string(&mut owner);
+                    return Err(locked_by(&owner));
+                }
             }
         }
     }
 }
 
+/// Whether `path` is a name of this file.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Files that are open cannot be removed there.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Longest text about the owner of a lock.
+const OWNER_BYTES_MAX: u64 = 512;
+
 #[derive(Debug)]
 struct RealLock(File);
 
-impl LockGuard for RealLock {}
+impl LockGuard for RealLock {
+    fn describe(&self, text: &str) -> io::Result<()> {
+        let mut file = &self.0;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(format!("{}\n{text}\n", std::process::id()).as_bytes())
+    }
+}
 
 impl Drop for RealLock {
     fn drop(&mut self) {

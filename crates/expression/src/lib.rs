@@ -41,6 +41,7 @@ pub use batch::CompiledExpression;
 pub use computed::ComputedTerms;
 pub use evaluator::Evaluator;
 pub use order::SortKey;
+pub use pattern::is_regex;
 
 /// Longest text that an expression may make, in bytes; more is an error of kind
 /// [`vervet_model::ErrorKind::MemoryLimit`].

@@ -16,6 +16,13 @@ pub(crate) struct Pattern {
     literal: bool,
 }
 
+/// Whether `REGEX` and `REPLACE` can read a pattern with these flags; a condition with one that they cannot is an error for
+/// every row.
+#[must_use]
+pub fn is_regex(pattern: &str, flags: &str) -> bool {
+    Pattern::new(pattern, flags).is_some()
+}
+
 impl Pattern {
     /// The pattern with these flags; `None` if one of both is wrong or the pattern is too large.
     pub(crate) fn new(pattern: &str, flags: &str) -> Option<Self> {

@@ -58,7 +58,7 @@ fn main() -> Result<()> {
 /// The builders of dictionary and store behind the trait of the loader.
 struct Builders {
     dictionary: DictionaryBuilder,
-    store: StoreBuilder,
+    store: StoreBuilder<'static>,
     edges: u64,
     statements: Vec<vervet_store::Statement>,
 }

@@ -256,6 +256,7 @@ impl Document {
             Some((_, reason)) => reason.to_owned(),
             None => message,
         };
+        let message = plain(message);
         let (line, column) = match at {
             Some((line, column)) => (line, Some(column)),
             None => (self.lines.load(Ordering::Relaxed).saturating_sub(1), None),
@@ -278,6 +279,17 @@ impl Document {
         let line = self.lines.load(Ordering::Relaxed).max(1);
         Error::new(ErrorKind::Input, format!("{}:{line}: {error}", self.name))
             .with_hint("the file is damaged, or not what its name says; mend it, or fetch it again")
+    }
+}
+
+/// What the libraries say, where their words mislead who looks at the file.
+fn plain(message: String) -> String {
+    match message.as_str() {
+        "Unexpected end of file" => "the file ends inside of a string or a statement".to_owned(),
+        _ if message.contains("No scheme found in an absolute IRI") => {
+            format!("a relative IRI, and nothing that it is relative to ({message})")
+        }
+        _ => message,
     }
 }
 

@@ -1,8 +1,8 @@
 //! GraphML: `<key>` declarations with types, `<node>`, `<edge>`, `<data>`.
 //!
 //! Labels are the keys `labelV` and `labelE` (as TinkerPop writes them) or the attributes `labels` and
-//! `label` (as Neo4j writes them). An undirected graph is read as if its edges had the direction in
-//! which they are written. Nested graphs and hyperedges are refused; ports and descriptions passed over. A document whose
+//! `label` (as Neo4j writes them), or the keys that the caller names (`LoadOptions::label_keys`). Undirected edges are counted, and
+//! read in the direction in which they are written, or in both. Nested graphs and hyperedges are refused; ports and descriptions passed over. A document whose
 //! elements are not inside of `<graphml>` is none.
 
 use crate::block::Malformed;
@@ -38,6 +38,8 @@ struct Element {
     source: Option<String>,
     target: Option<String>,
     labels: Vec<String>,
+    /// The attribute `directed` of an edge.
+    directed: Option<String>,
     data: Vec<(String, String)>,
 }
 
@@ -100,6 +102,7 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
         text: Text::Nothing,
         content: String::new(),
         graphs: 0,
+        is_undirected: false,
         depth: 0,
         rooted: false,
     };
@@ -143,6 +146,8 @@ struct Loader<'m, 'a, T: Target + ?Sized> {
     content: String,
     /// Open `<graph>` elements.
     graphs: u32,
+    /// Whether edges are undirected that do not say it.
+    is_undirected: bool,
     /// Open elements.
     depth: u64,
     /// Whether there was an element.
@@ -199,6 +204,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
             "key" => self.key(start)?,
             "graph" => {
                 self.graphs += 1;
+                self.is_undirected = attribute(start, "edgedefault")?.as_deref() == Some("undirected");
                 if self.graphs > 1 || self.element.is_some() {
                     return Err(Failure::File(
                         "nested graphs cannot be loaded".to_owned(),
@@ -297,7 +303,11 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
             let Some(key) = self.keys.get(id) else {
                 return Err(Failure::Element(format!("<data> of {what} has the undeclared key {id}")));
             };
-            if id == label_key || key.name == label_key {
+            let named = &self.writer.merger.options.label_keys;
+            if id == label_key
+                || key.name == label_key
+                || named.iter().any(|label| label == id || *label == key.name)
+            {
                 if element.is_edge {
                     element.labels.push(text.clone());
                 } else {
@@ -319,10 +329,20 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
             let target = element.target.as_deref().ok_or_else(|| missing("target"))?;
             let label = element.labels.first().map_or(EDGE_LABEL, String::as_str);
             let ends = [source, target];
-            self.writer.edge_between(ends, label, element.id.as_deref(), properties.is_empty())?
+            let edge = self.writer.edge_between(ends, label, element.id.as_deref(), properties.is_empty())?;
+            if element.directed.as_deref().map_or(self.is_undirected, |directed| directed == "false") {
+                let of = [
+                    self.writer.vertex("", source)?,
+                    self.writer.key(label)?,
+                    self.writer.vertex("", target)?,
+                ];
+                self.writer.undirected(of, &properties)?;
+            }
+            edge
         } else {
             let id = element.id.as_deref().ok_or_else(|| missing("id"))?;
             let vertex = self.writer.vertex("", id)?;
+            self.writer.declare(vertex);
             if element.labels.is_empty() {
                 element.labels.push(VERTEX_LABEL.to_owned());
             }
@@ -357,6 +377,7 @@ fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {
         source: attribute(start, "source")?,
         target: attribute(start, "target")?,
         labels,
+        directed: attribute(start, "directed")?,
         data: Vec::new(),
     })
 }

@@ -98,6 +98,7 @@ fn add_vertex<T: Target + ?Sized>(
         };
         edges.push((edge, ends, id, statements(&edge.properties, writer)?));
     }
+    writer.declare(subject);
     for label in labels {
         writer.label(subject, label)?;
     }

@@ -6,8 +6,10 @@
 //! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
 //! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
 //!
-//! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde.
+//! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde. Where no column has one of these names,
+//! others mean the same, in any case of letters: `ID`, `Label`; `source` and `target`, `src` and `dst` and the like, if both are there.
 
+use crate::options::LoadOptions;
 use crate::value::{TYPES, Type};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -60,21 +62,66 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     /// What the first columns of a header are that nothing else is known of (only in mappings).
     pub(crate) firsts: Vec<Role>,
+    /// The numbers of rows are the ids of vertices, in this space.
+    pub(crate) row_ids: Option<String>,
 }
 
+/// What a caller says of headers.
+pub(crate) struct Names<'a> {
+    /// The file name without extensions.
+    pub(crate) stem: &'a str,
+    pub(crate) from_files: bool,
+    id: Option<&'a str>,
+    labels: &'a [String],
+    row_ids: bool,
+}
+
+impl<'a> Names<'a> {
+    /// What `options` say of the file with this stem; `from_files`: labels and relations come from there.
+    pub(crate) fn new(stem: &'a str, options: &'a LoadOptions<'_>, from_files: bool) -> Self {
+        Self {
+            stem,
+            from_files,
+            id: options.id_column.as_deref(),
+            labels: &options.label_keys,
+            row_ids: options.row_ids,
+        }
+    }
+}
+
+/// Names of the source and of the target of edges, without `_`, `-` and blanks, in lower case. A column of each kind makes a
+/// file of edges.
+const SOURCES: [&str; 7] = ["from", "source", "src", "fromid", "sourceid", "srcid", "startid"];
+const TARGETS: [&str; 9] = ["to", "target", "dst", "dest", "toid", "targetid", "dstid", "destid", "endid"];
+
 impl Table {
-    /// Understands a header; `stem` is the file name without extensions.
-    pub(crate) fn from_header(fields: &[&str], stem: &str, names_from_files: bool) -> Result<Self> {
-        let table = if names_from_files {
-            Self::named_by_file(fields, stem)?
+    /// Understands a header.
+    pub(crate) fn from_header(fields: &[&str], names: &Names<'_>) -> Result<Self> {
+        let mut table = if names.from_files {
+            Self::named_by_file(fields, names.stem)?
         } else {
-            let columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
+            let mut columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
+            adopt_others(&mut columns, names);
             let is_edges =
                 columns.iter().any(|column| matches!(column.role, Role::Source(_) | Role::Target(_)));
-            Self { is_edges, label: None, columns, firsts: Vec::new() }
+            Self { is_edges, label: None, columns, firsts: Vec::new(), row_ids: None }
         };
+        let has_id = table.columns.iter().any(|column| matches!(column.role, Role::Id(_)));
+        if names.row_ids && !table.is_edges && !has_id {
+            table.row_ids = Some(names.stem.to_owned());
+        }
         table.check()?;
         Ok(table)
+    }
+
+    /// What a header might mean that says nothing, to be edited: vertices, whose first column is the id.
+    pub(crate) fn guess(fields: &[&str]) -> Self {
+        let column = |(at, field): (usize, &&str)| match at {
+            0 => Column::new(field.trim(), Role::Id(String::new())),
+            _ => Column { key: field.trim().to_owned(), ..Column::new(field.trim(), Role::Property) },
+        };
+        let columns = fields.iter().enumerate().map(column).collect();
+        Self { is_edges: false, label: None, columns, firsts: Vec::new(), row_ids: None }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -84,12 +131,21 @@ impl Table {
         let targets = count(|role| matches!(role, Role::Target(_)));
         let labels = count(|role| *role == Role::Label);
         if self.is_edges && (sources, targets) != (1, 1) {
-            return Err(bad(
-                "the header of an edge file needs one column for the source and one for the target",
+            let message = "the header of an edge file needs one column for the source and one for the target";
+            return Err(Error::new(ErrorKind::Input, message).with_hint(
+                "call them from and to (or source and target, src and dst), or say in a mapping file which they are",
             ));
         }
-        if !self.is_edges && ids != 1 {
-            return Err(bad("the header names neither the id of vertices nor source and target of edges"));
+        if !self.is_edges && ids == 0 && self.row_ids.is_none() {
+            let names: Vec<&str> = self.columns.iter().take(8).map(|column| column.name.as_str()).collect();
+            let more = if self.columns.len() > names.len() { ", …" } else { "" };
+            let message = "the header names neither the id of vertices nor source and target of edges";
+            return Err(Error::new(ErrorKind::Input, message).with_hint(format!(
+                "vertices: say which column is the id with --id (there are {}{more}), or number the rows with --row-ids; \
+                 edges: call two columns source and target, or from and to; \
+                 anything else: --print-mapping writes a mapping file to edit",
+                names.join(", ")
+            )));
         }
         if ids > 1 || labels > 1 {
             return Err(bad("the header names the id or the label twice"));
@@ -117,7 +173,7 @@ impl Table {
                 [_, relation, _] if is_edges => Some((*relation).to_owned()),
                 _ => None,
             };
-            return Ok(Self { is_edges, label, columns, firsts: Vec::new() });
+            return Ok(Self { is_edges, label, columns, firsts: Vec::new(), row_ids: None });
         }
         let id_of = |field: &str| field.strip_suffix(".id").map(str::to_owned);
         let properties = |from: usize| {
@@ -132,20 +188,26 @@ impl Table {
                 let label = label(words[0]);
                 let id = Column { key: "id".to_owned(), ..Column::new("id", Role::Id(label.clone())) };
                 let columns = std::iter::once(id).chain(properties(1)?).collect();
-                Ok(Self { is_edges: false, label: Some(label), columns, firsts: Vec::new() })
+                Ok(Self { is_edges: false, label: Some(label), columns, firsts: Vec::new(), row_ids: None })
             }
             [source, target, ..] => match (id_of(source), id_of(target), words.as_slice()) {
                 (Some(from), Some(to), [_, relation, _]) => {
                     let ends = [special(source, Role::Source(from)), special(target, Role::Target(to))];
                     let columns = ends.into_iter().chain(properties(2)?).collect();
                     let label = Some((*relation).to_owned());
-                    Ok(Self { is_edges: true, label, columns, firsts: Vec::new() })
+                    Ok(Self { is_edges: true, label, columns, firsts: Vec::new(), row_ids: None })
                 }
                 // More values for vertices that another file declares: no label.
                 (Some(space), None, _) => {
                     let id = special(source, Role::Id(space));
                     let columns = std::iter::once(id).chain(properties(1)?).collect();
-                    Ok(Self { is_edges: false, label: Some(String::new()), columns, firsts: Vec::new() })
+                    Ok(Self {
+                        is_edges: false,
+                        label: Some(String::new()),
+                        columns,
+                        firsts: Vec::new(),
+                        row_ids: None,
+                    })
                 }
                 _ => Err(bad("the header and the name of the file say neither vertices nor edges")),
             },
@@ -170,6 +232,49 @@ fn ldbc_property(field: &str, words: &[&str]) -> Result<Column> {
         && words[0].eq_ignore_ascii_case("person")
         && matches!(field, "language" | "email" | "speaks" | "emails");
     Ok(column)
+}
+
+/// Gives meanings to columns with names that many programs write, where no column has them yet.
+fn adopt_others(columns: &mut [Column], names: &Names<'_>) {
+    let is_free =
+        |column: &Column| column.role == Role::Property && column.kind.is_none() && !column.is_array;
+    let simple = |name: &str| -> String {
+        let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' ' | '~'));
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let find = |columns: &[Column], known: &dyn Fn(&str) -> bool| {
+        columns.iter().position(|column| is_free(column) && known(&column.name))
+    };
+    let has = |columns: &[Column], is: fn(&Role) -> bool| columns.iter().position(|column| is(&column.role));
+    let adopt = |columns: &mut [Column], at: Option<usize>, role: Role| {
+        if let Some(column) = at.and_then(|at| columns.get_mut(at)) {
+            *column = Column::new(&column.name, role);
+        }
+    };
+    let source = has(columns, |role| matches!(role, Role::Source(_)));
+    let target = has(columns, |role| matches!(role, Role::Target(_)));
+    let new_source = find(columns, &|name| SOURCES.contains(&simple(name).as_str()));
+    let new_target = find(columns, &|name| TARGETS.contains(&simple(name).as_str()));
+    if source.or(new_source).is_some() && target.or(new_target).is_some() {
+        adopt(columns, new_source.filter(|_| source.is_none()), Role::Source(String::new()));
+        adopt(columns, new_target.filter(|_| target.is_none()), Role::Target(String::new()));
+    }
+    if has(columns, |role| *role == Role::Label).is_none() {
+        let named = |name: &str| names.labels.iter().any(|label| label.eq_ignore_ascii_case(name));
+        let label =
+            find(columns, &named).or_else(|| find(columns, &|name| name.eq_ignore_ascii_case("label")));
+        adopt(columns, label, Role::Label);
+    }
+    if has(columns, |role| matches!(role, Role::Id(_))).is_none() {
+        let named = |name: &str| names.id.is_some_and(|id| id.eq_ignore_ascii_case(name));
+        let is_named = find(columns, &named);
+        let id = is_named.or_else(|| find(columns, &|name| name.eq_ignore_ascii_case("id")));
+        if let Some(column) = id.and_then(|at| columns.get_mut(at)) {
+            // One with a name of its own says something as a property, too.
+            let key = if is_named.is_some() { column.key.clone() } else { String::new() };
+            *column = Column { key, ..Column::new(&column.name, Role::Id(String::new())) };
+        }
+    }
 }
 
 fn bad(message: &str) -> Error {
@@ -234,13 +339,17 @@ fn property(field: &str) -> Result<Column> {
 mod tests {
     use super::*;
 
+    fn names_of(stem: &str, from_files: bool) -> Names<'_> {
+        Names { stem, from_files, id: None, labels: &[], row_ids: false }
+    }
+
     fn roles(
         header: &str,
         stem: &str,
         names_from_files: bool,
     ) -> (bool, Option<String>, Vec<(Role, String)>) {
         let fields: Vec<&str> = header.split('|').collect();
-        let table = Table::from_header(&fields, stem, names_from_files).unwrap();
+        let table = Table::from_header(&fields, &names_of(stem, names_from_files)).unwrap();
         (table.is_edges, table.label, table.columns.into_iter().map(|c| (c.role, c.key)).collect())
     }
 
@@ -271,8 +380,11 @@ mod tests {
         for header in
             [&["name", "age"][..], &["id", "id"], &["from", "label"], &["id", "x:point"], &["id", ""], &[]]
         {
-            assert!(Table::from_header(header, "x", false).is_err(), "{header:?}");
-            assert!(Table::from_header(header, "", true).is_err() || header[0] == "id", "{header:?}");
+            assert!(Table::from_header(header, &names_of("x", false)).is_err(), "{header:?}");
+            assert!(
+                Table::from_header(header, &names_of("", true)).is_err() || header[0] == "id",
+                "{header:?}"
+            );
         }
     }
 }

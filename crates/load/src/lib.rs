@@ -42,6 +42,7 @@ mod parquet;
 mod positioned;
 mod property;
 mod schema;
+mod seen;
 mod source;
 mod table;
 mod target;
@@ -60,7 +61,7 @@ pub use guard::{
     ENTITY_BYTES_MAX, check_json, check_xml,
 };
 pub use mapping::Mapping;
-pub use options::{LoadOptions, LoadReport, Progress};
+pub use options::{LoadOptions, LoadReport, NOTES_MAX, Progress};
 pub use schema::{Schema, schema};
 pub use source::{Format, Source};
 pub use target::{Kind, Statement, Target, TermRef};
@@ -89,6 +90,7 @@ pub fn load<T: Target + ?Sized>(
 ) -> Result<LoadReport> {
     // Formats first: a wrong name in the list should not show up after an hour of loading.
     let formats = sources.iter_mut().map(|source| format(source, options)).collect::<Result<Vec<_>>>()?;
+    check_mapping(&sources, options)?;
     let bytes_total = sources.iter().map(Source::size_bytes).sum();
     let mut merger = Merger::new(target, options, skipped, bytes_total);
     for (number, (source, format)) in sources.iter_mut().zip(formats).enumerate() {
@@ -97,7 +99,24 @@ pub fn load<T: Target + ?Sized>(
     }
     merger.settle_edges()?;
     merger.added(0)?;
+    merger.report.merged_vertices = merger.seen.merged;
+    merger.report.missing_vertices = merger.seen.missing();
     Ok(merger.report)
+}
+
+/// # Errors
+/// [`ErrorKind::Input`]: an entry of the mapping fits none of the sources.
+pub(crate) fn check_mapping(sources: &[Source], options: &LoadOptions<'_>) -> Result<()> {
+    let names: Vec<&str> = sources.iter().map(Source::name).collect();
+    match options.mapping.as_ref().and_then(|mapping| mapping.unused(&names)) {
+        None => Ok(()),
+        Some(pattern) => {
+            let message = format!("the mapping has an entry for {pattern}, and no file has such a name");
+            let names: Vec<&str> = names.iter().take(8).map(|name| mapping::last_part(name)).collect();
+            let hint = format!("mend its name, or take it out; the files are {}", names.join(", "));
+            Err(Error::new(ErrorKind::Input, message).with_hint(hint))
+        }
+    }
 }
 
 fn format(source: &mut Source, options: &LoadOptions<'_>) -> Result<Format> {

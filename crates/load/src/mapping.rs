@@ -46,6 +46,7 @@ struct Entry {
     from: Option<Spanned<String>>,
     to: Option<Spanned<String>>,
     header: Option<bool>,
+    row_ids: Option<bool>,
     separator: Option<Spanned<String>>,
     quote: Option<Spanned<String>>,
     null: Option<Texts>,
@@ -125,13 +126,15 @@ impl Mapping {
         Ok(Self { files: files.collect::<Result<_>>()? })
     }
 
+    /// The pattern of an entry that fits none of these names.
+    pub(crate) fn unused(&self, names: &[&str]) -> Option<&str> {
+        let is_used = |file: &&File| !names.iter().any(|name| file.fits(name));
+        self.files.iter().find(is_used).map(|file| file.pattern.as_str())
+    }
+
     /// The table and the dialect of a file; `None`: no entry fits. `header`: the first line, if the caller has it already.
     fn find(&self, name: &str) -> Option<&File> {
-        let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
-        self.files.iter().find(|file| {
-            let bare = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-            fits(&file.pattern, name) || fits(&file.pattern, bare)
-        })
+        self.files.iter().find(|file| file.fits(name))
     }
 
     /// How the file with this name is cut, if an entry fits.
@@ -148,7 +151,19 @@ impl Mapping {
     }
 }
 
+/// A name without the folder.
+pub(crate) fn last_part(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
 impl File {
+    /// Whether the entry is for the file with this name.
+    fn fits(&self, name: &str) -> bool {
+        let name = last_part(name);
+        let bare = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        fits(&self.pattern, name) || fits(&self.pattern, bare)
+    }
+
     fn new(entry: Entry, text: &str) -> Result<Self> {
         let at = |place: &Spanned<String>, message: String| fault(text, &place.span(), message);
         let is_edges = match (&entry.vertices, &entry.edges) {
@@ -216,7 +231,11 @@ impl File {
             columns.iter().any(|(column, _)| is(&column.role))
         };
         let [space, from, to] = spaces;
-        let firsts = if is_edges {
+        let row_ids = entry.row_ids == Some(true) && !is_edges;
+        let row_space = row_ids.then(|| space.clone());
+        let firsts = if row_ids {
+            Vec::new()
+        } else if is_edges {
             let ends = has(&columns, |role| matches!(role, Role::Source(_) | Role::Target(_)));
             if ends { Vec::new() } else { vec![Role::Source(from), Role::Target(to)] }
         } else if has(&columns, |role| matches!(role, Role::Id(_))) {
@@ -241,6 +260,7 @@ impl File {
             label,
             columns: columns.iter().map(|(column, _)| column.clone()).collect(),
             firsts: if columns.is_empty() { firsts } else { Vec::new() },
+            row_ids: row_space,
         };
         if !columns.is_empty() {
             table.check().map_err(|error| fault(text, &entry.name.span(), error.to_string()))?;

@@ -9,6 +9,7 @@ use crate::document;
 use crate::edges::{Edges, Place};
 use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
+use crate::seen::Seen;
 use crate::source::Source;
 use crate::target::{Kind, Statement, Target, TermRef};
 use foldhash::HashMap as SeededMap;
@@ -35,6 +36,8 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     graph: Option<Id>,
     /// Edges named in RDF.
     pub(crate) edges: Edges,
+    /// Vertices of property graphs.
+    pub(crate) seen: Seen,
     /// Files begun so far: name, the input once more, format.
     files: Vec<(String, Option<Source>, Format)>,
     file: String,
@@ -54,8 +57,10 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         skipped_to: &'a mut dyn Write,
         bytes_total: Option<u64>,
     ) -> Self {
+        let seen = Seen::new(target.vertex_count());
         Self {
             target,
+            seen,
             options,
             skipped_to,
             report: LoadReport::default(),
@@ -259,9 +264,11 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     /// The same, of an error that has its place.
     pub(crate) fn skip_or_stop(&mut self, error: Error) -> Result<()> {
         if !self.options.skip_errors {
-            return Err(
-                error.with_hint("mend the file, or pass over malformed statements with --skip-errors")
-            );
+            let hint = match hint_of(error.message()) {
+                Some(hint) => hint.to_owned(),
+                None => "mend the file, or pass over malformed statements with --skip-errors".to_owned(),
+            };
+            return Err(error.with_hint(hint));
         }
         self.report.skipped += 1;
         writeln!(self.skipped_to, "{error}")
@@ -271,10 +278,11 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     /// The error of a malformed statement behind which the format cannot go on.
     pub(crate) fn fatal(&self, malformed: &Malformed) -> Error {
         let error = self.place(malformed);
+        let hint = hint_of(error.message()).unwrap_or("mend the file");
         if self.options.skip_errors {
-            error.with_hint("mend the file: a document in this format cannot be read on behind an error")
+            error.with_hint(format!("{hint}: a document in this format cannot be read on behind an error"))
         } else {
-            error.with_hint("mend the file")
+            error.with_hint(hint)
         }
     }
 
@@ -287,4 +295,23 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         let position = Position { line, column: malformed.column.map(|column| column + 1) };
         Error::new(malformed.kind, message).at(position)
     }
+}
+
+/// What to do about a message that says it in other words than a person at a file would need.
+fn hint_of(message: &str) -> Option<&'static str> {
+    const HINTS: [(&str, &str); 6] = [
+        ("the file ends inside of", "an end quote, a bracket or a dot is missing, maybe many lines before"),
+        ("relative IRI", "say with --base IRI what relative IRIs are resolved against"),
+        (
+            "is not a valid subject",
+            "the statement before may end too early: look at its language tags and quotes",
+        ),
+        (
+            "expected a member \"id\"",
+            ".json is read as GraphSON; name another format with --format, such as jsonld",
+        ),
+        ("has not been declared", "declare the prefix with @prefix before it is used"),
+        ("remote contexts", "copy the context into the document"),
+    ];
+    HINTS.iter().find(|(part, _)| message.contains(part)).map(|(_, hint)| *hint)
 }

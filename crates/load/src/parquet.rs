@@ -22,12 +22,12 @@ pub use guard::{
 };
 
 use crate::dialect::Dialect;
-use crate::header::{Column as TableColumn, Role, Table};
+use crate::header::{Column as TableColumn, Names, Role, Table};
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::PropertyWriter;
 use crate::source::{Origin, Source};
-use crate::table::{Cell, RowFailure, Shared, add_row};
+use crate::table::{Cell, RowFailure, Shared, Understood, add_row};
 use crate::target::Target;
 use crate::value::Type;
 use batch::Column;
@@ -55,7 +55,7 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
     let mut file = File::open(source)?;
-    let (table, dialect) = file.understand(source, merger.options)?;
+    let Understood { table, dialect, .. } = file.understand(source, merger.options, false)?;
     file.input.count = Arc::clone(&merger.bytes);
     let before = merger.bytes.load(Ordering::Relaxed);
     let mut columns = Vec::with_capacity(table.columns.len());
@@ -73,9 +73,10 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
     writer.finish()
 }
 
-/// What the columns of a file are, by the mapping, their names and types, and the name of the file.
-pub(crate) fn understand(source: &mut Source, options: &LoadOptions<'_>) -> Result<(Table, Dialect)> {
-    File::open(source)?.understand(source, options)
+/// What the columns of a file are, by the mapping, their names and types, and the name of the file; names that say nothing
+/// are guessed at.
+pub(crate) fn understand(source: &mut Source, options: &LoadOptions<'_>) -> Result<Understood> {
+    File::open(source)?.understand(source, options, true)
 }
 
 /// Whether a column means something.
@@ -115,7 +116,7 @@ impl File {
     }
 
     /// The table, in which each column that is a property has a type.
-    fn understand(&self, source: &Source, options: &LoadOptions<'_>) -> Result<(Table, Dialect)> {
+    fn understand(&self, source: &Source, options: &LoadOptions<'_>, guess: bool) -> Result<Understood> {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
         let mapping = options.mapping.as_ref();
         let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
@@ -134,9 +135,16 @@ impl File {
         }
         let table = match mapping.and_then(|mapping| mapping.table(source.name(), &names)) {
             Some(table) => table,
-            None => Table::from_header(&names, source.stem(), names_from_files),
+            None => Table::from_header(&names, &Names::new(source.stem(), options, names_from_files)),
         };
-        let mut table = table.map_err(|error| error.context(&self.name))?;
+        let mut guessed = None;
+        let mut table = match table {
+            Err(error) if guess => {
+                guessed = Some(error);
+                Table::guess(&names)
+            }
+            table => table.map_err(|error| error.context(&self.name))?,
+        };
         for (column, field) in table.columns.iter_mut().zip(&self.fields) {
             if !is_used(column) {
                 continue;
@@ -152,7 +160,7 @@ impl File {
                 column.kind.get_or_insert(content.kind.to_type());
             }
         }
-        Ok((table, dialect))
+        Ok(Understood { table, dialect, notes: Vec::new(), guessed })
     }
 
     /// What a column holds, if that is something that can be read.
@@ -205,6 +213,7 @@ impl File {
         let has_lists = columns.iter().any(|(_, content, _)| content.is_list);
         let batch_rows = if has_lists { BATCH_ROWS_OF_LISTS } else { BATCH_ROWS };
         let mut shared = Shared::new(table);
+        shared.rows = (first_row - 1) as u64;
         let mut done = 0;
         while done < count {
             let rows = batch_rows.min(count - done);

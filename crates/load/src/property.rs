@@ -148,8 +148,27 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         self.merger.target.next_edge()
     }
 
+    /// A row or an element stands for this vertex.
+    pub(crate) fn declare(&mut self, vertex: Id) {
+        self.merger.seen.declare(vertex);
+    }
+
+    /// The edge that was added last is undirected: it is counted, and comes in the other direction too if that is asked for.
+    pub(crate) fn undirected(&mut self, [source, label, target]: [Id; 3], values: &[(Id, Id)]) -> Result<()> {
+        self.merger.report.undirected_edges += 1;
+        if self.merger.options.both_directions && source != target {
+            let edge = self.edge(target, label, source, None)?;
+            for (key, value) in values {
+                self.add(edge, *key, *value, Id::UNBOUND)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds an edge and returns its id.
     pub(crate) fn edge(&mut self, source: Id, label: Id, target: Id, id: Option<&str>) -> Result<Id> {
+        self.merger.seen.end(source);
+        self.merger.seen.end(target);
         let edge = self.identity()?;
         self.add(source, label, target, edge)?;
         // Names that an export has made up are not kept: the edge gets a new one.
@@ -181,6 +200,8 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
             && text == format!("{} <{}> {}", node(source)?, iri(KEY_NAMESPACE, label)?, node(target)?)
         {
             if bare {
+                self.merger.seen.end(ends[0]);
+                self.merger.seen.end(ends[1]);
                 self.add(ends[0], predicate, ends[1], Id::UNBOUND)?;
                 return Ok(Id::UNBOUND);
             }

@@ -5,7 +5,7 @@ use crate::header::{Column, Role, Table};
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, VERTEX_LABEL};
 use crate::source::{Format, Source};
-use crate::table::understand;
+use crate::table::{Understood, understand};
 use crate::value::Type;
 use foldhash::HashMap as SeededMap;
 use std::fmt::{self, Display, Formatter, Write};
@@ -22,21 +22,22 @@ struct File {
     name: String,
     format: Format,
     /// Of files whose columns have to be understood.
-    table: Option<(Table, Dialect)>,
+    table: Option<Understood>,
 }
 
 /// Finds out what the files of a load hold, without loading them. Tables are read once to find types that their headers do
-/// not say.
+/// not say. A header from which a load could not tell what a table holds is guessed at, and the schema says so.
 ///
 /// # Errors
 /// As [`load`](crate::load), for names and headers.
 pub fn schema(mut sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Schema> {
+    crate::check_mapping(&sources, options)?;
     let mut known = SeededMap::default();
     let mut files = Vec::with_capacity(sources.len());
     for source in &mut sources {
         let format = crate::format(source, options)?;
         let table = match format {
-            Format::Csv => Some(understand(source, options, &mut known)?),
+            Format::Csv => Some(understand(source, options, &mut known, true)?),
             #[cfg(feature = "parquet")]
             Format::Parquet => Some(crate::parquet::understand(source, options)?),
             #[cfg(not(feature = "parquet"))]
@@ -57,7 +58,7 @@ impl Schema {
         for file in &self.files {
             let name = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
             match &file.table {
-                Some((table, dialect)) => entry(name, table, dialect, &mut text),
+                Some(understood) => entry(name, understood, &mut text),
                 None => {
                     let _ = writeln!(text, "\n# {name}: {}", described(file.format));
                 }
@@ -91,10 +92,13 @@ fn label(table: &Table) -> &str {
 impl Display for Schema {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for file in &self.files {
-            let Some((table, dialect)) = &file.table else {
+            let Some(Understood { table, dialect, notes, guessed }) = &file.table else {
                 writeln!(f, "{}: {}", file.name, described(file.format))?;
                 continue;
             };
+            if let Some(error) = guessed {
+                writeln!(f, "{}: a load would fail: {error}; this is a guess", file.name)?;
+            }
             let kind = if table.is_edges { "edges" } else { "vertices" };
             write!(f, "{}: {kind}, label ", file.name)?;
             match (table.columns.iter().any(|column| column.role == Role::Label), label(table)) {
@@ -116,6 +120,12 @@ impl Display for Schema {
             for [name, is, kind] in std::iter::once(&head).chain(&rows) {
                 let line = format!("  {name:0$}  {is:1$}  {kind}", widths[0], widths[1]);
                 writeln!(f, "{}", line.trim_end())?;
+            }
+            if table.row_ids.is_some() {
+                writeln!(f, "  the id is the number of the row")?;
+            }
+            for note in notes {
+                writeln!(f, "  note: {note}")?;
             }
         }
         Ok(())
@@ -147,10 +157,17 @@ fn row(column: &Column) -> [String; 3] {
     [column.name.clone(), is, kind]
 }
 
-fn entry(name: &str, table: &Table, dialect: &Dialect, text: &mut String) {
+fn entry(name: &str, Understood { table, dialect, guessed, .. }: &Understood, text: &mut String) {
     let default = Dialect::default();
     let kind = if table.is_edges { "edges" } else { "vertices" };
-    let _ = writeln!(text, "\n[[file]]\nname = {}\n{kind} = {}", quoted(name), quoted(label(table)));
+    text.push('\n');
+    if let Some(error) = guessed {
+        let _ = writeln!(text, "# A guess, since {error}: change what is wrong.");
+    }
+    let _ = writeln!(text, "[[file]]\nname = {}\n{kind} = {}", quoted(name), quoted(label(table)));
+    if let Some(space) = &table.row_ids {
+        let _ = writeln!(text, "space = {}\nrow_ids = true", quoted(space));
+    }
     if let Some(separator) = dialect.separator {
         let _ = writeln!(text, "separator = {}", quoted(&char::from(separator).to_string()));
     }

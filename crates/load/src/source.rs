@@ -38,14 +38,14 @@ pub enum Format {
     GraphSon,
     /// GraphSON 2, which has no types for sets and maps; when read, the same as [`Format::GraphSon`].
     GraphSon2,
-    /// `.csv`: vertices or edges of a property graph.
+    /// `.csv`, `.tsv`: vertices or edges of a property graph; the header says which separator there is.
     Csv,
     /// `.parquet`: the same. With the feature `parquet`, which is on by default.
     Parquet,
 }
 
 impl Format {
-    const NAMES: [(&'static str, Self); 21] = [
+    const NAMES: [(&'static str, Self); 22] = [
         ("nt", Self::NTriples),
         ("ntriples", Self::NTriples),
         ("n-triples", Self::NTriples),
@@ -66,6 +66,7 @@ impl Format {
         ("graphson3", Self::GraphSon),
         ("graphson2", Self::GraphSon2),
         ("csv", Self::Csv),
+        ("tsv", Self::Csv),
         ("parquet", Self::Parquet),
     ];
 

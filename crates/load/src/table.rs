@@ -10,8 +10,8 @@
 //! network, all of a load into a directory (2026-11-22, a machine under load): 0.7 to 0.8 µs of the CPU a row; that was 1.1 to 1.3.
 
 use crate::block::Malformed;
-use crate::dialect::Dialect;
-use crate::header::{Column, Role, Table, words};
+use crate::dialect::{Dialect, ListForm};
+use crate::header::{Column, Names, Role, Table, words};
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL, push_vertex};
@@ -23,18 +23,27 @@ use foldhash::HashMap as SeededMap;
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// Rows that are read before they are added, so that what they ask the target for is there; fewer if they are long.
 const ROWS_AHEAD: usize = 16;
 const ROWS_AHEAD_BYTES: usize = 1 << 16;
 
+/// Rows whose types are found between two looks at whether the load is cancelled.
+const ROWS_BETWEEN_LOOKS: u64 = 1 << 12;
+/// So many values of a narrower type make a text behind them worth a note…
+const NARROW_MIN: u64 = 3;
+/// … that has so much of it.
+const NOTED_CHARACTERS_MAX: usize = 40;
+
 type Rows = csv::Reader<Box<dyn Read + Send>>;
 
 /// Reads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
-    let (table, dialect) = understand(source, merger.options, &mut merger.csv_tables)?;
+    let Understood { table, dialect, notes, .. } =
+        understand(source, merger.options, &mut merger.csv_tables, false)?;
+    notes.into_iter().for_each(|note| merger.report.note(note));
     let counted = Arc::clone(&merger.bytes);
     let mut rows = open(source, &counted, &dialect)?;
     if dialect.has_header {
@@ -88,13 +97,26 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
     writer.finish()
 }
 
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Understood {
+    pub(crate) table: Table,
+    pub(crate) dialect: Dialect,
+    /// What a person may want to know of it.
+    pub(crate) notes: Vec<String>,
+    /// Why the table is a guess, if it is.
+    pub(crate) guessed: Option<Error>,
+}
+
 /// What the columns of a file are, by the mapping, its header and its name, and how it is cut. Columns without a type get
 /// one, for which all of it is read; a stream is kept in memory for that. `known`: tables by file names without numbers.
+/// `guess`: a header that says nothing is no error, but guessed at.
 pub(crate) fn understand(
     source: &mut Source,
     options: &LoadOptions<'_>,
     known: &mut SeededMap<String, Table>,
-) -> Result<(Table, Dialect)> {
+    guess: bool,
+) -> Result<Understood> {
     source.keep()?;
     let mapping = options.mapping.as_ref();
     let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
@@ -109,6 +131,10 @@ pub(crate) fn understand(
         Some(separator) => separator,
         None => separator(source)?,
     });
+    if dialect.separator == Some(b';') && dialect.list == Dialect::default().list && !is_mapped {
+        // What stands between cells cannot stand between the values of one.
+        dialect.list = ListForm { separator: ',', ..dialect.list };
+    }
     // The first look at the file does not count as progress.
     let mut rows = open(source, &Arc::default(), &dialect)?;
     let header = match rows.headers() {
@@ -119,8 +145,9 @@ pub(crate) fn understand(
     let words = words(source.stem()).join("_");
     let table = match mapping.and_then(|mapping| mapping.table(source.name(), &fields)) {
         Some(table) => table,
-        None => Table::from_header(&fields, source.stem(), names_from_files),
+        None => Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files)),
     };
+    let (mut notes, mut guessed) = (Vec::new(), None);
     let mut table = match table {
         Ok(table) => {
             if !is_mapped {
@@ -135,13 +162,17 @@ pub(crate) fn understand(
                 rows = open(source, &Arc::default(), &dialect)?;
                 table.clone()
             }
+            _ if guess => {
+                guessed = Some(error);
+                Table::guess(&fields)
+            }
             _ => return Err(error.context(format_args!("{}:1", source.name()))),
         },
     };
     if table.columns.iter().any(is_untyped) {
-        infer(&mut table.columns, &mut rows, source.name(), &dialect)?;
+        notes = infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?;
     }
-    Ok((table, dialect))
+    Ok(Understood { table, dialect, notes, guessed })
 }
 
 /// The separator that the first line has most of.
@@ -150,7 +181,7 @@ fn separator(source: &mut Source) -> Result<u8> {
     let header = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let count = |separator: u8| memchr::memchr_iter(separator, header).count();
     // The last of equals wins, so a header of one column has a comma.
-    Ok([b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
+    Ok([b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
 }
 
 fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Rows> {
@@ -167,22 +198,51 @@ fn is_untyped(column: &Column) -> bool {
     column.kind.is_none() && !column.key.is_empty()
 }
 
-/// Gives a type to every column without one. Malformed rows are passed over; the second reading tells
-/// of them.
-fn infer(columns: &mut [Column], rows: &mut Rows, name: &str, dialect: &Dialect) -> Result<()> {
+/// Gives a type to every column without one; notes on columns that hold texts because of one value. Malformed rows are
+/// passed over; the second reading tells of them.
+fn infer(
+    columns: &mut [Column],
+    rows: &mut Rows,
+    (name, options): (&str, &LoadOptions<'_>),
+    dialect: &Dialect,
+) -> Result<Vec<String>> {
     let mut kinds: Vec<Option<Type>> = vec![None; columns.len()];
+    // Of each column, how many values fit a narrower type before the first one that does not.
+    let mut narrow: Vec<u64> = vec![0; columns.len()];
+    let mut notes = Vec::new();
     let mut record = StringRecord::new();
-    loop {
+    for count in 0_u64.. {
+        // Relaxed: the flag guards no other memory.
+        if count.is_multiple_of(ROWS_BETWEEN_LOOKS)
+            && options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+        {
+            return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
+        }
         let line = rows.position().line();
         match rows.read_record(&mut record) {
             Ok(false) => break,
             Ok(true) => {
-                for ((column, kind), cell) in columns.iter().zip(&mut kinds).zip(&record) {
+                let of_column = columns.iter().zip(&mut kinds).zip(&mut narrow);
+                for (((column, kind), narrow), cell) in of_column.zip(&record) {
                     if !is_untyped(column) || *kind == Some(Type::String) || dialect.is_null(cell) {
                         continue;
                     }
                     let found = Type::infer(cell);
-                    *kind = Some(kind.map_or(found, |kind| kind.join(found)));
+                    let joined = kind.map_or(found, |kind| kind.join(found));
+                    if let Some(before) = kind.filter(|_| joined == Type::String && *narrow >= NARROW_MIN) {
+                        let cell: String = cell.chars().take(NOTED_CHARACTERS_MAX).collect();
+                        notes.push(format!(
+                            "{name}: column {} holds texts because of {cell:?} in line {}: the {narrow} values before are of \
+                             type {}; if the others are too, say {}:{} in the header",
+                            column.name,
+                            record.position().map_or(line, csv::Position::line),
+                            before.name(),
+                            column.key,
+                            before.name(),
+                        ));
+                    }
+                    *narrow += 1;
+                    *kind = Some(joined);
                 }
             }
             Err(error) if row_error(&error, line).is_some() => {}
@@ -194,7 +254,7 @@ fn infer(columns: &mut [Column], rows: &mut Rows, name: &str, dialect: &Dialect)
             column.kind = Some(kind.unwrap_or(Type::String));
         }
     }
-    Ok(())
+    Ok(notes)
 }
 
 /// What stands in a field of a row.
@@ -269,6 +329,10 @@ pub(crate) struct Shared {
     values: Vec<(Id, Id)>,
     /// Edges of foreign keys: label, the other end, whether they come from there.
     edges: Vec<(Id, Id, bool)>,
+    /// Rows so far, for files whose vertices are numbered.
+    pub(crate) rows: u64,
+    /// The column of edges that says whether they are undirected, as Gephi writes it.
+    direction: Option<usize>,
 }
 
 impl Shared {
@@ -294,6 +358,11 @@ impl Shared {
             row: 0,
             values: Vec::new(),
             edges: Vec::new(),
+            rows: 0,
+            direction: table
+                .columns
+                .iter()
+                .position(|column| table.is_edges && column.key.eq_ignore_ascii_case("type")),
         }
     }
 
@@ -375,6 +444,8 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     let (mut id, mut label, mut source, mut target) = (None, None, None, None);
     shared.values.clear();
     shared.edges.clear();
+    shared.rows += 1;
+    let mut is_undirected = false;
     for (field, (column, cell)) in table.columns.iter().zip(cells).enumerate() {
         let Some(&first) = cell.texts().first() else { continue };
         match &column.role {
@@ -396,6 +467,7 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
         if column.key.is_empty() {
             continue;
         }
+        is_undirected |= shared.direction == Some(field) && first.eq_ignore_ascii_case("undirected");
         let kind = column.kind.unwrap_or(Type::String);
         let key = shared.key((field, column), writer).map_err(at(field))?;
         for text in cell.values(column.is_array, dialect).iter() {
@@ -429,8 +501,15 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
                 writer.key(label.texts().first().unwrap_or(&default)).map_err(at(field))?
             }
         };
-        writer.edge(source?, label, target?, id.map(|(_, _, id)| id))?
+        let (source, target) = (source?, target?);
+        let edge = writer.edge(source, label, target, id.map(|(_, _, id)| id))?;
+        if is_undirected {
+            writer.undirected([source, label, target], &shared.values)?;
+        }
+        edge
     } else {
+        let number = shared.rows.to_string();
+        let id = id.or_else(|| table.row_ids.as_ref().map(|space| (0, space, number.as_str())));
         let Some((field, space, id)) = id else {
             return Err(RowFailure::Field(0, "the vertex lacks its id".to_owned()));
         };
@@ -446,6 +525,10 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
                 labels.map(|label| writer.label_id(label).map_err(at(field))).collect::<Result<_, _>>()?
             }
         };
+        // Without a label there are more values for vertices that another file declares.
+        if !labels.is_empty() {
+            writer.declare(vertex);
+        }
         for label in &labels {
             writer.label(vertex, *label)?;
         }

@@ -51,6 +51,11 @@ impl<'a> From<Kind<'a>> for LiteralKind<'a> {
 /// A load that fails leaves a target with part of the input: to be atomic is the business of the caller,
 /// who drops a target whose load failed.
 pub trait Target {
+    /// How many vertices there are; by default none. New ones have numbers from there on.
+    fn vertex_count(&self) -> u64 {
+        0
+    }
+
     /// The id of an IRI; the same IRI has the same id always.
     ///
     /// # Errors

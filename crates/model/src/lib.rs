@@ -14,6 +14,7 @@ mod search;
 mod statement;
 mod triple;
 pub mod vocab;
+mod watch;
 
 pub use error::{Error, ErrorKind, Position, Result};
 pub use id::{Direction, Id, Tag};
@@ -27,3 +28,4 @@ pub use triple::{
     TRIPLE_DEPTH_MAX, depth_of_term, is_triple_text, speaks_of_edge, triple_depth, triple_parts, triple_term,
     triple_text, with_labels, with_nt, with_parts, write_triple,
 };
+pub use watch::{Ticker, Watch};

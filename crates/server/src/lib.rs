@@ -80,6 +80,7 @@ mod stream;
 mod talkers;
 mod throttle;
 mod update;
+mod warned;
 mod wire;
 
 pub use auth::hash_password;

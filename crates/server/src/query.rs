@@ -21,6 +21,7 @@ use crate::route::Context;
 use crate::running::{Description, Entry};
 use crate::state::{CancelOnDrop, Running, State};
 use crate::stream::{Chunks, HELD_BYTES, Patience, Sink, Start};
+use crate::warned::{self, Said, WARNINGS};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Response, StatusCode};
 use std::io::{self, Write};
@@ -44,7 +45,7 @@ pub(crate) struct Asked {
 /// What a blocking thread tells the connection.
 pub(crate) enum Told {
     /// The result begins.
-    Start(Start, &'static str),
+    Start(Start, &'static str, Said),
     /// It is a heavy one.
     Heavy(Box<(Prepared, Running)>),
     /// Nothing comes of it.
@@ -70,8 +71,8 @@ pub(crate) fn options(state: &State, parameters: &Parameters) -> Outcome<QueryOp
 
 /// Runs a query.
 pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
-    if let Some((bytes, content_type)) = answer_here(state, &mut asked) {
-        return Ok(whole(bytes, Encoding::Identity, content_type));
+    if let Some((bytes, content_type, warnings)) = answer_here(state, &mut asked) {
+        return Ok(whole(bytes, Encoding::Identity, content_type, warnings));
     }
     let running = state.place(Description::new(Kind::Query, asked.user.clone(), &asked.text)).await?;
     let guard = running.guard();
@@ -97,7 +98,7 @@ pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
 }
 
 /// The whole answer of a query that is known to be short, and its type; `None`: it takes the usual way.
-fn answer_here(state: &State, asked: &mut Asked) -> Option<(Vec<u8>, &'static str)> {
+fn answer_here(state: &State, asked: &mut Asked) -> Option<Held> {
     let fingerprint = state.admission.of_query(asked)?;
     if !state.admission.is_short(fingerprint) {
         return None;
@@ -115,7 +116,7 @@ fn answer_here(state: &State, asked: &mut Asked) -> Option<(Vec<u8>, &'static st
     answer
 }
 
-fn attempt_here(state: &State, asked: &Asked) -> vervet::Result<Option<(Vec<u8>, &'static str)>> {
+fn attempt_here(state: &State, asked: &Asked) -> vervet::Result<Option<Held>> {
     let prepared = state.database.prepare_with(&asked.text, &asked.options)?;
     if prepared.is_heavy(&asked.options)? {
         return Ok(None);
@@ -125,8 +126,12 @@ fn attempt_here(state: &State, asked: &Asked) -> vervet::Result<Option<(Vec<u8>,
     let mut out = Piece(Vec::with_capacity(1 << 10));
     let written = prepared.write_with(&asked.options, format, &mut out)?;
     state.metrics.rows_out.inc_by(written.rows);
-    Ok(Some((out.0, content_type)))
+    let warnings = warned::header(&prepared.warnings_after(written.rows)?);
+    Ok(Some((out.0, content_type, warnings)))
 }
+
+/// An answer in one piece: bytes, content type, warnings.
+type Held = (Vec<u8>, &'static str, Option<HeaderValue>);
 
 /// Takes what is sent in one piece, and no more.
 struct Piece(Vec<u8>);
@@ -197,9 +202,18 @@ fn run(
     };
     let options = asked.options.clone().with_cancel(&running.token);
     let deadline = Instant::now() + options.timeout.unwrap_or(state.options.limits.timeout);
-    let work = |out: &mut dyn Write| Ok(prepared.write_with(&options, format, out)?.rows);
+    let said = Said::default();
+    let warnings = Arc::clone(&said);
+    let work = |out: &mut dyn Write| {
+        let rows = prepared.write_with(&options, format, out)?.rows;
+        if let Some(header) = warned::header(&prepared.warnings_after(rows)?) {
+            // Nobody else sets it.
+            let _ = warnings.set(header);
+        }
+        Ok(rows)
+    };
     let (encoding, entry) = ((asked.encoding, deadline), &running.entry);
-    let is_whole = produce(state, sender, content_type, encoding, work, entry);
+    let is_whole = produce(state, sender, (content_type, said), encoding, work, entry);
     if state.options.slow_query.is_some_and(|slow| running.entry.time() >= slow)
         && let Ok(hash) = prepared.plan_hash(&options)
     {
@@ -212,12 +226,12 @@ fn run(
 pub(crate) fn produce(
     state: &State,
     sender: oneshot::Sender<Told>,
-    content_type: &'static str,
+    (content_type, said): (&'static str, Said),
     (encoding, deadline): (Encoding, Instant),
     work: impl FnOnce(&mut dyn Write) -> vervet::Result<u64>,
     entry: &Entry,
 ) -> bool {
-    let tell_start = move |start| Told::Start(start, content_type);
+    let tell_start = move |start| Told::Start(start, content_type, said);
     let patience = Patience { write_timeout: state.options.limits.write_timeout, deadline };
     let mut sink = Sink::new(sender, tell_start, encoding, patience);
     let metrics: &Metrics = &state.metrics;
@@ -267,8 +281,8 @@ fn tell(sender: oneshot::Sender<Told>, told: Told) {
 
 /// What the client gets.
 pub(crate) fn reply(told: Told, mut guard: CancelOnDrop) -> Outcome {
-    let (start, content_type) = match told {
-        Told::Start(start, content_type) => (start, content_type),
+    let (start, content_type, said) = match told {
+        Told::Start(start, content_type, said) => (start, content_type, said),
         Told::Failed(failure) => {
             guard.disarm();
             return Err(failure);
@@ -278,7 +292,7 @@ pub(crate) fn reply(told: Told, mut guard: CancelOnDrop) -> Outcome {
     Ok(match start {
         Start::Whole(bytes, encoding) => {
             guard.disarm();
-            whole(bytes, encoding, content_type)
+            whole(bytes, encoding, content_type, said.get().cloned())
         }
         Start::Stream(receiver, encoding) => {
             let chunks = Chunks { receiver, ended: false, cancel: guard };
@@ -288,8 +302,17 @@ pub(crate) fn reply(told: Told, mut guard: CancelOnDrop) -> Outcome {
 }
 
 /// An answer in one piece.
-fn whole(bytes: Vec<u8>, encoding: Encoding, content_type: &'static str) -> Reply {
-    found(Body::from((bytes,)), encoding, content_type)
+fn whole(
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    content_type: &'static str,
+    warnings: Option<HeaderValue>,
+) -> Reply {
+    let mut reply = found(Body::from((bytes,)), encoding, content_type);
+    if let Some(warnings) = warnings {
+        reply.headers_mut().insert(WARNINGS, warnings);
+    }
+    reply
 }
 
 fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
@@ -320,7 +343,14 @@ pub(crate) async fn write(
     let on_thread = Arc::clone(state);
     let write = move |sender| {
         let work = |out: &mut dyn Write| work(&on_thread, &running, out);
-        produce(&on_thread, sender, content_type, (encoding, deadline), work, &running.entry);
+        produce(
+            &on_thread,
+            sender,
+            (content_type, Said::default()),
+            (encoding, deadline),
+            work,
+            &running.entry,
+        );
         drop(running);
     };
     let told = if is_heavy { heavy::run(state, write).await? } else { blocking(write).await? };

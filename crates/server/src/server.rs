@@ -162,13 +162,14 @@ impl Server {
     pub fn bind(database: Database, options: ServerOptions) -> Result<Self> {
         let metrics = Arc::default();
         let (users, tls) = check(&options, &metrics)?;
+        let listener = TcpListener::bind(options.bind.as_slice())
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|error| Error::io(format!("listen on {}", addresses(&options.bind)), &error))?;
+        // Behind the address, which another process may have: then no directory is made.
         if !options.read_only {
             // The directory is this process's from now on, or the mistake shows now.
             database.begin()?.roll_back();
         }
-        let listener = TcpListener::bind(options.bind.as_slice())
-            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|error| Error::io(format!("listen on {}", addresses(&options.bind)), &error))?;
         // The library asks for 128; of more that come at once some would wait for a second.
         #[cfg(unix)]
         let _ = rustix::net::listen(&listener, BACKLOG);

@@ -52,6 +52,7 @@ mod walk;
 
 pub use error::{QueryError, QueryErrorKind};
 pub use prefixes::well_known_prefixes;
+pub use suggest::nearest;
 
 use vervet_algebra::{Dataset, Query, Update};
 

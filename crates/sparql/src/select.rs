@@ -187,12 +187,14 @@ impl<'a> Parser<'a, '_> {
         if grouped {
             node = self.grouping(node, keys, start)?;
         }
+        let (late, conditions) = self.on_aliases(conditions, &node, &items);
         let conditions = self.restricted(conditions, &node);
         node = filter(node, conditions);
         if let Some(values) = values {
             node = join(node, values);
         }
         let (mut node, columns) = self.extended(node, head, items, grouped)?;
+        node = filter(node, late);
         let sliced = offset > 0 || limit.is_some();
         if !order.is_empty() && (sliced || !inner) {
             let readable = self.readable(&node);
@@ -407,6 +409,32 @@ impl<'a> Parser<'a, '_> {
         self.error(at, format!("{name} has no single value in a group")).with_hint(format!(
             "add {name} to GROUP BY, or use it inside an aggregate such as SAMPLE({name})"
         ))
+    }
+
+    /// Takes out the conditions of `HAVING` that mention a name that `SELECT` gives (`(COUNT(?c) AS ?n) … HAVING (?n > 1)`), for
+    /// when it has a value. By the standard such a name has none in `HAVING`, so the answer would always be empty; other
+    /// systems read it as what it is meant to be.
+    fn on_aliases(
+        &self,
+        conditions: Vec<Expression>,
+        node: &Node,
+        items: &[(Lexeme, Variable, Option<Expression>)],
+    ) -> (Vec<Expression>, Vec<Expression>) {
+        if conditions.is_empty() {
+            return (conditions, Vec::new());
+        }
+        let mut visible = self.readable(node);
+        let named = items.iter().filter(|(_, _, expression)| expression.is_some());
+        let aliases: Vec<Variable> =
+            named.map(|(_, variable, _)| *variable).filter(|variable| !visible.contains(*variable)).collect();
+        let (mut late, early): (Vec<_>, Vec<_>) = conditions.into_iter().partition(|condition| {
+            let mut mentioned = Vec::new();
+            condition.variables(&mut mentioned);
+            mentioned.iter().any(|variable| aliases.contains(variable))
+        });
+        aliases.into_iter().for_each(|alias| visible.insert(alias));
+        late.iter_mut().for_each(|condition| Self::restrict(condition, &visible));
+        (late, early)
     }
 
     fn restricted(&self, mut conditions: Vec<Expression>, node: &Node) -> Vec<Expression> {

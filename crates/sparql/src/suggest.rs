@@ -2,7 +2,8 @@
 
 /// The candidate with the fewest single-letter changes from `word` (case does not count), if that is few
 /// enough to be a slip: one for short words, a third of the letters for long ones.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LETTERS_MAX: usize = 40;
     let letters: Vec<char> = word.chars().take(LETTERS_MAX).map(|c| c.to_ascii_lowercase()).collect();
     let allowed = (letters.len() / 3).clamp(1, 3);

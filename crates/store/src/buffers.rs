@@ -10,7 +10,7 @@ use crate::Statement;
 use crate::spill::{Kind, Run, Spill};
 use crate::{merge, sort};
 use rustc_hash::FxHashMap;
-use vervet_model::{Id, Result};
+use vervet_model::{Id, Result, Watch};
 
 /// Everything that has been added so far.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Buffers {
     }
 
     /// Moves everything in memory to a file of `spill`, sorted.
-    pub(crate) fn spill(&mut self, spill: &Spill) -> Result<()> {
+    pub(crate) fn spill(&mut self, spill: &Spill, watch: &Watch<'_>) -> Result<()> {
         if self.held_bytes == 0 {
             return Ok(());
         }
@@ -88,25 +88,25 @@ impl Buffers {
         let mut scratch = Vec::new();
         for (number, buffer) in self.predicates.iter_mut().enumerate() {
             for (tags, mut entries) in std::mem::take(&mut buffer.narrow) {
-                sort::sort(&mut entries, u64::MAX, &mut scratch);
+                sort::sort(&mut entries, u64::MAX, &mut scratch, watch)?;
                 entries.dedup();
                 let rows = entries.iter().map(|entry| Ok([entry >> 32, entry & NARROW_MAX, 0, 0]));
-                written.push(file.write(Kind::Narrow(tags), rows)?);
+                written.push(file.write(Kind::Narrow(tags), rows, watch)?);
             }
             let mut pairs = std::mem::take(&mut buffer.pairs);
             if !pairs.is_empty() {
-                pairs.sort_unstable();
+                watch.sort(&mut pairs, Ord::cmp)?;
                 pairs.dedup();
                 let rows = pairs.iter().map(|[subject, object]| Ok([*subject, *object, 0, 0]));
-                written.push(file.write(Kind::Pairs, rows)?);
+                written.push(file.write(Kind::Pairs, rows, watch)?);
             }
             let mut quads = std::mem::take(&mut buffer.quads);
             if !quads.is_empty() {
-                quads.sort_unstable();
+                watch.sort(&mut quads, Ord::cmp)?;
                 // An edge with two statements has to stay one: it is a mistake of the input.
                 quads.dedup_by(|a, b| a == b && a[3] == 0);
                 drop_plain_twins(&mut quads);
-                written.push(file.write(Kind::Quads, quads.iter().copied().map(Ok))?);
+                written.push(file.write(Kind::Quads, quads.iter().copied().map(Ok), watch)?);
             }
             owners.resize(written.len(), number);
         }
@@ -115,6 +115,11 @@ impl Buffers {
         }
         self.held_bytes = 0;
         Ok(())
+    }
+
+    /// Entries that have been added, repeated ones too.
+    pub(crate) fn count(&self) -> u64 {
+        self.predicates.iter().map(|buffer| buffer.count as u64).sum()
     }
 
     /// The buffers in no particular order.
@@ -179,9 +184,9 @@ impl PredicateBuffer {
     }
 
     /// Merges the runs into one, if there are any; nothing is in memory then.
-    pub(crate) fn merge(&mut self, spill: &Spill) -> Result<()> {
+    pub(crate) fn merge(&mut self, spill: &Spill, watch: &Watch<'_>) -> Result<()> {
         if self.runs.len() > 1 {
-            self.runs = vec![merge::merge(&self.runs, spill)?];
+            self.runs = vec![merge::merge(&self.runs, spill, watch)?];
         }
         Ok(())
     }
@@ -226,7 +231,7 @@ impl PredicateBuffer {
     }
 
     /// Subject and object of every entry in memory, sorted, without using the buffer up.
-    pub(crate) fn sorted_pairs(&self) -> Vec<[u64; 2]> {
+    pub(crate) fn sorted_pairs(&self, watch: &Watch<'_>) -> Result<Vec<[u64; 2]>> {
         let copy = Self {
             narrow: self.narrow.clone(),
             pairs: self.pairs.clone(),
@@ -244,8 +249,8 @@ impl PredicateBuffer {
             }
         };
         if !pairs.is_sorted() {
-            pairs.sort_unstable();
+            watch.sort(&mut pairs, Ord::cmp)?;
         }
-        pairs
+        Ok(pairs)
     }
 }

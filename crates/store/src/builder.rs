@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use vervet_dictionary::Dictionary;
 use vervet_env::{Bytes, Environment};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, vocab::RDF_TYPE};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch, vocab::RDF_TYPE};
 
 /// How to build.
 #[derive(Clone, Debug)]
@@ -76,14 +76,24 @@ pub enum Target {
 
 /// Collects statements and makes a store of them.
 #[derive(Debug)]
-pub struct StoreBuilder {
+pub struct StoreBuilder<'w> {
     options: BuildOptions,
+    watch: &'w Watch<'w>,
     buffers: Buffers,
     spill: Option<Spill>,
     /// Edge numbers below this have been given out.
     edge_end: u64,
     constraints: Vec<String>,
 }
+
+/// Of builders that nobody follows.
+static UNWATCHED: Watch<'static> = Watch::new("build");
+
+/// Statements that are rewritten between two looks at the watch.
+const REWRITTEN_AT_ONCE: u64 = 1 << 12;
+
+/// Steps of a [`Watch`] for each statement: both directions are sorted, and both encoded.
+const STATEMENT_STEPS: u64 = 4;
 
 /// Looks at a store before it is published.
 type Check<'a> = &'a mut dyn FnMut(&Store) -> Result<()>;
@@ -107,6 +117,7 @@ struct Context<'a> {
     run_bytes: u64,
     vertex_count: u64,
     literal_count: u64,
+    watch: &'a Watch<'a>,
 }
 
 /// An order that is being made.
@@ -116,11 +127,31 @@ struct Order {
     values: Values,
 }
 
-impl StoreBuilder {
+impl<'w> StoreBuilder<'w> {
     /// A builder without statements.
     #[must_use]
     pub fn new(options: BuildOptions) -> Self {
-        Self { options, buffers: Buffers::default(), spill: None, edge_end: 0, constraints: Vec::new() }
+        Self {
+            options,
+            watch: &UNWATCHED,
+            buffers: Buffers::default(),
+            spill: None,
+            edge_end: 0,
+            constraints: Vec::new(),
+        }
+    }
+
+    /// The same builder, followed and cancelled by `watch`: [`StoreBuilder::finish`] reports about
+    /// [`StoreBuilder::finish_steps`] steps to it. Once the manifest is renamed nothing is cancelled any more.
+    #[must_use]
+    pub fn watched_by(self, watch: &'w Watch<'w>) -> Self {
+        Self { watch, ..self }
+    }
+
+    /// How many steps of a [`Watch`] making the store takes, roughly.
+    #[must_use]
+    pub fn finish_steps(&self) -> u64 {
+        STATEMENT_STEPS * self.buffers.count()
     }
 
     /// Sets how much memory statements may take from now on, for a caller whose own tables grow.
@@ -170,9 +201,14 @@ impl StoreBuilder {
     /// A temporary file could not be read or written.
     pub fn rewrite(&mut self, each: &mut dyn FnMut(&mut Statement) -> bool) -> Result<()> {
         let before = std::mem::take(&mut self.buffers);
+        let mut count = 0_u64;
         for buffer in before.into_predicates() {
             let predicate = Id::from_bits(buffer.predicate);
             buffer.for_each(&mut |bits| {
+                count += 1;
+                if count.is_multiple_of(REWRITTEN_AT_ONCE) {
+                    self.watch.check()?;
+                }
                 let [subject, object, graph, edge] = bits.map(Id::from_bits);
                 let mut statement = Statement { subject, predicate, object, graph, edge };
                 if each(&mut statement) {
@@ -194,7 +230,7 @@ impl StoreBuilder {
             self.spill = Some(Spill::new(&self.options.environment, parent)?);
         }
         match &self.spill {
-            Some(spill) => self.buffers.spill(spill),
+            Some(spill) => self.buffers.spill(spill, self.watch),
             None => Ok(()),
         }
     }
@@ -298,7 +334,7 @@ impl StoreBuilder {
             Some(log) => log,
             None => LogPlace::reserve(&environment, 0)?,
         };
-        let constraints = self.constraints.clone();
+        let (constraints, watch) = (self.constraints.clone(), self.watch);
         let generation = before.map_or(0, |manifest| manifest.generation).saturating_add(1);
         let mut file = HashedFile::create(&environment, dir.join(files::dictionary_name(generation)))?;
         file.write(image)?;
@@ -315,6 +351,8 @@ impl StoreBuilder {
         if let Some(check) = check {
             check(&Store::open_generation(&environment, dir, &manifest)?)?;
         }
+        // The last look: behind it the files are those of the database.
+        watch.check()?;
         manifest.publish(&environment, dir)?;
         Ok(manifest)
     }
@@ -325,10 +363,10 @@ impl StoreBuilder {
         dictionary: &Dictionary,
         sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionPlace> + Send),
     ) -> Result<Toc> {
-        let Self { options, mut buffers, spill, edge_end, .. } = self;
+        let Self { options, watch, mut buffers, spill, edge_end, .. } = self;
         let spill = spill.as_ref();
         if let Some(spill) = spill {
-            buffers.spill(spill)?;
+            buffers.spill(spill, watch)?;
         }
         let mut buffers = buffers.into_ranked();
         let type_id = dictionary.lookup_iri(RDF_TYPE)?.unwrap_or(Id::UNBOUND);
@@ -337,25 +375,28 @@ impl StoreBuilder {
         let has_types = types.is_some();
         let classes = match (types, spill) {
             (Some(types), Some(spill)) => {
-                types.merge(spill)?;
+                types.merge(spill, watch)?;
                 let run = types.run().ok_or_else(|| Error::internal("a predicate without entries"))?;
                 Classes::new(&Merged::<true>(run), vertex_count, literal_count)
             }
-            (Some(types), None) => Classes::new(types.sorted_pairs().as_slice(), vertex_count, literal_count),
+            (Some(types), None) => {
+                Classes::new(types.sorted_pairs(watch)?.as_slice(), vertex_count, literal_count)
+            }
             (None, _) => Classes::new::<[[u64; 2]]>(&[], vertex_count, literal_count),
         };
         let mut toc = Toc { vertex_count, literal_count, classes: classes.table.clone(), ..Toc::default() };
         if has_types {
             toc.type_predicate = type_id;
         }
-        let edges = edge_table(&buffers)?;
+        watch.check()?;
+        let edges = edge_table(&buffers, watch)?;
         toc.edge_count = edge_end;
         if let Some((bytes, table)) = &edges {
             toc.edge_count = edge_end.max(table.number_end());
             toc.edges = Some(sink(bytes.clone())?);
         }
         let edges = edges.as_ref().map(|(_, table)| table);
-        let orders = orders(&options.orders, dictionary, &mut buffers, spill)?;
+        let orders = orders(&options.orders, dictionary, &mut buffers, spill, watch)?;
         let threads = u64::try_from(options.threads.max(1)).unwrap_or(u64::MAX);
         let run_bytes = options.memory_bytes / threads;
         let context = Context {
@@ -366,6 +407,7 @@ impl StoreBuilder {
             run_bytes,
             vertex_count,
             literal_count,
+            watch,
         };
         let mut graphs: BTreeMap<u64, u64> = BTreeMap::new();
         let mut rows = Vec::new();
@@ -400,6 +442,7 @@ fn orders(
     dictionary: &Dictionary,
     buffers: &mut [PredicateBuffer],
     spill: Option<&Spill>,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Order>> {
     let mut orders: Vec<Order> = Vec::new();
     for OrderBy { predicate, property } in wanted {
@@ -414,11 +457,11 @@ fn orders(
         let Some(buffer) = buffers.iter_mut().find(known(property)) else { continue };
         let values = match spill {
             Some(spill) => {
-                buffer.merge(spill)?;
+                buffer.merge(spill, watch)?;
                 let run = buffer.run().ok_or_else(|| Error::internal("a predicate without entries"))?;
                 Values::Run(run.clone())
             }
-            None => Values::Pairs(buffer.sorted_pairs()),
+            None => Values::Pairs(buffer.sorted_pairs(watch)?),
         };
         orders.push(Order { predicate: predicate.bits(), property, values });
     }
@@ -426,7 +469,7 @@ fn orders(
 }
 
 /// The edge table of all quads, and its section.
-fn edge_table(buffers: &[PredicateBuffer]) -> Result<Option<(Vec<u8>, EdgeTable)>> {
+fn edge_table(buffers: &[PredicateBuffer], watch: &Watch<'_>) -> Result<Option<(Vec<u8>, EdgeTable)>> {
     let mut rows = Vec::with_capacity(buffers.iter().map(PredicateBuffer::quad_count).sum());
     for buffer in buffers {
         buffer.for_each_quad(|[subject, object, graph, edge]| {
@@ -435,7 +478,7 @@ fn edge_table(buffers: &[PredicateBuffer]) -> Result<Option<(Vec<u8>, EdgeTable)
             }
         });
     }
-    let Some(bytes) = edges::encode(&mut rows)? else { return Ok(None) };
+    let Some(bytes) = edges::encode(&mut rows, watch)? else { return Ok(None) };
     let table = EdgeTable::open(Bytes::from(bytes.clone()), &"the new edge table")?;
     Ok(Some((bytes, table)))
 }
@@ -500,14 +543,15 @@ fn in_order<T: Send, R: Send>(
 
 /// Both sections of one predicate.
 fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result<Built> {
-    let predicate = Id::from_bits(buffer.predicate);
+    let (predicate, watch) = (Id::from_bits(buffer.predicate), context.watch);
+    watch.check()?;
     if !predicate.is_vertex() || predicate.payload() >= context.vertex_count {
         return Err(foreign(predicate, "predicate"));
     }
     if let Some(spill) = context.spill {
-        buffer.merge(spill)?;
+        buffer.merge(spill, watch)?;
         if let Some(out) = buffer.run() {
-            let reverse = merge::reverse(out, context.run_bytes, spill)?;
+            let reverse = merge::reverse(out, context.run_bytes, spill, watch)?;
             return if out.kind() == Kind::Quads {
                 build_quads(predicate, &Merged::<true>(out), &Merged::<true>(&reverse), context)
             } else {
@@ -518,37 +562,39 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
     match buffer.gather() {
         Gathered::Narrow { key_tag, neighbour_tag, mut entries } => {
             let mut scratch = Vec::new();
-            sort::sort(&mut entries, u64::MAX, &mut scratch);
+            sort::sort(&mut entries, u64::MAX, &mut scratch, watch)?;
+            watch.advance(entries.len() as u64)?;
             entries.dedup();
             let mut reverse: Vec<u64> = entries.iter().map(|entry| entry.rotate_left(32)).collect();
             // Equal objects are in the order of their subjects already.
-            sort::sort(&mut reverse, u64::MAX << 32, &mut scratch);
+            sort::sort(&mut reverse, u64::MAX << 32, &mut scratch, watch)?;
+            watch.advance(reverse.len() as u64)?;
             drop(scratch);
             let out = Narrow { entries: &entries, key_tag, neighbour_tag };
             let reverse = Narrow { entries: &reverse, key_tag: neighbour_tag, neighbour_tag: key_tag };
             build_sections(predicate, &out, &reverse, context)
         }
         Gathered::Pairs(entries) => {
-            let mut entries = match Packed::<false>::both(entries) {
+            let mut entries = match Packed::<false>::both(entries, watch)? {
                 Ok([out, reverse]) => return build_sections(predicate, &out, &reverse, context),
                 Err(entries) => entries,
             };
-            entries.sort_unstable();
+            watch.sort(&mut entries, Ord::cmp)?;
             entries.dedup();
             let mut reverse: Vec<[u64; 2]> = entries.iter().map(|[s, o]| [*o, *s]).collect();
-            reverse.sort_unstable();
+            watch.sort(&mut reverse, Ord::cmp)?;
             build_sections(predicate, entries.as_slice(), reverse.as_slice(), context)
         }
         Gathered::Quads(entries) => {
-            let mut entries = match Packed::<true>::both(entries) {
+            let mut entries = match Packed::<true>::both(entries, watch)? {
                 Ok([out, reverse]) => return build_quads(predicate, &out, &reverse, context),
                 Err(entries) => entries,
             };
-            entries.sort_unstable();
+            watch.sort(&mut entries, Ord::cmp)?;
             entries.dedup();
             crate::buffers::drop_plain_twins(&mut entries);
             let mut reverse: Vec<[u64; 4]> = entries.iter().map(|[s, o, g, e]| [*o, *s, *g, *e]).collect();
-            reverse.sort_unstable();
+            watch.sort(&mut reverse, Ord::cmp)?;
             build_quads(predicate, entries.as_slice(), reverse.as_slice(), context)
         }
     }
@@ -583,22 +629,28 @@ fn build_sections<E: Entries + ?Sized>(
     reverse: &E,
     context: &Context<'_>,
 ) -> Result<Built> {
+    let watch = context.watch;
+    watch.check()?;
     let (subjects, objects) = (KeyRuns::of(out), KeyRuns::of(reverse));
     check_ids(&subjects.keys, false, context)?;
     check_ids(&objects.keys, true, context)?;
+    watch.check()?;
     let [forward, backward] = collect(out, &subjects, &objects, context.classes);
     let sections = [
-        encode(predicate, Direction::Out, out, &subjects, &objects.keys, &forward)?,
-        encode(predicate, Direction::In, reverse, &objects, &subjects.keys, &backward)?,
+        encode(predicate, Direction::Out, out, &subjects, &objects.keys, &forward, watch)?,
+        encode(predicate, Direction::In, reverse, &objects, &subjects.keys, &backward, watch)?,
     ];
-    let order = context.orders.iter().find(|order| order.predicate == predicate.bits()).map(|order| {
-        let (property, values) = (order.property, &order.values);
-        let sections = [
-            order::encode(predicate, Direction::Out, property, out, &subjects, values),
-            order::encode(predicate, Direction::In, property, reverse, &objects, values),
-        ];
-        (property, sections)
-    });
+    let order = match context.orders.iter().find(|order| order.predicate == predicate.bits()) {
+        Some(Order { property, values, .. }) => {
+            let of = |direction| (predicate, direction, *property);
+            let sections = [
+                order::encode(of(Direction::Out), out, &subjects, values, watch)?,
+                order::encode(of(Direction::In), reverse, &objects, values, watch)?,
+            ];
+            Some((*property, sections))
+        }
+        None => None,
+    };
     Ok(Built { predicate, entries: out.len() as u64, sections, order, graphs: FxHashMap::default() })
 }
 

@@ -10,7 +10,7 @@ use crate::encode::optional_id;
 use crate::sort;
 use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, load_u64, write_u64};
 use vervet_env::Bytes;
-use vervet_model::{Error, ErrorKind, Id, Result, Tag};
+use vervet_model::{Error, ErrorKind, Id, Result, Tag, Watch};
 
 /// The table. See the header of this file.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub(crate) struct EdgeTable {
 pub(crate) type EdgeRow = [u64; 5];
 
 /// The section of a table with these rows. `None` if there are none.
-pub(crate) fn encode(rows: &mut Vec<EdgeRow>) -> Result<Option<Vec<u8>>> {
-    sort_rows(rows);
+pub(crate) fn encode(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Option<Vec<u8>>> {
+    sort_rows(rows, watch)?;
     if let Some(pair) = rows.windows(2).find(|pair| pair[0][0] == pair[1][0]) {
         let number = Id::from_bits(pair[0][0]).payload();
         return Err(Error::new(ErrorKind::Input, format!("edge {number} has two statements")));
@@ -42,8 +42,9 @@ pub(crate) fn encode(rows: &mut Vec<EdgeRow>) -> Result<Option<Vec<u8>>> {
     keys.write_meta(&mut meta);
     let mut scratch = Vec::new();
     for column in 1..4 {
+        watch.check()?;
         let mut distinct: Vec<u64> = rows.iter().map(|row| row[column]).collect();
-        sort::sort(&mut distinct, u64::MAX, &mut scratch);
+        sort::sort(&mut distinct, u64::MAX, &mut scratch, watch)?;
         distinct.dedup();
         let (minimum, maximum) = (distinct[0], distinct[distinct.len() - 1]);
         let wants_table = Codes::wants_table(rows.len(), distinct.len(), minimum, maximum);
@@ -72,21 +73,21 @@ pub(crate) fn encode(rows: &mut Vec<EdgeRow>) -> Result<Option<Vec<u8>>> {
 }
 
 /// Sorts rows by their edges: by counting, where numbers of rows and edges fit into one.
-fn sort_rows(rows: &mut Vec<EdgeRow>) {
+fn sort_rows(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<()> {
     if rows.is_sorted() {
-        return;
+        return Ok(());
     }
     let fits = rows.iter().all(|row| Id::from_bits(row[0]).payload() <= NUMBER_MAX);
     if !fits || rows.len() as u64 > NUMBER_MAX {
-        rows.sort_unstable();
-        return;
+        return watch.sort(rows, Ord::cmp);
     }
     let number = |(place, row): (u64, &EdgeRow)| row[0] << 32 | place;
     let mut numbers: Vec<u64> = (0..).zip(&*rows).map(number).collect();
-    sort::sort(&mut numbers, u64::MAX << 32, &mut Vec::new());
+    sort::sort(&mut numbers, u64::MAX << 32, &mut Vec::new(), watch)?;
     // Lossless: places of rows.
     let place = |number: u64| usize::try_from(number & NUMBER_MAX).unwrap_or_default();
     *rows = numbers.iter().map(|number| rows[place(*number)]).collect();
+    Ok(())
 }
 
 const NUMBER_MAX: u64 = u32::MAX as u64;
@@ -166,10 +167,11 @@ mod tests {
             rows.dedup_by_key(|row| row[0]);
             let expected = rows.clone();
             random.shuffle(&mut rows);
-            sort_rows(&mut rows);
+            sort_rows(&mut rows, &Watch::new("test")).unwrap();
             assert_eq!(rows, expected);
         }
         let row = [Id::edge(7).bits(), 1, 2, 3, 0];
-        assert!(encode(&mut vec![row, [Id::edge(6).bits(), 1, 2, 3, 0], row]).is_err(), "one edge twice");
+        let twice = &mut vec![row, [Id::edge(6).bits(), 1, 2, 3, 0], row];
+        assert!(encode(twice, &Watch::new("test")).is_err(), "one edge twice");
     }
 }

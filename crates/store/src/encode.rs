@@ -8,7 +8,7 @@
 use crate::entries::{Entries, KeyRuns};
 use rustc_hash::FxHashMap;
 use vervet_codec::{Array, Codes, KeySet, Packed, write_u64};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch};
 use vervet_snapshot::SegmentStatistics;
 
 /// Descriptors of everything in the body of a section.
@@ -49,6 +49,8 @@ fn optional_value(bits: u64) -> u64 {
 /// Paths lead along entries between vertices: their offsets are as fast as they can be while they fit a
 /// cache, and their neighbours too unless there are many and they have edges. What leads to or from values,
 /// and the edges themselves, may be framed.
+///
+/// `watch` gets a step for each entry, and is looked at before each part.
 pub(crate) fn encode<E: Entries + ?Sized>(
     predicate: Id,
     direction: Direction,
@@ -56,6 +58,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     runs: &KeyRuns,
     others: &[u64],
     statistics: &SegmentStatistics,
+    watch: &Watch<'_>,
 ) -> Result<Vec<u8>> {
     let count = entries.len();
     assert!(count == 0 || !others.is_empty(), "entries have neighbours");
@@ -78,6 +81,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
             Array::write_small(starts, runs.starts.len(), 0, count as u64, &mut body)
         }
     });
+    watch.check()?;
     let wants_table = Codes::wants_table(count, others.len(), minimum, maximum);
     let is_fast = is_walked && (!statistics.has_edges || count <= WALKED_ENTRIES_MIN);
     let framed = if is_fast {
@@ -96,12 +100,14 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         let values = (0..count).map(|index| entries.neighbour(index));
         Codes::write_plain(values, count, minimum, maximum, &mut body)
     };
+    watch.check()?;
     let graphs = statistics
         .has_named_graphs
         .then(|| write_column(count, |index| optional_value(entries.graph(index)), &mut body));
     let edges = statistics
         .has_edges
         .then(|| write_column(count, |index| optional_value(entries.edge(index)), &mut body));
+    watch.advance(count as u64)?;
     let all_edges = E::COLUMNS && (0..count).all(|index| entries.edge(index) != 0);
     let parts = Parts { keys, offsets, neighbours, graphs, edges, all_edges };
     let meta = write_meta(predicate, direction, statistics, &parts);

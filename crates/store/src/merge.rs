@@ -11,7 +11,7 @@ use crate::entries::Entries;
 use crate::spill::{Kind, Run, Spill};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use vervet_model::Result;
+use vervet_model::{Result, Watch};
 
 /// Entries of a run, as the encoder wants them. `COLUMNS`: whether some may have a graph or an edge.
 pub(crate) struct Merged<'a, const COLUMNS: bool>(pub(crate) &'a Run);
@@ -56,7 +56,7 @@ fn kind_of(runs: &[Run]) -> Kind {
 }
 
 /// All entries of `runs` in one run; those without an edge once.
-pub(crate) fn merge(runs: &[Run], spill: &Spill) -> Result<Run> {
+pub(crate) fn merge(runs: &[Run], spill: &Spill, watch: &Watch<'_>) -> Result<Run> {
     if let [run] = runs {
         return Ok(run.clone());
     }
@@ -89,12 +89,12 @@ pub(crate) fn merge(runs: &[Run], spill: &Spill) -> Result<Run> {
             }
         }
     });
-    one_run(kind_of(runs), rows, spill)
+    one_run(kind_of(runs), rows, spill, watch)
 }
 
 /// The entries of `run` with subject and object exchanged, sorted; runs of about `memory_bytes` wait for
 /// each other.
-pub(crate) fn reverse(run: &Run, memory_bytes: u64, spill: &Spill) -> Result<Run> {
+pub(crate) fn reverse(run: &Run, memory_bytes: u64, spill: &Spill, watch: &Watch<'_>) -> Result<Run> {
     let kind = run.kind().reversed();
     let rows_max = usize::try_from(memory_bytes / 32).unwrap_or(usize::MAX).max(ROWS_MIN);
     let mut runs = Vec::new();
@@ -107,21 +107,26 @@ pub(crate) fn reverse(run: &Run, memory_bytes: u64, spill: &Spill) -> Result<Run
             let [subject, object, graph, edge] = run.row(index);
             [object, subject, graph, edge]
         }));
-        rows.sort_unstable();
-        runs.push(one_run(kind, rows.iter().copied().map(Ok), spill)?);
+        watch.sort(&mut rows, Ord::cmp)?;
+        runs.push(one_run(kind, rows.iter().copied().map(Ok), spill, watch)?);
         start = end;
     }
     drop(rows);
-    merge(&runs, spill)
+    merge(&runs, spill, watch)
 }
 
 /// Runs with fewer rows would be too many.
 const ROWS_MIN: usize = 1 << 10;
 
 /// A file with these rows, sorted and distinct.
-fn one_run(kind: Kind, rows: impl Iterator<Item = Result<[u64; 4]>>, spill: &Spill) -> Result<Run> {
+fn one_run(
+    kind: Kind,
+    rows: impl Iterator<Item = Result<[u64; 4]>>,
+    spill: &Spill,
+    watch: &Watch<'_>,
+) -> Result<Run> {
     let mut file = spill.begin()?;
-    let written = [file.write(kind, rows)?];
+    let written = [file.write(kind, rows, watch)?];
     let [run] = <[Run; 1]>::try_from(file.finish(&written)?).map_err(|_| {
         vervet_model::Error::internal("a temporary file has another number of runs than were written")
     })?;

@@ -23,7 +23,7 @@ use crate::spill::Run;
 use std::ops::Range;
 use vervet_codec::{Damaged, Packed, PackedView, Reader, load_u64, write_u64};
 use vervet_env::Bytes;
-use vervet_model::{Direction, Error, Id, Result, order_key};
+use vervet_model::{Direction, Error, Id, Result, Watch, order_key};
 
 /// Subjects of a property with their values, sorted.
 pub(crate) enum Values {
@@ -66,32 +66,44 @@ impl Values {
 }
 
 /// The section that orders `entries` by `property`. `runs` are their keys.
+///
+/// # Errors
+/// Those of `watch`.
 pub(crate) fn encode<E: Entries + ?Sized>(
-    predicate: Id,
-    direction: Direction,
-    property: Id,
+    (predicate, direction, property): (Id, Direction, Id),
     entries: &E,
     runs: &KeyRuns,
     values: &Values,
-) -> Vec<u8> {
+    watch: &Watch<'_>,
+) -> Result<Vec<u8>> {
     let count = entries.len();
-    let of_edge = |index| match entries.edge(index) {
-        0 => 0,
-        edge => values.key_of(edge),
+    let mut ticker = watch.ticker();
+    let mut of_edge = |index| {
+        ticker.step()?;
+        Ok(match entries.edge(index) {
+            0 => 0,
+            edge => values.key_of(edge),
+        })
     };
-    let mut keys: Vec<u64> = if E::COLUMNS { (0..count).map(of_edge).collect() } else { Vec::new() };
+    let mut keys: Vec<u64> =
+        if E::COLUMNS { (0..count).map(&mut of_edge).collect::<Result<_>>()? } else { Vec::new() };
     if keys.iter().all(|key| *key == 0) {
-        keys = (0..count).map(|index| values.key_of(entries.neighbour(index))).collect();
+        let of_neighbour = |index| {
+            ticker.step()?;
+            Ok(values.key_of(entries.neighbour(index)))
+        };
+        keys = (0..count).map(of_neighbour).collect::<Result<_>>()?;
     }
     let base = keys.iter().copied().filter(|key| *key != 0).min().unwrap_or(0);
     let mut order: Vec<u32> = Vec::with_capacity(count);
     for range in runs.starts.windows(2).map(|pair| pair[0]..pair[1]) {
+        ticker.step()?;
         let first = order.len();
         // Fewer entries than keys fit 32 bits would be refused by the key set of the other direction.
         let length = u32::try_from(range.len()).expect("a key has fewer than 2^32 neighbours");
         order.extend(0..length);
         let key = |place: &u32| keys[range.start + *place as usize];
-        order[first..].sort_unstable_by_key(|place| (key(place), *place));
+        watch.sort(&mut order[first..], |a, b| (key(a), *a).cmp(&(key(b), *b)))?;
     }
     let mut body = Vec::new();
     let widest = runs.degree_max().saturating_sub(1) as u64;
@@ -110,7 +122,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     body.extend_from_slice(&meta);
     write_u64(meta.len() as u64, &mut body);
     body.shrink_to_fit();
-    body
+    Ok(body)
 }
 
 /// The section, to read from. See the header of this file.

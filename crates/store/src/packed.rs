@@ -13,6 +13,7 @@
 
 use crate::entries::Entries;
 use crate::sort;
+use vervet_model::{Result, Watch};
 
 /// Bits of one column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -118,20 +119,27 @@ pub(crate) struct Packed<const COLUMNS: bool> {
 impl<const COLUMNS: bool> Packed<COLUMNS> {
     /// Different ones of these entries, those without an edge only where there is no such entry with one, in both directions:
     /// by key, and with key and neighbour exchanged; or else the `entries` as they came.
-    pub(crate) fn both<E: Copy + Into<Row>>(entries: Vec<E>) -> Result<[Self; 2], Vec<E>> {
+    ///
+    /// # Errors
+    /// Those of `watch`.
+    pub(crate) fn both<E: Copy + Into<Row>>(
+        entries: Vec<E>,
+        watch: &Watch<'_>,
+    ) -> Result<Result<[Self; 2], Vec<E>>> {
         let rows = || {
             entries.iter().map(|entry| {
                 let Row(row) = (*entry).into();
                 row
             })
         };
-        let Some(layout) = Layout::of(rows()) else { return Err(entries) };
+        let Some(layout) = Layout::of(rows()) else { return Ok(Err(entries)) };
+        watch.check()?;
         // Edges are numbered as they come, so what is sorted by the other columns without exchanging equals is by them too.
         let in_order = rows().is_sorted_by_key(|row| row[3]);
         let mut numbers: Vec<u64> = rows().map(|row| layout.pack(row)).collect();
         drop(entries);
         let mut scratch = Vec::new();
-        sort::sort(&mut numbers, layout.mask_of(if in_order { 3 } else { 4 }), &mut scratch);
+        sort::sort(&mut numbers, layout.mask_of(if in_order { 3 } else { 4 }), &mut scratch, watch)?;
         numbers.dedup();
         if COLUMNS {
             drop_plain_twins(&mut numbers, &layout);
@@ -143,8 +151,9 @@ impl<const COLUMNS: bool> Packed<COLUMNS> {
         };
         let mut reverse: Vec<u64> = numbers.iter().map(turn).collect();
         // Equal neighbours are in the order of their keys already.
-        sort::sort(&mut reverse, turned.mask_of(1), &mut scratch);
-        Ok([Self { numbers, layout }, Self { numbers: reverse, layout: turned }])
+        watch.check()?;
+        sort::sort(&mut reverse, turned.mask_of(1), &mut scratch, watch)?;
+        Ok(Ok([Self { numbers, layout }, Self { numbers: reverse, layout: turned }]))
     }
 
     /// A field of an entry, by its place in a [`Row`].
@@ -267,7 +276,7 @@ mod tests {
             buffers::drop_plain_twins(&mut expected);
             twins += all - expected.len();
             let layout = Layout::of(entries.iter().copied());
-            let Ok([out, reverse]) = Packed::<true>::both(entries) else {
+            let Ok([out, reverse]) = Packed::<true>::both(entries, &Watch::new("test")).unwrap() else {
                 assert!(layout.is_none(), "seed {seed}");
                 continue;
             };
@@ -283,11 +292,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_comes_back() {
         let entries = vec![[0, 0], [u64::MAX, 1]];
-        assert_eq!(Packed::<false>::both(entries.clone()), Err(entries));
+        let watch = Watch::new("test");
+        assert_eq!(Packed::<false>::both(entries.clone(), &watch).unwrap(), Err(entries));
         let entries = vec![[0, 7], [u64::MAX, 7], [5, 7], [5, 7]];
-        let [out, reverse] = Packed::<false>::both(entries).unwrap();
+        let [out, reverse] = Packed::<false>::both(entries, &watch).unwrap().unwrap();
         assert_eq!(rows(&out), [[0, 7, 0, 0], [5, 7, 0, 0], [u64::MAX, 7, 0, 0]]);
         assert_eq!(rows(&reverse), [[7, 0, 0, 0], [7, 5, 0, 0], [7, u64::MAX, 0, 0]]);
-        assert!(Packed::<false>::both(Vec::<[u64; 2]>::new()).is_err());
+        assert!(Packed::<false>::both(Vec::<[u64; 2]>::new(), &watch).unwrap().is_err());
     }
 }

@@ -5,6 +5,8 @@
 //! of a million vertices in both halves: 4 passes, and 2 for the reverse direction, whose input is
 //! already in order by the other half. Data that comes in order costs one look.
 
+use vervet_model::{Result, Watch};
+
 /// Below this, comparing is faster than counting.
 const RADIX_MIN: usize = 4096;
 const DIGIT_BITS: u32 = 11;
@@ -12,24 +14,34 @@ const DIGITS: usize = 1 << DIGIT_BITS;
 
 /// Sorts `numbers`. Bits outside `mask` must be in order already among numbers that are equal inside.
 /// `scratch` is working space.
-pub(crate) fn sort(numbers: &mut Vec<u64>, mask: u64, scratch: &mut Vec<u64>) {
+///
+/// # Errors
+/// Those of `watch`, which is looked at before each pass.
+pub(crate) fn sort(
+    numbers: &mut Vec<u64>,
+    mask: u64,
+    scratch: &mut Vec<u64>,
+    watch: &Watch<'_>,
+) -> Result<()> {
     if numbers.is_sorted() {
-        return;
+        return Ok(());
     }
     if numbers.len() < RADIX_MIN {
         numbers.sort_unstable();
-        return;
+        return Ok(());
     }
     let first = numbers[0];
     let mut varying = numbers.iter().fold(0, |bits, number| bits | (number ^ first)) & mask;
     scratch.clear();
     scratch.resize(numbers.len(), 0);
     while varying != 0 {
+        watch.check()?;
         let shift = varying.trailing_zeros();
         pass(numbers, scratch, shift);
         std::mem::swap(numbers, scratch);
         varying = varying.checked_shr(shift + DIGIT_BITS).map_or(0, |rest| rest << (shift + DIGIT_BITS));
     }
+    Ok(())
 }
 
 /// Moves the numbers of `from` to `to` in the order of the 11 bits at `shift`; equal ones keep theirs.
@@ -71,10 +83,10 @@ mod tests {
             let mut expected = numbers.clone();
             expected.sort_unstable();
             let mut scratch = Vec::new();
-            sort(&mut numbers, u64::MAX, &mut scratch);
+            sort(&mut numbers, u64::MAX, &mut scratch, &Watch::new("test")).unwrap();
             assert_eq!(numbers, expected);
             let mut turned: Vec<u64> = expected.iter().map(|number| number.rotate_left(32)).collect();
-            sort(&mut turned, u64::MAX << 32, &mut scratch);
+            sort(&mut turned, u64::MAX << 32, &mut scratch, &Watch::new("test")).unwrap();
             assert!(turned.is_sorted());
         }
     }

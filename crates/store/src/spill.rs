@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_codec::load_u64;
 use vervet_env::{Bytes, Environment, WriteFile};
-use vervet_model::{Error, Id, Result};
+use vervet_model::{Error, Id, Result, Watch};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Bytes that are written at once.
@@ -150,6 +150,7 @@ impl SpillFile<'_> {
         &mut self,
         kind: Kind,
         rows: impl Iterator<Item = Result<[u64; 4]>>,
+        watch: &Watch<'_>,
     ) -> Result<Written> {
         let mut hasher = Xxh3::new();
         let mut buffer = Vec::with_capacity(BUFFER_BYTES + 32);
@@ -157,6 +158,7 @@ impl SpillFile<'_> {
         for row in rows {
             kind.write(row?, &mut buffer);
             if buffer.len() >= BUFFER_BYTES {
+                watch.check()?;
                 self.flush(&mut buffer, &mut hasher)?;
             }
         }

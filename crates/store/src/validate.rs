@@ -7,7 +7,7 @@ use crate::statistics::{Classes, collect};
 use crate::{BaseSegment, Store};
 use rustc_hash::FxHashMap;
 use vervet_codec::Locate;
-use vervet_model::{Direction, Error, Id, Result, Tag};
+use vervet_model::{Direction, Error, Id, Result, Tag, Watch};
 use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -85,9 +85,8 @@ impl Store {
             for direction in Direction::BOTH {
                 let name = format!("order of segment {predicate:?} {direction:?}");
                 let entries = self.walk(predicate, direction)?;
-                let runs = KeyRuns::of(entries.as_slice());
-                let expected =
-                    order::encode(predicate, direction, property, entries.as_slice(), &runs, &values);
+                let (runs, of) = (KeyRuns::of(entries.as_slice()), (predicate, direction, property));
+                let expected = order::encode(of, entries.as_slice(), &runs, &values, &Watch::new("check"))?;
                 let segment = self.base_segment(predicate, direction)?;
                 let column = segment.map(|segment| segment.order_column()).transpose()?.flatten();
                 if column.is_none_or(|column| column.bytes[..] != expected[..]) {

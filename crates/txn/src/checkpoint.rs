@@ -26,6 +26,7 @@
 use crate::background::{Attempt, new_term_count};
 use crate::change::Timestamp;
 use crate::committed::Changes;
+use crate::directory::Locked;
 use crate::recovery::new_terms;
 use crate::schema::Successor;
 use crate::sync::lock;
@@ -37,7 +38,7 @@ use vervet_delta::Version;
 use vervet_dictionary::DictionaryBuilder;
 use vervet_env::Bytes;
 use vervet_log::{Log, Lsn};
-use vervet_model::{Error, ErrorKind, Result, TermParts};
+use vervet_model::{Error, ErrorKind, Result, TermParts, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 
@@ -48,6 +49,9 @@ const STATEMENT_BYTES: u64 = 16;
 
 /// Bytes of statements that a checkpoint holds in memory.
 const MEMORY_BYTES: u64 = 1 << 30;
+/// Steps of a [`Watch`] for a statement that is read, sorted and encoded in both directions, and for a term, roughly.
+const STATEMENT_STEPS: u64 = 5;
+const TERM_STEPS: u64 = 8;
 /// The most changes that are brought over under the lock…
 const LOCKED_CHANGES_MAX: u64 = 1 << 10;
 /// … unless so many rounds without it have left more.
@@ -95,7 +99,7 @@ impl Transactions {
             self.cut(log, Lsn(place.lsn));
             return Ok(true);
         }
-        let base = Arc::new(self.build(&from, ends, place, &self.target())?);
+        let base = Arc::new(self.build(&from, ends, place, &self.target(), &Watch::new("checkpoint"))?);
         let mut merged = version.over(base)?;
         let mut reached = Arc::clone(&from);
         for _ in 0..ROUNDS_MAX {
@@ -248,12 +252,18 @@ impl Transactions {
     /// Writes the graph as it is now as a database of its own; returns its number of statements. Nobody waits.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is a database in `to`. A full disk and the like: then there is none.
+    /// [`ErrorKind::Input`]: there is a database in `to`, or files of something else. A full disk and the like: then nothing is
+    /// left of it.
     pub fn backup(&self, to: &Path) -> Result<u64> {
-        let files = &self.environment.files;
-        let io = |error| Error::io(format_args!("create {}", to.display()), &error);
-        files.create_dir_all(to).map_err(io)?;
-        let _lock = crate::writer::lock_directory(&self.environment, to)?;
+        self.backup_watched(to, &Watch::new("backup"))
+    }
+
+    /// [`Transactions::backup`], followed and cancelled by `watch`.
+    ///
+    /// # Errors
+    /// As [`Transactions::backup`]; those of `watch`, and then nothing is left of it.
+    pub fn backup_watched(&self, to: &Path, watch: &Watch<'_>) -> Result<u64> {
+        let _lock = Locked::take(&self.environment, to)?;
         if crate::recovery::has_store(&self.environment, to)? {
             let message = format!("there is a database in {} already", to.display());
             return Err(Error::new(ErrorKind::Input, message).with_hint("name another directory"));
@@ -263,7 +273,7 @@ impl Transactions {
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
         // A database of its own, whose log is not this one.
         let log = LogPlace::reserve(&self.environment, published.timestamp.0)?;
-        let store = self.build(&published, ends, Some(log), &Target::Directory(to.to_owned()))?;
+        let store = self.build(&published, ends, Some(log), &Target::Directory(to.to_owned()), watch)?;
         Ok(store.statement_count())
     }
 
@@ -274,6 +284,7 @@ impl Transactions {
         ends: [u64; 2],
         log: Option<LogPlace>,
         target: &Target,
+        watch: &Watch<'_>,
     ) -> Result<Store> {
         let version = &published.version;
         let mut builder = StoreBuilder::new(BuildOptions {
@@ -286,20 +297,24 @@ impl Transactions {
             },
             log,
             orders: version.base().order_names()?,
-        });
+        })
+        .watched_by(watch);
+        let builder_steps = STATEMENT_STEPS * version.statement_count();
+        watch.expect(builder_steps + TERM_STEPS * (ends[0] + ends[1]));
         // Also of edges that are gone: who knows one by its number must not meet another one.
         builder.reserve_edges(version.edge_count());
         let mut chunk = Vec::with_capacity(CHUNK);
         for statement in version.statements() {
             chunk.push(statement?);
             if chunk.len() == CHUNK {
+                watch.advance(CHUNK as u64)?;
                 builder.add(&chunk)?;
                 chunk.clear();
             }
         }
         builder.add(&chunk)?;
         builder.set_constraints(published.constraints.texts());
-        builder.finish(dictionary(version, ends)?, target)
+        builder.finish(dictionary(version, ends, watch)?, target)
     }
 }
 
@@ -341,22 +356,30 @@ fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> LogPlace {
 }
 
 /// The image of a dictionary with the terms of a version.
-fn dictionary(version: &Version, [vertices, literals]: [u64; 2]) -> Result<Bytes> {
+fn dictionary(version: &Version, [vertices, literals]: [u64; 2], watch: &Watch<'_>) -> Result<Bytes> {
     let base = version.base().dictionary();
     if (base.vertex_count(), base.literal_count()) == (vertices, literals) {
+        watch.advance(TERM_STEPS * (vertices + literals))?;
         return Ok(base.image());
     }
-    Ok(Bytes::from(continued(version, vertices, literals)?.finish()?))
+    Ok(Bytes::from(continued(version, vertices, literals, watch)?.finish_watched(1, watch)?))
 }
 
 /// A builder that goes on behind the terms of a version.
 ///
 /// # Errors
-/// Damaged dictionary.
-pub fn continued(version: &Version, vertices: u64, literals: u64) -> Result<DictionaryBuilder> {
-    let mut builder = DictionaryBuilder::from_dictionary(version.base().dictionary())?;
+/// Damaged dictionary; those of `watch`, which gets a step for each term.
+pub fn continued(
+    version: &Version,
+    vertices: u64,
+    literals: u64,
+    watch: &Watch<'_>,
+) -> Result<DictionaryBuilder> {
+    let mut builder = DictionaryBuilder::from_dictionary_watched(version.base().dictionary(), watch)?;
+    let mut ticker = watch.ticker();
     let mut text = String::new();
     for id in new_terms(version, vertices, literals) {
+        ticker.step()?;
         let mut interned = Ok(vervet_model::Id::UNBOUND);
         version.read_term(id, &mut String::new(), &mut |parts| {
             text.clear();

@@ -6,7 +6,7 @@
 
 use crate::constraint::ConstraintKind;
 use crate::constraints::{ANYWHERE, Constraints, Reader, Rule, Violation, chosen};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Watch};
 use vervet_snapshot::Snapshot;
 
 /// So many violations are named.
@@ -18,10 +18,10 @@ impl Constraints {
     /// Whether the whole graph keeps all rules.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`] with the first few violations of a rule. Damaged data.
-    pub(crate) fn check_all(&self, snapshot: &dyn Snapshot) -> Result<()> {
+    /// [`ErrorKind::Constraint`] with the first few violations of a rule. Damaged data. Those of `watch`.
+    pub(crate) fn check_all(&self, snapshot: &dyn Snapshot, watch: &Watch<'_>) -> Result<()> {
         for rule in self.rules() {
-            let violations = violations(rule, self.type_id(), snapshot)?;
+            let violations = violations(rule, self.type_id(), snapshot, watch)?;
             if violations.is_empty() {
                 continue;
             }
@@ -40,14 +40,19 @@ impl Constraints {
 }
 
 /// The first violations of a rule, one more than are named.
-fn violations(rule: &Rule, type_id: Id, snapshot: &dyn Snapshot) -> Result<Vec<Violation>> {
+fn violations(
+    rule: &Rule,
+    type_id: Id,
+    snapshot: &dyn Snapshot,
+    watch: &Watch<'_>,
+) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     let (Some(types), Some(property)) = (snapshot.segment(type_id, Direction::In)?, rule.properties.first())
     else {
         return Ok(found);
     };
     if rule.constraint.kind() == ConstraintKind::Unique {
-        duplicates(rule, *property, type_id, snapshot, &mut found)?;
+        duplicates(rule, *property, type_id, (snapshot, watch), &mut found)?;
         return Ok(found);
     }
     let mut members = Vec::new();
@@ -62,6 +67,7 @@ fn violations(rule: &Rule, type_id: Id, snapshot: &dyn Snapshot) -> Result<Vec<V
     };
     let mut degrees = Vec::new();
     for members in members.chunks(CHUNK) {
+        watch.check()?;
         degrees.clear();
         segment.degrees(members, ANYWHERE, &mut degrees)?;
         for (vertex, degree) in members.iter().zip(&degrees) {
@@ -87,7 +93,7 @@ fn duplicates(
     rule: &Rule,
     property: Id,
     type_id: Id,
-    snapshot: &dyn Snapshot,
+    (snapshot, watch): (&dyn Snapshot, &Watch<'_>),
     found: &mut Vec<Violation>,
 ) -> Result<()> {
     let Some(segment) = snapshot.segment(property, Direction::In)? else { return Ok(()) };
@@ -95,11 +101,13 @@ fn duplicates(
     let (mut keys, mut degrees, mut vertices) = (Vec::new(), Vec::new(), Vec::new());
     let mut next = Some(Id::UNBOUND);
     while let Some(from) = next {
+        watch.check()?;
         keys.clear();
         degrees.clear();
         next = segment.keys(from, CHUNK, &mut keys)?;
         segment.degrees(&keys, ANYWHERE, &mut degrees)?;
         for (value, _) in keys.iter().zip(&degrees).filter(|(_, degree)| **degree > 1) {
+            watch.check()?;
             vertices.clear();
             segment.neighbours(*value, ANYWHERE, &mut vertices)?;
             vertices.dedup();

@@ -5,12 +5,12 @@
 //! and is cut without asking (docs/format.md).
 
 use crate::change::Timestamp;
+use crate::directory::Locked;
 use crate::recovery::{self, Recovered};
-use crate::writer::lock_directory;
 use std::path::{Path, PathBuf};
 use vervet_env::Environment;
 use vervet_log::{Log, LogOptions, ReadOptions};
-use vervet_model::Result;
+use vervet_model::{ErrorKind, Result};
 use vervet_store::Store;
 
 /// Where a log is damaged, and what cutting it there loses.
@@ -32,28 +32,35 @@ pub struct Damage {
     pub records_lost: u64,
 }
 
-/// Whether the log of the database in `directory` is damaged. Changes nothing.
+/// Whether the log of the database in `directory` is damaged. Changes nothing, and takes no lock: another process may
+/// write to the database meanwhile.
 ///
 /// # Errors
-/// [`vervet_model::ErrorKind::Input`]: there is no database. [`vervet_model::ErrorKind::Unavailable`]: another process
-/// writes to it. [`vervet_model::ErrorKind::Corrupt`]: damage that cutting the log would not heal.
+/// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: damage that cutting the log would not heal.
 pub fn find_damage(environment: &Environment, directory: &Path) -> Result<Option<Damage>> {
-    examine(environment, directory, false)
+    match recovery::recover_beside(environment, directory) {
+        Ok(_) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unavailable) => {
+            examine(environment, directory, false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Cuts the log of the database in `directory` where it is damaged; what was lost, or `None` if it is sound. All
 /// commits before the damage are durable on return.
 ///
 /// # Errors
-/// As [`find_damage`]; [`vervet_model::ErrorKind::Io`], and then it may be tried again.
+/// As [`find_damage`]; [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Io`], and then it may be
+/// tried again.
 pub fn cut_at_damage(environment: &Environment, directory: &Path) -> Result<Option<Damage>> {
+    // Before the lock, which would make a directory that is not there.
+    Store::open(environment, directory)?;
+    let _lock = Locked::take(environment, directory)?;
     examine(environment, directory, true)
 }
 
 fn examine(environment: &Environment, directory: &Path, cut: bool) -> Result<Option<Damage>> {
-    // Before the lock, which would make a directory that is not there.
-    Store::open(environment, directory)?;
-    let _lock = lock_directory(environment, directory)?;
     let store = Store::open(environment, directory)?;
     let options = ReadOptions { cut_at_damage: true, ..ReadOptions::default() };
     let Recovered { timestamp, found, .. } = recovery::recover(environment, directory, store, &options)?;

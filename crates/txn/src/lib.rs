@@ -35,6 +35,7 @@ mod constraint;
 mod constraint_scan;
 mod constraints;
 mod damage;
+mod directory;
 mod open;
 mod reads;
 mod record;

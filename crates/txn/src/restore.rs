@@ -5,7 +5,7 @@
 //! mistake that one wants to undo. Here the target has no files of a database, and the copy reserves a log of
 //! its own.
 
-use crate::writer::lock_directory;
+use crate::directory::Locked;
 use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
@@ -35,7 +35,7 @@ pub fn restore(
         return Err(Error::new(ErrorKind::Input, message)
             .with_hint("`vervet backup` copies a database together with what its log holds"));
     }
-    let _lock = lock_directory(environment, directory)?;
+    let _lock = Locked::take(environment, directory)?;
     let timestamp = place.map_or(0, |place| place.timestamp);
     let log = LogPlace::reserve(environment, timestamp)?;
     vervet_store::copy_generation(environment, backup, directory, log, report)?;

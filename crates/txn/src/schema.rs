@@ -25,7 +25,7 @@ use vervet_delta::Version;
 use vervet_dictionary::Dictionary;
 use vervet_env::Bytes;
 use vervet_log::Lsn;
-use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_model::{Error, ErrorKind, Id, Result, Watch};
 use vervet_store::{LogPlace, Store, StoreBuilder, Target};
 
 /// How often a change of the constraints starts anew when others have changed them, or loaded data.
@@ -50,17 +50,19 @@ impl Successor<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Constraint`]: the new graph breaks one; then the directory is as it was. As [`StoreBuilder::finish`].
+    /// Those of `watch`, which should be that of `builder`, too.
     pub fn finish(
         &self,
-        mut builder: StoreBuilder,
+        mut builder: StoreBuilder<'_>,
         dictionary: impl Into<Bytes>,
         target: &Target,
+        watch: &Watch<'_>,
     ) -> Result<Store> {
         if self.constraints.is_empty() {
             return builder.finish(dictionary, target);
         }
         builder.set_constraints(self.constraints.texts());
-        builder.finish_checked(dictionary, target, &mut |store| self.constraints.check_all(store))
+        builder.finish_checked(dictionary, target, &mut |store| self.constraints.check_all(store, watch))
     }
 }
 
@@ -125,7 +127,7 @@ impl Transactions {
             let new = list.iter().filter(|one| !before.contains(one)).cloned();
             let new = Constraints::new(new, &mut id)?;
             let all = Arc::new(Constraints::new(list, &mut id)?);
-            new.check_all(&transaction.began.version)?;
+            new.check_all(&transaction.began.version, &Watch::new("check"))?;
             match self.publish_constraints(&transaction, &new, all) {
                 Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS_MAX => {}
                 published => return published.map(|()| true),

@@ -3,18 +3,16 @@
 //! A directory is locked before anything in it is believed, and the log is opened when the first transaction
 //! begins: who only loads in bulk needs none.
 
+use crate::directory::Locked;
 use crate::recovery::{self, Recovered};
 use crate::sync::Mutex;
 use crate::transactions::Transactions;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use vervet_env::{Environment, LockGuard};
+use vervet_env::Environment;
 use vervet_log::{Found, Log, LogId, LogOptions};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, Result};
 use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
-
-/// Name of the file whose lock a writer holds.
-const LOCK: &str = "LOCK";
 
 /// See the header of this file.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub(crate) struct Writer {
     found: Mutex<Option<(Found, LogPlace)>>,
     /// Where the log goes on or is to begin, if it is known and not open.
     pub(crate) place: Mutex<Option<LogPlace>>,
-    _lock: Box<dyn LockGuard>,
+    lock: Locked,
 }
 
 impl Writer {
@@ -42,6 +40,14 @@ impl Transactions {
         failed.or_else(|| self.open_log().and_then(|log| log.check().err()))
     }
 
+    /// Says what this process is to others who want to write to the directory, such as `vervet serve at http://…`; has no
+    /// effect unless this process is the directory's writer.
+    pub fn describe_owner(&self, text: &str) {
+        if let Some(writer) = self.writer.get() {
+            writer.lock.describe(text);
+        }
+    }
+
     /// The directory's writer, which this becomes if nobody else is; `None` for a graph in memory.
     pub(crate) fn own(&self) -> Result<Option<&Arc<Writer>>> {
         let Some(directory) = &self.directory else { return Ok(None) };
@@ -53,7 +59,7 @@ impl Transactions {
         }
         let _one = crate::sync::lock(&self.owning);
         if self.writer.get().is_none() {
-            let guard = lock_directory(&self.environment, directory)?;
+            let guard = Locked::take(&self.environment, directory)?;
             // Somebody else may have written since this was opened.
             let recovered = recovery::recover_as_owner(&self.environment, directory)?;
             let writer = self.writer_of(guard, recovered)?;
@@ -63,7 +69,7 @@ impl Transactions {
         Ok(self.writer.get())
     }
 
-    fn writer_of(&self, guard: Box<dyn LockGuard>, recovered: Option<Recovered>) -> Result<Writer> {
+    fn writer_of(&self, guard: Locked, recovered: Option<Recovered>) -> Result<Writer> {
         let (mut found, mut place) = (None, None);
         if let Some(recovered) = recovered {
             place = Some(recovered.place());
@@ -71,7 +77,7 @@ impl Transactions {
             found = Some((read, base));
             self.reset(version, timestamp, constraints);
         }
-        Ok(Writer { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), _lock: guard })
+        Ok(Writer { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), lock: guard })
     }
 
     /// Says in the manifest that the log has been begun, before the first record can be acknowledged: from
@@ -130,21 +136,6 @@ impl Transactions {
         }
         Ok(writer.log.get())
     }
-}
-
-/// Makes a directory ours, for writing.
-pub(crate) fn lock_directory(environment: &Environment, directory: &Path) -> Result<Box<dyn LockGuard>> {
-    let files = &environment.files;
-    files
-        .create_dir_all(directory)
-        .map_err(|error| Error::io(format_args!("create {}", directory.display()), &error))?;
-    files.lock(&directory.join(LOCK)).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            let message = format!("could not write to {}: {error}", directory.display());
-            Error::new(ErrorKind::Unavailable, message).with_hint("try again when it is done")
-        }
-        _ => Error::io(format_args!("lock {}", directory.join(LOCK).display()), &error),
-    })
 }
 
 /// Makes a directory a database without statements.

@@ -64,6 +64,7 @@ mod service;
 mod status;
 mod transaction;
 pub mod update;
+mod warnings;
 mod writing;
 
 /// The example of the README is a test too.
@@ -82,12 +83,13 @@ pub use prepared::{Explanation, Prepared};
 pub use service::{SERVICE_BYTES_MAX, ServiceAnswer, ServiceClient, Services};
 pub use status::{FileBytes, PlanCacheCounts};
 pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
+pub use warnings::Warning;
 pub use writing::{OutputFormat, Written};
 
 pub use vervet_env::Environment;
 pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema, Source, schema};
-pub use vervet_model::{Direction, Error, ErrorKind, Id, Position, Result};
+pub use vervet_model::{Direction, Error, ErrorKind, Id, Position, Result, Watch};
 pub use vervet_txn::{
     CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability, Isolation,
     StorageStatus, Timestamp,

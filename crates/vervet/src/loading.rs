@@ -8,7 +8,7 @@ use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
 use vervet_env::Environment;
 use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
 use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
-use vervet_model::{Id, Inline, LiteralKind, Result, Statement};
+use vervet_model::{Id, Inline, LiteralKind, Result, Statement, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
 use vervet_txn::Successor;
@@ -19,6 +19,9 @@ const LOAD_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
 
 /// However large the dictionary is, statements get this part of the memory.
 const STATEMENTS_PART_MIN: u64 = 8;
+
+/// Steps of a [`Watch`] for each old statement: it is read, and made again like a new one.
+const REBUILT_STEPS: u64 = 5;
 
 /// How many old statements are handed over at a time.
 const CHUNK: usize = 1 << 16;
@@ -41,8 +44,16 @@ pub(crate) fn load(
     let before = successor.version;
     let threads = options.threads.max(1);
     let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
+    let watched = || {
+        let watch = Watch::new("load");
+        options.cancelled.map_or(Watch::new("load"), |flag| watch.cancelled_by(flag))
+    };
+    let report_building = |done, total| options.progress.map_or((), |progress| progress.build(done, total));
+    let watch = watched().reporting_to(&report_building);
+    let [vertices, literals] = [before.terms().vertex_end(), before.terms().literal_end()];
     let mut building = Building {
-        dictionary: vervet_txn::continued(before, before.terms().vertex_end(), before.terms().literal_end())?,
+        // Not reported: it comes before what is read.
+        dictionary: vervet_txn::continued(before, vertices, literals, &watched())?,
         store: StoreBuilder::new(BuildOptions {
             threads,
             memory_bytes,
@@ -50,7 +61,8 @@ pub(crate) fn load(
             temp_dir: place.directory.map(Path::to_owned),
             log: successor.log,
             orders: orders(before.base(), options)?,
-        }),
+        })
+        .watched_by(&watch),
         edges: before.edge_count(),
         memory_bytes,
     };
@@ -65,13 +77,16 @@ pub(crate) fn load(
     };
     let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
     // Behind the load, whose names of edges are not those of what was there.
-    building.add_all(before)?;
+    watch.expect(building.dictionary.finish_steps() + building.store.finish_steps());
+    watch.expect(REBUILT_STEPS * before.statement_count());
+    building.add_all(before, &watch)?;
     let target = match place.directory {
         Some(directory) => vervet_store::Target::Directory(directory.to_owned()),
         None => vervet_store::Target::Memory,
     };
     building.store.reserve_edges(building.edges);
-    let store = successor.finish(building.store, building.dictionary.finish_with(threads)?, &target)?;
+    let dictionary = building.dictionary.finish_watched(threads, &watch)?;
+    let store = successor.finish(building.store, dictionary, &target, &watch)?;
     Ok((store, report))
 }
 
@@ -97,16 +112,16 @@ fn orders(before: &Store, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
 }
 
 /// The new version in the making.
-struct Building {
+struct Building<'w> {
     dictionary: DictionaryBuilder,
-    store: StoreBuilder,
+    store: StoreBuilder<'w>,
     /// The next edge number.
     edges: u64,
     /// What statements and dictionary may take together.
     memory_bytes: u64,
 }
 
-impl Building {
+impl Building<'_> {
     /// Leaves to statements what the dictionary does not take, but no less than a part of all: many small
     /// runs would cost more than the memory is worth.
     fn share_memory(&mut self) {
@@ -116,11 +131,12 @@ impl Building {
     }
 
     /// Adds the statements of a version whose dictionary this one continues.
-    fn add_all(&mut self, version: &Version) -> Result<()> {
+    fn add_all(&mut self, version: &Version, watch: &Watch<'_>) -> Result<()> {
         let mut chunk = Vec::with_capacity(CHUNK);
         for statement in version.statements() {
             chunk.push(statement?);
             if chunk.len() == CHUNK {
+                watch.advance(CHUNK as u64)?;
                 self.store.add(&chunk)?;
                 chunk.clear();
             }
@@ -129,7 +145,11 @@ impl Building {
     }
 }
 
-impl Target for Building {
+impl Target for Building<'_> {
+    fn vertex_count(&self) -> u64 {
+        self.dictionary.vertex_count()
+    }
+
     fn intern_iri(&mut self, iri: &str) -> Result<Id> {
         self.dictionary.intern_iri(iri)
     }

@@ -40,6 +40,22 @@ impl CancelToken {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// The flag, for `LoadOptions::cancelled`, [`Watch::cancelled_by`](crate::Watch::cancelled_by) and code of your own.
+    ///
+    /// ```
+    /// # use vervet::{CancelToken, Database, Format, LoadOptions, Source};
+    /// # fn main() -> vervet::Result<()> {
+    /// let token = CancelToken::new(); // cancel() may come from another thread
+    /// let options = LoadOptions { cancelled: Some(token.as_atomic()), ..LoadOptions::default() };
+    /// Database::in_memory().load(vec![Source::bytes("a.nt", *b"<urn:a> <urn:b> <urn:c> .")], &options)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn as_atomic(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// The flag, for layers below.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)

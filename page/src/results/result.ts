@@ -23,6 +23,8 @@ export interface Result {
   readonly bytes: number;
   /** From sending the request to the last byte read. */
   readonly milliseconds: number;
+  /** Names in the query that match nothing, in words. */
+  readonly warnings: readonly string[];
 }
 
 /** Rows or statements that the page reads; then it stops the query. */

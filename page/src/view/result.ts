@@ -73,6 +73,19 @@ export class ResultView {
     this.#draw();
   }
 
+  /** The query that ran brought no result: what an earlier one found is taken away, so that nobody takes it for the answer. */
+  outdate(how: 'cancelled' | 'failed', wrote: boolean): void {
+    this.#shown = null;
+    this.#drawn.clear();
+    this.#offerPlan();
+    this.#drawFiles();
+    const title = how === 'cancelled' ? 'Cancelled' : 'Failed';
+    const said = how === 'cancelled' && wrote
+      ? 'Whether the update was committed before it was cancelled is not known: look at the data.'
+      : how === 'cancelled' ? 'The query was cancelled, so there is no result.' : 'The query failed, so there is no result.';
+    for (const name of ['table', 'picture', 'text'] as const) this.#panels[name].replaceChildren(empty(title, said));
+  }
+
   showPlan(plan: Plan, namespaces: Namespaces): void {
     const shorten = (text: string): string => text.replace(/<([^<>\s]+)>/g, (_, iri: string) => namespaces.shorten(iri));
     this.#panels.plan.replaceChildren(this.#planBar(), planElement(plan, shorten));
@@ -130,7 +143,7 @@ export class ResultView {
     const panel = this.#panels.table;
     const { content } = result;
     if (content.kind === 'boolean') {
-      panel.replaceChildren(h('div', { class: content.value ? 'answer yes' : 'answer no' }, content.value ? 'Yes' : 'No'));
+      panel.replaceChildren(h('div', { class: content.value ? 'answer yes' : 'answer no' }, content.value ? 'Yes' : 'No'), warnings(result));
       return;
     }
     if (content.kind === 'update') {
@@ -139,10 +152,10 @@ export class ResultView {
     }
     const table: Table = content.kind === 'graph' ? tableOf(content.triples) : content.table;
     if (table.rows.length === 0) {
-      panel.replaceChildren(empty('No rows', 'Nothing in the data matches the pattern.'));
+      panel.replaceChildren(empty('No rows', 'Nothing in the data matches the pattern.'), warnings(result));
       return;
     }
-    panel.replaceChildren(this.#table.element);
+    panel.replaceChildren(warnings(result), this.#table.element);
     this.#table.show(table, namespaces);
   }
 
@@ -174,7 +187,7 @@ export class ResultView {
 
   #drawFiles(): void {
     const shown = this.#shown;
-    if (shown === null) return;
+    if (shown === null) return this.#files.replaceChildren();
     const { content, complete } = shown.result;
     /** `alone`: the server has no such file, so that of a result that is cut is cut, too. */
     const file = (title: string, extension: string, accept: string, make: (() => string) | null, alone = false): HTMLElement =>
@@ -209,6 +222,11 @@ function asTriples({ rows }: Table): { subject: never; predicate: never; object:
   const predicates = new Set(triples.map(({ predicate }) => predicate && predicate.kind === 'iri' && predicate.value));
   // Predicates are few; three columns of things are not statements.
   return fits && predicates.size <= Math.max(4, triples.length / 2) ? (triples as never) : null;
+}
+
+/** What the server says of names that match nothing. */
+function warnings({ warnings: texts }: Result): HTMLElement | '' {
+  return texts.length === 0 ? '' : h('ul', { class: 'warnings', role: 'status' }, ...texts.map((text) => h('li', {}, text)));
 }
 
 export function empty(title: string, about: string): HTMLElement {

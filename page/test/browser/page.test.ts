@@ -127,6 +127,23 @@ describe.skipIf(browserPath === null)('the page', () => {
     await expect.poll(() => fake.aborted()).toBe(before + 1);
   });
 
+  // users 32: what an earlier query found is not taken for the answer of one that was cancelled or failed.
+  it('takes the earlier result away when a query is cancelled or fails', async () => {
+    await run(SELECT);
+    await status('8 rows');
+    await run('SELECT * {} # slow');
+    await page.getByRole('button', { name: /Cancel/ }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.empty', { hasText: 'Cancelled' }).waitFor();
+    expect(await page.getByRole('row').count()).toBe(0);
+    expect(await page.locator('.files button').count()).toBe(0);
+    await run(SELECT);
+    await status('8 rows');
+    await run('SELECT * WHERE {\n  ?s air:code ?code\n}');
+    await page.locator('.empty', { hasText: 'Failed' }).waitFor();
+    expect(await page.getByRole('row').count()).toBe(0);
+  });
+
   it('keeps 100,000 rows smooth: few elements, the last row in reach, sorted by value', async () => {
     await run(`${SELECT} # rows 100000`);
     await status('100,000 rows');

@@ -4,6 +4,7 @@ mod common;
 mod crash;
 mod database;
 mod killed;
+mod leftovers;
 mod logging;
 mod property_graphs;
 mod query;

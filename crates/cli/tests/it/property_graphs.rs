@@ -60,8 +60,13 @@ fn the_name_of_an_export_says_its_format_or_none() {
 fn tables_are_shown_mapped_and_loaded() {
     let place = Place::new();
     place.file("people.csv", "key,name,boss\n1,ann,\n2,bob,1\n");
-    let shown = place.run(&["load", "db", "people.csv", "--show-schema"]);
-    assert_eq!(shown.code, 1, "a header without an id says nothing");
+    place.fails(
+        &["load", "db", "people.csv"],
+        1,
+        &["the header names neither the id", "--id", "key, name, boss"],
+    );
+    let shown = place.ok(&["load", "db", "people.csv", "--show-schema"]);
+    assert!(shown.contains("a load would fail") && shown.contains("this is a guess"), "{shown}");
     place.file("people.csv", "id,name,boss\n1,ann,\n2,bob,1\n");
     let shown = place.ok(&["load", "db", "people.csv", "--show-schema"]);
     assert!(shown.contains("boss    property boss  int"), "{shown}");

@@ -8,3 +8,4 @@ mod parquet;
 mod parquet_limits;
 mod property;
 mod rdf;
+mod tables;

@@ -24,6 +24,7 @@ use crate::route::Context;
 use crate::running::Description;
 use crate::state::{Running, State};
 use crate::stream::{Patience, Sink};
+use crate::warned::{self, Said};
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
@@ -77,7 +78,9 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     let progress = running.entry.progress.clone();
     let work_state = Arc::clone(state);
     let told = blocking(move |sender| {
-        let work = Work { ready: asked.ready(&work_state), access, id, format, encoding, is_post, progress };
+        let said = Said::default();
+        let ready = asked.ready(&work_state);
+        let work = Work { ready, access, id, format, encoding, is_post, progress, said };
         work.run(&work_state, running, Tier::Light, sender);
     })
     .await?;
@@ -113,6 +116,8 @@ struct Work {
     encoding: Encoding,
     is_post: bool,
     progress: RowCounter,
+    /// Set when the answer is there.
+    said: Said,
 }
 
 impl Work {
@@ -126,7 +131,7 @@ impl Work {
             }
         };
         let mime = self.format.mime();
-        let tell = move |start| Told::Answer(query::Told::Start(start, mime));
+        let tell = move |start| Told::Answer(query::Told::Start(start, mime, self.said));
         let limits = &state.options.limits;
         let deadline = Instant::now() + limits.timeout;
         let patience = Patience { write_timeout: limits.write_timeout, deadline };
@@ -153,16 +158,28 @@ impl Work {
         let holds = tier == Tier::Light && !mutates;
         let most = if holds { most.min(HELD_BYTES as u64) } else { most };
         ready.telling.message_bytes = usize::try_from(most).unwrap_or(usize::MAX);
-        let (format, id) = (self.format, self.id);
+        let (format, id, said) = (self.format, self.id, Arc::clone(&self.said));
         ready.progress = Some(self.progress.clone());
         let mut whole = Whole { bytes: Vec::new(), most, holds };
         let ran = tier::attempts(state, ready, tier, &running.token, &mut |ready| {
             let mut has_begun = false;
             let results = Results::new(&mut whole, format, id, Map::default(), ready.telling);
+            let mut is_empty = true;
             let done = results.and_then(|mut results| {
                 let done = tell(&mut results, ready, |each| {
-                    state.database.gremlin_each(&ready.script, &ready.options, each)
+                    let mut noting = |value: Value, count: u64| {
+                        is_empty &= matches!(value, Value::Int(0) | Value::Long(0));
+                        each(value, count)
+                    };
+                    state.database.gremlin_each(&ready.script, &ready.options, &mut noting)
                 });
+                if is_empty && done.is_ok() {
+                    let warnings = state.database.gremlin_warnings(&ready.script)?;
+                    if let Some(header) = warned::header(&warnings) {
+                        // Once for each attempt, with the same.
+                        let _ = said.set(header);
+                    }
+                }
                 has_begun = results.have_begun();
                 done.map(|()| results.finish(state))
             });

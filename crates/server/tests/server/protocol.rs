@@ -260,3 +260,28 @@ fn a_query_that_comes_again_sees_what_has_changed() {
         server.update(&insert, &[]).expect(204);
     }
 }
+
+/// users 16: an answer that is empty has a header with what of the query cannot match anything, in both languages, also when the
+/// query is answered on the short way; other answers have none.
+#[test]
+fn users_16_warnings_are_in_a_header() {
+    let server = Running::start(&people(), |_| ());
+    let wrong = "SELECT ?n { ?p <http://example.org/nam> ?n }";
+    for _ in 0..4 {
+        let reply = server.query(wrong, &[]).expect(200);
+        let warnings: Vec<String> =
+            serde_json::from_str(reply.header("vervet-warnings").expect("a header")).expect("JSON");
+        let expected = "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?";
+        assert_eq!(warnings, [expected]);
+        assert_eq!(server.query(NAMES, &[]).expect(200).header("vervet-warnings"), None);
+    }
+    let reply = server.query("SELECT * { ?p <http://example.org/n\u{e4}me\u{1F600}> ?n }", &[]).expect(200);
+    let header = reply.header("vervet-warnings").expect("a header");
+    assert!(header.is_ascii() && header.contains("n\\u00e4me\\ud83d\\ude00"), "{header}");
+    let gremlin = |text: &str| {
+        server.send("POST", "/gremlin", &["Content-Type: application/json"], text.as_bytes()).expect(200)
+    };
+    let reply = gremlin("{\"gremlin\": \"g.V().hasLabel('nobody').count()\"}");
+    assert_eq!(reply.header("vervet-warnings"), Some("[\"nothing has the label \\\"nobody\\\"\"]"));
+    assert_eq!(gremlin("{\"gremlin\": \"g.V().count()\"}").header("vervet-warnings"), None);
+}

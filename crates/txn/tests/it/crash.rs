@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use vervet_env::{Environment, Fault, SeededRandom, SimulatedClock, Simulation};
-use vervet_model::{ErrorKind, Result};
+use vervet_model::{ErrorKind, Result, Watch};
 use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
 use vervet_txn::{Durability, Isolation, Options, Successor, Transaction, Transactions, continued};
 
@@ -259,7 +259,10 @@ impl Life {
 /// A bulk load, as the facade does it.
 fn build(environment: &Environment, successor: &Successor<'_>, rows: &[Row]) -> Result<Store> {
     let version = successor.version;
-    let mut dictionary = continued(version, version.terms().vertex_end(), version.terms().literal_end())?;
+    let mut dictionary = {
+        let terms = version.terms();
+        continued(version, terms.vertex_end(), terms.literal_end(), &Watch::new("load"))?
+    };
     let mut builder = StoreBuilder::new(BuildOptions {
         threads: 1,
         memory_bytes: 1 << 20,
@@ -274,7 +277,8 @@ fn build(environment: &Environment, successor: &Successor<'_>, rows: &[Row]) -> 
     for row in rows {
         builder.add(&[statement(*row, &mut |term| dictionary.intern_term(term.as_ref()))?])?;
     }
-    successor.finish(builder, dictionary.finish()?, &Target::Directory(Path::new(DIR).to_owned()))
+    let target = Target::Directory(Path::new(DIR).to_owned());
+    successor.finish(builder, dictionary.finish()?, &target, &Watch::new("load"))
 }
 
 fn row(random: &SeededRandom, e: u64) -> Row {

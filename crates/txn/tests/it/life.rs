@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use vervet_env::{Fault, Simulation};
-use vervet_model::{ErrorKind, Result};
+use vervet_model::{ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, StoreBuilder, Target};
 use vervet_txn::{
@@ -364,7 +364,7 @@ fn b17_a_load_lets_writers_wait_for_a_time_only() {
             drop(waiting.take());
             let version = successor.version;
             let ends = [version.terms().vertex_end(), version.terms().literal_end()];
-            let mut dictionary = continued(version, ends[0], ends[1])?;
+            let mut dictionary = continued(version, ends[0], ends[1], &Watch::new("load"))?;
             let mut builder = StoreBuilder::new(BuildOptions {
                 threads: 1,
                 memory_bytes: 1 << 20,
@@ -381,6 +381,7 @@ fn b17_a_load_lets_writers_wait_for_a_time_only() {
                 builder,
                 dictionary.finish()?,
                 &Target::Directory(Path::new(DIR).to_owned()),
+                &Watch::new("load"),
             )?;
             Ok((store, ()))
         })

@@ -2,6 +2,7 @@
 
 mod air_routes;
 mod algorithms;
+mod cancel;
 mod concurrent;
 mod counts;
 mod directory;
@@ -30,3 +31,4 @@ mod threads;
 mod transactions;
 mod triple_terms;
 mod update;
+mod warnings;

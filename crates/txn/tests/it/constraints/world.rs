@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use vervet_delta::Version;
 use vervet_env::{Environment, SeededRandom};
-use vervet_model::{Id, Result, Statement};
+use vervet_model::{Id, Result, Statement, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, StoreBuilder, Target};
 use vervet_txn::{Constraint, ConstraintKind, Successor, Transactions, continued};
@@ -134,7 +134,10 @@ pub(crate) fn load(
 ) -> Result<()> {
     let build = |successor: &Successor<'_>| {
         let version = successor.version;
-        let mut dictionary = continued(version, version.terms().vertex_end(), version.terms().literal_end())?;
+        let mut dictionary = {
+            let terms = version.terms();
+            continued(version, terms.vertex_end(), terms.literal_end(), &Watch::new("load"))?
+        };
         let mut builder = StoreBuilder::new(BuildOptions {
             threads: 1,
             memory_bytes: 1 << 20,
@@ -149,7 +152,7 @@ pub(crate) fn load(
         for row in rows {
             builder.add(&[statement(row, &mut |term| dictionary.intern_term(term.as_ref()))?])?;
         }
-        Ok((successor.finish(builder, dictionary.finish()?, target)?, ()))
+        Ok((successor.finish(builder, dictionary.finish()?, target, &Watch::new("load"))?, ()))
     };
     transactions.replace_graph(build)
 }

@@ -1,0 +1,109 @@
+//! How far a long command is, on standard error: a bar on a terminal, else a line every ten seconds.
+
+use crate::output;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use vervet::Progress;
+
+/// Seconds between two lines where there is no terminal; a command that is done before the first one says nothing.
+const LINE_SECONDS: u64 = 10;
+
+/// See the header of this file.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    is_terminal: bool,
+    /// Whether the phase of building has begun.
+    is_building: AtomicBool,
+    /// When the last line was written, in seconds from the start.
+    line_at: AtomicU64,
+    statements: AtomicU64,
+}
+
+impl Bar {
+    pub(crate) fn new() -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let target = match is_terminal {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(style("{spinner} {decimal_bytes} read, {msg}"));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self {
+            bar,
+            is_terminal,
+            is_building: AtomicBool::new(false),
+            line_at: AtomicU64::new(0),
+            statements: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// So many steps of so many are done of what is `verb`: built, copied.
+    pub(crate) fn built(&self, done: u64, total: u64, verb: &str) {
+        if !self.is_building.swap(true, Ordering::Relaxed) {
+            self.bar.set_style(style("{bar:24} {percent:>3} %  {msg}"));
+        }
+        let what = match self.statements.load(Ordering::Relaxed) {
+            0 => String::new(),
+            statements => format!(" of {}", output::statements(statements)),
+        };
+        if self.is_terminal {
+            self.bar.set_length(total);
+            self.bar.set_position(done);
+            self.bar.set_message(format!("{what} {verb}").trim_start().to_owned());
+        } else if self.is_time() {
+            say(&format!("{} %{what} {verb}", done.saturating_mul(100) / total.max(1)));
+        }
+    }
+
+    /// Whether ten seconds have passed since the last line.
+    fn is_time(&self) -> bool {
+        let (now, last) = (self.bar.elapsed().as_secs(), self.line_at.load(Ordering::Relaxed));
+        now >= last + LINE_SECONDS
+            && self.line_at.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+impl Progress for Bar {
+    fn advance(&self, bytes_read: u64, bytes_total: Option<u64>, statements: u64) {
+        self.statements.store(statements, Ordering::Relaxed);
+        if !self.is_terminal {
+            if self.is_time() {
+                let of = bytes_total.map(|total| format!(" of {}", output::bytes(total))).unwrap_or_default();
+                say(&format!("{}{of} read, {}", output::bytes(bytes_read), output::statements(statements)));
+            }
+            return;
+        }
+        if let Some(total) = bytes_total
+            && self.bar.length().is_none()
+        {
+            self.bar.set_length(total);
+            self.bar.set_style(style(
+                "{bar:24} {percent:>3} %  {decimal_bytes} of {decimal_total_bytes} read, {msg}",
+            ));
+        }
+        self.bar.set_position(bytes_read);
+        let rate = output::rate(statements, self.bar.elapsed());
+        self.bar.set_message(format!("{} statements, {rate}/s", output::count(statements)));
+    }
+
+    fn build(&self, done: u64, total: u64) {
+        self.built(done, total, "built");
+    }
+}
+
+fn say(line: &str) {
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,36 @@
+//! Warnings about a query whose answer is empty, in a header of the answer.
+//!
+//! `Vervet-Warnings` is a JSON list of texts in ASCII. Only answers that are sent in one piece have it; all empty ones are.
+
+use hyper::header::{HeaderName, HeaderValue};
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+use vervet::Warning;
+
+/// Name of the header.
+pub(crate) const WARNINGS: HeaderName = HeaderName::from_static("vervet-warnings");
+
+/// What is to be said of an answer: set by the thread that makes it, before it is at its end.
+pub(crate) type Said = Arc<OnceLock<HeaderValue>>;
+
+/// The header for these warnings; `None` without any.
+pub(crate) fn header(warnings: &[Warning]) -> Option<HeaderValue> {
+    if warnings.is_empty() {
+        return None;
+    }
+    let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let json = serde_json::to_string(&texts).ok()?;
+    let mut ascii = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character.is_ascii() && !character.is_ascii_control() {
+            ascii.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                // Into a string: it cannot fail.
+                let _ = write!(ascii, "\\u{unit:04x}");
+            }
+        }
+    }
+    HeaderValue::from_str(&ascii).ok()
+}

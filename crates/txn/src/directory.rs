@@ -1,0 +1,149 @@
+//! The directory of a database before there is a database: what may be in it, and what a failure leaves.
+//!
+//! # Invariants
+//! 1. A directory with files that are not Vervet's never becomes a database.
+//! 2. Where nothing was published, the directories and the lock file that were made are gone with the writer.
+
+use std::path::{Path, PathBuf};
+use vervet_env::{Environment, LockGuard};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Name of the file whose lock a writer holds.
+const LOCK: &str = "LOCK";
+/// Name of the file that makes a directory a database.
+const MANIFEST: &str = "MANIFEST";
+/// What a server says of itself in the lock file begins with this; its address follows.
+const SERVER: &str = "vervet serve";
+/// How often a directory is made again that another process has removed meanwhile.
+const ATTEMPTS_MAX: usize = 3;
+
+/// A locked directory.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    environment: Environment,
+    directory: PathBuf,
+    /// Whether there was no lock file before.
+    made_lock: bool,
+    /// Directories that were made for this one, the innermost first.
+    made: Vec<PathBuf>,
+    /// `None` only while this is dropped.
+    guard: Option<Box<dyn LockGuard>>,
+}
+
+impl Locked {
+    /// Makes a directory ours, for writing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Input`]: it has files of something else
+    /// and no database. [`ErrorKind::Io`].
+    pub(crate) fn take(environment: &Environment, directory: &Path) -> Result<Self> {
+        refuse_foreign(environment, directory)?;
+        let mut attempt = 0;
+        loop {
+            match Self::try_take(environment, directory) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && attempt < ATTEMPTS_MAX => {
+                    attempt += 1;
+                }
+                Err(error) => return Err(refusal(directory, &error)),
+                Ok(locked) => return Ok(locked),
+            }
+        }
+    }
+
+    fn try_take(environment: &Environment, directory: &Path) -> std::io::Result<Self> {
+        let files = &environment.files;
+        let mut made = Vec::new();
+        for above in directory.ancestors().filter(|above| !above.as_os_str().is_empty()) {
+            if files.exists(above)? {
+                break;
+            }
+            made.push(above.to_owned());
+        }
+        let path = directory.join(LOCK);
+        files.create_dir_all(directory)?;
+        let made_lock = !files.exists(&path)?;
+        let locked = |guard| Self {
+            environment: environment.clone(),
+            directory: directory.to_owned(),
+            made_lock,
+            made,
+            guard,
+        };
+        match files.lock(&path) {
+            Ok(guard) => Ok(locked(Some(guard))),
+            Err(error) => {
+                // Another process that has the lock has files there, too.
+                let _ = locked(None).remove_made();
+                Err(error)
+            }
+        }
+    }
+
+    /// Says in the lock file who holds the lock, for those who ask for it meanwhile.
+    pub(crate) fn describe(&self, text: &str) {
+        if let Some(guard) = &self.guard {
+            // Only a message says less without it.
+            let _ = guard.describe(text);
+        }
+    }
+
+    /// Removes what was made, if it is empty but for the lock file.
+    fn remove_made(&self) -> std::io::Result<()> {
+        let files = &self.environment.files;
+        for directory in &self.made {
+            files.remove_dir(directory)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let Some(guard) = self.guard.take() else { return };
+        let files = &self.environment.files;
+        let is_database = files.exists(&self.directory.join(MANIFEST)).unwrap_or(true);
+        if !is_database && self.made_lock {
+            // While the lock is held: a process that waits for this file finds that it is no longer the one of the name.
+            let _ = files.remove_file(&self.directory.join(LOCK));
+            let _ = self.remove_made();
+        }
+        drop(guard);
+    }
+}
+
+/// Why a directory could not be locked.
+fn refusal(directory: &Path, error: &std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            let message = format!("could not write to {}: {error}", directory.display());
+            let hint = match error.to_string().contains(SERVER) {
+                true => "a server runs until it is stopped: send updates to its address, or stop it first",
+                false => "try again when it is done",
+            };
+            Error::new(ErrorKind::Unavailable, message).with_hint(hint)
+        }
+        _ => Error::io(format_args!("lock {}", directory.join(LOCK).display()), error),
+    }
+}
+
+/// # Errors
+/// [`ErrorKind::Input`]: there is no database in `directory`, and files of something else are.
+fn refuse_foreign(environment: &Environment, directory: &Path) -> Result<()> {
+    let Ok(paths) = environment.files.list(directory) else { return Ok(()) };
+    let names = || paths.iter().filter_map(|path| path.file_name()?.to_str());
+    if names().any(|name| name == MANIFEST) {
+        return Ok(());
+    }
+    let Some(foreign) = names().find(|name| !is_known(name)) else { return Ok(()) };
+    let message = format!("{} is no database, and has other files, such as {foreign}", directory.display());
+    Err(Error::new(ErrorKind::Input, message)
+        .with_hint("name a directory that is empty or does not exist yet"))
+}
+
+/// Whether a file of this name may be where a database is to be made: Vervet's own, hidden ones, and what file systems
+/// put into their roots.
+fn is_known(name: &str) -> bool {
+    const BEGINNINGS: [&str; 7] =
+        [".", "MANIFEST", "UNFINISHED", "segments-", "dictionary-", "wal-", "build-"];
+    name == LOCK || name == "lost+found" || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}

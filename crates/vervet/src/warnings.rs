@@ -1,0 +1,437 @@
+//! What of a query cannot match anything: names that the graph does not have, variables that nothing binds, patterns of
+//! `REGEX` that cannot be read.
+//!
+//! By the standards all of these are legal and make answers empty. So they are no errors, and are looked for only when an
+//! answer is empty (or is a count of nothing): the caller decides.
+//! # Cost
+//! A look-up in the dictionary for each name of the query, some microseconds. For a name that is not there the names of at most
+//! [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms.
+
+use crate::database::Database;
+use crate::gremlin::text::Statement;
+use crate::gremlin::{Bytecode, GremlinScript, Instruction, Value};
+use crate::prepared::Prepared;
+use oxrdf::{NamedNode, NamedNodeRef, Term};
+use std::collections::BTreeSet;
+use std::fmt;
+use vervet_algebra::{Expression, Form, Function, Node, Path, Query, Slot, Variable};
+use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, is_iri, name_iri};
+use vervet_model::{Direction, Id, Result};
+use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+
+/// The most names among which one that was meant is looked for.
+const CANDIDATES_MAX: usize = 4096;
+
+/// The most warnings about one query.
+const WARNINGS_MAX: usize = 16;
+
+const ANYWHERE: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: false };
+
+/// Something in a query that cannot match anything.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Warning {
+    /// One line, as the message of an error.
+    pub message: String,
+    /// What may have been meant.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Prepared {
+    /// What of the query cannot match anything in the graph as it is now, to be told when its answer is empty.
+    ///
+    /// ```
+    /// use vervet::{Database, Format};
+    ///
+    /// # fn main() -> vervet::Result<()> {
+    /// let db = Database::in_memory();
+    /// db.load_text(Format::Turtle, "<urn:a> <http://example.org/name> 'Ann' .")?;
+    /// let query = db.prepare("SELECT ?n ?m { ?s <http://example.org/nam> ?n }")?;
+    /// let warnings: Vec<String> = query.warnings()?.iter().map(ToString::to_string).collect();
+    /// assert_eq!(
+    ///     warnings,
+    ///     [
+    ///         "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?",
+    ///         "nothing binds ?m",
+    ///     ]
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn warnings(&self) -> Result<Vec<Warning>> {
+        let published = self.database().published();
+        let mut search = Search::new(&published.version);
+        search.query(self.query())?;
+        Ok(search.warnings)
+    }
+
+    /// Whether the answer is a row even if nothing matches: a group without keys, such as a count.
+    #[must_use]
+    pub fn always_has_a_row(&self) -> bool {
+        let mut node = &self.query().root;
+        loop {
+            node = match node {
+                Node::Group { keys, .. } => return keys.is_empty(),
+                Node::Filter { input, .. }
+                | Node::Extend { input, .. }
+                | Node::Project { input, .. }
+                | Node::Distinct(input)
+                | Node::Reduced(input)
+                | Node::OrderBy { input, .. }
+                | Node::Slice { input, .. } => input,
+                _ => return false,
+            };
+        }
+    }
+
+    /// [`Prepared::warnings`] if an answer of so many rows may come of what they are about; else none.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn warnings_after(&self, rows: u64) -> Result<Vec<Warning>> {
+        let is_ask = matches!(self.query().form, Form::Ask);
+        // The one row of ASK says nothing here: what it asks for may well not be there.
+        if rows == 0 || rows == 1 && (is_ask || self.always_has_a_row()) {
+            self.warnings()
+        } else {
+            Ok(Vec::new())
+        }
+    }
+}
+
+impl Database {
+    /// What of a text of Gremlin cannot match anything in the graph as it is now: labels and keys that it does not have. To be
+    /// told when there are no results, or one that is 0; of a text that writes there are none.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn gremlin_warnings(&self, script: &GremlinScript) -> Result<Vec<Warning>> {
+        if script.mutates() {
+            return Ok(Vec::new());
+        }
+        let published = self.published();
+        let mut search = Search::new(&published.version);
+        for statement in script.statements() {
+            if let Statement::Traversal { bytecode, .. } = statement {
+                search.traversal(bytecode)?;
+            }
+        }
+        Ok(search.warnings)
+    }
+}
+
+/// The names that were looked for, and what came of it.
+struct Search<'s> {
+    snapshot: &'s dyn Snapshot,
+    warnings: Vec<Warning>,
+    known: BTreeSet<String>,
+    bound: Vec<Variable>,
+}
+
+impl<'s> Search<'s> {
+    fn new(snapshot: &'s dyn Snapshot) -> Self {
+        Self { snapshot, warnings: Vec::new(), known: BTreeSet::new(), bound: Vec::new() }
+    }
+
+    fn warn(&mut self, message: String, hint: Option<String>) {
+        if self.warnings.len() < WARNINGS_MAX && !self.warnings.iter().any(|one| one.message == message) {
+            self.warnings.push(Warning { message, hint });
+        }
+    }
+
+    fn query(&mut self, query: &Query) -> Result<()> {
+        self.bound.extend(&query.parameters);
+        self.node(&query.root)?;
+        let is_bound = |at: usize| self.bound.iter().any(|variable| variable.index() == at);
+        let mut unbound: Vec<&str> = Vec::new();
+        for (at, name) in query.variables.iter().enumerate() {
+            let of_name = || query.variables.iter().enumerate().filter(|(_, other)| *other == name);
+            // A scope may have a variable of the same name.
+            if !name.is_empty()
+                && !is_bound(at)
+                && !of_name().any(|(at, _)| is_bound(at))
+                && !unbound.contains(&name.as_str())
+            {
+                unbound.push(name);
+            }
+        }
+        let bound = self.bound.iter().filter_map(|variable| query.variables.get(variable.index()));
+        let bound: Vec<&str> = bound.map(String::as_str).filter(|name| !name.is_empty()).collect();
+        for name in unbound {
+            let near = vervet_sparql::nearest(name, bound.iter().copied());
+            self.warn(format!("nothing binds ?{name}"), near.map(|near| format!("did you mean ?{near}?")));
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &Node) -> Result<()> {
+        match node {
+            Node::Patterns(patterns) => {
+                for pattern in patterns {
+                    self.bound.extend(pattern.variables());
+                    let Slot::Constant(Term::NamedNode(predicate)) = &pattern.predicate else { continue };
+                    match &pattern.object {
+                        Slot::Constant(Term::NamedNode(class)) if predicate.as_str() == RDF_TYPE => {
+                            self.class(class)?
+                        }
+                        _ => self.predicate(predicate)?,
+                    }
+                }
+            }
+            Node::Path(path) => {
+                self.bound.extend(path.variables());
+                self.path(&path.path)?;
+            }
+            // Its names are those of another endpoint.
+            Node::Service(service) => self.bound.extend(service.bound()),
+            Node::Extend { variable, .. } => self.bound.push(*variable),
+            Node::Values { variables, .. } => self.bound.extend(variables),
+            Node::Group { aggregates, .. } => {
+                self.bound.extend(aggregates.iter().map(|(variable, _)| *variable))
+            }
+            _ => {}
+        }
+        let mut result = Ok(());
+        node.for_each_child(&mut |child| {
+            if result.is_ok() {
+                result = self.node(child);
+            }
+        });
+        result?;
+        let mut result = Ok(());
+        node.for_each_expression(&mut |expression| {
+            if result.is_ok() {
+                result = self.expression(expression);
+            }
+        });
+        result
+    }
+
+    fn path(&mut self, path: &Path) -> Result<()> {
+        match path {
+            Path::Predicate(predicate) => self.predicate(predicate),
+            Path::Except(_) => Ok(()),
+            Path::Inverse(path) | Path::ZeroOrOne(path) | Path::ZeroOrMore(path) | Path::OneOrMore(path) => {
+                self.path(path)
+            }
+            Path::Sequence(parts) | Path::Alternative(parts) => {
+                parts.iter().try_for_each(|part| self.path(part))
+            }
+        }
+    }
+
+    fn expression(&mut self, expression: &Expression) -> Result<()> {
+        if let Expression::Call(Function::Regex | Function::Replace, arguments) = expression {
+            let is_regex = matches!(expression, Expression::Call(Function::Regex, _));
+            let text = |at: usize| match arguments.get(at) {
+                Some(Expression::Constant(Term::Literal(literal))) => Some(literal.value()),
+                _ => None,
+            };
+            let flags = text(if is_regex { 2 } else { 3 }).unwrap_or_default();
+            if let Some(pattern) = text(1)
+                && !vervet_expression::is_regex(pattern, flags)
+            {
+                let hint = "patterns are those of the crate regex, flags i, m, s, x and q".to_owned();
+                self.warn(
+                    format!("the regular expression {pattern:?} with the flags {flags:?} cannot be read"),
+                    Some(hint),
+                );
+            }
+        }
+        let mut result = Ok(());
+        if let Expression::Exists(exists) = expression {
+            return self.node(&exists.pattern);
+        }
+        expression.for_each_child(&mut |child| {
+            if result.is_ok() {
+                result = self.expression(child);
+            }
+        });
+        result
+    }
+
+    fn id_of(&self, iri: &str) -> Result<Option<Id>> {
+        self.snapshot.lookup(NamedNodeRef::new_unchecked(iri).into())
+    }
+
+    fn is_predicate(&self, iri: &str) -> Result<bool> {
+        Ok(match self.id_of(iri)? {
+            Some(id) => self.snapshot.segment(id, Direction::Out)?.is_some(),
+            None => false,
+        })
+    }
+
+    fn is_class(&self, iri: &str) -> Result<bool> {
+        let (Some(id), Some(types)) = (self.id_of(iri)?, self.snapshot.type_predicate()) else {
+            return Ok(false);
+        };
+        let Some(segment) = self.snapshot.segment(types, Direction::In)? else { return Ok(false) };
+        let mut degrees = Vec::new();
+        segment.degrees(&[id], ANYWHERE, &mut degrees)?;
+        Ok(degrees.iter().any(|degree| *degree > 0))
+    }
+
+    fn predicate(&mut self, predicate: &NamedNode) -> Result<()> {
+        let iri = predicate.as_str();
+        if !self.known.insert(iri.to_owned()) || self.is_predicate(iri)? {
+            return Ok(());
+        }
+        let near = self.near_predicate(iri)?;
+        self.warn(
+            format!("no statement has the predicate {}", shown(iri)),
+            near.map(|near| format!("did you mean {}?", shown(&near))),
+        );
+        Ok(())
+    }
+
+    fn class(&mut self, class: &NamedNode) -> Result<()> {
+        let iri = class.as_str();
+        if !self.known.insert(iri.to_owned()) || self.is_class(iri)? {
+            return Ok(());
+        }
+        let near = self.near_class(iri)?;
+        self.warn(
+            format!("nothing has the type {}", shown(iri)),
+            near.map(|near| format!("did you mean {}?", shown(&near))),
+        );
+        Ok(())
+    }
+
+    /// The name of the predicate that was meant by another one, if there is one that is like it.
+    fn near_predicate(&self, iri: &str) -> Result<Option<String>> {
+        let ids: Vec<Id> =
+            self.snapshot.predicates().iter().take(CANDIDATES_MAX).map(|(id, _)| *id).collect();
+        self.near(iri, &ids)
+    }
+
+    fn near_class(&self, iri: &str) -> Result<Option<String>> {
+        let mut ids = Vec::new();
+        if let Some(types) = self.snapshot.type_predicate()
+            && let Some(segment) = self.snapshot.segment(types, Direction::In)?
+        {
+            segment.keys(Id::UNBOUND, CANDIDATES_MAX, &mut ids)?;
+        }
+        self.near(iri, &ids)
+    }
+
+    /// The IRI among those of `ids` whose last part is most like that of `iri`.
+    fn near(&self, iri: &str, ids: &[Id]) -> Result<Option<String>> {
+        let (mut names, mut scratch) = (Vec::with_capacity(ids.len()), String::new());
+        for id in ids.iter().filter(|id| id.is_vertex()) {
+            let mut name = String::new();
+            self.snapshot.read_term(*id, &mut scratch, &mut |parts| parts.write_str(&mut name))?;
+            names.push(name);
+        }
+        // Those of the same namespace first: of equals the first one wins.
+        let (namespace, local) = split(iri);
+        names.sort_by_key(|name| split(name).0 != namespace);
+        let near = vervet_sparql::nearest(local, names.iter().map(|name| split(name).1)).map(str::to_owned);
+        Ok(near.and_then(|near| names.into_iter().find(|name| split(name).1 == near)))
+    }
+
+    fn traversal(&mut self, bytecode: &Bytecode) -> Result<()> {
+        bytecode.steps.iter().try_for_each(|step| self.step(step))
+    }
+
+    fn step(&mut self, step: &Instruction) -> Result<()> {
+        let texts: Vec<&str> = step.arguments.iter().map_while(Value::as_text).collect();
+        match &*step.name {
+            "hasLabel" => texts.iter().try_for_each(|label| self.label(label))?,
+            "has" if step.arguments.len() == 3 => {
+                texts.first().map_or(Ok(()), |label| self.label(label))?;
+                texts.get(1).map_or(Ok(()), |key| self.key("key", key))?;
+            }
+            "has" => texts.first().map_or(Ok(()), |key| self.key("key", key))?,
+            "values" | "valueMap" | "properties" | "propertyMap" | "elementMap" => {
+                texts.iter().try_for_each(|key| self.key("key", key))?;
+            }
+            "out" | "in" | "both" | "outE" | "inE" | "bothE" => {
+                texts.iter().try_for_each(|label| self.key("edge label", label))?;
+            }
+            _ => {}
+        }
+        for argument in &step.arguments {
+            if let Value::Traversal(nested) = argument {
+                self.traversal(nested)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A label of vertices or, behind `E()`, of edges.
+    fn label(&mut self, label: &str) -> Result<()> {
+        // Several labels stand as `A::B`.
+        for label in label.split("::").filter(|label| !label.is_empty()) {
+            let [class, predicate] =
+                [LABEL_NAMESPACE, KEY_NAMESPACE].map(|namespace| iri_of(namespace, label));
+            // Of a vertex without a type.
+            let is_default = label == "vertex";
+            if !self.known.insert(class.clone())
+                || is_default
+                || self.is_class(&class)?
+                || self.is_predicate(&predicate)?
+            {
+                continue;
+            }
+            let near = match self.near_class(&class)? {
+                None => self.near_predicate(&predicate)?,
+                near => near,
+            };
+            let near = near.map(|near| format!("did you mean \"{}\"?", name_of(&near)));
+            self.warn(format!("nothing has the label \"{label}\""), near);
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, what: &str, key: &str) -> Result<()> {
+        let iri = iri_of(KEY_NAMESPACE, key);
+        if !self.known.insert(iri.clone()) || self.is_predicate(&iri)? {
+            return Ok(());
+        }
+        let near = self.near_predicate(&iri)?.map(|near| format!("did you mean \"{}\"?", name_of(&near)));
+        self.warn(format!("nothing has the {what} \"{key}\""), near);
+        Ok(())
+    }
+}
+
+/// The IRI that a name of Gremlin stands for.
+fn iri_of(namespace: &str, name: &str) -> String {
+    if is_iri(name) { name.to_owned() } else { name_iri(namespace, name) }
+}
+
+/// What Gremlin calls a label or a key.
+fn name_of(iri: &str) -> String {
+    let name = |namespace| vervet_model::vocab::iri_name(namespace, iri);
+    name(KEY_NAMESPACE).or_else(|| name(LABEL_NAMESPACE)).unwrap_or_else(|| iri.to_owned())
+}
+
+/// Namespace and last part of an IRI.
+fn split(iri: &str) -> (&str, &str) {
+    let at = iri.rfind(['#', '/', ':']).map_or(0, |at| at + 1);
+    iri.split_at(at)
+}
+
+/// An IRI with a prefix that everybody knows, if there is one.
+fn shown(iri: &str) -> String {
+    let known = vervet_sparql::well_known_prefixes().iter();
+    let short = known.filter_map(|(prefix, namespace)| {
+        let local = iri.strip_prefix(namespace)?;
+        let is_plain =
+            !local.is_empty() && local.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        is_plain.then(|| format!("{prefix}:{local}"))
+    });
+    short.min_by_key(String::len).unwrap_or_else(|| format!("<{iri}>"))
+}

@@ -1,0 +1,149 @@
+//! What is said of queries whose answer is empty: names that the graph does not have, variables that nothing binds, patterns
+//! that cannot be read; `HAVING` on a name that `SELECT` gives; and how many vertices there are.
+
+use vervet::{Database, Format, GremlinOptions};
+
+const AIR: &str = r#"
+@prefix key: <urn:vervet:key:> . @prefix label: <urn:vervet:label:> . @prefix v: <urn:vervet:vertex:> .
+v:1 a label:airport ; key:code "VIE" ; key:country "AT" ; key:route v:2 ~ <urn:vervet:edge:0> .
+v:2 a label:airport ; key:code "GRZ" ; key:country "AT" .
+v:3 a label:airport ; key:code "FRA" ; key:country "DE" .
+<urn:vervet:edge:0> key:dist 94 .
+"#;
+
+fn air() -> Database {
+    let db = Database::in_memory();
+    db.load_text(Format::Turtle, AIR).expect("it loads");
+    db
+}
+
+fn warned(db: &Database, text: &str) -> Vec<String> {
+    let query = format!("PREFIX key: <urn:vervet:key:> PREFIX label: <urn:vervet:label:> {text}");
+    let prepared = db.prepare(&query).unwrap_or_else(|error| panic!("{text}: {error}"));
+    prepared.warnings().expect("sound").iter().map(ToString::to_string).collect()
+}
+
+/// users 5: `HAVING` on an alias means what it says, as in other systems; by the letter it found nothing.
+#[test]
+fn users_5_having_may_name_what_select_computes() {
+    let db = air();
+    let rows = |text: &str| -> Vec<String> {
+        let solutions = db
+            .select(&format!("PREFIX key: <urn:vervet:key:> {text}"))
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        solutions.rows().map(|row| row.text("c").expect("sound").unwrap_or_default()).collect()
+    };
+    let of = |having: &str| {
+        rows(&format!("SELECT ?c (COUNT(?a) AS ?n) {{ ?a key:country ?c }} GROUP BY ?c HAVING({having})"))
+    };
+    assert_eq!(of("?n > 1"), ["AT"]);
+    assert_eq!(of("?n > 1 && COUNT(?a) < 3"), ["AT"]);
+    assert_eq!(of("COUNT(?a) < 2"), ["DE"]);
+    assert!(of("?n > 2").is_empty() && of("?nobody > 1").is_empty());
+    // Of names that are computed of others, in sub-queries, and with VALUES behind.
+    assert_eq!(
+        rows("SELECT ?c (COUNT(?a) AS ?n) (?n * 2 AS ?m) { ?a key:country ?c } GROUP BY ?c HAVING(?m = 4)"),
+        ["AT"]
+    );
+    assert_eq!(
+        rows(
+            "SELECT ?c { { SELECT ?c (MIN(?a) AS ?first) { ?a key:country ?c } GROUP BY ?c HAVING(BOUND(?first)) } } ORDER BY ?c"
+        ),
+        ["AT", "DE"]
+    );
+}
+
+/// users 16: predicates, classes, variables and patterns of SPARQL.
+#[test]
+fn users_16_sparql_names_that_are_not_there_are_told() {
+    let db = air();
+    for (query, expected) in [
+        (
+            "SELECT * { ?a key:cod ?c }",
+            &["no statement has the predicate key:cod; did you mean key:code?"][..],
+        ),
+        (
+            "SELECT * { ?a a label:airprot }",
+            &["nothing has the type label:airprot; did you mean label:airport?"],
+        ),
+        (
+            "SELECT ?a { ?a key:code ?code FILTER(?cod = 'VIE') }",
+            &["nothing binds ?cod; did you mean ?code?"],
+        ),
+        ("SELECT (SUM(?x) AS ?s) { ?a key:code ?c }", &["nothing binds ?x"]),
+        ("SELECT * { ?a key:code ?c } ORDER BY ?zzz", &["nothing binds ?zzz"]),
+        (
+            "SELECT * { ?a key:code ?c FILTER REGEX(?c, '[A-') }",
+            &[
+                "the regular expression \"[A-\" with the flags \"\" cannot be read; patterns are those of the crate regex, flags i, m, s, x and q",
+            ],
+        ),
+        (
+            "ASK { ?a key:rout/key:code ?c }",
+            &["no statement has the predicate key:rout; did you mean key:route?"],
+        ),
+        (
+            "SELECT * { ?a key:code ?c FILTER NOT EXISTS { ?a key:contry ?d } }",
+            &["no statement has the predicate key:contry; did you mean key:country?"],
+        ),
+        // Nothing to say: names that are there, other endpoints, what a sub-query binds, parameters.
+        ("SELECT * { ?a key:code 'XXX' ; a label:airport }", &[]),
+        ("SELECT ?n { { SELECT (COUNT(*) AS ?n) { ?x ?p ?o } } }", &[]),
+        ("SELECT * { VALUES ?a { <urn:x> } BIND(1 AS ?b) ?a ?p ?c . ?d key:route|key:code ?e }", &[]),
+        ("SELECT * { ?a a label:airport FILTER EXISTS { ?a key:code ?inner } }", &[]),
+    ] {
+        assert_eq!(warned(&db, query), expected, "{query}");
+    }
+    let count = db.prepare("SELECT (COUNT(*) AS ?n) { ?a <urn:vervet:key:cod> ?c }").expect("a query");
+    assert!(count.warnings_after(2).expect("sound").is_empty(), "an answer with rows needs none");
+    assert_eq!(count.warnings_after(1).expect("sound").len(), 1, "a count of nothing is a row");
+    let many: String = (0..40).map(|i| format!("?a <urn:no:{i}x> ?b{i} . ")).collect();
+    assert_eq!(warned(&db, &format!("SELECT * {{ {many} }}")).len(), 16, "no more than a person reads");
+}
+
+/// users 16: labels, keys and edge labels of Gremlin.
+#[test]
+fn users_16_gremlin_names_that_are_not_there_are_told() {
+    let db = air();
+    for (text, expected) in [
+        ("g.V().hasLabel('airprot')", &["nothing has the label \"airprot\"; did you mean \"airport\"?"][..]),
+        (
+            "g.V().has('cod', 'VIE').out('rout')",
+            &[
+                "nothing has the key \"cod\"; did you mean \"code\"?",
+                "nothing has the edge label \"rout\"; did you mean \"route\"?",
+            ],
+        ),
+        (
+            "g.V().where(__.out('rute')).values('code')",
+            &["nothing has the edge label \"rute\"; did you mean \"route\"?"],
+        ),
+        ("g.V().has('airport', 'code', 'XXX').outE('route').values('dist')", &[]),
+        ("g.E().hasLabel('route').has('dist', 1)", &[]),
+        ("g.addV('new').property('also', 1)", &[]),
+    ] {
+        let script =
+            db.gremlin_script(text, &GremlinOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let warnings: Vec<String> =
+            db.gremlin_warnings(&script).expect("sound").iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, expected, "{text}");
+    }
+}
+
+/// users 35: vertices are counted as Gremlin counts them, and fewer when some are gone.
+#[test]
+fn users_35_vertices_are_counted_as_gremlin_counts_them() {
+    let db = air();
+    let check = || {
+        let counted = db.gremlin("g.V().count()").expect("it runs").into_values().expect("one");
+        let count = db.snapshot().vertex_count().expect("sound");
+        assert_eq!(counted, [vervet::gremlin::Value::Long(i64::try_from(count).expect("few"))]);
+        count
+    };
+    assert_eq!(check(), 3);
+    assert!(db.snapshot().as_snapshot().vertex_count() > 3, "predicates and classes have ids, too");
+    db.update("INSERT DATA { <urn:x> <urn:y> <urn:z> . <urn:only> <urn:text> 'a' }").expect("it runs");
+    assert_eq!(check(), 6);
+    db.update("DELETE DATA { <urn:x> <urn:y> <urn:z> . <urn:only> <urn:text> 'a' }").expect("it runs");
+    assert_eq!(check(), 3);
+}
