@@ -1,6 +1,7 @@
 //! The log of the program: on standard error, for people or as JSON.
 //!
-//! Libraries and the server describe events with `tracing`; this file decides what becomes of them. Results never go here.
+//! Libraries and the server describe events with `tracing`; this file decides what becomes of them. Results
+//! never go here.
 
 use crate::arguments::{LogFormat, LogLevel, LogOptions};
 use crate::output::{Failure, Outcome};

@@ -16,12 +16,12 @@ use vervet_snapshot::Snapshot;
 /// The most threads of one query.
 pub const THREADS_MAX: usize = 256;
 
-/// The estimated time of one thread from which on a plan is heavy, if nobody says otherwise. To cut a plan and to
-/// call helpers takes some 30 µs, so that even a plan that took a quarter of its estimate gains.
+/// The estimated time of one thread from which on a plan is heavy, if nobody says otherwise. To cut a plan
+/// and to call helpers takes some 30 µs, so that even a plan that took a quarter of its estimate gains.
 pub const HEAVY_FROM_DEFAULT: Duration = Duration::from_millis(1);
 
-/// How long a heavy query runs alone before it calls helpers: estimates err, and a helper that is woken in vain
-/// costs others.
+/// How long a heavy query runs alone before it calls helpers: estimates err, and a helper that is woken in
+/// vain costs others.
 const CALL_AFTER: Duration = Duration::from_micros(100);
 
 /// How long a query that is small, and heavy by decree, waits for helpers to have a share in it.
@@ -36,11 +36,11 @@ const HEAD_ROWS_MAX: usize = 1 << 16;
 /// How parallel a query may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parallelism {
-    /// Threads of one query, that which asked included; 1: that alone. `None`: as many as the process may use at
-    /// once. More than [`THREADS_MAX`] are as many as that.
+    /// Threads of one query, that which asked included; 1: that alone. `None`: as many as the process may use
+    /// at once. More than [`THREADS_MAX`] are as many as that.
     pub threads: Option<usize>,
-    /// The estimated time of one thread from which on a plan is heavy. Zero makes every plan heavy that can be
-    /// cut, and cuts it small: for tests.
+    /// The estimated time of one thread from which on a plan is heavy. Zero makes every plan heavy that can
+    /// be cut, and cuts it small: for tests.
     pub heavy_from: Duration,
 }
 
@@ -66,8 +66,8 @@ impl Default for LocalDriver {
 }
 
 impl LocalDriver {
-    /// A driver without threads yet. `has_gate`: heavy queries take turns and give way to light ones; without it the scheduler of the
-    /// system alone decides, which measurements compare with.
+    /// A driver without threads yet. `has_gate`: heavy queries take turns and give way to light ones; without
+    /// it the scheduler of the system alone decides, which measurements compare with.
     #[must_use]
     pub fn new(has_gate: bool) -> Self {
         let slots = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -81,11 +81,12 @@ impl LocalDriver {
         self.gate.clone().map(|gate| gate as Arc<dyn vervet_kernel::Gate>)
     }
 
-    /// Runs `plan` as [`vervet_kernel::execute`] does, with as many threads as it is worth. `sink` is called on
-    /// this thread only.
+    /// Runs `plan` as [`vervet_kernel::execute`] does, with as many threads as it is worth. `sink` is called
+    /// on this thread only.
     ///
     /// # Errors
-    /// Those of [`Control`], of the store, and of `sink`; [`vervet_model::ErrorKind::Internal`] if a helper panics.
+    /// Those of [`Control`], of the store, and of `sink`; [`vervet_model::ErrorKind::Internal`] if a helper
+    /// panics.
     #[expect(clippy::too_many_arguments, reason = "those of the kernel, and how parallel")]
     pub fn execute(
         &self,
@@ -134,8 +135,8 @@ impl LocalDriver {
         }
     }
 
-    /// For each step by its number ([`Pipeline::number_steps`]) whether every thread runs a copy of it, for people
-    /// who want to know before.
+    /// For each step by its number ([`Pipeline::number_steps`]) whether every thread runs a copy of it, for
+    /// people who want to know before.
     #[must_use]
     pub fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool> {
         let mut marks = vec![false; plan.pipeline.number_steps()];

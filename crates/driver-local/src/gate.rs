@@ -1,27 +1,30 @@
 //! Which threads of heavy queries run, so that light ones find a processor when they come.
 //!
 //! # Shape
-//! As many *slots* as the process may use processors, and [`SLOTS_BESIDE`] more. A thread of a heavy query holds a slot while it works, and
-//! passes here between two batches:
+//! As many *slots* as the process may use processors, and [`SLOTS_BESIDE`] more. A thread of a heavy query
+//! holds a slot while it works, and passes here between two batches:
 //!
 //! ```text
 //! pass: no slot       a free one, else wait in line for one; in front, if the thread left within its turn
 //!       its turn over the first in line gets the slot, this thread goes to the end of the line   TURN
 //!       else          gives way to threads that wait for this processor, if a light query ran lately  YIELD_EVERY
 //! ```
-//! So a thread that wakes up with a light query waits for [`YIELD_EVERY`] or twice that, whatever the scheduler thinks it owes to heavy
-//! ones. Without slots eight heavy queries would stand in line before it. Light queries never come here.
+//! So a thread that wakes up with a light query waits for [`YIELD_EVERY`] or twice that, whatever the
+//! scheduler thinks it owes to heavy ones. Without slots eight heavy queries would stand in line before it.
+//! Light queries never come here.
 //! # Invariants
-//! 1. Nobody waits for ever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or in a piece of work that
-//!    looks at no limit) goes to the first in line, and the former holder stands in line at its next pass.
-//! 2. Heavy queries do not starve: those that hold slots give way only to threads that are ready to run, and get what the scheduler
-//!    of the system gives to threads of their priority.
+//! 1. Nobody waits for ever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or in a piece
+//!    of work that looks at no limit) goes to the first in line, and the former holder stands in line at its
+//!    next pass.
+//! 2. Heavy queries do not starve: those that hold slots give way only to threads that are ready to run, and
+//!    get what the scheduler of the system gives to threads of their priority.
 //! # Cost
-//! A pass is two comparisons; every [`YIELD_EVERY`] a call of the system (0.5 µs), every [`TURN`] a change of threads if there is a line.
+//! A pass is two comparisons; every [`YIELD_EVERY`] a call of the system (0.5 µs), every [`TURN`] a change of
+//! threads if there is a line.
 //! # Source
-//! "Multi-level feedback queue", Corbató et al., "An Experimental Time-Sharing System", AFIPS SJCC 1962, for classes by what was used;
-//! HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for giving way between morsels. Different: priorities are not changed, since a
-//! thread of an embedding program is not ours.
+//! "Multi-level feedback queue", Corbató et al., "An Experimental Time-Sharing System", AFIPS SJCC 1962, for
+//! classes by what was used; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for giving way between morsels.
+//! Different: priorities are not changed, since a thread of an embedding program is not ours.
 //! # Not here
 //! When a query is heavy: `vervet_kernel::Gate`.
 
@@ -32,15 +35,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Slots besides one for each processor, for moments in which a holder is blocked, or the scheduler has two on one processor: with none, a
-/// fifth of the processors idled beside builds (2026-11-23).
+/// Slots besides one for each processor, for moments in which a holder is blocked, or the scheduler has two
+/// on one processor: with none, a fifth of the processors idled beside builds (2026-11-23).
 const SLOTS_BESIDE: usize = 1;
 
 /// How long a heavy thread works before it gives way.
 const YIELD_EVERY: Duration = Duration::from_micros(200);
 
-/// How long a thread keeps its slot while others wait for one. At 5 ms, what a change of queries costs their caches took a fifth of the
-/// throughput of eight heavy ones on two processors, at 20 nothing that could be measured (2026-11-23).
+/// How long a thread keeps its slot while others wait for one. At 5 ms, what a change of queries costs their
+/// caches took a fifth of the throughput of eight heavy ones on two processors, at 20 nothing that could be
+/// measured (2026-11-23).
 const TURN: Duration = Duration::from_millis(20);
 
 /// How long a slot is kept for a thread that does not pass.
@@ -147,7 +151,8 @@ impl Gate {
             is_gone: AtomicBool::new(false),
         });
         let at = self.at(now);
-        // A thread that has waited for another one, or begins the next part of its query, goes on with its turn.
+        // A thread that has waited for another one, or begins the next part of its query, goes on with its
+        // turn.
         let goes_on = here.turn_of.get() == self.number && at < here.turn_ends.get();
         self.with_line(at, |line| match goes_on {
             true => line.push_front(Arc::clone(&waiter)),

@@ -12,8 +12,8 @@
 //! 2. Nothing of a query runs once [`LocalDriver::execute`] has returned, whether it succeeded, failed or
 //!    panicked.
 //! 3. Cancellation, deadline and memory cap are those of the query, over all its threads.
-//! 4. A light query never waits for a heavy one: it needs no helper. A heavy one without a free helper goes on alone, and its threads
-//!    take turns with those of others (`gate.rs`).
+//! 4. A light query never waits for a heavy one: it needs no helper. A heavy one without a free helper goes
+//!    on alone, and its threads take turns with those of others (`gate.rs`).
 //! # Not here
 //! What a step does, and which steps have a parallel form: `vervet-kernel`.
 

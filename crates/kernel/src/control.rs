@@ -2,12 +2,12 @@
 //!
 //! # Shape
 //! One [`Control`] for the query, and where several threads run it, one more for each of them
-//! ([`Control::for_worker`]): it counts memory in that of the query, and rows looked at on its own, since that
-//! happens so often that threads must not share the counter.
+//! ([`Control::for_worker`]): it counts memory in that of the query, and rows looked at on its own, since
+//! that happens so often that threads must not share the counter.
 //! # Cost
 //! All counters are relaxed atomics: they carry no data, and nothing is ordered by them. A count of rows is a
-//! load and a store as for a plain number; a count of bytes is one read-modify-write (some 5 ns) for each table
-//! that has grown.
+//! load and a store as for a plain number; a count of bytes is one read-modify-write (some 5 ns) for each
+//! table that has grown.
 
 use crate::gate::{Class, Gate};
 use std::sync::Arc;
@@ -64,7 +64,8 @@ impl<'q> Control<'q> {
         Self { limits, class: Class::new(gate, begun), ..Self::default() }
     }
 
-    /// The same limits for one more thread of a heavy query; [`Control::check`] fails there too once `halted` is set.
+    /// The same limits for one more thread of a heavy query; [`Control::check`] fails there too once `halted`
+    /// is set.
     #[must_use]
     pub fn for_worker(&'q self, halted: &'q AtomicBool) -> Self {
         Self {
@@ -87,7 +88,8 @@ impl<'q> Control<'q> {
         self.class.is_heavy()
     }
 
-    /// This thread has no work of the query for now, or is about to wait: others may have its place at the gate.
+    /// This thread has no work of the query for now, or is about to wait: others may have its place at the
+    /// gate.
     pub fn leave(&self) {
         self.class.leave();
     }

@@ -1,9 +1,10 @@
 //! Light or heavy by what a query has used, and where a heavy one lets others go first.
 //!
 //! # Shape
-//! A query starts *light*. It is *heavy* from the moment that its driver says so ([`Control::set_heavy`], by estimate), or once it has
-//! run for [`LIGHT_TIME`] and then has used [`LIGHT_TIME`] of the processor, so that neither a wrong estimate nor a
-//! thread that was interrupted decides. From then on every [`Control::check`] of every thread passes the [`Gate`].
+//! A query starts *light*. It is *heavy* from the moment that its driver says so ([`Control::set_heavy`], by
+//! estimate), or once it has run for [`LIGHT_TIME`] and then has used [`LIGHT_TIME`] of the processor, so
+//! that neither a wrong estimate nor a thread that was interrupted decides. From then on every
+//! [`Control::check`] of every thread passes the [`Gate`].
 //! # Cost
 //! Of a light query: two atomic operations, and a comparison for each check. No call of the system.
 //! # Not here
@@ -17,14 +18,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long a query runs before its processor time is looked at; see the header of `gate.rs`. As long as the estimate from which a plan
-/// is heavy by default.
+/// How long a query runs before its processor time is looked at; see the header of `gate.rs`. As long as the
+/// estimate from which a plan is heavy by default.
 pub const LIGHT_TIME: Duration = Duration::from_millis(1);
 
 /// Schedules the threads of heavy queries. Implemented by drivers.
 pub trait Gate: Debug + Send + Sync {
-    /// Called by a thread of a heavy query between two pieces of work. May block while others go first; returns as soon as `stop` holds,
-    /// which it looks at every few milliseconds.
+    /// Called by a thread of a heavy query between two pieces of work. May block while others go first;
+    /// returns as soon as `stop` holds, which it looks at every few milliseconds.
     fn pass(&self, now: Instant, stop: &dyn Fn() -> bool);
 
     /// The calling thread has no work for now, or is about to wait for something else.

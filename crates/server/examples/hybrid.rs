@@ -1,20 +1,21 @@
-//! Light queries beside heavy ones: what heavy ones do to the latency of light ones, and light ones to the throughput of heavy ones;
-//! embedded and through the server, with the gate of the driver and without.
+//! Light queries beside heavy ones: what heavy ones do to the latency of light ones, and light ones to the
+//! throughput of heavy ones; embedded and through the server, with the gate of the driver and without.
 //!
-//! `cargo run --release -p vervet-server --example hybrid -- [--seconds 10] [--rounds 3] [--universities 10]`. Takes
-//! some `rounds * 7 * seconds` and prints a table in Markdown. For figures: a quiet machine, and `nice -n -5`.
+//! `cargo run --release -p vervet-server --example hybrid -- [--seconds 10] [--rounds 3] [--universities
+//! 10]`. Takes some `rounds * 7 * seconds` and prints a table in Markdown. For figures: a quiet machine, and
+//! `nice -n -5`.
 //!
 //! # Shape
-//! Data are `--universities` of LUBM, in memory. Sixteen threads send light queries, `--rate` a second in all, each at times of its own
-//! (exponential pauses, by a seed); a latency counts from the time at which the query was due. `--heavy` threads each send heavy queries
-//! one after another. Of each round: light ones alone, heavy ones alone, both with the gate, both without. The share of heavy
-//! throughput is that of the work done in the same time, in seconds of a query alone, so that it does not matter which of
-//! them were cut off at the end. The processor time that light queries need is theirs in any case; it is given by itself.
+//! Data are `--universities` of LUBM, in memory. Sixteen threads send light queries, `--rate` a second in
+//! all, each at times of its own (exponential pauses, by a seed); a latency counts from the time at which the
+//! query was due. `--heavy` threads each send heavy queries one after another. Of each round: light ones
+//! alone, heavy ones alone, both with the gate, both without. The share of heavy throughput is that of the
+//! work done in the same time, in seconds of a query alone, so that it does not matter which of them were cut
+//! off at the end. The processor time that light queries need is theirs in any case; it is given by itself.
 
 use clap::Parser;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Format, OutputFormat, QueryOptions};
 use vervet_server::{Server, ServerOptions};
@@ -254,7 +255,6 @@ fn measure(
     heavy: bool,
     weights: &[f64],
 ) -> Result<Figures, Error> {
-    let stop = AtomicBool::new(false);
     let time = Duration::from_secs_f64(arguments.seconds);
     let (begin, processor) = (Instant::now(), processor_seconds());
     std::thread::scope(|scope| {
@@ -267,8 +267,7 @@ fn measure(
         }
         for thread in 0..if heavy { arguments.heavy } else { 0 } {
             let session = client.session()?;
-            let stop = &stop;
-            heavies.push(scope.spawn(move || send_heavy(session, thread, weights, begin + time, stop)));
+            heavies.push(scope.spawn(move || send_heavy(session, thread, weights, begin + time)));
         }
         let mut figures = Figures::default();
         for light in lights {
@@ -310,12 +309,11 @@ fn send_heavy(
     thread: usize,
     weights: &[f64],
     until: Instant,
-    stop: &AtomicBool,
 ) -> Result<f64, Error> {
     let mut work = 0.0;
     for at in thread.. {
         let begin = Instant::now();
-        if begin >= until || stop.load(Ordering::Relaxed) {
+        if begin >= until {
             break;
         }
         let at = at % HEAVY.len();

@@ -1,22 +1,33 @@
 //! Admission: which request runs where, and why.
 //!
 //! # The table
-//! | tier | thread | at most there | which requests | why it pays |
-//! | --- | --- | --- | --- | --- |
-//! | [`Tier::Here`] | that of the connection | [`HERE`] by the clock | read-only ones whose fingerprint was answered within [`SHORT`] when it came last | two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot 11 µs (docs/benchmarks/server.md) |
-//! | [`Tier::Light`] | a blocking one, with a permit of [`crate::Limits::requests`] | SPARQL: until the plan is known; Gremlin: [`LIGHT_CPU`] of the processor | all others at first | what a traversal costs is not known before it runs, and a light one is not to wait for the permit of a heavy one |
-//! | [`Tier::Heavy`] | its own at nice 10 (`heavy`), with a permit of [`crate::Limits::heavy_requests`] | its limits | plans of 1 ms and more by estimate; traversals that were too much for the tiers above, and, with their fingerprint, those that come later | 5 ms of each heavy traversal are not spent in vain; a thread costs 30 to 50 µs of a request of 1 ms and more |
+//! | tier | thread | at most there | which requests |
+//! | --- | --- | --- | --- |
+//! | [`Tier::Here`] | that of the connection | [`HERE`] | read-only, and short when they came last |
+//! | [`Tier::Light`] | a blocking one | Gremlin: [`LIGHT_CPU`] | all others at first |
+//! | [`Tier::Heavy`] | its own, at nice 10 | its limits | heavy by estimate, or too much for the others |
 //!
-//! A request that is too much for its tier is stopped there and runs again in the heavy one; it has sent nothing and changed nothing.
-//! Below all of them is the gate of the driver (`vervet-driver-local`, `gate.rs`): whatever has used 2 ms passes it at every batch,
-//! in whatever tier and whatever it does (queries, traversals, patterns of updates, results on their way out), so an estimate that
-//! was wrong does not hurt either. `examples/hybrid.rs` measures tiers and gate together.
+//! * *Here*: two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot
+//!   11 µs (docs/benchmarks/server.md). Short is a fingerprint that was answered within [`SHORT`].
+//! * *Light* takes a permit of [`crate::Limits::requests`]. What a traversal costs is not known before it
+//!   runs, and a light one is not to wait for the permit of a heavy one. A query leaves once it is planned.
+//! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, and
+//!   traversals with the fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A
+//!   thread costs 30 to 50 µs of a request of 1 ms and more.
 //!
-//! What was there and did not pay: threads that spin for more requests after a response (`awake_microseconds`). It halved the latency of a
-//! single client on an idle machine (119 to 50 µs) and doubled it on a busy one, so it was off by default and nothing turned it on.
+//! A request that is too much for its tier is stopped there and runs again in the heavy one; it has sent
+//! nothing and changed nothing. Below all of them is the gate of the driver (`vervet-driver-local`,
+//! `gate.rs`): whatever has used 2 ms passes it at every batch, in whatever tier and whatever it does
+//! (queries, traversals, patterns of updates, results on their way out), so an estimate that was wrong does
+//! not hurt either. `examples/hybrid.rs` measures tiers and gate together.
+//!
+//! What was there and did not pay: threads that spin for more requests after a response
+//! (`awake_microseconds`). It halved the latency of a single client on an idle machine (119 to 50 µs) and
+//! doubled it on a busy one, so it was off by default and nothing turned it on.
 //! # Invariants
 //! 1. A thread of connections is kept for [`HERE`] at most, as closely as a query looks at its deadline.
-//! 2. Only hashes of requests are remembered. A fingerprint that is lost, or one too many by equal hashes, costs time and nothing else.
+//! 2. Only hashes of requests are remembered. A fingerprint that is lost, or one too many by equal hashes,
+//!    costs time and nothing else.
 
 mod fingerprints;
 
@@ -29,7 +40,8 @@ use std::time::Duration;
 /// Fingerprints are short by what a request took from parsing to the last byte.
 pub(crate) const SHORT: Duration = Duration::from_micros(250);
 
-/// Short ones that take longer are short no more. Longer than [`SHORT`], as the thread may have been interrupted.
+/// Short ones that take longer are short no more. Longer than [`SHORT`], as the thread may have been
+/// interrupted.
 pub(crate) const SHORT_STILL: Duration = Duration::from_millis(1);
 
 /// The deadline of a request on a thread of connections.
@@ -68,8 +80,8 @@ impl Admission {
         self.short.hash(request)
     }
 
-    /// The fingerprint of a query; `None` if it never runs on a thread of connections: answers that are compressed, datasets that the
-    /// request names, long texts.
+    /// The fingerprint of a query; `None` if it never runs on a thread of connections: answers that are
+    /// compressed, datasets that the request names, long texts.
     pub(crate) fn of_query(&self, asked: &Asked) -> Option<u64> {
         let is_usual = asked.encoding == Encoding::Identity && asked.options.dataset.is_none();
         (is_usual && asked.text.len() <= TEXT_BYTES_MAX).then(|| self.fingerprint(&asked.text))

@@ -1,4 +1,5 @@
-//! Gremlin for TinkerPop's drivers: the protocol of Gremlin Server over a WebSocket, and its HTTP form, both at `/gremlin`.
+//! Gremlin for TinkerPop's drivers: the protocol of Gremlin Server over a WebSocket, and its HTTP form, both
+//! at `/gremlin`.
 //!
 //! # Shape
 //! ```text
@@ -8,11 +9,12 @@
 //! run        runs it -> answer -> the socket     tier    where: at once, on a blocking thread, among heavy ones (`admission`)
 //! ```
 //! # Invariants
-//! 1. Each request is answered to its end once, also after a panic: a [`answer::Reply`] that is dropped says so.
+//! 1. Each request is answered to its end once, also after a panic: a [`answer::Reply`] that is dropped says
+//!    so.
 //! 2. Requests of a connection run side by side, those of a session in their order.
 //! 3. What a connection has asked for ends with it: traversals are cancelled, transactions rolled back.
-//! 4. Results wait for the client, not in memory: the thread of a traversal stands still until they are taken. Those of a light
-//!    one are held until it has ended, [`tier::HELD_BYTES`] at most.
+//! 4. Results wait for the client, not in memory: the thread of a traversal stands still until they are
+//!    taken. Those of a light one are held until it has ended, [`tier::HELD_BYTES`] at most.
 //! 5. Nothing that was tried and given up as too heavy where it was has been told, or changed anything.
 //! # Source
 //! Apache TinkerPop 3.8, provider documentation, "Network Protocols"; RFC 6455; RFC 4616.

@@ -1,4 +1,5 @@
-//! The HTTP server of Vervet: SPARQL 1.1 Protocol, Graph Store Protocol, Gremlin Server, service description, metrics, users and TLS.
+//! The HTTP server of Vervet: SPARQL 1.1 Protocol, Graph Store Protocol, Gremlin Server, service description,
+//! metrics, users and TLS.
 //!
 //! docs/server.md is the manual: addresses, limits, configuration, security.
 //!
@@ -12,8 +13,8 @@
 //! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place; running: what runs
 //! admission  which request runs where, and why           heavy     threads that let others go first
 //! ```
-//! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at which an
-//! answer begins matter more than routing.
+//! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at
+//! which an answer begins matter more than routing.
 //! # Invariants
 //! 1. No query runs on a thread that talks to connections, but those known to be short, for 2 ms at most.
 //! 2. An answer that could not be completed is broken off, never ended.

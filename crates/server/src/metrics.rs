@@ -1,9 +1,11 @@
 //! What the server counts, for Prometheus (OpenMetrics text, version 1.0.0).
 //!
 //! # Shape
-//! Counters of requests are changed as they happen; those of the database and of the process are read when somebody asks (`Figures`).
+//! Counters of requests are changed as they happen; those of the database and of the process are read when
+//! somebody asks (`Figures`).
 //! # Cost
-//! Of a request two lookups in a table by labels, 100 ns. Of a reading the sizes of the files of the database.
+//! Of a request two lookups in a table by labels, 100 ns. Of a reading the sizes of the files of the
+//! database.
 
 use crate::state::State;
 use prometheus_client::collector::Collector;
@@ -57,7 +59,8 @@ impl EncodeLabelValue for Kind {
     }
 }
 
-/// Statuses that are counted by themselves, those of Gremlin among them. All others are one, so that no client makes many.
+/// Statuses that are counted by themselves, those of Gremlin among them. All others are one, so that no
+/// client makes many.
 const STATUSES: [u16; 29] = [
     101, 200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 407, 408, 409, 413, 415, 421, 497, 498, 499, 500,
     503, 504, 507, 595, 596, 597, 598, 599,

@@ -1,6 +1,8 @@
-//! Tells systemd, or whatever else started the program, that the server is ready or about to end: `sd_notify(3)`.
+//! Tells systemd, or whatever else started the program, that the server is ready or about to end:
+//! `sd_notify(3)`.
 //!
-//! A datagram to the socket that `NOTIFY_SOCKET` names; without it nothing happens, and nobody waits for it to arrive.
+//! A datagram to the socket that `NOTIFY_SOCKET` names; without it nothing happens, and nobody waits for it
+//! to arrive.
 
 /// The server answers requests.
 pub(crate) const READY: &str = "READY=1";

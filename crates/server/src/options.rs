@@ -1,4 +1,5 @@
-//! What a server may do: address, limits, users, TLS. Every limit has a name here, and a default with a reason.
+//! What a server may do: address, limits, users, TLS. Every limit has a name here, and a default with a
+//! reason.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +8,8 @@ use std::time::Duration;
 /// Where a server listens if nobody says otherwise.
 pub const BIND_DEFAULT: &str = "127.0.0.1:7878";
 
-/// From which time on a request is logged as slow if nobody says otherwise: an interactive service rarely means to take longer.
+/// From which time on a request is logged as slow if nobody says otherwise: an interactive service rarely
+/// means to take longer.
 pub const SLOW_QUERY_DEFAULT: Duration = Duration::from_secs(1);
 
 /// How a server behaves.
@@ -22,10 +24,12 @@ pub struct ServerOptions {
     pub allow_plain_http: bool,
     /// End gracefully at SIGINT and SIGTERM.
     pub signals: bool,
-    /// Origins whose pages may read and change the database, besides the server's own; `*`: those of all others may read.
+    /// Origins whose pages may read and change the database, besides the server's own; `*`: those of all
+    /// others may read.
     pub cors: Vec<String>,
-    /// Names by which the server is reached, besides addresses and `localhost`. Requests without a user are answered under no
-    /// others, since the name of a page's own site can be made to resolve to this server (DNS rebinding).
+    /// Names by which the server is reached, besides addresses and `localhost`. Requests without a user are
+    /// answered under no others, since the name of a page's own site can be made to resolve to this server
+    /// (DNS rebinding).
     pub hosts: Vec<String>,
     /// Who may do what; nobody listed: everyone may do everything.
     pub users: Vec<User>,
@@ -103,7 +107,8 @@ impl std::fmt::Debug for User {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How long a query or an update may run; a request may ask for less. An interactive service has no use for longer.
+    /// How long a query or an update may run; a request may ask for less. An interactive service has no use
+    /// for longer.
     pub timeout: Duration,
     /// Bytes that the tables of one query may take.
     pub memory_bytes: u64,

@@ -1,14 +1,14 @@
 //! Queries: how one is run for a request, and how its result gets to the client.
 //!
 //! # Shape
-//! A query runs on a blocking thread, which holds a place (`state`) as long as it runs. Once it is parsed and planned it
-//! is known to be light or heavy; a heavy one goes back to the connection's task, which waits for a place for heavy ones, and
-//! runs on a thread for those (`heavy`). The result goes through `stream`. Those that are known to be short never leave the connection's
-//! thread (`admission`).
+//! A query runs on a blocking thread, which holds a place (`state`) as long as it runs. Once it is parsed and
+//! planned it is known to be light or heavy; a heavy one goes back to the connection's task, which waits for
+//! a place for heavy ones, and runs on a thread for those (`heavy`). The result goes through `stream`. Those
+//! that are known to be short never leave the connection's thread (`admission`).
 //! # Invariants
 //! 1. When the client goes away, whatever the query is at, its token is cancelled.
-//! 2. Only a whole answer comes from the connection's thread. A query that takes longer there, is refused, has more rows than are sent in
-//!    one piece, or panics, runs again the usual way.
+//! 2. Only a whole answer comes from the connection's thread. A query that takes longer there, is refused,
+//!    has more rows than are sent in one piece, or panics, runs again the usual way.
 
 use crate::accept::{Accepted, GRAPHS, ROWS};
 use crate::admission::{HERE, Tier};
@@ -222,7 +222,8 @@ fn run(
     is_whole
 }
 
-/// Has `work` write a result, and sends it on its way; `work` gives the number of rows. Whether it was sent as a whole.
+/// Has `work` write a result, and sends it on its way; `work` gives the number of rows. Whether it was sent
+/// as a whole.
 pub(crate) fn produce(
     state: &State,
     sender: oneshot::Sender<Told>,

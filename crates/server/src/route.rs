@@ -1,5 +1,5 @@
-//! Which address leads where, and what holds for every answer: who may ask, CORS, errors in a form that the client
-//! reads, and counting.
+//! Which address leads where, and what holds for every answer: who may ask, CORS, errors in a form that the
+//! client reads, and counting.
 
 use crate::accept::Accepted;
 use crate::auth::Caller;

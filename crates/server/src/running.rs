@@ -1,8 +1,9 @@
 //! Requests that run on the database: their list, how each is stopped, and the log entry of a slow one.
 //!
 //! # Shape
-//! [`crate::state::State::place`] registers a request when it has a permit; dropping its [`Running`](crate::state::Running) removes it.
-//! Requests on a thread of connections ([`crate::admission::Tier::Here`]) take 2 ms at most and are not listed.
+//! [`crate::state::State::place`] registers a request when it has a permit; dropping its
+//! [`Running`](crate::state::Running) removes it. Requests on a thread of connections
+//! ([`crate::admission::Tier::Here`]) take 2 ms at most and are not listed.
 //! # Invariants
 //! Texts are cut at [`TEXT_BYTES`], so the list has a bound: that times [`crate::Limits::requests`] and
 //! [`crate::Limits::heavy_requests`].

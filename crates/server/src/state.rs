@@ -1,10 +1,12 @@
 //! What all requests share: the database, the limits, who waits for a turn, and what runs.
 //!
 //! # Shape
-//! A request that works on the database holds a [`Running`]: a place among [`crate::Limits::requests`], for heavy
-//! queries and traversals another among [`crate::Limits::heavy_requests`], and a token that the end of the server cancels.
+//! A request that works on the database holds a [`Running`]: a place among [`crate::Limits::requests`], for
+//! heavy queries and traversals another among [`crate::Limits::heavy_requests`], and a token that the end of
+//! the server cancels.
 //! # Invariants
-//! Light requests never wait for heavy ones: a request gives its first place back before it waits for a heavy one.
+//! Light requests never wait for heavy ones: a request gives its first place back before it waits for a heavy
+//! one.
 
 use crate::admission::Admission;
 use crate::auth::Users;
@@ -99,7 +101,8 @@ impl State {
         }
     }
 
-    /// A place to run in, after a wait if need be. Cancelled by the end of the server, and by whoever stops it (`running`).
+    /// A place to run in, after a wait if need be. Cancelled by the end of the server, and by whoever stops
+    /// it (`running`).
     ///
     /// # Errors
     /// 503 if too many wait, or it takes too long.

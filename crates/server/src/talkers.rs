@@ -1,12 +1,14 @@
 //! The threads that talk to connections.
 //!
 //! # Shape
-//! Each has a runtime of its own, and a connection stays with the one that it was given to: that with the fewest. A runtime of
-//! several threads wakes a second one whenever the first has found something to do, to look for more; where a request takes
-//! microseconds, that costs more than the request, and on a small machine it takes the processor that the client needs.
+//! Each has a runtime of its own, and a connection stays with the one that it was given to: that with the
+//! fewest. A runtime of several threads wakes a second one whenever the first has found something to do, to
+//! look for more; where a request takes microseconds, that costs more than the request, and on a small
+//! machine it takes the processor that the client needs.
 //! # Invariants
-//! What takes time is handed to other threads (`heavy`, blocking ones), so connections of a thread wait for each other for as long as
-//! what runs on the spot may take ([`Tier::Here`](crate::admission::Tier)), and no longer.
+//! What takes time is handed to other threads (`heavy`, blocking ones), so connections of a thread wait for
+//! each other for as long as what runs on the spot may take ([`Tier::Here`](crate::admission::Tier)), and no
+//! longer.
 
 use std::io;
 use std::net::TcpStream as Stream;
@@ -32,8 +34,8 @@ struct Talker {
 }
 
 impl Talkers {
-    /// As many threads as the machine has processors, up to a limit. `blocking`: threads that each may have for what takes time, at
-    /// most; `stack`: bytes of their stacks.
+    /// As many threads as the machine has processors, up to a limit. `blocking`: threads that each may have
+    /// for what takes time, at most; `stack`: bytes of their stacks.
     ///
     /// # Errors
     /// The system gives no threads.
@@ -58,7 +60,8 @@ impl Talkers {
         self.main.block_on(future)
     }
 
-    /// Gives a connection to the thread that has the fewest. One that the system does not want to tell about is dropped.
+    /// Gives a connection to the thread that has the fewest. One that the system does not want to tell about
+    /// is dropped.
     pub(crate) fn talk<F, T>(&self, stream: Stream, talk: F)
     where
         F: FnOnce(TcpStream) -> T + Send + 'static,

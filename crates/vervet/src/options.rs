@@ -92,8 +92,8 @@ pub struct DatabaseOptions {
     pub pre_read: bool,
     /// Whether changes are merged in the background when there are enough.
     pub checkpoints: bool,
-    /// Whether heavy queries take turns at the processors and give way to light ones; without it the scheduler of the system
-    /// alone decides.
+    /// Whether heavy queries take turns at the processors and give way to light ones; without it the
+    /// scheduler of the system alone decides.
     pub gate: bool,
     /// The most memory of changes that are not merged, in bytes: see [`vervet_txn::Options::delta_bytes_max`].
     pub delta_bytes_max: u64,
@@ -142,8 +142,9 @@ pub struct QueryOptions {
     pub parameters: Vec<(String, Term)>,
     /// What relative IRIs in the query are resolved against.
     pub base_iri: Option<String>,
-    /// The graphs that the query sees, instead of those that it names itself (SPARQL 1.1 Protocol, §2.1.4). In an update:
-    /// what the patterns see; there it is an error if the request says `USING` or `WITH` itself.
+    /// The graphs that the query sees, instead of those that it names itself (SPARQL 1.1 Protocol, §2.1.4).
+    /// In an update: what the patterns see; there it is an error if the request says `USING` or `WITH`
+    /// itself.
     pub dataset: Option<Dataset>,
     /// Prefixes (without the colon) and their IRIs, for those that the query does not declare itself.
     pub prefixes: Vec<(String, String)>,
@@ -155,8 +156,8 @@ pub struct QueryOptions {
     /// The estimated time of one thread from which on a query is heavy. Zero runs whatever can be run so on
     /// many threads: for tests.
     pub heavy_from: Duration,
-    /// Whether to search the best plan. Without it patterns run in the order of the text with the simplest steps: the
-    /// answers are the same, and tests hold one against the other.
+    /// Whether to search the best plan. Without it patterns run in the order of the text with the simplest
+    /// steps: the answers are the same, and tests hold one against the other.
     pub optimize: bool,
     /// The endpoints that `SERVICE` may ask; `None`: it is off.
     pub services: Option<crate::Services>,
@@ -223,7 +224,8 @@ impl QueryOptions {
         self
     }
 
-    /// What a text means under these options, as the key of a cache; `None`: it means another thing at another time.
+    /// What a text means under these options, as the key of a cache; `None`: it means another thing at
+    /// another time.
     pub(crate) fn cache_key<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
         if !self.parameters.is_empty() || !self.prefixes.is_empty() || !self.optimize {
             return None;

@@ -29,7 +29,8 @@ pub struct PlanCacheCounts {
 }
 
 impl Database {
-    /// What the files of the database take; nothing in memory. Files that come or go meanwhile may be missing.
+    /// What the files of the database take; nothing in memory. Files that come or go meanwhile may be
+    /// missing.
     ///
     /// # Cost
     /// A call of the system for each file.

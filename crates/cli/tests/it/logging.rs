@@ -7,7 +7,8 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// users 23 and 25: standard error had two lines and nothing else, not even when requests failed; systemd was told nothing.
+/// users 23 and 25: standard error had two lines and nothing else, not even when requests failed; systemd was
+/// told nothing.
 #[test]
 fn users_23_serve_logs_what_happens_and_notifies() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,12 +1,14 @@
 //! A set of request fingerprints with a fixed size, which forgets.
 //!
 //! # Shape
-//! A table of [`COUNT`] hashes, each at the position that it names itself; one at the position of another replaces it.
+//! A table of [`COUNT`] hashes, each at the position that it names itself; one at the position of another
+//! replaces it.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests that are remembered: more than there are plans (a text without a plan takes longer than it should).
+/// Requests that are remembered: more than there are plans (a text without a plan takes longer than it
+/// should).
 const COUNT: usize = 4096;
 
 /// See the header of this file.

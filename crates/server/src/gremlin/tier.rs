@@ -1,11 +1,13 @@
 //! Runs a traversal in a tier of [`crate::admission`], and again in the heavy one if that was too much.
 //!
-//! Too much are: a query in it that the planner expects to be heavy, before it has begun; more time than the tier allows; a result longer
-//! than [`HELD_BYTES`].
+//! Too much are: a query in it that the planner expects to be heavy, before it has begun; more time than the
+//! tier allows; a result longer than [`HELD_BYTES`].
 //! # Invariants
-//! 1. A traversal that was stopped has sent nothing and changed nothing: results are held until the end, a transaction of its own is
-//!    dropped, one of a session goes back to where it was before. Results of what has been committed are never given up.
-//! 2. The processor counts, not the clock: where others have it, a light traversal gets more time where it is.
+//! 1. A traversal that was stopped has sent nothing and changed nothing: results are held until the end, a
+//!    transaction of its own is dropped, one of a session goes back to where it was before. Results of what
+//!    has been committed are never given up.
+//! 2. The processor counts, not the clock: where others have it, a light traversal gets more time where it
+//!    is.
 //! # Cost
 //! What is too much is done twice the first time: 2 ms, or up to twice as much as it had.
 
@@ -22,8 +24,8 @@ use vervet::gremlin::{Bytecode, GremlinScript, Value};
 /// Bytes of an answer that is held until its end is known.
 pub(super) const HELD_BYTES: usize = 256 << 10;
 
-/// What a script has in common with those that differ only in the elements that they start from and the values that they compare
-/// with: names of steps, keys, labels, numbers of loops.
+/// What a script has in common with those that differ only in the elements that they start from and the
+/// values that they compare with: names of steps, keys, labels, numbers of loops.
 pub(super) fn shape(state: &State, script: &GremlinScript) -> u64 {
     state.admission.fingerprint(Shape(script))
 }
@@ -49,7 +51,8 @@ impl Ran {
     }
 }
 
-/// Has `run` run a request of a WebSocket in a tier. `holds`: what it does can be undone until it has ended, so its results are held.
+/// Has `run` run a request of a WebSocket in a tier. `holds`: what it does can be undone until it has ended,
+/// so its results are held.
 pub(super) fn run(
     state: &State,
     (ready, reply): (&mut Ready, &mut Reply),

@@ -81,7 +81,8 @@ fn users_see_their_own_requests_and_admins_all() {
     wait(0);
 }
 
-/// users 24: after a failed write the server refused all updates, while `/health` said `ok` and no metric told.
+/// users 24: after a failed write the server refused all updates, while `/health` said `ok` and no metric
+/// told.
 #[test]
 fn users_24_a_server_that_cannot_write_is_not_ready() {
     let simulation = Simulation::new(24);
