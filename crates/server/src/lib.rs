@@ -82,6 +82,7 @@ mod talkers;
 mod throttle;
 mod update;
 mod warned;
+mod watch;
 mod wire;
 
 pub use auth::hash_password;

@@ -252,8 +252,7 @@ impl Collector for Figures {
         let database = &self.0;
         let (files, plans) = (database.file_bytes(), database.plan_cache_counts());
         let transactions = database.transaction_counts();
-        let (statements, writable) =
-            (database.snapshot().statement_count(), database.storage_failure().is_none());
+        let (statements, status) = (database.snapshot().statement_count(), database.storage_status());
         let out = &mut encoder;
         for (name, help, value) in [
             ("vervet_transactions_committed", "Transactions that were committed.", transactions.commits),
@@ -267,13 +266,17 @@ impl Collector for Figures {
         }
         for (name, help, value) in [
             ("vervet_statements", "Statements of the graph.", statements),
-            ("vervet_writable", "1: the database takes writes; 0: it does not.", u64::from(writable)),
+            (
+                "vervet_writable",
+                "1: changes are taken; 0: they are refused.",
+                u64::from(status.is_writable()),
+            ),
             ("vervet_disk_bytes", "Bytes of the files of the database.", files.all),
             ("vervet_log_bytes", "Bytes of the files of the log.", files.log),
         ] {
             gauge(out, name, help, integer(value))?;
         }
-        storage(out, &database.storage_status())?;
+        storage(out, &status)?;
         counter(out, "vervet_plan_cache_hits", "Queries that were parsed before.", plans.hits)?;
         counter(out, "vervet_plan_cache_misses", "Queries that had to be parsed.", plans.misses)?;
         if let Some(bytes) = resident_bytes() {

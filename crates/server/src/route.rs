@@ -157,7 +157,7 @@ fn ready(state: &State) -> Outcome {
     if state.ending.load(Ordering::Acquire) {
         return Err(not_ready("the server is ending".to_owned()));
     }
-    match state.database.storage_failure().filter(|_| !state.options.read_only) {
+    match state.database.storage_status().refusal.filter(|_| !state.options.read_only) {
         Some(error) => Err(not_ready(format!("the database is not writable: {}", error.message()))),
         None => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")),
     }

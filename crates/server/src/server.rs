@@ -19,6 +19,7 @@ use crate::origin;
 use crate::route;
 use crate::state::State;
 use crate::talkers::Talkers;
+use crate::watch::watch;
 use crate::wire::Wire;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -250,6 +251,7 @@ impl Server {
         }
         let settings = self.settings;
         let (_changes, mut changes) = self.changes;
+        let watching = tokio::spawn(watch(settings.borrow().state.database.clone()));
         let notifies = settings.borrow().state.options.signals;
         if notifies {
             notify(READY);
@@ -296,6 +298,7 @@ impl Server {
         if notifies {
             notify(STOPPING);
         }
+        watching.abort();
         let state = Arc::clone(&settings.borrow().state);
         tracing::info!(running = state.metrics.running.get(), "stopping");
         drop((listener, alive));

@@ -33,13 +33,6 @@ impl Writer {
 }
 
 impl Transactions {
-    /// Why no writes are taken any more; `None`: they are.
-    #[must_use]
-    pub fn failure(&self) -> Option<Error> {
-        let failed = self.failure.get().cloned();
-        failed.or_else(|| self.open_log().and_then(|log| log.check().err()))
-    }
-
     /// Says what this process is to others who want to write to the directory, such as `vervet serve at http://…`; has no
     /// effect unless this process is the directory's writer.
     pub fn describe_owner(&self, text: &str) {

@@ -1,9 +1,8 @@
-//! How a database fares, for those who watch it: whether it takes writes, and how large its parts are.
+//! Figures of a database beside those of its storage: files, and the cache of plans.
 
 use crate::Database;
 use std::path::Path;
 use vervet_env::FileSystem;
-use vervet_model::Error;
 
 /// Folders of a database in each other, at most.
 const FOLDERS_DEEP: usize = 2;
@@ -41,12 +40,6 @@ impl Database {
             count_files(&*self.environment().files, directory, FOLDERS_DEEP, &mut bytes);
         }
         bytes
-    }
-
-    /// Why the database takes no writes any more; `None`: it does.
-    #[must_use]
-    pub fn storage_failure(&self) -> Option<Error> {
-        self.transactions().failure()
     }
 }
 

@@ -1,0 +1,63 @@
+//! Looks at the storage every second, and logs what has happened to it: checkpoints, their failures, writes
+//! that are refused.
+//!
+//! Storage makes checkpoints on threads of its own and tells how they went when it is asked; it knows no log.
+
+use std::time::Duration;
+use vervet::{Database, StorageStatus};
+
+/// How often it is looked at. Cheap: no file is touched.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Logs changes for as long as the server runs.
+pub(crate) async fn watch(database: Database) {
+    let mut seen = Seen::of(&database.storage_status());
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let status = database.storage_status();
+        seen.log_changes(&status);
+        seen = Seen::of(&status);
+    }
+}
+
+/// What was so at the last look.
+struct Seen {
+    completed: u64,
+    failed: u64,
+    is_writable: bool,
+    slowed: u64,
+}
+
+impl Seen {
+    fn of(status: &StorageStatus) -> Self {
+        Self {
+            completed: status.checkpoints.completed,
+            failed: status.checkpoints.failed,
+            is_writable: status.is_writable(),
+            slowed: status.slowed_commits,
+        }
+    }
+
+    fn log_changes(&self, status: &StorageStatus) {
+        let checkpoints = &status.checkpoints;
+        if checkpoints.completed > self.completed {
+            let (log_bytes, delta_changes) = (status.log_bytes, status.delta_cells);
+            tracing::info!(seconds = checkpoints.took.as_secs_f64(), log_bytes, delta_changes, "checkpoint");
+        }
+        if checkpoints.failed > self.failed {
+            let error = checkpoints.last_failure.as_ref().map(|(error, _)| error.to_string());
+            let next_try_seconds = checkpoints.next_try.map(|time| time.as_secs_f64());
+            let (failed_in_row, error) = (checkpoints.failed_in_row, error.unwrap_or_default());
+            tracing::warn!(error, failed_in_row, next_try_seconds, "checkpoint failed");
+        }
+        if status.slowed_commits > self.slowed {
+            let commits = status.slowed_commits - self.slowed;
+            tracing::warn!(commits, log_bytes = status.log_bytes, "commits wait for checkpoints");
+        }
+        match &status.refusal {
+            Some(error) if self.is_writable => tracing::error!(%error, "writes are refused"),
+            None if !self.is_writable => tracing::info!("writes are taken again"),
+            _ => {}
+        }
+    }
+}
