@@ -57,8 +57,8 @@ fn line() -> vervet::Result<String> {
     String::from_utf8(line).map_err(|_| Error::new(ErrorKind::Input, "the password is not UTF-8"))
 }
 
-/// A terminal that does not show what is typed, until this is dropped. An interrupt ends the line and not the process, which would
-/// leave the terminal as it is.
+/// A terminal that does not show what is typed, until this is dropped. An interrupt ends the line and not the
+/// process, which would leave the terminal as it is.
 struct Hidden {
     #[cfg(unix)]
     before: rustix::termios::Termios,

@@ -58,8 +58,8 @@ pub struct Terms {
 
 #[derive(Debug)]
 struct Growing {
-    /// Ids of all terms here, by hashes of their own: those of the file are the same everywhere, so clients could choose terms that
-    /// collide.
+    /// Ids of all terms here, by hashes of their own: those of the file are the same everywhere, so clients
+    /// could choose terms that collide.
     table: HashTable<Id>,
     hashing: RandomState,
     /// Numbers given out so far, by list.
@@ -322,8 +322,9 @@ impl Terms {
         next.is_some_and(|next| next.read_term(id, read))
     }
 
-    /// Appends the literals with numbers below `end` whose text is at least `from`, and below `to` if given, by their
-    /// texts (those of a successor behind the others), of any language or datatype. The bounds are bytes of UTF-8, or prefixes of such.
+    /// Appends the literals with numbers below `end` whose text is at least `from`, and below `to` if given,
+    /// by their texts (those of a successor behind the others), of any language or datatype. The bounds are
+    /// bytes of UTF-8, or prefixes of such.
     ///
     /// # Cost
     /// See `later`: the first who asks sorts what came since somebody asked.

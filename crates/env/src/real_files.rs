@@ -6,7 +6,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Files that are made here are for their user alone: a database is as secret as the most secret statement in it.
+/// Files that are made here are for their user alone: a database is as secret as the most secret statement in
+/// it.
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
 /// Directories that are made here likewise. What is there already keeps its mode.
@@ -21,7 +22,8 @@ fn private() -> OpenOptions {
     options
 }
 
-/// The operating system's files. Locks are advisory (`flock`) and end with the process. What it makes, only its user may read and write.
+/// The operating system's files. Locks are advisory (`flock`) and end with the process. What it makes, only
+/// its user may read and write.
 #[derive(Debug)]
 pub struct RealFiles;
 

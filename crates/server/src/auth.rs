@@ -1,9 +1,9 @@
 //! Who asks, and what they may do: Basic (passwords, Argon2) and Bearer (tokens, SHA-256).
 //!
 //! # Cost
-//! To verify a password takes tens of milliseconds on purpose, so it happens on a blocking thread, and what has been
-//! verified is remembered for its address (as a keyed hash, [`REMEMBERED_MAX`] of them) until the server ends. Wrong ones are
-//! slowed by address (`throttle`).
+//! To verify a password takes tens of milliseconds on purpose, so it happens on a blocking thread, and what
+//! has been verified is remembered for its address (as a keyed hash, [`REMEMBERED_MAX`] of them) until the
+//! server ends. Wrong ones are slowed by address (`throttle`).
 //! # Not here
 //! Sessions, cookies.
 
@@ -173,7 +173,8 @@ impl Users {
         Ok(self.verify(name, password, peer).await?.map(|user| user.role))
     }
 
-    /// The name of the user whose credentials these headers have, once [`Users::role`] has accepted them. `None`: anonymous.
+    /// The name of the user whose credentials these headers have, once [`Users::role`] has accepted them.
+    /// `None`: anonymous.
     pub(crate) fn name(&self, headers: &HeaderMap) -> Option<Arc<str>> {
         if self.is_open() {
             return None;
@@ -238,8 +239,8 @@ impl Users {
         Ok(user)
     }
 
-    /// What a verified password is remembered by. The address is a part of it: what is remembered is not slowed, so it must not
-    /// tell another address whether a guess is right.
+    /// What a verified password is remembered by. The address is a part of it: what is remembered is not
+    /// slowed, so it must not tell another address whether a guess is right.
     fn key(&self, name: &str, password: &str, peer: IpAddr) -> [u8; 32] {
         let mut digest = Sha256::new();
         digest.update(self.secret);
@@ -251,7 +252,8 @@ impl Users {
         digest.finalize().into()
     }
 
-    /// Compares hashes, so how long it takes says nothing about the token. Wrong ones are not slowed: a token is random, and not guessed.
+    /// Compares hashes, so how long it takes says nothing about the token. Wrong ones are not slowed: a token
+    /// is random, and not guessed.
     fn bearer(&self, token: &str, peer: IpAddr) -> Option<&User> {
         let user = self.with_token(token);
         if user.is_none() {

@@ -1,8 +1,10 @@
-//! The memory that bodies and messages of all clients take together, from their first byte until their request is over.
+//! The memory that bodies and messages of all clients take together, from their first byte until their
+//! request is over.
 //!
 //! # Invariants
-//! Memory is held for bytes that have come, never for bytes that are announced: an announcement costs nothing, and would keep out
-//! others. No body waits for memory without an end while it holds some, so bodies that wait for each other give up.
+//! Memory is held for bytes that have come, never for bytes that are announced: an announcement costs
+//! nothing, and would keep out others. No body waits for memory without an end while it holds some, so bodies
+//! that wait for each other give up.
 
 use std::sync::Arc;
 use std::time::Duration;

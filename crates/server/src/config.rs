@@ -76,8 +76,8 @@ struct LimitsTable {
 }
 
 impl ServerOptions {
-    /// The options that a configuration file says; the defaults for what it does not say. Paths in it are relative to
-    /// its folder.
+    /// The options that a configuration file says; the defaults for what it does not say. Paths in it are
+    /// relative to its folder.
     ///
     /// # Errors
     /// [`ErrorKind::Input`] with the place of the mistake; [`ErrorKind::Io`].

@@ -1,11 +1,13 @@
 //! `POST /load`: files of a property graph, or RDF documents, loaded together and atomically.
 //!
 //! # Shape
-//! The body is one file, whose `Content-Type` says the format, or `multipart/form-data`, where names of files say it, as they do on
-//! the command line: vertices and edges may so come in files of their own. A part called `….toml` is a mapping of columns.
-//! The load is that of `vervet load`: all of it is there afterwards, or nothing; readers go on, writers wait for it.
+//! The body is one file, whose `Content-Type` says the format, or `multipart/form-data`, where names of files
+//! say it, as they do on the command line: vertices and edges may so come in files of their own. A part
+//! called `….toml` is a mapping of columns. The load is that of `vervet load`: all of it is there afterwards,
+//! or nothing; readers go on, writers wait for it.
 //! # Not here
-//! Files that do not fit into [`crate::Limits::document_bytes`], compressed ones, mistakes to pass over: `vervet load`.
+//! Files that do not fit into [`crate::Limits::document_bytes`], compressed ones, mistakes to pass over:
+//! `vervet load`.
 
 use crate::heavy;
 use crate::multipart;

@@ -118,7 +118,8 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Bytes of a document that comes to the graph store.
     pub document_bytes: usize,
-    /// Bytes of all bodies and messages that are there at a time, from their first byte until their request is over; one always fits.
+    /// Bytes of all bodies and messages that are there at a time, from their first byte until their request
+    /// is over; one always fits.
     pub bodies_bytes: usize,
     /// How long it may take to get a graph, or all of them, from the graph store.
     pub export_timeout: Duration,

@@ -1,21 +1,25 @@
 //! Under which name a request reaches the server, and the page of which site sends it.
 //!
-//! A web page makes the browser of its visitor send requests to every address that the visitor reaches, this server included.
-//! Three attacks follow, each with its own defence:
+//! A web page makes the browser of its visitor send requests to every address that the visitor reaches, this
+//! server included. Three attacks follow, each with its own defence:
 //!
-//! 1. **Requests of another site.** Browsers name the origin of the page in `Origin`, or at least say in `Sec-Fetch-Site` that the page
-//!    belongs to another site. Such a request is refused before it runs, unless `cors` allows it: for reads `*` is enough, writes
-//!    need the origin by name.
-//! 2. **DNS rebinding.** The name of the page's own site is made to resolve to this server, so for the browser both are one origin.
-//!    `Host` still has that name. A request without credentials is therefore answered only under a name that no other party can
-//!    make resolve to this server: an address, `localhost`, or one in `hosts` of the configuration. With credentials any name
-//!    will do, since browsers keep credentials for each origin apart.
-//! 3. **WebSockets** are outside of CORS: the page reads whatever the server sends. They need the server's own origin or a named one.
+//! 1. **Requests of another site.** Browsers name the origin of the page in `Origin`, or at least say in
+//!    `Sec-Fetch-Site` that the page belongs to another site. Such a request is refused before it runs,
+//!    unless `cors` allows it: for reads `*` is enough, writes need the origin by name.
+//! 2. **DNS rebinding.** The name of the page's own site is made to resolve to this server, so for the
+//!    browser both are one origin.
+//!    `Host` still has that name. A request without credentials is therefore answered only under a name that
+//!    no other party can make resolve to this server: an address, `localhost`, or one in `hosts` of the
+//!    configuration. With credentials any name will do, since browsers keep credentials for each origin
+//!    apart.
+//! 3. **WebSockets** are outside of CORS: the page reads whatever the server sends. They need the server's
+//!    own origin or a named one.
 //!
 //! Clients that are no browsers send no `Origin` as a rule, and pass.
 //!
 //! # Source
-//! RFC 9110, §7.2 (`Host`), §15.5.20 (421); RFC 9112, §3.2; RFC 6454 (`Origin`); RFC 6455, §10.2; W3C Fetch Metadata.
+//! RFC 9110, §7.2 (`Host`), §15.5.20 (421); RFC 9112, §3.2; RFC 6454 (`Origin`); RFC 6455, §10.2; W3C Fetch
+//! Metadata.
 
 use crate::reply::{Failure, Outcome};
 use hyper::header::{HOST, HeaderMap, ORIGIN};
@@ -208,23 +212,24 @@ pub(crate) fn is_named(cors: &[String], origin: &str) -> bool {
     cors.iter().any(|allowed| is_same_origin(allowed, origin))
 }
 
-/// Whether an origin is that of this server. With TLS the page must have come by TLS too: without, whoever is on the way of
-/// the page may have written it. Without TLS, something in front of the server may speak it.
+/// Whether an origin is that of this server. With TLS the page must have come by TLS too: without, whoever is
+/// on the way of the page may have written it. Without TLS, something in front of the server may speak it.
 fn is_own(text: &str, host: &Host, tls: bool) -> bool {
     let Some((scheme, origin)) = origin(text) else { return false };
     let is_https = scheme.eq_ignore_ascii_case("https");
     (is_https || (!tls && scheme.eq_ignore_ascii_case("http"))) && origin.is_same(host, default_port(scheme))
 }
 
-/// Whether a page of another site has this request sent without saying where from, as for an image or a script. What a visitor
-/// follows a link to is shown to the visitor alone.
+/// Whether a page of another site has this request sent without saying where from, as for an image or a
+/// script. What a visitor follows a link to is shown to the visitor alone.
 fn is_embedded(headers: &HeaderMap) -> bool {
     let is = |name, value: &str| headers.get(name).is_some_and(|found| found == value);
     (is("sec-fetch-site", "cross-site") || is("sec-fetch-site", "same-site"))
         && !is("sec-fetch-mode", "navigate")
 }
 
-/// Makes sure that `cors` has origins and `hosts` has names: what is misspelt must not silently allow or refuse anything.
+/// Makes sure that `cors` has origins and `hosts` has names: what is misspelt must not silently allow or
+/// refuse anything.
 ///
 /// # Errors
 /// [`ErrorKind::Input`].

@@ -1,9 +1,9 @@
 //! SPARQL 1.1 Protocol: what a request to `/query`, `/update` or `/sparql` asks for.
 //!
 //! # Source
-//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may stand in the address and in a form; one that may be
-//! given once may be so in both together. A dataset that the request names is used instead of what the query says; in
-//! an update with `USING` or `WITH` it is an error (§2.2.3).
+//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may stand in the address and in a form; one that
+//! may be given once may be so in both together. A dataset that the request names is used instead of what the
+//! query says; in an update with `USING` or `WITH` it is an error (§2.2.3).
 
 use crate::accept::Accepted;
 use crate::encoding::Encoding;

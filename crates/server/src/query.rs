@@ -327,7 +327,8 @@ fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
     reply
 }
 
-/// Has `work` written as the answer: on a blocking thread, or in a heavy place if it is heavy. `name` is what it is listed as.
+/// Has `work` written as the answer: on a blocking thread, or in a heavy place if it is heavy. `name` is what
+/// it is listed as.
 pub(crate) async fn write(
     context: &Context<'_>,
     (name, is_heavy): (&str, bool),

@@ -1,8 +1,8 @@
 //! Answers: their bodies, and what went wrong as status, text or JSON.
 //!
 //! # Invariants
-//! A body that ends is whole. If what makes it fails half way, the body fails, hyper breaks the connection off, and no
-//! client can take the part for the answer.
+//! A body that ends is whole. If what makes it fails half way, the body fails, hyper breaks the connection
+//! off, and no client can take the part for the answer.
 
 use crate::metrics::Finish;
 use crate::stream::Chunks;

@@ -72,10 +72,12 @@ pub(crate) const TEXT_BYTES: BodyLimit = BodyLimit { name: "text_bytes", of: |li
 pub(crate) const DOCUMENT_BYTES: BodyLimit =
     BodyLimit { name: "document_bytes", of: |limits| limits.document_bytes };
 
-/// Reads the body of a request. What has come counts among [`Limits::bodies_bytes`] until the request is over.
+/// Reads the body of a request. What has come counts among [`Limits::bodies_bytes`] until the request is
+/// over.
 ///
 /// # Errors
-/// 413 if it is longer than its limit, 408 if it comes too slowly, 415 if it is compressed, 503 if too much is held for others.
+/// 413 if it is longer than its limit, 408 if it comes too slowly, 415 if it is compressed, 503 if too much
+/// is held for others.
 pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: BodyLimit) -> Outcome<Bytes> {
     let (state, headers) = (context.state, &context.parts.headers);
     let limits = &state.options.limits;
@@ -237,7 +239,8 @@ pub(crate) fn iri(name: &str, value: &str) -> Outcome<NamedNode> {
     })
 }
 
-/// The address that the client has used for `path`, as far as that can be told: what relative IRIs are resolved against.
+/// The address that the client has used for `path`, as far as that can be told: what relative IRIs are
+/// resolved against.
 pub(crate) fn address(parts: &Parts, tls: bool, path: &str) -> Option<NamedNode> {
     let host = parts.headers.get(HOST)?.to_str().ok()?;
     NamedNode::new(format!("{}://{host}{path}", if tls { "https" } else { "http" })).ok()

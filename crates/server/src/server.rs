@@ -1,13 +1,16 @@
 //! The server as a thing that is bound, runs, and ends.
 //!
 //! # Shape
-//! `bind` takes the address and checks the options, so that mistakes show before anything runs; `run` owns the threads:
-//! a few that talk to connections, and those on which queries run, which are as many as there are places for requests.
+//! `bind` takes the address and checks the options, so that mistakes show before anything runs; `run` owns
+//! the threads: a few that talk to connections, and those on which queries run, which are as many as there
+//! are places for requests.
 //! # The end
-//! At a signal or [`Stopper::stop`] nobody is let in any more; connections end after the request that they are at;
-//! what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a broken answer.
+//! At a signal or [`Stopper::stop`] nobody is let in any more; connections end after the request that they
+//! are at; what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a
+//! broken answer.
 //! # Reload
-//! Other options make another `State` that shares what runs and what is counted; connections take the newest for each request.
+//! Other options make another `State` that shares what runs and what is counted; connections take the newest
+//! for each request.
 
 use crate::auth::Users;
 use crate::gremlin;
@@ -100,12 +103,13 @@ struct Change {
 }
 
 impl Reloader {
-    /// Requests that begin from now on are answered by these options; returns when that is so. Limits of connections that are open
-    /// stay as they are, and WebSockets end if users have changed.
+    /// Requests that begin from now on are answered by these options; returns when that is so. Limits of
+    /// connections that are open stay as they are, and WebSockets end if users have changed.
     ///
     /// # Errors
-    /// The options of before go on. As [`Server::bind`]; [`ErrorKind::Input`] for another address, for `read_only`, and for TLS where there
-    /// was none or the reverse, which take a restart; [`ErrorKind::Unavailable`]: the server has ended.
+    /// The options of before go on. As [`Server::bind`]; [`ErrorKind::Input`] for another address, for
+    /// `read_only`, and for TLS where there was none or the reverse, which take a restart;
+    /// [`ErrorKind::Unavailable`]: the server has ended.
     pub fn reload(&self, options: ServerOptions) -> Result<()> {
         let before = self.settings.borrow().clone();
         let old = &before.state.options;
@@ -157,9 +161,10 @@ impl Server {
     /// Takes an address and checks the options. Connections wait until [`Server::run`].
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: an address that others can reach without TLS, unless that is allowed; certificates, keys or
-    /// users that are none. [`ErrorKind::Io`]: the address is taken. [`ErrorKind::Unavailable`]: another process writes
-    /// to the database, unless the server is to be read-only.
+    /// [`ErrorKind::Input`]: an address that others can reach without TLS, unless that is allowed;
+    /// certificates, keys or users that are none. [`ErrorKind::Io`]: the address is taken.
+    /// [`ErrorKind::Unavailable`]: another process writes to the database, unless the server is to be
+    /// read-only.
     pub fn bind(database: Database, options: ServerOptions) -> Result<Self> {
         let metrics = Arc::default();
         let (users, tls) = check(&options, &metrics)?;
@@ -186,7 +191,8 @@ impl Server {
         Reloader { settings: self.settings.subscribe(), changes: self.changes.0.clone() }
     }
 
-    /// Has SIGHUP call `options` and then [`Reloader::reload`]; `done` is told how that went. Without it, or if
+    /// Has SIGHUP call `options` and then [`Reloader::reload`]; `done` is told how that went. Without it, or
+    /// if
     /// [`ServerOptions::signals`] is not set, SIGHUP is not looked at.
     pub fn reload_at_hangup(
         &mut self,
@@ -223,8 +229,8 @@ impl Server {
     pub fn run(self) -> Result<()> {
         let settings = self.settings.clone();
         let limits = settings.borrow().state.options.limits.clone();
-        // Heavy requests have threads of their own; passwords and one to spare. Threads are made when they are needed, which is
-        // as often as there are places; a reload may make more of those.
+        // Heavy requests have threads of their own; passwords and one to spare. Threads are made when they
+        // are needed, which is as often as there are places; a reload may make more of those.
         let talkers = Talkers::start(REQUESTS_MAX + 4, STACK_BYTES)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);

@@ -1,10 +1,10 @@
 //! SPARQL 1.1 Graph Store HTTP Protocol: graphs as things to get, put, add to and delete.
 //!
 //! # Shape
-//! `/store?default` and `/store?graph=IRI` name a graph; `/store/NAME` is itself the IRI of one, as the client wrote
-//! it. `/store` alone is all graphs: it is read as quads, takes quads, and a document of triples sent there becomes a
-//! new graph. Each change is one transaction, of operations of SPARQL 1.1 Update that say the same (the
-//! specification's own definitions): `DROP SILENT`, and `LOAD` of the body.
+//! `/store?default` and `/store?graph=IRI` name a graph; `/store/NAME` is itself the IRI of one, as the
+//! client wrote it. `/store` alone is all graphs: it is read as quads, takes quads, and a document of triples
+//! sent there becomes a new graph. Each change is one transaction, of operations of SPARQL 1.1 Update that
+//! say the same (the specification's own definitions): `DROP SILENT`, and `LOAD` of the body.
 //! # Invariants
 //! A graph is there if it has a statement: empty graphs are not kept.
 //! # Not here
@@ -299,7 +299,8 @@ impl TimedReader {
     }
 }
 
-/// Whether a document is one of gzip or zstd, which the loader would decompress: a short one may then be as long as any.
+/// Whether a document is one of gzip or zstd, which the loader would decompress: a short one may then be as
+/// long as any.
 pub(crate) fn is_compressed(document: &[u8]) -> bool {
     document.starts_with(&[0x1f, 0x8b]) || document.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
 }

@@ -6,8 +6,9 @@
 //! result writer -> Sink: the first HELD_BYTES ─ all of it ─> an answer with Content-Length
 //!                        └ more: encoder -> Channel ─ CHUNKS ─> Chunks, a chunked body
 //! ```
-//! The channel is short, so a slow client slows the query down; one that takes nothing for the write timeout ends it, and so
-//! does one that has not taken it at the deadline ([`Patience`]): what makes the result has its place, its thread and its memory as long.
+//! The channel is short, so a slow client slows the query down; one that takes nothing for the write timeout
+//! ends it, and so does one that has not taken it at the deadline ([`Patience`]): what makes the result has
+//! its place, its thread and its memory as long.
 //! # Invariants
 //! [`Chunks`] ends well only behind [`Chunk::End`], which is sent after all else has gone well.
 

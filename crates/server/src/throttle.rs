@@ -1,15 +1,17 @@
 //! Slows passwords that are guessed, by the address that they come from.
 //!
 //! # Shape
-//! An address verifies one password at a time; [`WAITING_MAX`] more may wait for that, further ones are refused. After [`FREE_FAILURES`]
-//! wrong ones the next waits, twice as long with each, up to [`DELAY_MAX`]; the waiting is forgotten once nothing was wrong for
-//! [`FORGOTTEN_AFTER`]. So an address that guesses has some fifteen guesses a minute, and others do not wait for it: of the few
-//! passwords that the server verifies at a time, it has one.
+//! An address verifies one password at a time; [`WAITING_MAX`] more may wait for that, further ones are
+//! refused. After [`FREE_FAILURES`] wrong ones the next waits, twice as long with each, up to [`DELAY_MAX`];
+//! the waiting is forgotten once nothing was wrong for
+//! [`FORGOTTEN_AFTER`]. So an address that guesses has some fifteen guesses a minute, and others do not wait
+//! for it: of the few passwords that the server verifies at a time, it has one.
 //! # Invariants
-//! Right passwords of other addresses are never delayed by wrong ones, however many. An address is that of a network where one
-//! party has many of them: IPv6 counts by the first 64 bits.
+//! Right passwords of other addresses are never delayed by wrong ones, however many. An address is that of a
+//! network where one party has many of them: IPv6 counts by the first 64 bits.
 //! # Not here
-//! Locking a user out, which would let anybody lock out anybody. Addresses behind a proxy, which are all the proxy's.
+//! Locking a user out, which would let anybody lock out anybody. Addresses behind a proxy, which are all the
+//! proxy's.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

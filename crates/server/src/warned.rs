@@ -1,6 +1,7 @@
 //! Warnings about a query whose answer is empty, in a header of the answer.
 //!
-//! `Vervet-Warnings` is a JSON list of texts in ASCII. Only answers that are sent in one piece have it; all empty ones are.
+//! `Vervet-Warnings` is a JSON list of texts in ASCII. Only answers that are sent in one piece have it; all
+//! empty ones are.
 
 use hyper::header::{HeaderName, HeaderValue};
 use std::fmt::Write;

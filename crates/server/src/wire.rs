@@ -39,7 +39,8 @@ pub(crate) struct Received {
     is_full: AtomicBool,
 }
 
-/// An incomplete message up to this length takes memory of its connection, not of [`crate::Limits::bodies_bytes`].
+/// An incomplete message up to this length takes memory of its connection, not of
+/// [`crate::Limits::bodies_bytes`].
 const PARTIAL_BYTES_FREE: u64 = 64 << 10;
 
 // Relaxed everywhere: all are looked at now and then, and carry no other data.

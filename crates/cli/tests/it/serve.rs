@@ -53,7 +53,8 @@ impl Drop for Serving {
     }
 }
 
-/// security S10, users 25: SIGHUP reads the configuration again, and does not end the server; a wrong one changes nothing.
+/// security S10, users 25: SIGHUP reads the configuration again, and does not end the server; a wrong one
+/// changes nothing.
 #[test]
 fn s10_a_hangup_reloads() {
     // SHA-256 of `one` and `two`.

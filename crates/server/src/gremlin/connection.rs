@@ -1,8 +1,8 @@
 //! What a connection has going on: who its client is, what runs for it, its sessions.
 //!
 //! # Shape
-//! A request becomes a [`Job`] and goes to a task of its own, or to the session that it names. Those of a client that has to
-//! say first who it is are held until it has.
+//! A request becomes a [`Job`] and goes to a task of its own, or to the session that it names. Those of a
+//! client that has to say first who it is are held until it has.
 
 use super::access::Access;
 use super::answer::{MALFORMED, Reply, Trouble, UNAUTHORIZED};
@@ -201,7 +201,8 @@ impl Connection {
         })
     }
 
-    /// Runs a job that is a transaction of its own: at once, on a blocking thread, among heavy ones (`crate::admission`).
+    /// Runs a job that is a transaction of its own: at once, on a blocking thread, among heavy ones
+    /// (`crate::admission`).
     async fn alone(self: Arc<Self>, mut job: Job) {
         let state = &self.state;
         if !job.is_long() {
@@ -324,8 +325,8 @@ impl Connection {
             }
             std::mem::take(&mut login.held)
         };
-        // Credentials come under the id of the request that was held, or under one that their driver does not know itself:
-        // it is the answers to what was held that are waited for.
+        // Credentials come under the id of the request that was held, or under one that their driver does not
+        // know itself: it is the answers to what was held that are waited for.
         let answered = !held.is_empty();
         let refusal = match role {
             Ok(Some(_)) => None,

@@ -1,8 +1,8 @@
 //! The HTTP form: one request, one answer, no session.
 //!
-//! What is asked stands in the address (`GET /gremlin?gremlin=…`), in JSON (`POST`), or in a message as a WebSocket would
-//! carry it, which some drivers send. The answer is one response message, in the format that `Accept` prefers. Errors are
-//! those of HTTP.
+//! What is asked stands in the address (`GET /gremlin?gremlin=…`), in JSON (`POST`), or in a message as a
+//! WebSocket would carry it, which some drivers send. The answer is one response message, in the format that
+//! `Accept` prefers. Errors are those of HTTP.
 
 use super::access::Access;
 use super::answer::{Outlet, Results, Trouble};

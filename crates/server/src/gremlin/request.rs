@@ -1,6 +1,7 @@
 //! What a request asks for: a text or bytecode, with its arguments.
 //!
-//! Options may also stand in the traversal itself (`g.with("evaluationTimeout", 500)`), which drivers send as an
+//! Options may also stand in the traversal itself (`g.with("evaluationTimeout", 500)`), which drivers send as
+//! an
 //! `OptionsStrategy`; those win.
 
 use super::answer::{Telling, Trouble};
@@ -22,7 +23,8 @@ const BATCH_MAX: usize = 10_000;
 const MESSAGE_BYTES: usize = 256 << 10;
 /// The one source of traversals.
 const SOURCE: &str = "g";
-/// Languages of texts. Clients say Groovy if nobody tells them otherwise; what is not Gremlin in it is an error of the text.
+/// Languages of texts. Clients say Groovy if nobody tells them otherwise; what is not Gremlin in it is an
+/// error of the text.
 const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 
 /// What is to be run.

@@ -1,9 +1,10 @@
 //! Sessions: requests of a connection that share a transaction.
 //!
 //! # Shape
-//! A task with a queue, so that requests run in their order. Requests that are known to be short run in it. For others it has a
-//! blocking thread, and a place among those that work on the database, while there is something to do; a run of requests takes one
-//! turn on that thread. A heavy one has a thread of its own (`crate::admission`).
+//! A task with a queue, so that requests run in their order. Requests that are known to be short run in it.
+//! For others it has a blocking thread, and a place among those that work on the database, while there is
+//! something to do; a run of requests takes one turn on that thread. A heavy one has a thread of its own
+//! (`crate::admission`).
 //!
 //! ```text
 //!            first request              commit, rollback
@@ -13,7 +14,8 @@
 //!                                 lost ────────────────────> closed
 //! ```
 //! # Invariants
-//! A transaction that was lost is not silently replaced by another: what was to be in one would be in two halves.
+//! A transaction that was lost is not silently replaced by another: what was to be in one would be in two
+//! halves.
 
 use super::answer::{Results, Trouble};
 use super::connection::{Connection, Job, Work};

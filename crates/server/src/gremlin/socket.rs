@@ -8,9 +8,10 @@
 //! ```
 //! Both halves go on by themselves: while a client takes nothing, what it sends and its end are still seen.
 //! # Invariants
-//! A client has [`OUTSTANDING`] requests going on at most, and as many bytes in them as one message may have; then nothing
-//! more is read. A message has to come in time, as bodies of requests do. A client that may do nothing before it has said who it
-//! is has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for that.
+//! A client has [`OUTSTANDING`] requests going on at most, and as many bytes in them as one message may have;
+//! then nothing more is read. A message has to come in time, as bodies of requests do. A client that may do
+//! nothing before it has said who it is has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for
+//! that.
 
 use super::access::Access;
 use super::answer::{MALFORMED, Reply, Trouble, UNREADABLE};

@@ -1,4 +1,5 @@
-//! A server in this process, and a client that sees every byte: a broken answer must be told from a whole one.
+//! A server in this process, and a client that sees every byte: a broken answer must be told from a whole
+//! one.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -229,7 +230,8 @@ pub(crate) fn people() -> Database {
     database
 }
 
-/// As many statements as it takes for a product of two patterns to have a million rows, and of more never to end.
+/// As many statements as it takes for a product of two patterns to have a million rows, and of more never to
+/// end.
 pub(crate) fn thousand() -> Database {
     let database = Database::in_memory();
     let text: String = (0..1000).map(|n| format!("<urn:s:{n}> <urn:p> \"value {n}\" .\n")).collect();

@@ -1,4 +1,5 @@
-//! Whatever is too large, too slow, too long or too much gets its limit and a clear answer, and the server goes on.
+//! Whatever is too large, too slow, too long or too much gets its limit and a clear answer, and the server
+//! goes on.
 
 use crate::common::{ENDLESS_COUNT, Reply, Running, people, request, thousand};
 use std::io::{Read, Write};
@@ -215,8 +216,8 @@ fn heavy_queries_let_others_go_first() {
     }
 }
 
-/// What `limits.threads` of a file of options says is how many threads run a heavy query and a heavy traversal: helpers are threads
-/// with numbers, and no other test of this process asks for so many.
+/// What `limits.threads` of a file of options says is how many threads run a heavy query and a heavy
+/// traversal: helpers are threads with numbers, and no other test of this process asks for so many.
 #[cfg(target_os = "linux")]
 #[test]
 fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
@@ -245,7 +246,8 @@ fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
         let shown = plan.split("\"threads\":").skip(1).filter_map(|rest| rest.split([',', '}']).next());
         let shown = shown.filter_map(|number| number.trim().parse::<usize>().ok()).max();
         assert_eq!(shown, Some(threads), "{plan}");
-        // Helpers are there from their first query to the end of their database; who asks is the first of the threads.
+        // Helpers are there from their first query to the end of their database; who asks is the first of the
+        // threads.
         let helpers = [threads.saturating_sub(2), threads - 1];
         assert!(threads == 1 || !helpers.iter().any(|helper| has_helper(*helper)), "{threads}");
         let reply = if gremlin {
@@ -277,8 +279,8 @@ fn server_is_back(server: &Running) {
     }
 }
 
-/// security S5: a client that takes an export slowly holds its place until the deadline, not as long as it likes; a whole database counts
-/// as heavy.
+/// security S5: a client that takes an export slowly holds its place until the deadline, not as long as it
+/// likes; a whole database counts as heavy.
 #[test]
 fn s5_an_export_has_a_deadline_and_a_heavy_place() {
     let database = Database::in_memory();
@@ -331,8 +333,8 @@ fn s7_connections_have_a_number_for_each_address() {
     }
 }
 
-/// security S7: bodies of all clients have a limit together; a body that is announced takes nothing of it, one that has come does, and messages
-/// of WebSockets count too.
+/// security S7: bodies of all clients have a limit together; a body that is announced takes nothing of it,
+/// one that has come does, and messages of WebSockets count too.
 #[test]
 fn s7_bodies_have_a_size_together() {
     let server = Running::start(&people(), |options| {
@@ -376,7 +378,8 @@ fn s7_bodies_have_a_size_together() {
     server.send("PUT", "/store?graph=urn:g", &["Content-Type: text/turtle"], document.as_bytes()).expect(204);
 }
 
-/// users 27: what is said over HTTP is about HTTP: no files, no options of the command line, the name of the limit, places as fields.
+/// users 27: what is said over HTTP is about HTTP: no files, no options of the command line, the name of the
+/// limit, places as fields.
 #[test]
 fn users_27_errors_speak_of_requests() {
     let server = Running::start(&people(), |options| options.limits.document_bytes = 1000);

@@ -1,5 +1,6 @@
-//! Requests with random damage, to each address: none may bring the server down, keep it busy, or change what only a
-//! whole request may. Prints its seed; `VERVET_TEST_SEED` repeats a run, `VERVET_TEST_REQUESTS` makes it longer.
+//! Requests with random damage, to each address: none may bring the server down, keep it busy, or change what
+//! only a whole request may. Prints its seed; `VERVET_TEST_SEED` repeats a run, `VERVET_TEST_REQUESTS` makes
+//! it longer.
 
 use crate::common::{Running, people, request};
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! What pages of other sites get, and names that were made to resolve to the server (DNS rebinding).
 //!
-//! [`EXPECTED`] has the status of every kind of request by `Host`, `Origin`, `cors` and users; [`ADDRESSES`] has every address of the
-//! server with its kind. The test goes through the whole product.
+//! [`EXPECTED`] has the status of every kind of request by `Host`, `Origin`, `cors` and users; [`ADDRESSES`]
+//! has every address of the server with its kind. The test goes through the whole product.
 
 use crate::common::{Running, people};
 use crate::users::{basic, users};
@@ -60,9 +60,11 @@ const SOCKET: &str =
 /// The origin that `cors` names, in the rows with `named`.
 const NAMED: &str = "https://app.example";
 
-/// Users (`none`; `no-login`: there are, the request has no credentials; `login`; `anonymous`: there are, reading takes none), `Host`
-/// (`local`, one of `hosts` as `bound`, or `foreign`), `Origin`, `cors`: the statuses of open addresses, of reads, of writes, of WebSockets and
-/// preflights, and `Access-Control-Allow-Origin`. `ok` is the status of [`ADDRESSES`], `_` is anything; the first line that fits counts.
+/// Users (`none`; `no-login`: there are, the request has no credentials; `login`; `anonymous`: there are,
+/// reading takes none), `Host` (`local`, one of `hosts` as `bound`, or `foreign`), `Origin`, `cors`: the
+/// statuses of open addresses, of reads, of writes, of WebSockets and preflights, and
+/// `Access-Control-Allow-Origin`. `ok` is the status of [`ADDRESSES`], `_` is anything; the first line that
+/// fits counts.
 const EXPECTED: &str = "
     users     host    origin  cors  | open  read write socket preflight allowed
     none      foreign none    _     | 421   421  421   421    421       -
@@ -303,8 +305,9 @@ fn s2_absolute_addresses_and_old_versions() {
     assert_eq!(status("GET /query?query=ASK%7B%7D HTTP/1.0\r\nHost: evil.example\r\n\r\n"), "421");
 }
 
-/// security S1: a page of another site that has the browser fetch an answer as an image or a script says no `Origin`; what a visitor
-/// follows a link to is shown to the visitor alone. The page itself works without any option.
+/// security S1: a page of another site that has the browser fetch an answer as an image or a script says no
+/// `Origin`; what a visitor follows a link to is shown to the visitor alone. The page itself works without
+/// any option.
 #[test]
 fn s1_embedded_requests_are_those_of_other_sites() {
     for (cors, embedded) in [("none", 403), ("named", 403), ("all", 200)] {

@@ -261,8 +261,8 @@ fn a_query_that_comes_again_sees_what_has_changed() {
     }
 }
 
-/// users 16: an answer that is empty has a header with what of the query cannot match anything, in both languages, also when the
-/// query is answered on the short way; other answers have none.
+/// users 16: an answer that is empty has a header with what of the query cannot match anything, in both
+/// languages, also when the query is answered on the short way; other answers have none.
 #[test]
 fn users_16_warnings_are_in_a_header() {
     let server = Running::start(&people(), |_| ());

@@ -157,7 +157,8 @@ fn tls_encrypts_it() {
     Server::bind(Database::in_memory(), options).expect_err("the files are swapped");
 }
 
-/// security S6: an address that guesses passwords waits, and keeps nobody else from logging in; failures are counted.
+/// security S6: an address that guesses passwords waits, and keeps nobody else from logging in; failures are
+/// counted.
 #[cfg(target_os = "linux")]
 #[test]
 fn s6_wrong_passwords_are_slowed_by_address() {
@@ -236,7 +237,8 @@ pub(crate) fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// security S10: users, origins and limits change while the server runs; what is wrong changes nothing; WebSockets of former users end.
+/// security S10: users, origins and limits change while the server runs; what is wrong changes nothing;
+/// WebSockets of former users end.
 #[test]
 fn s10_users_and_limits_are_reloaded() {
     // Each call would make other hashes of the same passwords.

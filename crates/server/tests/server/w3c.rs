@@ -1,5 +1,5 @@
-//! The W3C suites of the SPARQL 1.1 Protocol and the Graph Store Protocol: requests and expectations are in the
-//! manifests, as RDF, and are sent as they stand there.
+//! The W3C suites of the SPARQL 1.1 Protocol and the Graph Store Protocol: requests and expectations are in
+//! the manifests, as RDF, and are sent as they stand there.
 
 use crate::common::{Reply, Running};
 use oxrdf::graph::CanonicalizationAlgorithm;

@@ -188,7 +188,8 @@ fn a_client_that_goes_away_ends_what_it_asked_for() {
     server.wait_for("vervet_connections", 1.0);
 }
 
-/// A client that asks for much and takes nothing holds a thread only for so long, and its results are not heaped up.
+/// A client that asks for much and takes nothing holds a thread only for so long, and its results are not
+/// heaped up.
 #[test]
 fn a_client_must_take_what_it_asked_for() {
     let server =
