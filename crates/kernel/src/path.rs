@@ -345,12 +345,12 @@ impl<'a> Paths<'a> {
         let control = next.run().control;
         let mut starts_bytes = 0;
         let starts = self.starts(next.run(), &mut starts_bytes)?;
-        let flow = self.from_all(batch, rows, &starts, next)?;
+        let flow = self.search_from_all(batch, rows, &starts, next)?;
         control.recount(&mut starts_bytes, 0)?;
         Ok(flow)
     }
 
-    fn from_all(
+    fn search_from_all(
         &mut self,
         batch: &Batch,
         rows: &[(Known, u32)],

@@ -143,6 +143,9 @@ impl Builder<'_, '_> {
     }
 }
 
+/// What makes two states one: whether they accept, and their moves.
+type StateKey<'m> = (bool, &'m [(u32, u16)]);
+
 /// Makes states one that nothing tells apart: equal moves to states that are one, and both or neither end a path.
 ///
 /// # Cost
@@ -165,7 +168,7 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
     // By state, the first state that it is one with.
     let mut kept: Vec<u16> = (0..=u16::MAX).take(states).collect();
     loop {
-        let mut first: FxHashMap<(bool, &[(u32, u16)]), u16> = FxHashMap::default();
+        let mut first: FxHashMap<StateKey<'_>, u16> = FxHashMap::default();
         let mut changed = false;
         for of_state in &mut moves {
             control.work(of_state.len() + 1)?;

@@ -226,8 +226,10 @@ impl Random {
             let is_in = us >= 0.07 && v <= certain
                 || (v * alpha / (a / (us * us) + b)).ln() <= log_ratio(n, probability, mode, k);
             if is_in {
+                #[expect(clippy::cast_possible_truncation, reason = "a whole number from 0 to `n`")]
+                let successes = k as u64;
                 // A double beyond 2^53 may be rounded up to one more than there are.
-                return (k as u64).min(trials);
+                return successes.min(trials);
             }
         }
     }

@@ -210,7 +210,7 @@ fn sample_with_edges(seed: u64) -> Sample {
     let vertices: Vec<Id> = (0..20).map(|i| node(format!("urn:v{i}"))).collect();
     let predicates: Vec<Id> = (0..2).map(|i| node(format!("urn:p{i}"))).collect();
     for &predicate in &predicates {
-        for _ in 0..if seed % 4 == 0 { 600 } else { 90 } {
+        for _ in 0..if seed.is_multiple_of(4) { 600 } else { 90 } {
             let pick = |random: &mut Random| vertices[usize::try_from(random.below(20)).expect("small")];
             let (subject, object) = (pick(&mut random), pick(&mut random));
             if random.below(3) > 0 {
