@@ -29,8 +29,9 @@ use wire::Wire;
 
 /// How long a traversal may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// How much memory a traversal may hold.
-const MEMORY_BYTES_MAX: u64 = 1 << 28;
+/// How much memory a traversal may hold: the largest scenario has a million traversers, each of which waits in the side
+/// effect and behind it.
+const MEMORY_BYTES_MAX: u64 = 1 << 30;
 /// Where the files begin that a traversal names.
 const DATA_PREFIX: &str = "\"data/";
 

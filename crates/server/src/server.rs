@@ -75,10 +75,13 @@ pub(crate) struct Settings {
     tls: Option<Arc<ServerConfig>>,
 }
 
+/// Called with what a reload came to.
+type ReloadDone = Box<dyn Fn(&Result<()>) + Send>;
+
 /// What happens at SIGHUP.
 struct Reload {
     options: Box<dyn Fn() -> Result<ServerOptions> + Send>,
-    done: Box<dyn Fn(&Result<()>) + Send>,
+    done: ReloadDone,
 }
 
 impl std::fmt::Debug for Reload {

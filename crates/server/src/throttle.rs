@@ -200,7 +200,7 @@ mod tests {
     async fn addresses_are_forgotten_when_there_are_too_many() {
         let throttle = Throttle::default();
         let held = throttle.turn("10.0.0.1".parse().expect("an address")).await.expect("a turn");
-        for number in 0..2 * ADDRESSES_MAX as u32 {
+        for number in 0..2 * u32::try_from(ADDRESSES_MAX).expect("it is small") {
             let address = IpAddr::V4((number + (11 << 24)).into());
             throttle.turn(address).await.expect("a turn").failed();
         }

@@ -217,6 +217,8 @@ struct Builder {
     start: Option<(Variable, Vec<Term>)>,
     /// What the patterns are joined to: distinct vertices.
     base: Option<Node>,
+    /// What `base` finds is in the graph.
+    base_is_there: bool,
     /// What is complete: no more patterns can be joined to it.
     closed: Option<Node>,
     place: Place,
@@ -257,6 +259,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         filters: Vec::new(),
         start: None,
         base: None,
+        base_is_there: false,
         closed: None,
         place: Place::Start,
         path: Vec::new(),
@@ -416,6 +419,8 @@ impl Builder {
 
     /// What follows is joined to these vertices.
     fn rebase(&mut self, base: Node, current: Variable) {
+        // Given ids alone are no vertices: the graph may not have them.
+        self.base_is_there = self.walks > 0 || self.start.is_none() || !self.patterns.is_empty();
         self.base = Some(base);
         self.start = None;
         self.unions.clear();
@@ -714,6 +719,7 @@ impl Builder {
             filters: Vec::new(),
             start: None,
             base: None,
+            base_is_there: false,
             closed: None,
             path: Vec::new(),
             known: Vec::new(),

@@ -509,6 +509,8 @@ fn every_kernel_counts_what_it_holds() {
                     || case.name == "minus"
                     || case.name.contains("path")
                     || case.name.contains("intersect")
+                    // What RAND() gave is kept with the terms of the query.
+                    || case.name == "once"
                     || ends;
                 assert!(case.holds || has_table, "{} holds memory", case.name);
             }

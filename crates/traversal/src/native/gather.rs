@@ -91,7 +91,7 @@ impl Builder {
         let has_label = |pattern: &Pattern| {
             pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())
         };
-        self.walks > 0 || self.base.is_some() || self.patterns.iter().any(has_label)
+        self.walks > 0 || self.base.is_some() && self.base_is_there || self.patterns.iter().any(has_label)
     }
 
     /// The column of `by("key")` or `by(select("label"))`.

@@ -57,7 +57,7 @@ fn a_traversal_has_a_memory() {
 fn a_result_that_comes_very_often_is_not_repeated_for_ever() {
     let server = Running::start(&modern(), |options| options.limits.timeout = Duration::from_millis(500));
     let mut client = Client::new(&server, Format::GraphBinary1);
-    let text = "g.V().repeat(both()).times(60).constant(1).barrier()";
+    let text = "g.V().repeat(both()).times(40).constant(1).barrier()";
     let answer = client.bytecode(text);
     assert_eq!(answer.code(), 200, "{}", answer.message());
     let Data::Traversers(traversers) = &answer.0[0].data else { panic!("{answer:?}") };
