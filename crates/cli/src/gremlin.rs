@@ -113,11 +113,10 @@ fn warn<'v>(
     in_transaction: bool,
     mut results: impl Iterator<Item = (&'v Value, u64)>,
 ) -> Outcome {
-    let is_empty = match (results.next(), results.next()) {
-        (None, _) => true,
-        (Some((Value::Int(0) | Value::Long(0), 1)), None) => true,
-        _ => false,
-    };
+    let is_empty = matches!(
+        (results.next(), results.next()),
+        (None, _) | (Some((Value::Int(0) | Value::Long(0), 1)), None)
+    );
     // A transaction may know names that others do not see.
     if is_empty && !in_transaction {
         query::warn(&database.gremlin_warnings(script)?);

@@ -1,5 +1,6 @@
 //! `vervet serve` as a process, and `vervet password` on a terminal.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::Place;
 use rustix::process::{Pid, Signal, kill_process};
@@ -124,7 +125,7 @@ fn users_26_a_password_is_not_shown_and_typed_twice() {
                 }
                 shown.push(byte[0]);
             }
-            write!(terminal, "{answer}\n").unwrap();
+            writeln!(terminal, "{answer}").unwrap();
         }
         let done = child.wait_with_output().unwrap();
         // All ends of the terminal but this one are closed: reading ends, on Linux with an error.

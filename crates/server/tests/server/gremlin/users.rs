@@ -191,9 +191,8 @@ fn s4_what_is_held_for_a_login_is_held_for_a_time() {
     let id = client.send("eval", "", args([("gremlin", WRITE.into())]));
     assert_eq!(client.answer(id).code(), 407);
     let last = loop {
-        match client.socket.read().expect("a last frame") {
-            Message::Close(frame) => break frame.expect("it says why").reason.to_string(),
-            _ => {}
+        if let Message::Close(frame) = client.socket.read().expect("a last frame") {
+            break frame.expect("it says why").reason.to_string();
         }
     };
     assert!(last.contains("login"), "{last}");
