@@ -19,7 +19,7 @@ fn users_23_serve_logs_what_happens_and_notifies() {
     let user = "[[users]]\nname = \"ann\"\ntoken_sha256 = \"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"\nrole = \"write\"\n";
     std::fs::write(&config, format!("slow_query_ms = 0\n{user}")).expect("a file");
     let mut server = Command::new(env!("CARGO_BIN_EXE_vervet"))
-        .args(["serve", "--bind", "127.0.0.1:0", "--log-format", "json", "--config"])
+        .args(["serve", "--create", "--bind", "127.0.0.1:0", "--log-format", "json", "--config"])
         .arg(&config)
         .arg(directory.path().join("db"))
         .env("NOTIFY_SOCKET", &socket)

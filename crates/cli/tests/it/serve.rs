@@ -19,7 +19,8 @@ struct Serving {
 
 impl Serving {
     fn start(place: &Place, arguments: &[&str]) -> Self {
-        let mut command = place.command(&[&["serve", "db", "--bind", "127.0.0.1:0"], arguments].concat());
+        let mut command =
+            place.command(&[&["serve", "db", "--create", "--bind", "127.0.0.1:0"], arguments].concat());
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut serving = Self { child, lines, address: String::new() };
