@@ -79,7 +79,7 @@ fn requests() -> Vec<Hostile> {
         gremlin(
             "B2 long path",
             "g.inject(0).repeat(constant(0).as('a')).times(1000000).count()",
-            Some("\"@value\":1}"),
+            Some("\"data\":[1]"),
         ),
         gremlin("B6 coin", &format!("g.inject(1).{double}.times(62).coin(0.5)"), None),
         gremlin("B6 fold", &format!("g.inject(1).{double}.times(62).constant(1).fold(0,sum)"), None),
@@ -94,9 +94,9 @@ fn requests() -> Vec<Hostile> {
         gremlin(
             "B10 tail",
             &format!("g.inject(1,2).{double}.times(80).tail(2).count()"),
-            Some("\"@value\":2}"),
+            Some("\"data\":[2]"),
         ),
-        gremlin("B11 label", "g.V().limit(1).count()", Some("\"@value\":1}")),
+        gremlin("B11 label", "g.V().limit(1).count()", Some("\"data\":[1]")),
         gremlin("B14 folds", "g.V().local(out().fold()).count()", None),
         gremlin("endless repeat", "g.V().repeat(both())", None),
         sparql(
