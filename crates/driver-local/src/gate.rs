@@ -10,8 +10,9 @@
 //!       else          gives way to threads that wait for this processor, if a light query ran lately  YIELD_EVERY
 //! ```
 //! So a thread that wakes up with a light query waits for [`YIELD_EVERY`] or twice that, whatever the
-//! scheduler thinks it owes to heavy ones. Without slots eight heavy queries would stand in line before it.
-//! Light queries never come here.
+//! scheduler thinks it owes to heavy ones; longer if a piece of work is, which is why batches are a quarter
+//! as large beside light queries. Without slots eight heavy queries would stand in line before it. Light
+//! queries never come here.
 //! # Invariants
 //! 1. Nobody waits for ever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or in a piece
 //!    of work that looks at no limit) goes to the first in line, and the former holder stands in line at its
@@ -25,6 +26,8 @@
 //! "Multi-level feedback queue", Corbató et al., "An Experimental Time-Sharing System", AFIPS SJCC 1962, for
 //! classes by what was used; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for giving way between morsels.
 //! Different: priorities are not changed, since a thread of an embedding program is not ours.
+//! What did not help on Linux 6.18: longer time slices for heavy threads (`sched_setattr`), 2 to 100 ms. A
+//! light thread that wakes up then waits as long, or for the whole slice where it is owed nothing.
 //! # Not here
 //! When a query is heavy: `vervet_kernel::Gate`.
 
@@ -90,7 +93,7 @@ pub(crate) struct Gate {
     line: Mutex<VecDeque<Arc<Waiter>>>,
     /// Length of `line`; may lag behind.
     waiting: AtomicUsize,
-    /// When a light query ended last.
+    /// When a light query ended last; 0: never.
     light_at: AtomicU64,
 }
 
@@ -217,9 +220,11 @@ impl Gate {
 }
 
 impl vervet_kernel::Gate for Gate {
-    fn pass(&self, now: Instant, stop: &dyn Fn() -> bool) {
+    fn pass(&self, now: Instant, stop: &dyn Fn() -> bool) -> bool {
+        let at = self.at(now);
+        let light_at = self.light_at.load(Relaxed);
+        let is_beside_light = light_at > 0 && at.saturating_sub(light_at) < nanoseconds(LIGHT_LATELY);
         THREAD.with(|here| {
-            let at = self.at(now);
             let Some((_, slot)) = self.held(here) else { return self.acquire(here, now, stop) };
             if at < here.yields_at.get() {
                 return;
@@ -229,10 +234,11 @@ impl vervet_kernel::Gate for Gate {
             if at >= here.turn_ends.get() && self.waiting.load(Relaxed) > 0 {
                 self.free(here, now);
                 self.acquire(here, now, stop);
-            } else if at.saturating_sub(self.light_at.load(Relaxed)) < nanoseconds(LIGHT_LATELY) {
+            } else if is_beside_light {
                 std::thread::yield_now();
             }
         });
+        is_beside_light
     }
 
     fn leave(&self) {
@@ -243,7 +249,8 @@ impl vervet_kernel::Gate for Gate {
     fn light_ended(&self, checked: Instant) {
         let at = self.at(checked);
         // Rarely, so that threads do not share a line that each of them writes.
-        if at.saturating_sub(self.light_at.load(Relaxed)) > nanoseconds(LIGHT_LATELY) / 8 {
+        let before = self.light_at.load(Relaxed);
+        if before == 0 || at.saturating_sub(before) > nanoseconds(LIGHT_LATELY) / 8 {
             self.light_at.store(at, Relaxed);
         }
     }

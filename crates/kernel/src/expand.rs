@@ -5,7 +5,7 @@
 //! misses overlap; then one copy of each carried column. Where every row has exactly one neighbour the
 //! carried columns are moved, not copied.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, operand_column};
 use crate::plan::Operand;
 use std::sync::{Mutex, PoisonError};
@@ -81,7 +81,7 @@ impl<'a> Expand<'a> {
 
 impl<'a> Kernel<'a> for Expand<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        self.expansion.capacity = BATCH_ROWS;
+        self.expansion.capacity = next.run().control.batch_rows();
         let mut cursor = Cursor::default();
         while cursor.row < batch.rows {
             let first = cursor == Cursor::default();

@@ -25,8 +25,9 @@ pub const LIGHT_TIME: Duration = Duration::from_millis(1);
 /// Schedules the threads of heavy queries. Implemented by drivers.
 pub trait Gate: Debug + Send + Sync {
     /// Called by a thread of a heavy query between two pieces of work. May block while others go first;
-    /// returns as soon as `stop` holds, which it looks at every few milliseconds.
-    fn pass(&self, now: Instant, stop: &dyn Fn() -> bool);
+    /// returns as soon as `stop` holds, which it looks at every few milliseconds. Whether light queries ran
+    /// lately, so that pieces are to be small.
+    fn pass(&self, now: Instant, stop: &dyn Fn() -> bool) -> bool;
 
     /// The calling thread has no work for now, or is about to wait for something else.
     fn leave(&self);
@@ -44,6 +45,8 @@ pub(crate) struct Class {
     /// With the begin of the query.
     gate: Option<(Arc<dyn Gate>, Instant)>,
     is_heavy: AtomicBool,
+    /// Whether light queries ran lately, by the last pass of this thread.
+    is_beside_light: AtomicBool,
     /// Nanoseconds after the begin at which the processor time is looked at next.
     look_at: AtomicU64,
     /// Processor time at the first look, in nanoseconds; 0: not yet.
@@ -58,6 +61,7 @@ impl Class {
         Self {
             gate: gate.map(|gate| (gate, begun.unwrap_or_else(Instant::now))),
             is_heavy: AtomicBool::new(false),
+            is_beside_light: AtomicBool::new(false),
             look_at: AtomicU64::new(nanoseconds(LIGHT_TIME)),
             used: AtomicU64::new(0),
             checked: AtomicU64::new(0),
@@ -89,8 +93,12 @@ impl Class {
     pub(crate) fn pass(&self, now: Instant, stop: &dyn Fn() -> bool) {
         let Some((gate, begun)) = &self.gate else { return };
         if self.is_heavy() || self.becomes_heavy(&**gate, now.saturating_duration_since(*begun)) {
-            gate.pass(now, stop);
+            self.is_beside_light.store(gate.pass(now, stop), Relaxed);
         }
+    }
+
+    pub(crate) fn is_beside_light(&self) -> bool {
+        self.is_beside_light.load(Relaxed)
     }
 
     /// `time`: since the begin.
@@ -153,8 +161,9 @@ mod tests {
     }
 
     impl Gate for Counting {
-        fn pass(&self, _now: Instant, _stop: &dyn Fn() -> bool) {
+        fn pass(&self, _now: Instant, _stop: &dyn Fn() -> bool) -> bool {
             self.passes.fetch_add(1, Relaxed);
+            self.light.load(Relaxed) > 0
         }
 
         fn leave(&self) {

@@ -4,7 +4,7 @@
 //! One look-up for each row, then one pass for each aggregate over the batch. `COUNT(*)` adds
 //! multiplicities, so a count over rows that stand for many solutions costs what the rows cost.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::distinct::RowTable;
 use crate::parallel::{Gathered, Partial};
@@ -91,8 +91,9 @@ impl<'a> Kernel<'a> for Group<'a> {
             self.keys.rows = 1;
         }
         let width = self.keys.variables.len();
-        for start in (0..self.keys.rows).step_by(BATCH_ROWS) {
-            let end = (start + BATCH_ROWS).min(self.keys.rows);
+        let rows = next.run().control.batch_rows();
+        for start in (0..self.keys.rows).step_by(rows) {
+            let end = (start + rows).min(self.keys.rows);
             self.out.clear();
             self.out.rows = end - start;
             for (position, variable) in self.keys.variables.iter().enumerate() {

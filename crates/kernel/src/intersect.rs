@@ -22,7 +22,7 @@
 //! "Leapfrog Triejoin", ICDT 2014. Different: candidates are intersected whole for each row, not leapt
 //! over lazily, since rows come in batches and adjacencies are contiguous.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::common::{PIECE_ENTRIES, common, hits, is_among, list_neighbours, retain_common};
 use crate::control::Control;
@@ -312,7 +312,11 @@ impl<'a> Intersect<'a> {
     pub(crate) fn add(&mut self, batch: &Batch, row: u32, id: Id, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.rows.push(row);
         self.found.push(id);
-        if self.rows.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
+        if self.rows.len() >= next.run().control.batch_rows() {
+            self.flush(batch, next)
+        } else {
+            Ok(Flow::More)
+        }
     }
 
     /// Whether a row has an empty adjacency.
@@ -385,12 +389,13 @@ impl<'a> Intersect<'a> {
             self.prefix.load(&self.legs, order, row, next.run().control)?;
             let mut done = 0;
             while done < self.prefix.list.len() {
-                let take = (BATCH_ROWS - self.pairs.rows.len()).min(self.prefix.list.len() - done);
+                let most = next.run().control.batch_rows();
+                let take = most.saturating_sub(self.pairs.rows.len()).min(self.prefix.list.len() - done);
                 let number = u32::try_from(row).unwrap_or(u32::MAX);
                 self.pairs.rows.resize(self.pairs.rows.len() + take, number);
                 self.pairs.candidates.extend_from_slice(&self.prefix.list[done..done + take]);
                 done += take;
-                if self.pairs.rows.len() == BATCH_ROWS && self.probe(batch, last, next)? == Flow::Done {
+                if self.pairs.rows.len() >= most && self.probe(batch, last, next)? == Flow::Done {
                     return Ok(Flow::Done);
                 }
             }

@@ -9,7 +9,7 @@
 //! Memory: the right table, 4 bytes for each row, and for each index 4 bytes for each row and 14 to 27 for
 //! each distinct key; all count against the cap. Time: one look-up for each left row and group.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
 use crate::control::Control;
 use crate::plan::{PlanStep, Step};
@@ -263,7 +263,7 @@ impl<'a> Join<'a> {
             let left = u32::try_from(row).unwrap_or(u32::MAX);
             self.probe(table, batch, row, &run, false, &mut |join, right| {
                 join.pairs.push((left, right));
-                if join.pairs.len() < BATCH_ROWS {
+                if join.pairs.len() < next.run().control.batch_rows() {
                     return Ok(true);
                 }
                 join.join_pairs(&table.table.batch, batch, &run, &mut matched)?;

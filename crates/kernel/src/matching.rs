@@ -89,7 +89,11 @@ impl Matching {
 
     fn add<'a>(&mut self, batch: &Batch, row: u32, found: Found, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.found.push((row, found));
-        if self.found.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
+        if self.found.len() >= next.run().control.batch_rows() {
+            self.flush(batch, next)
+        } else {
+            Ok(Flow::More)
+        }
     }
 
     fn flush<'a>(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use vervet_expression::{CompiledExpression, SortKey};
 use vervet_model::{Error, ErrorKind, Id, Multiplicity, Result};
 
-/// Rows that are sorted at one go.
-const RUN_ROWS: usize = 1 << 16;
+/// Rows that are sorted at one go, without a look at limits.
+const RUN_ROWS: usize = 1 << 11;
 
 /// Barrier: sorts all rows, or keeps the first `limit` of them.
 ///
@@ -234,7 +234,7 @@ impl<'a> Kernel<'a> for Order {
         if let Some(limit) = self.limit {
             rows.truncate(limit);
         }
-        for rows in rows.chunks(BATCH_ROWS) {
+        for rows in rows.chunks(next.run().control.batch_rows()) {
             self.out.gather(&self.table.batch, rows, &self.keep);
             if next.push(&mut self.out)? == Flow::Done {
                 break;

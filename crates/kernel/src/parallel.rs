@@ -304,13 +304,14 @@ fn take<'a>(
     next: &mut Chain<'_, 'a>,
 ) -> Result<Option<Flow>> {
     let rows = morsels.rows;
+    let most = next.run().control.batch_rows();
     match (source, &morsels.next) {
         (Source::Scan(scan), Next::Scan(place)) => {
-            let capacity = usize::try_from(morsels.size).unwrap_or(BATCH_ROWS);
+            let capacity = most.min(usize::try_from(morsels.size).unwrap_or(most));
             scan.push_next(rows, place, capacity, next)
         }
         (Source::Expand(expand), Next::Expand { cursor, keys }) => {
-            let capacity = usize::try_from(morsels.size).unwrap_or(BATCH_ROWS);
+            let capacity = most.min(usize::try_from(morsels.size).unwrap_or(most));
             expand.push_next(rows, keys, cursor, capacity, next)
         }
         (Source::Rows(batch), Next::Rows(number)) => {

@@ -116,7 +116,11 @@ impl<'a> Paths<'a> {
         self.ends[0].push(ends[0]);
         self.ends[1].push(ends[1]);
         self.times.push(times);
-        if self.rows.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
+        if self.rows.len() >= next.run().control.batch_rows() {
+            self.flush(batch, next)
+        } else {
+            Ok(Flow::More)
+        }
     }
 
     fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {

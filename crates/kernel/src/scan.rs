@@ -90,7 +90,7 @@ impl<'a> Scan<'a> {
         while let Some(from) = next_key {
             let keys = &mut self.keys.columns[0];
             keys.clear();
-            next_key = self.segment.keys_up_to(from, last, BATCH_ROWS, keys)?;
+            next_key = self.segment.keys_up_to(from, last, next.run().control.batch_rows(), keys)?;
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
@@ -134,7 +134,7 @@ impl<'a> Scan<'a> {
     ) -> Result<Flow> {
         let mut position = range.start;
         while position < range.end {
-            let end = range.end.min(position + BATCH_ROWS as u64);
+            let end = range.end.min(position + next.run().control.batch_rows() as u64);
             self.keys.columns[0].clear();
             self.snapshot.literals_in_order(position..end, &mut self.keys.columns[0])?;
             position = end;
@@ -170,7 +170,7 @@ impl<'a> Scan<'a> {
         while let Some(literals) = self.listed.as_ref().and_then(|listed| listed.get(position..))
             && !literals.is_empty()
         {
-            let literals = &literals[..literals.len().min(BATCH_ROWS)];
+            let literals = &literals[..literals.len().min(next.run().control.batch_rows())];
             self.keys.columns[0].clear();
             self.keys.columns[0].extend_from_slice(literals);
             position += literals.len();
@@ -193,6 +193,7 @@ impl<'a> Scan<'a> {
             return next.push(&mut self.out);
         };
         let mut cursor = Cursor::default();
+        self.expansion.capacity = next.run().control.batch_rows();
         while cursor.row < self.keys.columns[0].len() {
             self.expansion.clear();
             self.segment.expand(&self.keys.columns[0], self.filter, &mut cursor, &mut self.expansion)?;

@@ -4,7 +4,7 @@
 //! A row that binds a variable of the table looks its rows up by that variable; the look-up table is made
 //! when it is first needed. A row that binds none meets all rows.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};
 use crate::control::Control;
 use rustc_hash::FxHashMap;
@@ -60,7 +60,11 @@ impl<'a> Values<'a> {
             return Ok(Flow::More);
         }
         self.pairs.push((u32::try_from(row).unwrap_or(u32::MAX), index));
-        if self.pairs.len() == BATCH_ROWS { self.flush(batch, next) } else { Ok(Flow::More) }
+        if self.pairs.len() >= next.run().control.batch_rows() {
+            self.flush(batch, next)
+        } else {
+            Ok(Flow::More)
+        }
     }
 
     fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
