@@ -16,6 +16,8 @@ enum Kind {
     Open,
     Read,
     Write,
+    /// Stops a request: the role of a reader is enough, but a page of another site may not.
+    Stop,
     Socket,
     Preflight,
 }
@@ -23,11 +25,13 @@ enum Kind {
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 const TURTLE: &str = "Content-Type: text/turtle";
 const JSON: &str = "Content-Type: application/json";
+const CSV: &str = "Content-Type: text/csv";
 
 /// Every address, with a request that gets `status` if it may.
-const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 26] = [
+const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 31] = [
     (Kind::Open, "GET", "/", "", "", 200),
     (Kind::Open, "GET", "/health", "", "", 200),
+    (Kind::Open, "GET", "/ready", "", "", 200),
     (Kind::Open, "GET", "/nothing", "", "", 404),
     (Kind::Read, "GET", "/metrics", "", "", 200),
     (Kind::Read, "GET", "/query?query=ASK%7B%7D", "", "", 200),
@@ -43,15 +47,19 @@ const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 26] = [
     (Kind::Read, "GET", "/api/info", "", "", 200),
     (Kind::Read, "GET", "/api/names?kind=class", "", "", 200),
     (Kind::Read, "POST", "/api/plan", "", "ASK {}", 200),
+    (Kind::Read, "GET", "/api/queries", "", "", 200),
+    (Kind::Stop, "DELETE", "/api/queries/0", "", "", 404),
     (Kind::Write, "POST", "/update", FORM, "update=CLEAR+SILENT+GRAPH+<urn:g>", 204),
     (Kind::Write, "POST", "/sparql", FORM, "update=CLEAR+SILENT+GRAPH+<urn:g>", 204),
     (Kind::Write, "POST", "/store?default", TURTLE, "<urn:a> <urn:b> 1 .", 204),
     (Kind::Write, "PUT", "/store?graph=urn:h", TURTLE, "", 204),
     (Kind::Write, "DELETE", "/store?graph=urn:none", "", "", 404),
     (Kind::Write, "POST", "/gremlin", JSON, "{\"gremlin\":\"g.V().hasLabel('none').drop()\"}", 200),
+    (Kind::Write, "POST", "/load", CSV, "id:ID,:LABEL\n1,person\n", 200),
     (Kind::Socket, "GET", "/gremlin", SOCKET, "", 101),
     (Kind::Preflight, "OPTIONS", "/query", "Access-Control-Request-Method: POST", "", 204),
     (Kind::Preflight, "OPTIONS", "/gremlin", "Access-Control-Request-Method: POST", "", 204),
+    (Kind::Preflight, "OPTIONS", "/load", "Access-Control-Request-Method: POST", "", 204),
 ];
 
 const SOCKET: &str =
@@ -62,48 +70,48 @@ const NAMED: &str = "https://app.example";
 
 /// Users (`none`; `no-login`: there are, the request has no credentials; `login`; `anonymous`: there are,
 /// reading takes none), `Host` (`local`, one of `hosts` as `bound`, or `foreign`), `Origin`, `cors`: the
-/// statuses of open addresses, of reads, of writes, of WebSockets and preflights, and
+/// statuses of open addresses, reads, writes, stops, WebSockets and preflights, and
 /// `Access-Control-Allow-Origin`. `ok` is the status of [`ADDRESSES`], `_` is anything; the first line that
 /// fits counts.
 const EXPECTED: &str = "
-    users     host    origin  cors  | open  read write socket preflight allowed
-    none      foreign none    _     | 421   421  421   421    421       -
-    none      foreign _       all   | 421   421  421   421    421       *
-    none      foreign named   named | 421   421  421   421    421       origin
-    none      foreign _       _     | 421   421  421   421    421       -
-    none      _       none    _     | ok    ok   ok    ok     ok        -
-    none      _       own     all   | ok    ok   ok    ok     ok        *
-    none      _       own     _     | ok    ok   ok    ok     ok        -
-    none      _       named   named | ok    ok   ok    ok     ok        origin
-    none      _       _       all   | ok    ok   403   403    ok        *
-    none      _       _       _     | ok    403  403   403    ok        -
+    users     host    origin  cors  | open  read write stop socket preflight allowed
+    none      foreign none    _     | 421   421  421   421  421    421       -
+    none      foreign _       all   | 421   421  421   421  421    421       *
+    none      foreign named   named | 421   421  421   421  421    421       origin
+    none      foreign _       _     | 421   421  421   421  421    421       -
+    none      _       none    _     | ok    ok   ok    ok   ok     ok        -
+    none      _       own     all   | ok    ok   ok    ok   ok     ok        *
+    none      _       own     _     | ok    ok   ok    ok   ok     ok        -
+    none      _       named   named | ok    ok   ok    ok   ok     ok        origin
+    none      _       _       all   | ok    ok   403   403  403    ok        *
+    none      _       _       _     | ok    403  403   403  403    ok        -
 
-    no-login  _       none    _     | ok    401  401   ok     ok        -
-    no-login  _       own     all   | ok    401  401   ok     ok        *
-    no-login  _       own     _     | ok    401  401   ok     ok        -
-    no-login  _       named   named | ok    401  401   ok     ok        origin
-    no-login  _       _       all   | ok    401  401   403    ok        *
-    no-login  _       _       _     | ok    401  401   403    ok        -
+    no-login  _       none    _     | ok    401  401   401  ok     ok        -
+    no-login  _       own     all   | ok    401  401   401  ok     ok        *
+    no-login  _       own     _     | ok    401  401   401  ok     ok        -
+    no-login  _       named   named | ok    401  401   401  ok     ok        origin
+    no-login  _       _       all   | ok    401  401   401  403    ok        *
+    no-login  _       _       _     | ok    401  401   401  403    ok        -
 
-    login     _       none    _     | ok    ok   ok    ok     ok        -
-    login     _       own     all   | ok    ok   ok    ok     ok        *
-    login     _       own     _     | ok    ok   ok    ok     ok        -
-    login     _       named   named | ok    ok   ok    ok     ok        origin
-    login     _       _       all   | ok    ok   403   403    ok        *
-    login     _       _       _     | ok    403  403   403    ok        -
+    login     _       none    _     | ok    ok   ok    ok   ok     ok        -
+    login     _       own     all   | ok    ok   ok    ok   ok     ok        *
+    login     _       own     _     | ok    ok   ok    ok   ok     ok        -
+    login     _       named   named | ok    ok   ok    ok   ok     ok        origin
+    login     _       _       all   | ok    ok   403   403  403    ok        *
+    login     _       _       _     | ok    403  403   403  403    ok        -
 
-    anonymous foreign none    _     | ok    401  401   ok     ok        -
-    anonymous foreign own     all   | ok    401  401   ok     ok        *
-    anonymous foreign own     _     | ok    401  401   ok     ok        -
-    anonymous foreign named   named | ok    401  401   ok     ok        origin
-    anonymous foreign _       all   | ok    401  401   403    ok        *
-    anonymous foreign _       _     | ok    401  401   403    ok        -
-    anonymous _       none    _     | ok    ok   401   ok     ok        -
-    anonymous _       own     all   | ok    ok   401   ok     ok        *
-    anonymous _       own     _     | ok    ok   401   ok     ok        -
-    anonymous _       named   named | ok    ok   401   ok     ok        origin
-    anonymous _       _       all   | ok    ok   401   403    ok        *
-    anonymous _       _       _     | ok    403  403   403    ok        -
+    anonymous foreign none    _     | ok    401  401   401  ok     ok        -
+    anonymous foreign own     all   | ok    401  401   401  ok     ok        *
+    anonymous foreign own     _     | ok    401  401   401  ok     ok        -
+    anonymous foreign named   named | ok    401  401   401  ok     ok        origin
+    anonymous foreign _       all   | ok    401  401   401  403    ok        *
+    anonymous foreign _       _     | ok    401  401   401  403    ok        -
+    anonymous _       none    _     | ok    ok   401   ok   ok     ok        -
+    anonymous _       own     all   | ok    ok   401   ok   ok     ok        *
+    anonymous _       own     _     | ok    ok   401   ok   ok     ok        -
+    anonymous _       named   named | ok    ok   401   ok   ok     ok        origin
+    anonymous _       _       all   | ok    ok   401   403  403    ok        *
+    anonymous _       _       _     | ok    403  403   403  403    ok        -
 ";
 
 /// The line that fits: its statuses and what is allowed.
@@ -122,8 +130,9 @@ fn column(kind: Kind) -> usize {
         Kind::Open => 0,
         Kind::Read => 1,
         Kind::Write => 2,
-        Kind::Socket => 3,
-        Kind::Preflight => 4,
+        Kind::Stop => 3,
+        Kind::Socket => 4,
+        Kind::Preflight => 5,
     }
 }
 
@@ -199,7 +208,7 @@ fn every_address_by_host_origin_and_cors(users_are: &str) {
                     };
                     let of = format!("{users_are} {host} {origin:?} cors {cors}: {method} {path}\n{head}");
                     assert_eq!(status, wanted, "{of}");
-                    let allowed = match line[5] {
+                    let allowed = match line[6] {
                         "-" => None,
                         "origin" => Some(NAMED),
                         all => Some(all),
