@@ -142,6 +142,13 @@ impl<'q> Control<'q> {
         Ok(())
     }
 
+    /// The time until the deadline; `None`: there is none.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        let (deadline, _) = self.limits.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Whether to go on, asked so often that most calls only count: `rows` more have been looked at.
     ///
     /// # Errors

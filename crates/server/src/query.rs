@@ -47,10 +47,13 @@ pub(crate) enum Told {
     /// The result begins.
     Start(Start, &'static str, Said),
     /// It is a heavy one.
-    Heavy(Box<(Prepared, Running)>),
+    Heavy(Box<Planned>),
     /// Nothing comes of it.
     Failed(Failure),
 }
+
+/// A heavy query that is planned, and the time that this took.
+type Planned = (Prepared, Running, Duration);
 
 /// What a request is told that somebody has stopped.
 pub(crate) const STOPPED: &str = "the request was stopped by DELETE /api/queries";
@@ -84,11 +87,11 @@ pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
     };
     let told = match told {
         Told::Heavy(heavy) => {
-            let (prepared, mut running) = *heavy;
+            let (prepared, mut running, planning) = *heavy;
             state.heavy_place(&mut running).await?;
             let (on_thread, asked) = (Arc::clone(state), Arc::clone(&asked));
             let work = move |sender| {
-                run(&on_thread, &asked, &prepared, running, sender);
+                run(&on_thread, &asked, (&prepared, planning), running, sender);
             };
             heavy::run(state, work).await?
         }
@@ -105,9 +108,9 @@ fn answer_here(state: &State, asked: &mut Asked) -> Option<Held> {
     }
     let begin = Instant::now();
     let most = asked.options.timeout;
-    asked.options.timeout = Some(most.unwrap_or(HERE).min(HERE));
+    (asked.options.timeout, asked.options.started) = (Some(most.unwrap_or(HERE).min(HERE)), Some(begin));
     let answer = catch_unwind(AssertUnwindSafe(|| attempt_here(state, asked)));
-    asked.options.timeout = most;
+    (asked.options.timeout, asked.options.started) = (most, None);
     let answer = answer.ok().and_then(Result::ok).flatten();
     match &answer {
         Some(_) => state.admission.ended(fingerprint, Tier::Here, begin.elapsed()),
@@ -168,9 +171,9 @@ fn first_try(state: &State, asked: &Asked, running: Running, sender: oneshot::Se
     });
     match heavy {
         Err(error) => tell(sender, Told::Failed(error.into())),
-        Ok((prepared, true)) => tell(sender, Told::Heavy(Box::new((prepared, running)))),
+        Ok((prepared, true)) => tell(sender, Told::Heavy(Box::new((prepared, running, begin.elapsed())))),
         Ok((prepared, false)) => {
-            if run(state, asked, &prepared, running, sender) {
+            if run(state, asked, (&prepared, begin.elapsed()), running, sender) {
                 took(state, asked, begin.elapsed());
             }
         }
@@ -184,11 +187,12 @@ fn took(state: &State, asked: &Asked, time: Duration) {
     }
 }
 
-/// Whether the answer was sent as a whole.
+/// Runs a query whose planning took `planning`; that and the run share the timeout, waiting for a heavy place
+/// does not count. Whether the answer was sent as a whole.
 fn run(
     state: &State,
     asked: &Asked,
-    prepared: &Prepared,
+    (prepared, planning): (&Prepared, Duration),
     running: Running,
     sender: oneshot::Sender<Told>,
 ) -> bool {
@@ -200,8 +204,11 @@ fn run(
             return false;
         }
     };
-    let options = asked.options.clone().with_cancel(&running.token);
-    let deadline = Instant::now() + options.timeout.unwrap_or(state.options.limits.timeout);
+    let mut options = asked.options.clone().with_cancel(&running.token);
+    let now = Instant::now();
+    let started = now.checked_sub(planning).unwrap_or(now);
+    options.started = Some(started);
+    let deadline = started + options.timeout.unwrap_or(state.options.limits.timeout);
     let said = Said::default();
     let warnings = Arc::clone(&said);
     let work = |out: &mut dyn Write| {

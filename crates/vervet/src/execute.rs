@@ -25,8 +25,8 @@ pub(crate) struct Execution<'a> {
     pub snapshot: &'a dyn Snapshot,
     pub plan: &'a Plan,
     pub options: &'a QueryOptions,
-    /// When the time that `options` allow began; `None`: when it runs.
-    pub started: Option<Instant>,
+    /// When the time that `options` allow began.
+    pub started: Instant,
 }
 
 impl Execution<'_> {
@@ -95,14 +95,12 @@ impl Execution<'_> {
     }
 }
 
-/// The limits of `options`, of a query that passes `gate` if it is heavy. Their time began at `started`, or
-/// begins now.
+/// The limits of `options`, whose time began at `started`. A heavy query passes `gate`.
 pub(crate) fn control(
     options: &QueryOptions,
-    started: Option<Instant>,
+    started: Instant,
     gate: Option<Arc<dyn Gate>>,
 ) -> Control<'static> {
-    let started = started.unwrap_or_else(Instant::now);
     let limits = Limits {
         cancelled: options.cancel.as_ref().map(crate::CancelToken::flag),
         deadline: (options.timeout).and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),

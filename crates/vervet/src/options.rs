@@ -4,7 +4,7 @@ use oxrdf::Term;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vervet_algebra::Dataset;
 use vervet_driver_local::Parallelism;
 pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
@@ -40,7 +40,8 @@ impl CancelToken {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag, for `LoadOptions::cancelled`, [`Watch::cancelled_by`](crate::Watch::cancelled_by) and code of your own.
+    /// The flag, for `LoadOptions::cancelled`, [`Watch::cancelled_by`](crate::Watch::cancelled_by) and code
+    /// of your own.
     ///
     /// ```
     /// # use vervet::{CancelToken, Database, Format, LoadOptions, Source};
@@ -95,7 +96,8 @@ pub struct DatabaseOptions {
     /// Whether heavy queries take turns at the processors and give way to light ones; without it the
     /// scheduler of the system alone decides.
     pub gate: bool,
-    /// The most memory of changes that are not merged, in bytes: see [`vervet_txn::Options::delta_bytes_max`].
+    /// The most memory of changes that are not merged, in bytes: see
+    /// [`vervet_txn::Options::delta_bytes_max`].
     pub delta_bytes_max: u64,
     /// The most bytes of log that recovery may have to read: see [`vervet_txn::Options::log_bytes_max`].
     pub log_bytes_max: u64,
@@ -130,8 +132,11 @@ impl DatabaseOptions {
 /// Limits and parameters of one query.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
-    /// When to give up; `None`: never.
+    /// When to give up; `None`: never. Planning and running share this time.
     pub timeout: Option<Duration>,
+    /// When the time of `timeout` began; `None`: each call that takes these options begins it. For callers
+    /// that plan and run in several calls.
+    pub started: Option<Instant>,
     /// The most bytes that tables of the query may take; `None`: no cap.
     pub memory_limit_bytes: Option<u64>,
     /// Lets another thread end the query.
@@ -167,6 +172,7 @@ impl Default for QueryOptions {
     fn default() -> Self {
         Self {
             timeout: Some(QUERY_TIMEOUT_DEFAULT),
+            started: None,
             memory_limit_bytes: Some(QUERY_MEMORY_DEFAULT_BYTES),
             cancel: None,
             progress: None,
@@ -246,6 +252,11 @@ impl QueryOptions {
             }
         }
         Some(Cow::Owned(key))
+    }
+
+    /// When the time of `timeout` began.
+    pub(crate) fn begin(&self) -> Instant {
+        self.started.unwrap_or_else(Instant::now)
     }
 
     /// How parallel the query may run.

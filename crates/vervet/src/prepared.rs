@@ -8,6 +8,7 @@ use crate::reading::{Planned, Reading};
 use crate::{Answer, QueryOptions, Solutions};
 use oxrdf::Term;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 use vervet_algebra::{Form, Node, Query};
 use vervet_kernel::plan::Plan;
 use vervet_kernel::{Control, Flow};
@@ -34,18 +35,20 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// A plan that fits a version of the graph.
-    pub(crate) fn plan(&self, published: &Published, options: &QueryOptions) -> Result<Arc<Plan>> {
+    /// A plan that fits a version of the graph; the time that `options` allow began at `started`.
+    fn plan(&self, published: &Published, options: &QueryOptions, started: Instant) -> Result<Arc<Plan>> {
         if self.asks {
-            let query = crate::service::resolved(&self.query, options)?;
-            return Ok(Planned::make(&query, published, self.optimize, &control(options, None, None))?.plan);
+            let control = control(options, started, None);
+            let query = crate::service::resolved(&self.query, options, &control)?;
+            return Ok(Planned::make(&query, published, self.optimize, &control)?.plan);
         }
         if let Some(planned) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
             && planned.fits(published)
         {
             return Ok(Arc::clone(&planned.plan));
         }
-        let planned = Planned::make(&self.query, published, self.optimize, &control(options, None, None))?;
+        let control = control(options, started, None);
+        let planned = Planned::make(&self.query, published, self.optimize, &control)?;
         let plan = Arc::clone(&planned.plan);
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(planned);
         Ok(plan)
@@ -190,19 +193,21 @@ impl Prepared {
 
     /// The answer, and for other forms than `SELECT` (whose solutions hold it) the profile, if asked for.
     fn answer(&self, options: &QueryOptions) -> Result<(Answer, Option<String>)> {
+        self.execute(options, |execution| answer(execution, &self.compiled.query))
+    }
+
+    /// Plans the query for the current graph and hands it to `run`. Both share one deadline.
+    pub(crate) fn execute<T>(
+        &self,
+        options: &QueryOptions,
+        run: impl FnOnce(&Execution<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let started = options.begin();
         let published = self.database.published();
-        let plan = self.compiled.plan(&published, options)?;
+        let plan = self.compiled.plan(&published, options, started)?;
         let reading = Reading::Published(published);
-        let snapshot = reading.version();
-        let execution = Execution {
-            database: &self.database,
-            reading: &reading,
-            snapshot,
-            plan: &plan,
-            options,
-            started: None,
-        };
-        answer(&execution, &self.compiled.query)
+        let (database, snapshot) = (&self.database, reading.version());
+        run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })
     }
 
     /// The plan for people: steps with estimated rows.
@@ -218,76 +223,43 @@ impl Prepared {
     /// # Errors
     /// Damaged data.
     pub fn explain_with(&self, options: &QueryOptions) -> Result<String> {
-        let published = self.database.published();
-        let plan = self.compiled.plan(&published, options)?;
-        let reading = Reading::Published(published);
-        let snapshot = reading.version();
-        let execution = Execution {
-            database: &self.database,
-            reading: &reading,
-            snapshot,
-            plan: &plan,
-            options,
-            started: None,
-        };
-        Ok(execution.explain(None))
+        self.execute(options, |execution| Ok(execution.explain(None)))
     }
 
-    /// A hash of the plan under these options, without its estimates: the same for equal plans in any process.
+    /// A hash of the plan under these options, without its estimates: the same for equal plans in any
+    /// process.
     ///
     /// # Errors
     /// Damaged data.
     pub fn plan_hash(&self, options: &QueryOptions) -> Result<u64> {
-        let published = self.database.published();
-        let plan = self.compiled.plan(&published, options)?;
-        let reading = Reading::Published(published);
-        let snapshot = reading.version();
-        let execution = Execution {
-            database: &self.database,
-            reading: &reading,
-            snapshot,
-            plan: &plan,
-            options,
-            started: None,
-        };
-        Ok(execution.plan_hash())
+        self.execute(options, |execution| Ok(execution.plan_hash()))
     }
 
-    /// The plan as text and as steps; if `run`, with actual rows and times: the query runs then, and what it finds is
-    /// counted and forgotten.
+    /// The plan as text and as steps; if `run`, with actual rows and times: the query runs then, and what it
+    /// finds is counted and forgotten.
     ///
     /// # Errors
     /// As [`Prepared::run_with`].
     pub fn explanation(&self, options: &QueryOptions, run: bool) -> Result<Explanation> {
         let options = &QueryOptions { profile: run, ..options.clone() };
-        let published = self.database.published();
-        let plan = self.compiled.plan(&published, options)?;
-        let reading = Reading::Published(published);
-        let snapshot = reading.version();
-        let execution = Execution {
-            database: &self.database,
-            reading: &reading,
-            snapshot,
-            plan: &plan,
-            options,
-            started: None,
-        };
         let enough = matches!(self.compiled.query.form, Form::Ask);
         let mut sink = |_: &vervet_expression::Evaluator<'_>, batch: &vervet_kernel::Batch| {
             Ok(if enough && batch.rows > 0 { Flow::Done } else { Flow::More })
         };
-        let profile = if run { Some(execution.run(&mut sink)?.1) } else { None };
-        let profile = profile.as_ref();
-        Ok(Explanation { text: execution.explain(profile), steps: execution.explain_steps(profile) })
+        self.execute(options, |execution| {
+            let profile = if run { Some(execution.run(&mut sink)?.1) } else { None };
+            let profile = profile.as_ref();
+            Ok(Explanation { text: execution.explain(profile), steps: execution.explain_steps(profile) })
+        })
     }
 
-    /// Whether the query is heavy: estimated to run longer than [`QueryOptions::heavy_from`] on one thread. For those who
-    /// have room for only so many of them at a time.
+    /// Whether the query is heavy: estimated to run longer than [`QueryOptions::heavy_from`] on one thread.
+    /// For those who have room for only so many of them at a time.
     ///
     /// # Errors
     /// Damaged data.
     pub fn is_heavy(&self, options: &QueryOptions) -> Result<bool> {
-        let plan = self.compiled.plan(&self.database.published(), options)?;
+        let plan = self.compiled.plan(&self.database.published(), options, options.begin())?;
         Ok(vervet_driver_local::is_heavy(&plan, options.parallelism()))
     }
 
@@ -360,4 +332,57 @@ pub(crate) fn parameter_values<'o>(plan: &Plan, options: &'o QueryOptions) -> Re
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ServiceAnswer, ServiceClient, Services};
+    use std::time::Duration;
+
+    /// An endpoint that answers late, and notes how much time it was given.
+    #[derive(Debug, Default)]
+    struct Late(Mutex<Vec<Duration>>);
+
+    const LATE: Duration = Duration::from_millis(5);
+
+    impl ServiceClient for Late {
+        fn ask(&self, _endpoint: &str, _query: &str, timeout: Option<Duration>) -> Result<ServiceAnswer> {
+            lock(&self.0).extend(timeout);
+            std::thread::sleep(LATE);
+            let body = br#"{"head":{"vars":["x"]},"results":{"bindings":[]}}"#.to_vec();
+            Ok(ServiceAnswer { media_type: "application/sparql-results+json".to_owned(), body })
+        }
+    }
+
+    /// Planning, with all that it asks other endpoints for, and running had the whole timeout each.
+    #[test]
+    fn planning_and_running_share_one_deadline() {
+        let database = Database::in_memory();
+        let client = Arc::new(Late::default());
+        let timeout = Duration::from_secs(60);
+        let mut options = QueryOptions {
+            timeout: Some(timeout),
+            services: Some(Services { endpoints: vec!["urn:e".to_owned()], client: client.clone() }),
+            ..QueryOptions::default()
+        };
+        let text = "SELECT * { { SERVICE <urn:e> { ?x ?p ?o } } UNION { SERVICE <urn:e> { ?x ?q ?o } } }";
+        let prepared = database.prepare_with(text, &options).expect("a query");
+        let left =
+            prepared.execute(&options, |execution| Ok(execution.control().time_left())).expect("planned");
+        assert!(left.is_some_and(|left| left <= timeout - 2 * LATE), "{left:?} for the run");
+        let given = std::mem::take(&mut *lock(&client.0));
+        assert!(given.len() == 2 && given[0] <= timeout && given[1] <= timeout - LATE, "{given:?}");
+        // In a transaction as well.
+        let transaction = database.begin().expect("begins");
+        let run = |execution: &Execution<'_>| Ok(execution.control().time_left());
+        let left = transaction.execute(&prepared, &options, run).expect("planned");
+        assert!(left.is_some_and(|left| left <= timeout - 2 * LATE), "{left:?} for the run");
+        // A time that has begun before, in several calls.
+        options.started = Instant::now().checked_sub(2 * timeout);
+        let error = prepared.run_with(&options).expect_err("out of time");
+        assert_eq!(error.kind(), ErrorKind::Deadline, "{error}");
+        lock(&client.0).clear();
+        assert!(prepared.is_heavy(&options).is_err() && lock(&client.0).is_empty(), "nobody was asked");
+    }
 }

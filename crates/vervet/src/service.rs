@@ -1,12 +1,14 @@
 //! `SERVICE`: solutions of other endpoints.
 //!
 //! # Shape
-//! Before a query is planned, each `SERVICE` in it is asked, once, for all its solutions, and becomes a table; so a plan
-//! with services is made anew for each run. A variable in place of the endpoint means every endpoint of the list.
+//! Before a query is planned, each `SERVICE` in it is asked, once, for all its solutions, and becomes a
+//! table; so a plan with services is made anew for each run. A variable in place of the endpoint means every
+//! endpoint of the list.
 //! # Safety
-//! Off unless the caller lists endpoints: a query must not be a way to make a server talk to its network. How to talk is
-//! the caller's business too ([`ServiceClient`]), so this crate knows no HTTP. An endpoint is trusted with nothing: how long an
-//! answer is and how deep it is nested has limits, since the parsers of results follow triple terms by recursion.
+//! Off unless the caller lists endpoints: a query must not be a way to make a server talk to its network. How
+//! to talk is the caller's business too ([`ServiceClient`]), so this crate knows no HTTP. An endpoint is
+//! trusted with nothing: how long an answer is and how deep it is nested has limits, since the parsers of
+//! results follow triple terms by recursion.
 //! # Not here
 //! Sending values along: an endpoint is asked for everything that the pattern has.
 
@@ -17,6 +19,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 use vervet_algebra::{Expression, Node, Query, Service, Slot, Variable};
+use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// The most bytes of one answer of an endpoint.
@@ -67,22 +70,22 @@ pub(crate) fn asks(node: &Node) -> bool {
 }
 
 /// The query with tables in place of services.
-pub(crate) fn resolved(query: &Query, options: &QueryOptions) -> Result<Query> {
+pub(crate) fn resolved(query: &Query, options: &QueryOptions, control: &Control<'_>) -> Result<Query> {
     let mut query = query.clone();
-    resolve(&mut query.root, options)?;
+    resolve(&mut query.root, options, control)?;
     Ok(query)
 }
 
-/// Replaces services by tables of their solutions.
-pub(crate) fn resolve(node: &mut Node, options: &QueryOptions) -> Result<()> {
+/// Replaces services by tables of their solutions. All requests share the deadline of `control`.
+pub(crate) fn resolve(node: &mut Node, options: &QueryOptions, control: &Control<'_>) -> Result<()> {
     if let Node::Service(service) = node {
-        *node = table(service, options)?;
+        *node = table(service, options, control)?;
         return Ok(());
     }
     let mut result = Ok(());
     let mut visit = |child: &mut Node| {
         if result.is_ok() {
-            result = resolve(child, options);
+            result = resolve(child, options, control);
         }
     };
     node.for_each_child_mut(&mut visit);
@@ -92,15 +95,17 @@ pub(crate) fn resolve(node: &mut Node, options: &QueryOptions) -> Result<()> {
     result
 }
 
-fn table(service: &Service, options: &QueryOptions) -> Result<Node> {
+fn table(service: &Service, options: &QueryOptions, control: &Control<'_>) -> Result<Node> {
     let mut variables: Vec<Variable> = service.variables.iter().map(|(_, variable)| *variable).collect();
     let mut rows = Vec::new();
     match &service.endpoint {
-        Slot::Constant(Term::NamedNode(endpoint)) => match ask(service, endpoint.as_str(), options) {
-            Ok(found) => rows = found,
-            Err(_) if service.silent => return Ok(Node::unit()),
-            Err(error) => return Err(error),
-        },
+        Slot::Constant(Term::NamedNode(endpoint)) => {
+            match ask(service, endpoint.as_str(), options, control) {
+                Ok(found) => rows = found,
+                Err(_) if service.silent => return Ok(Node::unit()),
+                Err(error) => return Err(error),
+            }
+        }
         Slot::Constant(other) => {
             return Err(Error::new(ErrorKind::Query, format!("{other} is not the IRI of an endpoint")));
         }
@@ -111,7 +116,7 @@ fn table(service: &Service, options: &QueryOptions) -> Result<Node> {
             }
             for endpoint in options.services.iter().flat_map(|services| &services.endpoints) {
                 let name: Term = NamedNode::new_unchecked(endpoint.as_str()).into();
-                let found = match ask(service, endpoint, options) {
+                let found = match ask(service, endpoint, options, control) {
                     Err(_) if service.silent => vec![vec![None; service.variables.len()]],
                     found => found?,
                 };
@@ -141,14 +146,20 @@ fn refused(endpoint: &str) -> Error {
 }
 
 /// The solutions that an endpoint has, with a cell for each variable of the service.
-fn ask(service: &Service, endpoint: &str, options: &QueryOptions) -> Result<Vec<Vec<Option<Term>>>> {
+fn ask(
+    service: &Service,
+    endpoint: &str,
+    options: &QueryOptions,
+    control: &Control<'_>,
+) -> Result<Vec<Vec<Option<Term>>>> {
     let Some(services) =
         options.services.as_ref().filter(|one| one.endpoints.iter().any(|of| of == endpoint))
     else {
         return Err(refused(&format!("<{endpoint}>")));
     };
     let wrong = |what: &str| Error::new(ErrorKind::Input, format!("the endpoint <{endpoint}> {what}"));
-    let answer = services.client.ask(endpoint, &service.text, options.timeout)?;
+    control.check()?;
+    let answer = services.client.ask(endpoint, &service.text, control.time_left())?;
     if answer.body.len() > SERVICE_BYTES_MAX {
         return Err(wrong(&format!("answered with more than {SERVICE_BYTES_MAX} bytes")));
     }

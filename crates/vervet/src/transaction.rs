@@ -27,8 +27,8 @@ pub struct TransactionOptions {
     pub isolation: Isolation,
 }
 
-/// Reads and writes that belong together. It sees the graph as it was at its begin, and its own changes. Dropped without
-/// a commit, it leaves nothing behind.
+/// Reads and writes that belong together. It sees the graph as it was at its begin, and its own changes.
+/// Dropped without a commit, it leaves nothing behind.
 ///
 /// ```
 /// use vervet::Database;
@@ -74,10 +74,10 @@ impl Database {
         Ok(Transaction { database: self.clone(), inner, started: None })
     }
 
-    /// Runs `work` in a serializable transaction and commits; again from the start when it conflicts with others, at
-    /// most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice. From the second
-    /// attempt on, the timeouts of queries and updates in `work` count from the end of the first attempt, for
-    /// all attempts together.
+    /// Runs `work` in a serializable transaction and commits; again from the start when it conflicts with
+    /// others, at most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice. From the
+    /// second attempt on, the timeouts of queries and updates in `work` count from the end of the first
+    /// attempt, for all attempts together.
     ///
     /// # Errors
     /// Those of `work` and of the commit.
@@ -197,22 +197,19 @@ impl Transaction {
         let snapshot = view.as_snapshot();
         // Counts from statistics would not be remembered as read.
         let planning = plan_options(prepared.compiled().optimize, matches!(view, View::Plain(_)));
+        let started = self.started.unwrap_or_else(|| options.begin());
+        let control = control(options, started, None);
         let resolved;
         let query = match prepared.compiled().asks {
             true => {
-                resolved = crate::service::resolved(prepared.query(), options)?;
+                resolved = crate::service::resolved(prepared.query(), options, &control)?;
                 &resolved
             }
             false => prepared.query(),
         };
-        let plan = vervet_planner::plan(
-            query,
-            snapshot,
-            &planning,
-            &crate::execute::control(options, self.started, None),
-        )?;
+        let plan = vervet_planner::plan(query, snapshot, &planning, &control)?;
         let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
-        let (database, started) = (&self.database, self.started);
+        let database = &self.database;
         run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })
     }
 
@@ -242,7 +239,8 @@ impl Transaction {
         let before = self.inner.savepoint();
         let environment = self.database.environment().clone();
         let gate = self.database.driver().gate();
-        let control = control(&options.query, self.started, gate.clone());
+        let started = self.started.unwrap_or_else(|| options.query.begin());
+        let control = control(&options.query, started, gate.clone());
         let mut target = Target { inner: &mut self.inner, gate };
         let done = update::run_under(&request, &mut target, &environment, options, control);
         if done.is_err() {
@@ -260,8 +258,8 @@ impl Transaction {
         self.inner.insert(&statement)
     }
 
-    /// Makes sure that all these statements are there. Whether they were is not a read, so two transactions that
-    /// add the same do not conflict; much faster than one at a time.
+    /// Makes sure that all these statements are there. Whether they were is not a read, so two transactions
+    /// that add the same do not conflict; much faster than one at a time.
     ///
     /// # Errors
     /// As [`Transaction::insert`].
@@ -325,9 +323,9 @@ impl Transaction {
     /// Makes all changes visible, and durable as the database was opened to do.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]: it collided with another transaction, of which the message tells; run it again.
-    /// [`ErrorKind::Constraint`]: it would break one, and nothing has happened.
-    /// [`ErrorKind::Io`]: the log could not be written.
+    /// [`ErrorKind::Conflict`]: it collided with another transaction, of which the message tells; run it
+    /// again. [`ErrorKind::Constraint`]: it would break one, and nothing has happened. [`ErrorKind::Io`]: the
+    /// log could not be written.
     pub fn commit(self) -> Result<Timestamp> {
         self.inner.commit()
     }
@@ -338,8 +336,8 @@ impl Transaction {
     }
 }
 
-/// A transaction as what an update changes. What an update says is there or gone afterwards is so whatever was there
-/// before, so changes are not reads.
+/// A transaction as what an update changes. What an update says is there or gone afterwards is so whatever
+/// was there before, so changes are not reads.
 struct Target<'a> {
     inner: &'a mut vervet_txn::Transaction,
     gate: Option<Arc<dyn Gate>>,

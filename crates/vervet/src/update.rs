@@ -2,8 +2,8 @@
 //!
 //! # Shape
 //! A target is a graph that can be read as a snapshot, numbers terms, and takes and gives up statements: a
-//! transaction, or a model in a test. Each operation reads the target as the one before has left it, finds out
-//! everything that it will remove and then everything that it will add, and changes the target only then.
+//! transaction, or a model in a test. Each operation reads the target as the one before has left it, finds
+//! out everything that it will remove and then everything that it will add, and changes the target only then.
 //!
 //! * `modify`: patterns, templates, `DATA` (a template with the one empty solution).
 //! * `remove`: which entries a statement that goes takes along.
@@ -13,7 +13,8 @@
 //! A statement that goes takes all its entries in that graph along, those with an identity too, and with an
 //! identity the statements about it. `DELETE { ?s ?p ?o ~ ?e }` removes the one entry. What comes is plain,
 //! and comes only if no entry of that statement is in the graph (with or without an identity): graphs are
-//! sets. What comes with a reifier (`~`, `{| |}`) becomes an edge: see `reifiers`. Graphs with edges cannot be copied or moved, since an edge is in one graph.
+//! sets. What comes with a reifier (`~`, `{| |}`) becomes an edge: see `reifiers`. Graphs with edges cannot
+//! be copied or moved, since an edge is in one graph.
 //! # Cost
 //! Solutions are held as 8 bytes for each variable of a template; statements to remove as 40 bytes. Both
 //! count against the memory cap. Constants are looked up once for an operation.
@@ -109,8 +110,9 @@ pub struct UpdateOptions<'a> {
     pub documents: Option<Documents<'a>>,
 }
 
-/// What a request has done. A statement that goes and comes again counts in both. Each identity of a statement counts:
-/// `:s :p :o ~ :a ~ :b` inserts two parallel edges, which a query that does not ask for reifiers sees as one.
+/// What a request has done. A statement that goes and comes again counts in both. Each identity of a
+/// statement counts: `:s :p :o ~ :a ~ :b` inserts two parallel edges, which a query that does not ask for
+/// reifiers sees as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpdateReport {
     /// Statements that were not there before.
@@ -147,7 +149,7 @@ pub fn run(
     environment: &Environment,
     options: &mut UpdateOptions<'_>,
 ) -> Result<UpdateReport> {
-    let control = control(&options.query, None, target.gate());
+    let control = control(&options.query, options.query.begin(), target.gate());
     run_under(update, target, environment, options, control)
 }
 
@@ -273,8 +275,8 @@ impl Request<'_, '_> {
         Ok(format!("u{}d{}x", self.seed.unwrap_or_default(), self.blanks))
     }
 
-    /// Adds statements, those with an identity first. Those without are there already where an entry with an identity
-    /// is. `statements` is empty afterwards.
+    /// Adds statements, those with an identity first. Those without are there already where an entry with an
+    /// identity is. `statements` is empty afterwards.
     fn insert(&mut self, statements: &mut Vec<Statement>) -> Result<()> {
         let mut edges: Vec<Statement> = Vec::new();
         statements.retain(|statement| {

@@ -1,13 +1,12 @@
 //! Results as bytes: a query runs, and its batches go straight to the output.
 
 use crate::execute::Execution;
-use crate::reading::Reading;
 use crate::{Answer, Database, QueryOptions, prepared};
 use oxrdf::NamedNode;
 use std::io::Write;
 use vervet_algebra::{Form, Query, Variable};
 use vervet_expression::Evaluator;
-use vervet_kernel::Flow;
+use vervet_kernel::{Batch, Flow};
 use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
 pub use vervet_results::Format as OutputFormat;
 use vervet_results::{GraphWriter, RowWriter, TermSource};
@@ -69,17 +68,6 @@ impl Database {
             None => "SELECT ?s ?p ?o { ?s ?p ?o }".to_owned(),
         };
         let prepared = self.prepare_with(&text, options)?;
-        let published = self.published();
-        let plan = prepared.compiled().plan(&published, options)?;
-        let reading = Reading::Published(published);
-        let execution = Execution {
-            database: self,
-            reading: &reading,
-            snapshot: reading.version(),
-            plan: &plan,
-            options,
-            started: None,
-        };
         let Form::Select(columns) = &prepared.query().form else {
             return Err(Error::internal("a SELECT is something else"));
         };
@@ -88,12 +76,13 @@ impl Database {
         };
         let mut writer = GraphWriter::new(format, vervet_sparql::well_known_prefixes(), out)?;
         let mut rows = 0;
-        execution.run(&mut |evaluator, batch| {
+        let mut sink = |evaluator: &Evaluator<'_>, batch: &Batch| {
             let columns = [subject, predicate, object].map(|column| batch.columns[column.index()].as_slice());
             writer.batch(columns, &Terms(evaluator))?;
             rows += batch.rows as u64;
             Ok(Flow::More)
-        })?;
+        };
+        prepared.execute(options, |execution| execution.run(&mut sink).map(drop))?;
         writer.finish()?;
         Ok(Written { rows })
     }
@@ -110,24 +99,13 @@ impl crate::Prepared {
         format: OutputFormat,
         out: &mut dyn Write,
     ) -> Result<Written> {
-        let published = self.database().published();
-        let plan = self.compiled().plan(&published, options)?;
-        let reading = Reading::Published(published);
-        let snapshot = reading.version();
-        let execution = Execution {
-            database: self.database(),
-            reading: &reading,
-            snapshot,
-            plan: &plan,
-            options,
-            started: None,
-        };
-        write(&execution, self.query(), format, out)
+        self.execute(options, |execution| write(execution, self.query(), format, out))
     }
 }
 
 impl crate::Transaction {
-    /// Runs a prepared query on what this transaction sees and writes its result, as [`Database::write`] does.
+    /// Runs a prepared query on what this transaction sees and writes its result, as [`Database::write`]
+    /// does.
     ///
     /// # Errors
     /// As [`Database::write`].

@@ -82,14 +82,15 @@ impl Request<'_, '_> {
             .dataset
             .restrict(&mut query.root)
             .map_err(|error| Error::new(ErrorKind::Query, error.to_string()))?;
-        crate::service::resolve(&mut query.root, self.options)?;
+        crate::service::resolve(&mut query.root, self.options, &self.control)?;
         let Form::Select(columns) = &query.form else {
             return Err(Error::internal("the pattern of an update is not a SELECT"));
         };
         let (environment, options) = (self.environment, self.options);
         let parts = Parts { environment, driver: None, seed: seed(environment)? };
         self.read(|snapshot, control| {
-            // Counts that are known beforehand are not read, so a transaction would not remember them as read.
+            // Counts that are known beforehand are not read, so a transaction would not remember them as
+            // read.
             let planning = PlanOptions { known_counts: false, ..PlanOptions::default() };
             let plan = vervet_planner::plan(&query, snapshot, &planning, control)?;
             let (mut ids, mut count, mut counted) = (Vec::new(), 0, 0);
@@ -342,8 +343,8 @@ pub(super) struct Filling<'a> {
     computed: FxHashMap<Id, Id>,
     /// Blank nodes of this row, by their number; unbound: not needed so far.
     blanks: Vec<Id>,
-    /// Terms that are reifiers in this row, by position: the edges that they stand for; `None`: the statement was
-    /// passed over, and so is what is said about it.
+    /// Terms that are reifiers in this row, by position: the edges that they stand for; `None`: the statement
+    /// was passed over, and so is what is said about it.
     pub(super) edges: FxHashMap<u32, Option<Statement>>,
     rows: &'a Rows,
     blank_predicates: FxHashSet<Id>,
