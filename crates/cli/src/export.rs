@@ -4,7 +4,7 @@ use crate::arguments::{ExportArguments, exported};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, Output};
 use std::path::Path;
-use vervet::{Database, Format};
+use vervet::{Database, Format, QueryOptions};
 
 pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
     let format = match arguments.format {
@@ -12,14 +12,16 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
         // N-Quads hold everything: the default loses nothing.
         None => by_name(arguments.output.as_deref())?.unwrap_or(Format::NQuads),
     };
-    let _running = interrupt::start();
+    let running = interrupt::start();
     let database = Database::open(&arguments.database)?;
     let mut out = Output::file(arguments.output.as_deref())?;
-    database.export(format, &mut out)?;
+    let options = QueryOptions { timeout: None, memory_limit_bytes: None, ..QueryOptions::default() };
+    database.export_with(format, &options.with_cancel(&running.token), &mut out)?;
     out.finish()
 }
 
-/// The format that the name of the output says, if it says any. What could not be loaded under that name is not written.
+/// The format that the name of the output says, if it says any. What could not be loaded under that name is
+/// not written.
 fn by_name(output: Option<&Path>) -> Outcome<Option<Format>> {
     let Some(name) = output.map(Path::to_string_lossy) else { return Ok(None) };
     let refused = |what: &str, hint: &str| Err(Failure::Usage(format!("{name} {what}"), hint.to_owned()));

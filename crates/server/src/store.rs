@@ -108,10 +108,11 @@ async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
     let encoding = Encoding::choose(headers);
     let parameters = Parameters::of_query(context.parts);
     let timeout = parameters.timeout(state.options.limits.export_timeout)?;
-    let deadline = Instant::now() + timeout;
+    let started = Instant::now();
+    let deadline = started + timeout;
     let is_heavy = statements(state, &graph)? >= HEAVY_STATEMENTS;
     let mut options = query::options(state, &Parameters::default())?;
-    options.timeout = Some(timeout);
+    (options.timeout, options.started) = (Some(timeout), Some(started));
     let name = match &graph {
         Graph::Whole => "all graphs".to_owned(),
         Graph::Default => "the default graph".to_owned(),
@@ -123,15 +124,13 @@ async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
         content_type,
         (encoding, deadline),
         move |state, running, out| {
-            let token = &running.token;
-            let mut options = options.with_cancel(token);
+            let mut options = options.with_cancel(&running.token);
             options.progress = Some(running.entry.progress.clone());
             let database = &state.database;
             let whole = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
             match &graph {
                 Graph::Whole => {
-                    let written = database.export(whole, &mut Watched { out, token, deadline });
-                    written.map_err(|error| match error.kind() {
+                    database.export_with(whole, &options, out).map_err(|error| match error.kind() {
                         ErrorKind::Io if Instant::now() >= deadline => {
                             Error::new(ErrorKind::Deadline, "the export took too long")
                         }
@@ -162,26 +161,6 @@ fn statements(state: &State, graph: &Graph) -> Outcome<u64> {
             view.graphs().iter().find(|(graph, _)| Some(*graph) == id).map_or(0, |(_, count)| *count)
         }
     })
-}
-
-/// Writes until the deadline, as long as nobody cancels.
-struct Watched<'a> {
-    out: &'a mut dyn std::io::Write,
-    token: &'a vervet::CancelToken,
-    deadline: Instant,
-}
-
-impl std::io::Write for Watched<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.token.is_cancelled() || Instant::now() >= self.deadline {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "cancelled, or too slow"));
-        }
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
-    }
 }
 
 /// A document of a request.

@@ -3,16 +3,22 @@
 pub(crate) mod graphml;
 pub(crate) mod graphson;
 
-use crate::Database;
+use crate::execute::control;
+use crate::{Database, QueryOptions, RowCounter};
 use std::io::Write;
+use vervet_delta::Version;
+use vervet_kernel::Control;
 use vervet_load::Format;
 use vervet_model::vocab::RDF_REIFIES;
-use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_model::{Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graphson::Dialect;
 
 /// Bytes that are held back before they are handed on.
 const HELD_BYTES: usize = 1 << 20;
+
+/// Statements between two checks of the limits, some 200 µs of work.
+const BATCH_STATEMENTS: u64 = 256;
 
 impl Database {
     /// Writes all statements as N-Triples (also read as Turtle), N-Quads or TriG, and returns their number.
@@ -21,66 +27,93 @@ impl Database {
     ///
     /// N-Triples have no graph names: statements of named graphs are an error there.
     ///
-    /// As a property graph, in GraphSON or GraphML, it returns the number of vertices and edges. That is what Gremlin sees
-    /// (docs/gremlin.md): literals have Gremlin's types, and GraphML refuses what it cannot hold.
+    /// As a property graph, in GraphSON or GraphML, it returns the number of vertices and edges. That is what
+    /// Gremlin sees (docs/gremlin.md): literals have Gremlin's types, and GraphML refuses what it cannot
+    /// hold.
     ///
     /// # Errors
-    /// Another format; named graphs in one that has none; values that GraphML cannot hold; `out` fails; damaged data.
+    /// Another format; named graphs in one that has none; values that GraphML cannot hold; `out` fails;
+    /// damaged data.
     pub fn export(&self, format: Format, out: &mut dyn Write) -> Result<u64> {
-        let published = self.published();
-        let store = &published.version;
-        let graphs = match format {
-            Format::NQuads => Graphs::Behind,
-            Format::TriG => Graphs::Around,
-            Format::NTriples | Format::Turtle | Format::GraphSon | Format::GraphSon2 | Format::GraphMl => {
-                Graphs::None
-            }
-            _ => {
-                let message = "a graph is exported as N-Triples (also read as Turtle), N-Quads, TriG, GraphSON or GraphML";
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
-        };
-        if graphs == Graphs::None && !store.graphs().is_empty() {
-            let message = match store.graphs().len() {
-                1 => "a named graph does not fit into this format".to_owned(),
-                count => format!("{count} named graphs do not fit into this format"),
-            };
-            return Err(Error::new(ErrorKind::Input, message).with_hint("export as N-Quads (nq)"));
-        }
-        match format {
-            Format::GraphSon => return graphson::write(store, Dialect::V3, &|| Ok(()), out),
-            Format::GraphSon2 => return graphson::write(store, Dialect::V2, &|| Ok(()), out),
-            Format::GraphMl => return graphml::write(store, &|| Ok(()), out),
-            _ => {}
-        }
-        let mut text = Text { held: Vec::with_capacity(HELD_BYTES), ends: Vec::new() };
-        let mut count = 0;
-        for statement in store.statements() {
-            let statement = statement?;
-            text.line(
-                store,
-                &[statement.subject, statement.predicate, statement.object],
-                statement.graph,
-                graphs,
-            )?;
-            if statement.edge.is_bound() {
-                text.reifier(
-                    store,
-                    statement.edge,
-                    &[statement.subject, statement.predicate, statement.object],
-                    statement.graph,
-                    graphs,
-                )?;
-            }
-            count += 1;
-            if text.held.len() >= HELD_BYTES {
-                text.hand_on(out)?;
-            }
-        }
-        text.hand_on(out)?;
-        out.flush().map_err(|error| Error::io("write the export", &error))?;
-        Ok(count)
+        let options = QueryOptions { timeout: None, memory_limit_bytes: None, ..QueryOptions::default() };
+        self.export_with(format, &options, out)
     }
+
+    /// [`Database::export`] with the limits of `options`: deadline, cancellation, memory of single vertices
+    /// with their edges. Like a heavy query it gives way to light ones.
+    ///
+    /// # Errors
+    /// As [`Database::export`]; limits.
+    pub fn export_with(&self, format: Format, options: &QueryOptions, out: &mut dyn Write) -> Result<u64> {
+        let control = control(options, options.begin(), self.driver().gate());
+        write(&self.published().version, format, &control, options.progress.as_ref(), out)
+    }
+}
+
+fn write(
+    store: &Version,
+    format: Format,
+    control: &Control<'_>,
+    progress: Option<&RowCounter>,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    let graphs = match format {
+        Format::NQuads => Graphs::Behind,
+        Format::TriG => Graphs::Around,
+        Format::NTriples | Format::Turtle | Format::GraphSon | Format::GraphSon2 | Format::GraphMl => {
+            Graphs::None
+        }
+        _ => {
+            let message =
+                "a graph is exported as N-Triples (also read as Turtle), N-Quads, TriG, GraphSON or GraphML";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+    };
+    if graphs == Graphs::None && !store.graphs().is_empty() {
+        let message = match store.graphs().len() {
+            1 => "a named graph does not fit into this format".to_owned(),
+            count => format!("{count} named graphs do not fit into this format"),
+        };
+        return Err(Error::new(ErrorKind::Input, message).with_hint("export as N-Quads (nq)"));
+    }
+    match format {
+        Format::GraphSon => graphson::write(store, Dialect::V3, control, out),
+        Format::GraphSon2 => graphson::write(store, Dialect::V2, control, out),
+        Format::GraphMl => graphml::write(store, control, out),
+        _ => write_statements(store, graphs, control, progress, out),
+    }
+}
+
+fn write_statements(
+    store: &Version,
+    graphs: Graphs,
+    control: &Control<'_>,
+    progress: Option<&RowCounter>,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    let mut text = Text { held: Vec::with_capacity(HELD_BYTES), ends: Vec::new() };
+    let mut count = 0;
+    control.check()?;
+    for statement in store.statements() {
+        let Statement { subject, predicate, object, graph, edge } = statement?;
+        let ids = [subject, predicate, object];
+        text.line(store, &ids, graph, graphs)?;
+        if edge.is_bound() {
+            text.reifier(store, edge, &ids, graph, graphs)?;
+        }
+        count += 1;
+        if count % BATCH_STATEMENTS == 0 {
+            control.check()?;
+            progress.into_iter().for_each(|progress| progress.add(BATCH_STATEMENTS));
+        }
+        if text.held.len() >= HELD_BYTES {
+            text.hand_on(out)?;
+        }
+    }
+    progress.into_iter().for_each(|progress| progress.add(count % BATCH_STATEMENTS));
+    text.hand_on(out)?;
+    out.flush().map_err(|error| Error::io("write the export", &error))?;
+    Ok(count)
 }
 
 /// Where a format writes the name of a graph.
@@ -151,5 +184,57 @@ impl Text {
         let written = out.write_all(&self.held);
         self.held.clear();
         written.map_err(|error| Error::io("write the export", &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::{Duration, Instant};
+    use vervet_kernel::{Gate, Limits};
+
+    #[derive(Debug, Default)]
+    struct Counting(AtomicU64);
+
+    impl Gate for Counting {
+        fn pass(&self, _now: Instant, _stop: &dyn Fn() -> bool) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn leave(&self) {}
+
+        fn light_ended(&self, _checked: Instant) {}
+
+        fn processor_time(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    /// An export is as heavy as a query: it passes the gate with each batch of statements, and with each
+    /// vertex.
+    #[test]
+    fn an_export_passes_the_gate() {
+        let database = Database::in_memory();
+        let text: String =
+            (0..2000).map(|n| format!("<urn:a{n}> <urn:vervet:key:k> <urn:b{n}> .\n")).collect();
+        database.load_text(Format::NTriples, &text).expect("it loads");
+        let gate = Arc::new(Counting::default());
+        for (format, passes) in [
+            (Format::NQuads, 2000 / BATCH_STATEMENTS),
+            (Format::TriG, 2000 / BATCH_STATEMENTS),
+            (Format::GraphSon, 4000),
+            (Format::GraphMl, 4000),
+        ] {
+            let control = Control::with_gate(Limits::default(), Some(Arc::clone(&gate) as Arc<dyn Gate>));
+            control.set_heavy();
+            gate.0.store(0, Ordering::Relaxed);
+            write(&database.published().version, format, &control, None, &mut std::io::sink())
+                .expect("written");
+            let passed = gate.0.load(Ordering::Relaxed);
+            assert!(passed >= passes, "{format:?}: {passed} passes");
+            assert_eq!(control.memory_bytes(), 0, "{format:?}");
+        }
     }
 }

@@ -4,8 +4,10 @@ use super::Names;
 use super::ids::{edge_id, vertex_id};
 use super::read::{edges, statement_values, vertex_label, vertex_values};
 use super::scan::VertexScan;
+use crate::size::bytes;
 use std::sync::Arc;
 use vervet_gremlin::{Direction, EdgeKey, Property, PropertyDetail, PropertyKey, Value, VertexProperty};
+use vervet_kernel::Control;
 use vervet_model::{Id, Result};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graph_file::{GraphEdge, GraphVertex};
@@ -26,24 +28,28 @@ impl Parts {
     pub const ALL: Self = Self { properties: true, outgoing: true, incoming: true };
 }
 
-/// Calls `each` with every vertex of the graph, in the order of their numbers. Properties of vertices are numbered from 0
-/// on, as files of TinkerPop have them.
+/// Calls `each` with every vertex of the graph, in the order of their numbers. Properties of vertices are
+/// numbered from 0 on, as files of TinkerPop have them.
 ///
 /// # Errors
-/// Those of `each`, which end it; damaged data.
+/// Limits; those of `each`, which end it; damaged data.
 /// # Cost
-/// A vertex with its edges at a time; each edge is looked up for each direction that is asked for.
+/// A vertex with its edges at a time, which count against the memory cap; each edge is looked up for each
+/// direction that is asked for.
 pub fn each_vertex(
     snapshot: &dyn Snapshot,
     parts: Parts,
+    control: &Control<'_>,
     each: &mut dyn FnMut(GraphVertex) -> Result<()>,
 ) -> Result<()> {
-    let mut whole = Whole { snapshot, names: Names::default(), properties: 0 };
+    let mut whole = Whole { snapshot, control, names: Names::default(), properties: 0, held_bytes: 0 };
     let mut scan = VertexScan::default();
     let mut found = Vec::new();
     while scan.more(snapshot, &mut whole.names, &mut found)? {
         for vertex in found.drain(..) {
-            each(whole.vertex(vertex, parts)?)?;
+            let done = whole.vertex(vertex, parts).and_then(&mut *each);
+            control.shrink(std::mem::take(&mut whole.held_bytes));
+            done?;
         }
     }
     Ok(())
@@ -51,17 +57,29 @@ pub fn each_vertex(
 
 struct Whole<'a> {
     snapshot: &'a dyn Snapshot,
+    control: &'a Control<'a>,
     names: Names,
     /// How many properties of vertices there were.
     properties: i64,
+    /// What the vertex at hand has been counted with.
+    held_bytes: u64,
 }
 
+/// Edges and properties of one vertex between two checks of the limits.
+const CHECK_EVERY: usize = 256;
+
 impl Whole<'_> {
+    fn hold(&mut self, bytes: u64) -> Result<()> {
+        self.held_bytes += bytes;
+        self.control.grow(bytes)
+    }
+
     fn vertex(&mut self, vertex: Id, parts: Parts) -> Result<GraphVertex> {
         let edges_of = |whole: &mut Self, wanted: bool, direction| match wanted {
             true => whole.edges(vertex, direction),
             false => Ok(Vec::new()),
         };
+        self.control.check()?;
         Ok(GraphVertex {
             incoming: edges_of(self, parts.incoming, Direction::In)?,
             outgoing: edges_of(self, parts.outgoing, Direction::Out)?,
@@ -78,7 +96,11 @@ impl Whole<'_> {
             found.push((key, label, value));
         })?;
         let mut all = Vec::with_capacity(found.len());
-        for (key, label, value) in found {
+        for (number, (key, label, value)) in found.into_iter().enumerate() {
+            if number % CHECK_EVERY == CHECK_EVERY - 1 {
+                self.control.check()?;
+            }
+            self.hold(size_of::<VertexProperty>() as u64 + bytes(&value, self.control)?)?;
             let id = Value::Long(self.properties);
             self.properties += 1;
             let properties = self.properties(key.edge)?;
@@ -93,17 +115,29 @@ impl Whole<'_> {
         statement_values(self.snapshot, &mut self.names, identity, &[], &mut |key, value| {
             all.push(Arc::new(Property { element: Value::Null, key, value }));
         })?;
+        for property in &all {
+            self.hold(size_of::<Property>() as u64 + bytes(&property.value, self.control)?)?;
+        }
         Ok(all)
     }
 
     fn edges(&mut self, vertex: Id, direction: Direction) -> Result<Vec<GraphEdge>> {
-        let mut keys: Vec<EdgeKey> = Vec::new();
+        let (mut keys, mut held_bytes, control): (Vec<EdgeKey>, _, _) = (Vec::new(), 0, self.control);
         edges(self.snapshot, &mut self.names, vertex.bits(), direction, &[], &mut |key| {
             keys.push(key);
+            if keys.len() % CHECK_EVERY == 0 {
+                control.check()?;
+                control.recount(&mut held_bytes, (keys.capacity() * size_of::<EdgeKey>()) as u64)?;
+            }
             Ok(())
         })?;
+        self.held_bytes += held_bytes;
         let mut all = Vec::with_capacity(keys.len());
-        for key in keys {
+        for (number, key) in keys.into_iter().enumerate() {
+            if number % CHECK_EVERY == CHECK_EVERY - 1 {
+                control.check()?;
+            }
+            self.hold(size_of::<GraphEdge>() as u64)?;
             let other = if direction == Direction::Out { key.target } else { key.source };
             all.push(GraphEdge {
                 id: edge_id(self.snapshot, &mut self.names, key)?,

@@ -1,21 +1,29 @@
 //! The graph as GraphML, with labels as TinkerPop has them.
 //!
-//! GraphML has a few types, one value for each key of an element, and nothing said about values: a graph that has more is
-//! refused, since a part of it would be lost. Keys are declared before elements, so properties are read twice.
+//! GraphML has a few types, one value for each key of an element, and nothing said about values: a graph that
+//! has more is refused, since a part of it would be lost. Keys are declared before elements, so properties
+//! are read twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write;
 use time::format_description::well_known::Rfc3339;
 use vervet_gremlin::{Extended, Property, Value};
+use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_tinkerpop::graph_file::GraphVertex;
+use vervet_tinkerpop::graph_file::{GraphEdge, GraphVertex};
 use vervet_tinkerpop::stored::{double_text, float_text, vertex_name};
 use vervet_traversal::{Parts, each_vertex};
 
 /// Bytes that are held back before they are handed on.
 const HELD_BYTES: usize = 1 << 16;
+
+/// Edges between two checks of the limits.
+const EDGES_AT_ONCE: usize = 256;
+
+/// About what a key with its id takes.
+const KEY_BYTES: u64 = 256;
 
 const LABELS: [&str; 2] = ["labelV", "labelE"];
 
@@ -28,13 +36,9 @@ const HEAD: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 /// The ids of keys by what they are of (0: vertices, 1: edges), their names and their types.
 type Keys = BTreeMap<(usize, String, &'static str), String>;
 
-/// Writes all vertices, then all edges; how many there are. `check` is asked before each vertex.
-pub(crate) fn write(
-    snapshot: &dyn Snapshot,
-    check: &dyn Fn() -> Result<()>,
-    out: &mut dyn Write,
-) -> Result<u64> {
-    let keys = keys(snapshot, check)?;
+/// Writes all vertices, then all edges, within the limits of `control`. Returns their number.
+pub(crate) fn write(snapshot: &dyn Snapshot, control: &Control<'_>, out: &mut dyn Write) -> Result<u64> {
+    let keys = keys(snapshot, control)?;
     let mut text = HEAD.to_owned();
     for ((of, name, kind), id) in &keys {
         text.push_str("  <key id=\"");
@@ -47,30 +51,33 @@ pub(crate) fn write(
     let mut count = 0;
     let nodes = Parts { properties: true, outgoing: false, incoming: false };
     let edges = Parts { properties: false, outgoing: true, incoming: false };
-    each_vertex(snapshot, nodes, &mut |vertex| {
-        check()?;
+    each_vertex(snapshot, nodes, control, &mut |vertex| {
         count += 1;
         write_node(&vertex, &keys, &mut text)?;
         hand_on(&mut text, HELD_BYTES, out)
     })?;
-    each_vertex(snapshot, edges, &mut |vertex| {
-        check()?;
+    each_vertex(snapshot, edges, control, &mut |vertex| {
         count += vertex.outgoing.len() as u64;
-        write_edges(&vertex, &keys, &mut text)?;
-        hand_on(&mut text, HELD_BYTES, out)
+        let source = vertex_name(&vertex.id)?;
+        for edges in vertex.outgoing.chunks(EDGES_AT_ONCE) {
+            control.check()?;
+            write_edges(&source, edges, &keys, &mut text)?;
+            hand_on(&mut text, HELD_BYTES, out)?;
+        }
+        Ok(())
     })?;
     text.push_str("  </graph>\n</graphml>\n");
     hand_on(&mut text, 0, out)?;
     out.flush().map_err(|error| Error::io("write the export", &error))?;
+    control.shrink(keys.len() as u64 * KEY_BYTES);
     Ok(count)
 }
 
 /// All keys. An id is the name of the key where that is unique, as it is in files of TinkerPop.
-fn keys(snapshot: &dyn Snapshot, check: &dyn Fn() -> Result<()>) -> Result<Keys> {
+fn keys(snapshot: &dyn Snapshot, control: &Control<'_>) -> Result<Keys> {
     let mut found: BTreeSet<(usize, String, &'static str)> = BTreeSet::new();
     let parts = Parts { incoming: false, ..Parts::ALL };
-    each_vertex(snapshot, parts, &mut |vertex| {
-        check()?;
+    each_vertex(snapshot, parts, control, &mut |vertex| {
         let id = vertex_name(&vertex.id)?;
         let values = vertex.properties.iter().map(|property| (&property.label, &property.value));
         let mut add = |of: usize, key: &str, value: &Value| -> Result<()> {
@@ -88,6 +95,7 @@ fn keys(snapshot: &dyn Snapshot, check: &dyn Fn() -> Result<()>) -> Result<Keys>
                 ));
             };
             if !found.contains(&(of, key.to_owned(), kind)) {
+                control.grow(KEY_BYTES)?;
                 found.insert((of, key.to_owned(), kind));
             }
             Ok(())
@@ -135,8 +143,8 @@ fn refused(vertex: &str, why: &str) -> Error {
         .with_hint("export as GraphSON (graphson) or N-Quads (nq), which hold everything")
 }
 
-/// The name of the type and the text; `None`: GraphML has no such type. Dates are not in its standard, but the loader
-/// reads them.
+/// The name of the type and the text; `None`: GraphML has no such type. Dates are not in its standard, but
+/// the loader reads them.
 fn typed(value: &Value) -> Result<Option<(&'static str, String)>> {
     Ok(Some(match value {
         Value::String(text) => ("string", text.to_string()),
@@ -172,13 +180,12 @@ fn write_node(vertex: &GraphVertex, keys: &Keys, text: &mut String) -> Result<()
     Ok(())
 }
 
-fn write_edges(vertex: &GraphVertex, keys: &Keys, text: &mut String) -> Result<()> {
-    let source = vertex_name(&vertex.id)?;
-    for edge in &vertex.outgoing {
+fn write_edges(source: &str, edges: &[GraphEdge], keys: &Keys, text: &mut String) -> Result<()> {
+    for edge in edges {
         text.push_str("    <edge id=\"");
         escape(&vertex_name(&edge.id)?, text)?;
         text.push_str("\" source=\"");
-        escape(&source, text)?;
+        escape(source, text)?;
         text.push_str("\" target=\"");
         escape(&vertex_name(&edge.other)?, text)?;
         text.push_str("\"><data key=\"labelE\">");
@@ -206,8 +213,8 @@ fn write_data(of: usize, name: &str, value: &Value, keys: &Keys, text: &mut Stri
     Ok(())
 }
 
-/// Appends a text as it stands in content and between quotes. White space other than a blank is written as a reference,
-/// since readers make blanks of it in attributes, and line feeds of carriage returns everywhere.
+/// Appends a text as it stands in content and between quotes. White space other than a blank is written as a
+/// reference, since readers make blanks of it in attributes, and line feeds of carriage returns everywhere.
 fn escape(from: &str, text: &mut String) -> Result<()> {
     for c in from.chars() {
         match c {

@@ -1,23 +1,31 @@
 //! The graph as GraphSON in the adjacency form, a vertex on each line.
 
 use std::io::{BufWriter, Write};
+use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graph_file::{GraphWriteError, GraphWriter, Layout};
 use vervet_tinkerpop::graphson::Dialect;
 use vervet_traversal::{Parts, each_vertex};
 
-/// Writes all vertices with their edges; how many vertices and edges there are. `check` is asked before each vertex.
+/// About what an edge of a vertex takes as text.
+const EDGE_TEXT_BYTES: u64 = 128;
+
+/// Writes all vertices with their edges, within the limits of `control`. Returns the number of vertices and
+/// edges.
 pub(crate) fn write(
     snapshot: &dyn Snapshot,
     dialect: Dialect,
-    check: &dyn Fn() -> Result<()>,
+    control: &Control<'_>,
     out: &mut dyn Write,
 ) -> Result<u64> {
     let mut file = GraphWriter::new(BufWriter::with_capacity(1 << 16, out), dialect, Layout::Lines);
-    let mut count = 0;
-    each_vertex(snapshot, Parts::ALL, &mut |vertex| {
-        check()?;
+    let (mut count, mut counted) = (0, 0);
+    each_vertex(snapshot, Parts::ALL, control, &mut |vertex| {
+        // The text of a vertex is held as a whole, and its buffer keeps its room.
+        let text_bytes = EDGE_TEXT_BYTES * (vertex.incoming.len() + vertex.outgoing.len()) as u64;
+        let most = text_bytes.max(counted);
+        control.recount(&mut counted, most)?;
         count += 1 + vertex.outgoing.len() as u64;
         file.vertex(&vertex).map_err(|error| match error {
             GraphWriteError::Io(error) => Error::io("write the export", &error),
@@ -27,6 +35,7 @@ pub(crate) fn write(
             }
         })
     })?;
+    control.shrink(counted);
     file.finish().map_err(|error| Error::io("write the export", &error))?;
     Ok(count)
 }

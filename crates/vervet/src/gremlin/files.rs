@@ -1,9 +1,10 @@
 //! Files of `io()`: where they may be, and what is in them.
 //!
 //! # Shape
-//! A text names a file below the folder that the caller allows ([`GremlinOptions::files`](super::GremlinOptions::files)); nothing
-//! else can be reached, by `..` or by links neither. GraphSON is read by `vervet-tinkerpop`, GraphML by the loader
-//! (`graphml` has what comes of it); both are written by `crate::export`.
+//! A text names a file below the folder that the caller allows
+//! ([`GremlinOptions::files`](super::GremlinOptions::files)); nothing else can be reached, by `..` or by
+//! links neither. GraphSON is read by `vervet-tinkerpop`, GraphML by the loader (`graphml` has what comes of
+//! it); both are written by `crate::export`.
 //! # Invariants
 //! A file that is being written has another name until it is complete.
 
@@ -144,10 +145,9 @@ pub(super) fn write(
     let part = path.with_file_name(name);
     let file = File::create(&part).map_err(|error| failed(&error))?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
-    let check = || control.check();
     let written = match form {
-        FileForm::GraphSon => export::graphson::write(snapshot, Dialect::V3, &check, &mut out),
-        FileForm::GraphMl => export::graphml::write(snapshot, &check, &mut out),
+        FileForm::GraphSon => export::graphson::write(snapshot, Dialect::V3, control, &mut out),
+        FileForm::GraphMl => export::graphml::write(snapshot, control, &mut out),
     };
     let done = written.and_then(|_| {
         out.flush().and_then(|()| out.get_ref().sync_all()).map_err(|error| failed(&error))?;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use vervet::{Database, Direction, ErrorKind, Format, LoadOptions, OutputFormat, QueryOptions, Source};
+use std::time::{Duration, Instant};
+use vervet::{
+    CancelToken, Database, Direction, ErrorKind, Format, LoadOptions, OutputFormat, QueryOptions, Source,
+};
 
 fn export(db: &Database, format: Format) -> String {
     let mut text = Vec::new();
@@ -193,4 +196,60 @@ fn edges_that_nobody_declares_are_errors_of_the_input() {
     let options = LoadOptions { graph, ..LoadOptions::default() };
     let source = Source::bytes("x.ttl", *b"<http://a/s> a <http://a/o> .");
     assert_eq!(db.load(vec![source], &options).expect_err("an edge").kind(), ErrorKind::Input);
+}
+
+/// Cancels when the first bytes come.
+struct Cancelling<'t>(&'t CancelToken, u64);
+
+impl std::io::Write for Cancelling<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.cancel();
+        self.1 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Every loop whose length the data decides sees limits: an export ends at its deadline, when it is
+/// cancelled, also half-way, and counts the edges of a vertex, which it holds together.
+#[test]
+fn every_loop_of_an_export_sees_its_limits() {
+    let db = Database::in_memory();
+    let mut text = String::from("PREFIX k: <urn:vervet:key:>\n");
+    for number in 0..20_000 {
+        let _ = writeln!(text, "<urn:hub> k:knows <urn:a-rather-long-name-of-a-neighbour/{number}> .");
+    }
+    db.load_text(Format::Turtle, &text).expect("it loads");
+    for format in
+        [Format::NTriples, Format::NQuads, Format::TriG, Format::GraphSon, Format::GraphSon2, Format::GraphMl]
+    {
+        let whole = export(&db, format);
+        let mut same = Vec::new();
+        let count = db.export_with(format, &QueryOptions::default(), &mut same).expect("it fits");
+        assert!(count >= 20_000 && same == whole.as_bytes(), "{format:?}");
+        let kind = |options: QueryOptions| {
+            db.export_with(format, &options, &mut std::io::sink()).map_err(|error| error.kind())
+        };
+        let token = CancelToken::new();
+        let mut out = Cancelling(&token, 0);
+        let done = db.export_with(format, &QueryOptions::default().with_cancel(&token), &mut out);
+        assert_eq!(done.expect_err("half-way").kind(), ErrorKind::Cancelled, "{format:?}");
+        assert!(out.1 > 0 && out.1 < whole.len() as u64, "{format:?}: {} of {} bytes", out.1, whole.len());
+        assert_eq!(
+            kind(QueryOptions::default().with_cancel(&token)),
+            Err(ErrorKind::Cancelled),
+            "{format:?}"
+        );
+        let begun = Instant::now().checked_sub(Duration::from_secs(2));
+        let late =
+            QueryOptions { timeout: Some(Duration::from_secs(1)), started: begun, ..QueryOptions::default() };
+        assert_eq!(kind(late), Err(ErrorKind::Deadline), "{format:?}");
+        let small = QueryOptions { memory_limit_bytes: Some(1 << 20), ..QueryOptions::default() };
+        let holds = matches!(format, Format::GraphSon | Format::GraphSon2 | Format::GraphMl);
+        let expected = if holds { Err(ErrorKind::MemoryLimit) } else { Ok(20_000) };
+        assert_eq!(kind(small), expected, "{format:?}");
+    }
 }
