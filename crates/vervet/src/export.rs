@@ -199,8 +199,9 @@ mod tests {
     struct Counting(AtomicU64);
 
     impl Gate for Counting {
-        fn pass(&self, _now: Instant, _stop: &dyn Fn() -> bool) {
+        fn pass(&self, _now: Instant, _stop: &dyn Fn() -> bool) -> bool {
             self.0.fetch_add(1, Ordering::Relaxed);
+            false
         }
 
         fn leave(&self) {}
