@@ -4,7 +4,7 @@
 //! never go here.
 
 use crate::arguments::{LogFormat, LogLevel, LogOptions};
-use crate::output::{Failure, Outcome};
+use crate::output::{self, Failure, Outcome};
 use std::io::{IsTerminal, stderr};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt;
@@ -18,9 +18,14 @@ const LEVEL_VARIABLE: &str = "VERVET_LOG";
 /// The environment has a level that there is not.
 pub(crate) fn begin(options: &LogOptions, default: LogLevel) -> Outcome {
     let level = match (options.log_level, std::env::var(LEVEL_VARIABLE)) {
-        (Some(level), _) => level,
-        (None, Ok(text)) if !text.is_empty() => of_environment(&text)?,
-        (None, _) => default,
+        (Some(level), _) => Ok(level),
+        (None, Ok(text)) if !text.is_empty() => of_environment(&text),
+        (None, _) => Ok(default),
+    };
+    // The log begins in any case: the failure is an event of it.
+    let (level, outcome) = match level {
+        Ok(level) => (level, Ok(())),
+        Err(failure) => (default, Err(failure)),
     };
     let level = match level {
         LogLevel::Off => LevelFilter::OFF,
@@ -35,10 +40,11 @@ pub(crate) fn begin(options: &LogOptions, default: LogLevel) -> Outcome {
     match options.log_format {
         LogFormat::Text => log.init(),
         LogFormat::Json => {
-            log.json().flatten_event(true).with_current_span(false).with_span_list(false).init()
+            log.json().flatten_event(true).with_current_span(false).with_span_list(false).init();
+            output::report_as_events();
         }
     }
-    Ok(())
+    outcome
 }
 
 fn of_environment(text: &str) -> Outcome<LogLevel> {

@@ -145,19 +145,33 @@ pub(crate) fn finish(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Whether an error is what Ctrl-C has made of a command. Other errors count as what they are, even if Ctrl-C came, too.
+/// Whether an error is what Ctrl-C has made of a command. Other errors count as what they are, even if Ctrl-C
+/// came, too.
 fn is_cancelled(error: &Error) -> bool {
     error.kind() == ErrorKind::Cancelled
         || WRITE_CANCELLED.load(Ordering::Relaxed) && interrupt::requested().load(Ordering::Relaxed)
 }
 
-/// Writes `error: …` and `hint: …`.
+/// Whether failures are events of the log.
+static REPORTS_EVENTS: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`report`] writes events, so that standard error is JSON line by line.
+pub(crate) fn report_as_events() {
+    REPORTS_EVENTS.store(true, Ordering::Relaxed);
+}
+
+/// Writes `error: …` and `hint: …`, or an event of the log with both.
 pub(crate) fn report(failure: &Failure) {
     let (message, hint) = match failure {
         Failure::Error(error) if is_cancelled(error) => ("cancelled", None),
         Failure::Error(error) => (error.message(), error.hint()),
         Failure::Usage(message, hint) => (message.as_str(), Some(hint.as_str())),
     };
+    // A log that is off has no events, and the failure is still to be seen.
+    if REPORTS_EVENTS.load(Ordering::Relaxed) && tracing::enabled!(tracing::Level::ERROR) {
+        tracing::error!(hint, "{message}");
+        return;
+    }
     let [red, cyan, plain] =
         if colours(&io::stderr()) { ["\x1b[1;31m", "\x1b[36m", "\x1b[0m"] } else { [""; 3] };
     let mut text = format!("{red}error:{plain} {message}\n");

@@ -74,6 +74,49 @@ fn users_23_serve_logs_what_happens_and_notifies() {
     assert!(server.wait().expect("it ends").success());
 }
 
+/// users 23: what keeps the server from starting is an event of the log too, with its hint, also where the
+/// log itself cannot begin as it should.
+#[test]
+fn users_23_failures_at_the_start_are_json() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let wrong = directory.path().join("wrong.toml");
+    std::fs::write(&wrong, "no such option = 1\n").expect("a file");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken = taken.local_addr().expect("an address").to_string();
+    let (wrong, db) = (wrong.to_str().expect("UTF-8"), directory.path().join("db"));
+    for (arguments, level, code) in [
+        (&[][..], "", 1),
+        (&["--create", "--config", wrong], "", 1),
+        (&["--create", "--bind", &taken], "", 1),
+        (&["--create", "--bind", "127.0.0.1:0"], "loud", 2),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_vervet"))
+            .args(["serve", "--log-format", "json"])
+            .args(arguments)
+            .arg(&db)
+            .env("VERVET_LOG", level)
+            .output()
+            .expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?} {level}: {text}");
+        let events: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
+        let last = events.last().expect("an event");
+        assert_eq!(last["level"], "ERROR", "{arguments:?}: {text}");
+        assert!(last["message"].as_str().is_some_and(|message| !message.is_empty()), "{text}");
+        let is_hinted = !arguments.contains(&wrong) && !arguments.contains(&taken.as_str());
+        if is_hinted {
+            assert!(last["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{arguments:?}: {text}");
+        }
+    }
+    // Without events there is the text.
+    let output = Command::new(env!("CARGO_BIN_EXE_vervet"))
+        .args(["serve", "--log-format", "json", "--log-level", "off", "/nowhere/at/all"])
+        .output()
+        .expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "), "{output:?}");
+}
+
 #[test]
 fn levels_come_from_the_option_and_the_environment() {
     let run = |arguments: &[&str], level: &str| {
