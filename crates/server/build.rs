@@ -1,8 +1,8 @@
 //! Puts the page into the binary: `page/dist` if it has been built, else the plain page of this crate.
 //!
-//! A table of files goes to `OUT_DIR/page.rs`: path, content type, bytes, and the bytes compressed by gzip where that
-//! saves something. cargo looks at `page/dist` again once it has been there; after the very first build of the page,
-//! `touch crates/server/build.rs` makes it look.
+//! A table of files goes to `OUT_DIR/page.rs`: path, content type, bytes, and the bytes compressed by gzip
+//! where that saves something. cargo looks at `page/dist` again once it has been there; after the very first
+//! build of the page, `touch crates/server/build.rs` makes it look.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

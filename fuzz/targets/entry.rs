@@ -13,8 +13,8 @@ fuzz_target!(|data: &[u8]| {
 fn prepare() -> Entry {
     let abort = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // The loader makes an error of what these libraries panic at (`parquet` often within `bytes`); libFuzzer's
-        // hook would end the program before. What nobody catches ends it all the same.
+        // The loader makes an error of what these libraries panic at (`parquet` often within `bytes`);
+        // libFuzzer's hook would end the program before. What nobody catches ends it all the same.
         let caught = |at: &std::panic::Location<'_>| {
             ["/oxjsonld-", "/parquet-", "/bytes-"].iter().any(|library| at.file().contains(library))
         };

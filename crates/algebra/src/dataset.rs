@@ -5,8 +5,8 @@
 //! operator behind it needs to know. One graph as the default graph is another [`GraphSlot`]; several are a
 //! union without repetitions; a choice of named graphs is a join with the list of their names.
 //! # Cost
-//! One walk over the algebra. The merge of several graphs makes a pattern for each statement pattern and graph:
-//! [`MERGED_MAX`] in all.
+//! One walk over the algebra. The merge of several graphs makes a pattern for each statement pattern and
+//! graph: [`MERGED_MAX`] in all.
 
 use crate::distinct::DistinctVariables;
 use crate::{GraphSlot, Node, PathPattern, Pattern, Variable};

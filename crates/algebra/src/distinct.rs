@@ -8,7 +8,8 @@ const SEARCHED_MAX: usize = 16;
 /// A list that takes each variable once.
 ///
 /// # Cost
-/// A few comparisons for a short list; one test of a bit for a long one, in an eighth of a byte for each variable.
+/// A few comparisons for a short list; one test of a bit for a long one, in an eighth of a byte for each
+/// variable.
 pub(crate) struct DistinctVariables<'o> {
     out: &'o mut Vec<Variable>,
     /// A bit for each variable of `out`, once that is long.

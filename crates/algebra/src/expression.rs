@@ -64,8 +64,8 @@ pub enum Expression {
     Call(Function, Vec<Expression>),
 }
 
-/// `EXISTS`: a pattern that sees the values of the row that it is evaluated for, as if they stood in its place
-/// (SPARQL 1.1 §18.6, `substitute`).
+/// `EXISTS`: a pattern that sees the values of the row that it is evaluated for, as if they stood in its
+/// place (SPARQL 1.1 §18.6, `substitute`).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exists {
     /// The pattern. Its expressions may mention variables that only the row binds.
@@ -108,7 +108,8 @@ impl Expression {
         }
     }
 
-    /// [`Expression::for_each_exists`], to change them: each `EXISTS` in it, but for those inside the patterns of others.
+    /// [`Expression::for_each_exists`], to change them: each `EXISTS` in it, but for those inside the
+    /// patterns of others.
     pub fn for_each_exists_mut(&mut self, visit: &mut dyn FnMut(&mut Exists)) {
         match self {
             Self::Exists(exists) => visit(exists),
@@ -116,8 +117,8 @@ impl Expression {
         }
     }
 
-    /// Calls `visit` with each [`Expression::Variable`] and [`Expression::Bound`], which it may replace; those inside the
-    /// patterns of `EXISTS` are left out.
+    /// Calls `visit` with each [`Expression::Variable`] and [`Expression::Bound`], which it may replace;
+    /// those inside the patterns of `EXISTS` are left out.
     pub fn for_each_variable_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
         match self {
             Self::Variable(_) | Self::Bound(_) => visit(self),
@@ -186,7 +187,8 @@ impl Expression {
     }
 }
 
-/// The functions of SPARQL 1.1 §17.4, those of SPARQL 1.2 for base directions and triple terms, the casts of §17.5, and those for full-text search.
+/// The functions of SPARQL 1.1 §17.4, those of SPARQL 1.2 for base directions and triple terms, the casts of
+/// §17.5, and those for full-text search.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the function of SPARQL with the same name")]

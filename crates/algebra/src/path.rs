@@ -1,9 +1,9 @@
 //! Property paths: regular expressions over predicates.
 //!
 //! # Shape
-//! A front end turns sequences, alternatives and inverses at the top of a path into patterns, joins and unions, since
-//! that is what they mean (SPARQL 1.1 §18.2.2.4), and the planner can order patterns. What is left are closures:
-//! [`PathPattern`] has one for a whole, whose solutions are pairs of nodes, each once.
+//! A front end turns sequences, alternatives and inverses at the top of a path into patterns, joins and
+//! unions, since that is what they mean (SPARQL 1.1 §18.2.2.4), and the planner can order patterns. What is
+//! left are closures: [`PathPattern`] has one for a whole, whose solutions are pairs of nodes, each once.
 
 use crate::{GraphSlot, Slot, Variable};
 use oxrdf::NamedNode;
@@ -45,8 +45,8 @@ impl Path {
 
 /// All pairs of nodes that a path connects, each pair once.
 ///
-/// A path without a step connects each node of the graphs with itself, and a term of the query with itself even if no
-/// graph has it (SPARQL 1.1 §18.4).
+/// A path without a step connects each node of the graphs with itself, and a term of the query with itself
+/// even if no graph has it (SPARQL 1.1 §18.4).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PathPattern {
     /// Where it starts.
@@ -55,8 +55,8 @@ pub struct PathPattern {
     pub path: Path,
     /// Where it ends.
     pub object: Slot,
-    /// The graphs whose statements it may use, one beside the other; none: an empty graph. A variable stands alone:
-    /// all statements are in the one graph that it is bound to.
+    /// The graphs whose statements it may use, one beside the other; none: an empty graph. A variable stands
+    /// alone: all statements are in the one graph that it is bound to.
     pub graphs: Vec<GraphSlot>,
 }
 

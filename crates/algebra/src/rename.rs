@@ -1,4 +1,5 @@
-//! Other numbers for variables, in all that is below a node: scopes that hide them, and two variables that are known to be one.
+//! Other numbers for variables, in all that is below a node: scopes that hide them, and two variables that
+//! are known to be one.
 //!
 //! # Invariants
 //! Each variable is looked up once: what a pair gives is not looked up again, so pairs may also exchange two.
@@ -112,7 +113,8 @@ impl Pattern {
 }
 
 impl Expression {
-    /// Gives variables other numbers, also inside the patterns of `EXISTS`: `from` becomes `to` for each pair.
+    /// Gives variables other numbers, also inside the patterns of `EXISTS`: `from` becomes `to` for each
+    /// pair.
     pub fn rename(&mut self, pairs: &[(Variable, Variable)]) {
         Renaming::new(pairs).expression(self);
     }

@@ -110,7 +110,8 @@ enum Command {
         /// An archive (.tar.zst) of CSV files
         #[arg(long, value_name = "FILE")]
         data: PathBuf,
-        /// Names persons, messages and dates to ask for; the file NAME-params.json beside the data if it is there
+        /// Names persons, messages and dates to ask for; the file NAME-params.json beside the data if it is
+        /// there
         #[arg(long, value_name = "FILE")]
         parameters: Option<PathBuf>,
         /// Only these operations, as IS1,IC3

@@ -71,7 +71,8 @@ pub fn measure<T>(budget: &Budget, mut run: impl FnMut() -> Result<T>) -> Result
     Ok(summary(wall, cpu))
 }
 
-/// Median and 95th percentile of runs that were timed one by one, by the wall clock and the CPU clock; `None` of none.
+/// Median and 95th percentile of runs that were timed one by one, by the wall clock and the CPU clock; `None`
+/// of none.
 #[must_use]
 pub fn median(wall: Vec<Duration>, cpu: Vec<Duration>) -> Option<Timing> {
     (!wall.is_empty()).then(|| summary(wall, cpu))

@@ -1,8 +1,8 @@
 //! Small patterns in real and made graphs: triangles, cliques, paths, reach.
 //!
 //! Every query is a count, so that serialisation plays no part, and the loops say which count is right. Edges
-//! are statements `<urn:v1> <urn:e> <urn:v2>`. Where an engine has no property paths, reach is asked through its
-//! other interface, and the report says so.
+//! are statements `<urn:v1> <urn:e> <urn:v2>`. Where an engine has no property paths, reach is asked through
+//! its other interface, and the report says so.
 
 use crate::compare::{Contest, Question};
 use crate::data::PlainFile;

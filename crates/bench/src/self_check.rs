@@ -24,8 +24,8 @@ const QUERIES: [(&str, &str); 7] = [
     ("q7", include_str!("queries/q7.rq")),
 ];
 
-/// Makes universities and a graph, and lets the engines that `engines` makes agree about them. `program` is the
-/// one to start processes of; without it there are none.
+/// Makes universities and a graph, and lets the engines that `engines` makes agree about them. `program` is
+/// the one to start processes of; without it there are none.
 ///
 /// # Errors
 /// Something fails or values differ.
@@ -112,7 +112,8 @@ mod tests {
             assert!(answered.count() >= 40, "{report}");
             assert!(report.is_right(), "{report}");
         }
-        // Questions about universities have answers, so that they can differ; few of one university alone have none.
+        // Questions about universities have answers, so that they can differ; few of one university alone
+        // have none.
         let empty: Vec<_> = reports[0].features.iter().filter(|one| one.rows == Some(0)).collect();
         assert!(empty.len() <= 3, "{empty:?}");
     }

@@ -95,7 +95,8 @@ pub(crate) struct Arguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct LogOptions {
-    /// Log events of this level and above on standard error (default: info for serve, warn else; or VERVET_LOG)
+    /// Log events of this level and above on standard error (default: info for serve, warn else; or
+    /// VERVET_LOG)
     #[arg(long, global = true, value_name = "LEVEL")]
     pub log_level: Option<LogLevel>,
     /// How events are logged
@@ -197,10 +198,12 @@ pub(crate) struct LoadArguments {
     /// GraphML, CSV and Parquet: the key that is the label; may be given several times
     #[arg(long = "label", value_name = "KEY")]
     pub labels: Vec<String>,
-    /// Load an undirected edge as two, one in each direction (default: one, in the direction in which it is written)
+    /// Load an undirected edge as two, one in each direction (default: one, in the direction in which it is
+    /// written)
     #[arg(long)]
     pub both_directions: bool,
-    /// Take what the columns of tables are from this file (docs/loading.md); --print-mapping writes one to begin with
+    /// Take what the columns of tables are from this file (docs/loading.md); --print-mapping writes one to
+    /// begin with
     #[arg(long, value_name = "FILE")]
     pub mapping: Option<PathBuf>,
     /// Load nothing: show what the files hold, as a load would read them
@@ -374,7 +377,8 @@ pub(crate) struct ShellArguments {
     /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
     #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
     pub durability: Durability,
-    /// sparql or gremlin: what an input is that does not show it by itself (one that begins with g. is gremlin)
+    /// sparql or gremlin: what an input is that does not show it by itself (one that begins with g. is
+    /// gremlin)
     #[arg(long, value_name = "LANGUAGE", default_value = "sparql")]
     pub language: Language,
 }
@@ -425,7 +429,8 @@ pub(crate) struct ServeArguments {
     /// Address to listen on (default: 127.0.0.1:7878); port 0 is any free one
     #[arg(long, value_name = "HOST:PORT")]
     pub bind: Option<String>,
-    /// Another name by which the server is reached, besides addresses and localhost; may be given several times
+    /// Another name by which the server is reached, besides addresses and localhost; may be given several
+    /// times
     #[arg(long = "host", value_name = "NAME")]
     pub hosts: Vec<String>,
     /// Refuse everything that changes the database

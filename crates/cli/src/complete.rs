@@ -250,9 +250,9 @@ impl Hinter for Assistant {
 impl Highlighter for Assistant {}
 impl Helper for Assistant {}
 
-/// Whether an input of one or more lines is to be run: a command, an empty line at the end, or `;` at the
-/// end outside of all brackets (inside, it separates statements). Only a first line is a command: one behind it that
-/// begins with a dot goes on with a traversal, whose brackets may well all be closed before it.
+/// Whether an input of one or more lines is to be run: a command, an empty line at the end, or `;` at the end
+/// outside of all brackets (inside, it separates statements). Only a first line is a command: one behind it
+/// that begins with a dot goes on with a traversal, whose brackets may well all be closed before it.
 pub(crate) fn is_complete(input: &str) -> bool {
     let text = input.trim();
     if text.is_empty() || text.starts_with('.') || Control::parse(text).is_some() {

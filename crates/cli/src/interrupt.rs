@@ -1,8 +1,9 @@
 //! Ctrl-C: the first one cancels what runs, the next one ends the process.
 //!
 //! # Shape
-//! A command that can be cancelled is [`Running`], and [`Running::finish`]ed once its work is done and cannot be taken back:
-//! a commit that is durable, a load that is published. What it then says is what has happened, whenever Ctrl-C came.
+//! A command that can be cancelled is [`Running`], and [`Running::finish`]ed once its work is done and cannot
+//! be taken back: a commit that is durable, a load that is published. What it then says is what has happened,
+//! whenever Ctrl-C came.
 //! # Invariants
 //! While nothing registered runs, Ctrl-C ends the process at once, so it can never be ignored twice.
 
@@ -89,8 +90,8 @@ pub(crate) fn start() -> Running {
     Running { token }
 }
 
-/// Whether Ctrl-C came since the last [`start`], [`forget`] or [`Running::finish`]. Relaxed everywhere: the flag carries no
-/// other data.
+/// Whether Ctrl-C came since the last [`start`], [`forget`] or [`Running::finish`]. Relaxed everywhere: the
+/// flag carries no other data.
 pub(crate) fn requested() -> &'static AtomicBool {
     &REQUESTED
 }
@@ -103,7 +104,8 @@ fn phase() -> MutexGuard<'static, Phase> {
 mod tests {
     use super::*;
 
-    /// users 1: a Ctrl-C that comes when the work is done neither cancels nor ends the process; a second one ends it.
+    /// users 1: a Ctrl-C that comes when the work is done neither cancels nor ends the process; a second one
+    /// ends it.
     #[test]
     fn users_1_what_is_done_is_not_cancelled() {
         let running = start();

@@ -42,8 +42,9 @@ use arguments::{Arguments, Command, LogLevel};
 use clap::Parser;
 use std::process::ExitCode;
 
-/// Queries take and give back many small and some large pieces of memory, which the allocator of the system returns to it in between:
-/// a fifth of the time of short queries. The library leaves the choice to the program.
+/// Queries take and give back many small and some large pieces of memory, which the allocator of the system
+/// returns to it in between: a fifth of the time of short queries. The library leaves the choice to the
+/// program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use vervet::Progress;
 
-/// Seconds between two lines where there is no terminal; a command that is done before the first one says nothing.
+/// Seconds between two lines where there is no terminal; a command that is done before the first one says
+/// nothing.
 const LINE_SECONDS: u64 = 10;
 
 /// See the header of this file.
@@ -100,7 +101,7 @@ impl Progress for Bar {
 }
 
 fn say(line: &str) {
-    // Where standard error is closed there is nobody to tell.
+    // A closed standard error is no failure of the command.
     let _ = writeln!(io::stderr(), "{line}");
 }
 

@@ -38,7 +38,8 @@ impl Control {
     }
 }
 
-/// Whether a text in SPARQL is an update rather than a query: by its first word behind `PREFIX`, `BASE` and `VERSION`.
+/// Whether a text in SPARQL is an update rather than a query: by its first word behind `PREFIX`, `BASE` and
+/// `VERSION`.
 pub(crate) fn is_update(text: &str) -> bool {
     const UPDATES: [&str; 10] =
         ["INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY"];

@@ -1,11 +1,11 @@
 //! An array of numbers in the form that suits it: packed, or framed.
 //!
 //! # Shape
-//! The descriptor of a framed array is told from that of a packed one by its width, which no packed array has; so where one
-//! may stand the other may.
+//! The descriptor of a framed array is told from that of a packed one by its width, which no packed array
+//! has; so where one may stand the other may.
 //! # Cost
-//! Framed arrays take two to five times as long to read (see `framed`), so they are taken only where they save much: see
-//! [`Array::write_small`].
+//! Framed arrays take two to five times as long to read (see `framed`), so they are taken only where they
+//! save much: see [`Array::write_small`].
 
 use crate::bytes::{Damaged, Reader};
 use crate::framed::{FRAMED_WIDTH, Framed, FramedView};
@@ -27,8 +27,8 @@ pub enum Array {
 }
 
 impl Array {
-    /// Appends `count` numbers between `minimum` and `maximum` to `body`: framed if that saves a quarter of the bytes,
-    /// else packed.
+    /// Appends `count` numbers between `minimum` and `maximum` to `body`: framed if that saves a quarter of
+    /// the bytes, else packed.
     pub fn write_small(
         values: impl Iterator<Item = u64> + Clone,
         count: usize,

@@ -1,12 +1,12 @@
 //! An ascending-order-preserving column: an array, or codes of a table of distinct values.
 //!
 //! # Shape
-//! Plain: the values themselves, packed or framed. Table: the distinct values in ascending order (packed), and for
-//! each element its position there in 1 or 2 bytes (minimum 0); so codes compare as their values do.
+//! Plain: the values themselves, packed or framed. Table: the distinct values in ascending order (packed),
+//! and for each element its position there in 1 or 2 bytes (minimum 0); so codes compare as their values do.
 //! # Cost
-//! A table costs one more load for each element, so it is taken only where it at least halves the width:
-//! 256 values or fewer when a plain element takes 2 bytes or more, 65,536 or fewer from 4 bytes on. Framed values are
-//! taken only where the caller allows it, since they take longer to read.
+//! A table costs one more load for each element, so it is taken only where it at least halves the width: 256
+//! values or fewer when a plain element takes 2 bytes or more, 65,536 or fewer from 4 bytes on. Framed values
+//! are taken only where the caller allows it, since they take longer to read.
 
 use crate::array::{Array, ArrayView};
 use crate::bytes::{Damaged, Reader, write_u64};
@@ -43,8 +43,8 @@ impl Codes {
         Self { elements: Array::Packed(Packed::write(values, count, minimum, maximum, body)), table: None }
     }
 
-    /// Appends the values framed, if that saves a quarter of what they take as they are or, if `distinct` is given, with
-    /// a table of so many.
+    /// Appends the values framed, if that saves a quarter of what they take as they are or, if `distinct` is
+    /// given, with a table of so many.
     pub fn write_framed(
         values: impl Iterator<Item = u64>,
         count: usize,

@@ -1,22 +1,25 @@
 //! An array of numbers in frames of 128, each with a reference and a width in bits of its own.
 //!
 //! # Shape
-//! First a head of [`HEAD_BYTES`] for each frame, then the bits of each frame, from a byte of their own on. A head: the
-//! reference less the minimum of the array (6 bytes), the place of the bits, counted from the first head (5 bytes), and a
-//! byte: the width (at most 48), and 64 if the frame is a *slope*. Element `j` of a frame is the reference, plus `j` in a
-//! slope, plus the `width` bits from bit `j * width` on, low bits first.
+//! First a head of [`HEAD_BYTES`] for each frame, then the bits of each frame, from a byte of their own on. A
+//! head: the reference less the minimum of the array (6 bytes), the place of the bits, counted from the first
+//! head (5 bytes), and a byte: the width (at most 48), and 64 if the frame is a *slope*. Element `j` of a
+//! frame is the reference, plus `j` in a slope, plus the `width` bits from bit `j * width` on, low bits
+//! first.
 //! # Invariants
-//! 1. The minimum is not above any element, nor above any reference; the largest element is less than 2^48 above it.
+//! 1. The minimum is not above any element, nor above any reference; the largest element is less than 2^48
+//!    above it.
 //! 2. As everywhere here: no access panics, whatever the bytes are.
 //! # Cost
-//! An access: a load of the head, which 128 elements share, and one of the bits. 300,000 elements of 14 and 22 bits
-//! (2026-11-22, a machine under load, the best of three): 2.4 ns each in their order (packed: 0.5), 3.8 to 4.6 ns at random
-//! (1.7 to 2.0), 3.3 ns to write (2). Space: three quarters of a bit for each element, and the bits. A slope
-//! takes no bits at all where elements count up: edges of a file that is in the order of its subjects.
+//! An access: a load of the head, which 128 elements share, and one of the bits. 300,000 elements of 14 and
+//! 22 bits (2026-11-22, a machine under load, the best of three): 2.4 ns each in their order (packed: 0.5),
+//! 3.8 to 4.6 ns at random (1.7 to 2.0), 3.3 ns to write (2). Space: three quarters of a bit for each
+//! element, and the bits. A slope takes no bits at all where elements count up: edges of a file that is in
+//! the order of its subjects.
 //! # Source
-//! J. Goldstein, R. Ramakrishnan, U. Shaft, "Compressing Relations and Indexes", ICDE 1998 (frame of reference); D. Lemire,
-//! L. Boytsov, "Decoding billions of integers per second through vectorization", SPE 2015 (bits, frames of 128).
-//! Different: no exceptions, so that any element can be read alone.
+//! J. Goldstein, R. Ramakrishnan, U. Shaft, "Compressing Relations and Indexes", ICDE 1998 (frame of
+//! reference); D. Lemire, L. Boytsov, "Decoding billions of integers per second through vectorization", SPE
+//! 2015 (bits, frames of 128). Different: no exceptions, so that any element can be read alone.
 
 use crate::bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 
@@ -41,8 +44,8 @@ pub struct Framed {
 }
 
 impl Framed {
-    /// Appends `count` numbers that are not below `minimum`; `None`, and nothing is appended, if that would take more than
-    /// `bytes_max` bytes, or if a number is too far from the minimum.
+    /// Appends `count` numbers that are not below `minimum`; `None`, and nothing is appended, if that would
+    /// take more than `bytes_max` bytes, or if a number is too far from the minimum.
     pub fn write(
         values: impl Iterator<Item = u64>,
         count: usize,
@@ -84,7 +87,8 @@ impl Framed {
         Some(Self { offset, count, bytes, minimum })
     }
 
-    /// Appends the descriptor: that of a packed array with a width that those cannot have, and the length in bytes.
+    /// Appends the descriptor: that of a packed array with a width that those cannot have, and the length in
+    /// bytes.
     pub(crate) fn write_meta(&self, meta: &mut Vec<u8>) {
         for number in [self.offset as u64, self.count as u64, FRAMED_WIDTH, self.minimum, self.bytes as u64] {
             write_u64(number, meta);
@@ -370,7 +374,8 @@ mod tests {
     fn numbers_that_count_up_take_no_bits() {
         let values: Vec<u64> = (1000..2000).collect();
         assert_eq!(check(&values, 0), 8 * HEAD_BYTES);
-        // They may begin below their place in the frame; then the slope starts below the minimum, and is none.
+        // They may begin below their place in the frame; then the slope starts below the minimum, and is
+        // none.
         check(&(0..300).collect::<Vec<u64>>(), 0);
         check(&(0..300).map(|number| number / 2).collect::<Vec<u64>>(), 0);
         check(&[5; 1000], 5);

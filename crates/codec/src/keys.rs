@@ -334,8 +334,8 @@ pub struct PartsView<'a> {
 }
 
 impl<'a> PartsView<'a> {
-    /// The part with the tag of all `keys`, and the position of its first key; `None`: they have several tags. A tag without a
-    /// part has an empty one.
+    /// The part with the tag of all `keys`, and the position of its first key; `None`: they have several
+    /// tags. A tag without a part has an empty one.
     #[inline]
     pub fn of_all(&self, mut keys: impl Iterator<Item = u64>) -> Option<(u32, KeySetView<'a>)> {
         let tag = keys.next()? >> PART_SHIFT;

@@ -1,8 +1,9 @@
 //! A sorted set of numbers that are far apart: an array, with a directory over their high bits.
 //!
 //! # Shape
-//! `values`: the numbers, packed, or framed if that saves a quarter. `directory[b]`: position of the first value whose
-//! distance from the minimum has high bits `b` or more; one bucket for about 8 values if they were spread evenly.
+//! `values`: the numbers, packed, or framed if that saves a quarter. `directory[b]`: position of the first
+//! value whose distance from the minimum has high bits `b` or more; one bucket for about 8 values if they
+//! were spread evenly.
 //! # Cost
 //! One directory access, then a binary search in one bucket: 2 to 3 cache misses for even data, and a
 //! plain binary search in the worst case. Space: `width + directory width / 8` bytes for each number,

@@ -2,8 +2,8 @@
 //! Social Network Benchmark", TPCTC 2020), written anew from their description against the facade.
 //!
 //! # Shape
-//! Each test has a database of its own: a start graph, then clients from a pool of [`THREADS`] threads, each of
-//! which runs transactions, then checks. A graph of persons with properties is written as statements: a
+//! Each test has a database of its own: a start graph, then clients from a pool of [`THREADS`] threads, each
+//! of which runs transactions, then checks. A graph of persons with properties is written as statements: a
 //! property with one value is replaced by `DELETE … INSERT … WHERE`, emails are many values, a history whose
 //! order matters is one string that grows, and an edge with properties has a vertex of its own.
 //! # What is demanded
@@ -60,8 +60,8 @@ impl Form {
 enum Writers {
     /// They do not get in each other's way: less than 5 % abort.
     Free,
-    /// They write the same things on purpose. A transaction aborts only for a commit during its life, and there
-    /// are at most [`THREADS`]` - 1` others then: so one in [`THREADS`] commits.
+    /// They write the same things on purpose. A transaction aborts only for a commit during its life, and
+    /// there are at most [`THREADS`]` - 1` others then: so one in [`THREADS`] commits.
     Collide,
 }
 
@@ -87,8 +87,8 @@ const TESTS: [Test; 12] = [
     Test { name: "WS", writers: Writers::Collide, run: updates::write_skew },
 ];
 
-/// Runs all tests at both levels; prints a line for each with commits, aborts and the share of these. Databases
-/// in directories are made below `directory`.
+/// Runs all tests at both levels; prints a line for each with commits, aborts and the share of these.
+/// Databases in directories are made below `directory`.
 pub fn run(form: Form, directory: &Path, seed: u64, report: &mut Report) {
     println!("seed {seed}, {THREADS} threads, sleeps of {} ms", form.sleep.as_millis());
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {

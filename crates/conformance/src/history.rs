@@ -2,11 +2,11 @@
 //!
 //! # Shape
 //! Threads run random transactions against the facade and write down what they asked and what they saw. A
-//! history is either of *registers* (read a value, replace it) or of *lists* (read all, append one), and its keys are
-//! stored in one of five shapes, so that reads go through values of a property, edges, edges backwards, types, and
-//! the index from a value to its vertices (`storage.rs`). Each history is written as Jepsen's EDN, for Elle, and as
-//! JSON for dbcop (`write.rs`); [`run`] asks both, where it is given them, for a verdict at the level at which
-//! the transactions ran (`judge.rs`).
+//! history is either of *registers* (read a value, replace it) or of *lists* (read all, append one), and its
+//! keys are stored in one of five shapes, so that reads go through values of a property, edges, edges
+//! backwards, types, and the index from a value to its vertices (`storage.rs`). Each history is written as
+//! Jepsen's EDN, for Elle, and as JSON for dbcop (`write.rs`); [`run`] asks both, where it is given them, for
+//! a verdict at the level at which the transactions ran (`judge.rs`).
 //! # What makes a verdict worth something
 //! Nothing is checked here, and nothing is corrected: what the database said is what the judges see. And
 //! they must say no where no is right: to histories in which one read was changed afterwards, to those of
@@ -14,16 +14,16 @@
 //! (`plant.rs`).
 //! # What is claimed
 //! At the serializable level: Elle's *strong serializability* (also in real time) and dbcop's
-//! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation, this for short
-//! histories, since dbcop takes exponential time for some.
+//! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation,
+//! this for short histories, since dbcop takes exponential time for some.
 //! # Lists in a graph
-//! A list is a set of elements with positions. To append is to count and to add the next one. At the serializable
-//! level nothing else keeps two from taking the same position. Under snapshot isolation two that add different
-//! edges do not get in each other's way, so there an append also replaces the list's length, except
-//! where the elements are values of one property, which is locked as a whole.
+//! A list is a set of elements with positions. To append is to count and to add the next one. At the
+//! serializable level nothing else keeps two from taking the same position. Under snapshot isolation two that
+//! add different edges do not get in each other's way, so there an append also replaces the list's length,
+//! except where the elements are values of one property, which is locked as a whole.
 //! # Source
-//! Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020; Biswas and
-//! Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019 (dbcop).
+//! Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020;
+//! Biswas and Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019 (dbcop).
 
 mod client;
 mod judge;
@@ -46,8 +46,9 @@ use vervet_testkit::Random;
 pub const THREADS: u64 = 8;
 /// Transactions of a history, committed or not.
 const HISTORY_TRANSACTIONS: u64 = 1_000;
-/// Transactions of a history with a planted fault, and of one that dbcop shall judge at snapshot isolation: a judge that
-/// searches for an order may take exponential time to find one, and more to find that there is none.
+/// Transactions of a history with a planted fault, and of one that dbcop shall judge at snapshot isolation: a
+/// judge that searches for an order may take exponential time to find one, and more to find that there is
+/// none.
 const SHORT_TRANSACTIONS: u64 = 48;
 /// Rounds of such histories at snapshot isolation; a round has one of each kind and shape.
 const SHORT_ROUNDS: u64 = 4;
@@ -126,12 +127,12 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Records histories and has them judged: those that ran as they should, then those with faults. Prints a line for each
-/// step.
+/// Records histories and has them judged: those that ran as they should, then those with faults. Prints a
+/// line for each step.
 ///
 /// # Errors
-/// A database or a judge that does not work, a folder that cannot be written. A verdict that is not the right one is a
-/// failure in the report.
+/// A database or a judge that does not work, a folder that cannot be written. A verdict that is not the right
+/// one is a failure in the report.
 pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
     println!("seed {}, {THREADS} threads, histories in {}", options.seed, options.to.display());
     let mut random = Random(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -189,8 +190,8 @@ fn round(
     Ok(())
 }
 
-/// A third of the histories in memory; a third in a directory with synced commits, whose database is opened again half
-/// way; a third in one whose base is written anew all the time.
+/// A third of the histories in memory; a third in a directory with synced commits, whose database is opened
+/// again half way; a third in one whose base is written anew all the time.
 fn place(number: u64, directory: &Path) -> Option<client::Place> {
     let place =
         |durability, checkpoints| client::Place { directory: directory.to_owned(), durability, checkpoints };

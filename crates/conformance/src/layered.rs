@@ -2,9 +2,9 @@
 //! there in between.
 //!
 //! # Shape
-//! Quads of the case are dealt at random into a store and a list to insert; quads of another case (noise) are put
-//! into the store or inserted, and removed again; some of the real ones are removed and come back. Terms of
-//! the store are in its dictionary, the others came later. Queries run as the facade runs them.
+//! Quads of the case are dealt at random into a store and a list to insert; quads of another case (noise) are
+//! put into the store or inserted, and removed again; some of the real ones are removed and come back. Terms
+//! of the store are in its dictionary, the others came later. Queries run as the facade runs them.
 
 use crate::random::{Outcome, Random, graph, row};
 use oxrdf::{GraphName, Quad, Term};

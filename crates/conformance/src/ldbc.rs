@@ -1,16 +1,16 @@
-//! The queries of the LDBC social network (Interactive: IS1 to IS7, IC1 to IC14) in Gremlin and in SPARQL, against answers
-//! that somebody else has computed.
+//! The queries of the LDBC social network (Interactive: IS1 to IS7, IC1 to IC14) in Gremlin and in SPARQL,
+//! against answers that somebody else has computed.
 //!
 //! # Shape
-//! The texts are ours, one file each below `ldbc/gremlin` and `ldbc/sparql` of this crate; the data and the expected answers
-//! are outside ([`crate::test_data`]). Data come in through the loader as they are published (*names from files*,
-//! docs/loading.md).
+//! The texts are ours, one file each below `ldbc/gremlin` and `ldbc/sparql` of this crate; the data and the
+//! expected answers are outside ([`crate::test_data`]). Data come in through the loader as they are published
+//! (*names from files*, docs/loading.md).
 //!
-//! * `query`: the queries and what their columns hold. `parameters`: values for them. `answer`: rows, whoever gave them.
-//!   `data`: archives. `expected`: expected answers.
+//! * `query`: the queries and what their columns hold. `parameters`: values for them. `answer`: rows, whoever
+//!   gave them. `data`: archives. `expected`: expected answers.
 //!
-//! A case is one set of parameters; its name is its number among those of its query, in the order of the file. Gremlin runs
-//! twice, on kernels and with every step as a step, and both must be right.
+//! A case is one set of parameters; its name is its number among those of its query, in the order of the
+//! file. Gremlin runs twice, on kernels and with every step as a step, and both must be right.
 
 mod answer;
 mod data;

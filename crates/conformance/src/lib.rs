@@ -29,8 +29,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Threads of a query, and the estimated time from which on it uses them: every query runs in each of these ways.
-/// The first is that of a light query; in the others the smallest query is cut into the smallest morsels.
+/// Threads of a query, and the estimated time from which on it uses them: every query runs in each of these
+/// ways. The first is that of a light query; in the others the smallest query is cut into the smallest
+/// morsels.
 pub(crate) const CONFIGURATIONS: [(usize, Duration); 3] =
     [(1, vervet::HEAVY_FROM_DEFAULT), (2, Duration::ZERO), (4, Duration::ZERO)];
 

@@ -166,9 +166,9 @@ fn value_expression(random: &mut Random) -> String {
     }
 }
 
-/// `EXISTS` without paths that may have no step, and without `MINUS`: a value of the row stands in them as a term does
-/// (SPARQL 1.1 §18.6), so that such a path leads from it to itself (see [`random_path`]), and it is no variable that both
-/// sides of a `MINUS` bind. Oxigraph 0.5.13 takes it for a variable with a value.
+/// `EXISTS` without paths that may have no step, and without `MINUS`: a value of the row stands in them as a
+/// term does (SPARQL 1.1 §18.6), so that such a path leads from it to itself (see [`random_path`]), and it is
+/// no variable that both sides of a `MINUS` bind. Oxigraph 0.5.13 takes it for a variable with a value.
 fn exists(random: &mut Random, depth: usize, fresh: &mut usize) -> String {
     loop {
         let inner = group(random, depth - 1, fresh);
@@ -607,8 +607,8 @@ mod tests {
         }
     }
 
-    /// Random queries on random graphs, loaded and made by changes: the same answers as Oxigraph. Set VERVET_RANDOM_SEED to start
-    /// elsewhere and VERVET_RANDOM_CASES to run more.
+    /// Random queries on random graphs, loaded and made by changes: the same answers as Oxigraph. Set
+    /// VERVET_RANDOM_SEED to start elsewhere and VERVET_RANDOM_CASES to run more.
     #[test]
     fn random_queries_agree_with_oxigraph() {
         let number = |name: &str, default: u64| {

@@ -1,11 +1,12 @@
 //! Random traversals on random property graphs: on kernels, with every step as a step, and in TinkerGraph.
 //!
 //! # Shape
-//! A case is a small graph and a traversal, both made from one number; `GRAPH_CASES` cases in a row have one graph. Results are
-//! compared as bags of canonical texts, and as lists where the traversal says in what order they come. Two refusals
-//! agree, whatever they say; a refusal and an answer do not.
+//! A case is a small graph and a traversal, both made from one number; `GRAPH_CASES` cases in a row have one
+//! graph. Results are compared as bags of canonical texts, and as lists where the traversal says in what
+//! order they come. Two refusals agree, whatever they say; a refusal and an answer do not.
 //!
-//! `graph`: the graph. `traversal`, `steps`, `argument`: the traversal. `canonical`: results as texts. `peer`: TinkerGraph.
+//! `graph`: the graph. `traversal`, `steps`, `argument`: the traversal. `canonical`: results as texts.
+//! `peer`: TinkerGraph.
 
 mod argument;
 mod canonical;
@@ -95,7 +96,8 @@ struct Made {
 }
 
 impl Suite {
-    /// `with_changes`: the graph is a base with changes. `peer`: the script that starts TinkerGraph (`--answers` is added).
+    /// `with_changes`: the graph is a base with changes. `peer`: the script that starts TinkerGraph
+    /// (`--answers` is added).
     ///
     /// # Errors
     /// The script does not start.
@@ -106,7 +108,8 @@ impl Suite {
     /// Runs the case of a seed.
     ///
     /// # Errors
-    /// A difference: the seed, the graph, the traversal made as short as it could be, and the answers; or a peer that has ended.
+    /// A difference: the seed, the graph, the traversal made as short as it could be, and the answers; or a
+    /// peer that has ended.
     pub fn case(&mut self, seed: u64) -> Result<Verdict, String> {
         let number = seed / GRAPH_CASES;
         if self.made.as_ref().is_none_or(|made| made.number != number) {

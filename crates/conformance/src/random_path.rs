@@ -1,15 +1,16 @@
 //! Random property paths, in two spellings.
 //!
 //! Oxigraph 0.5.13 differs from SPARQL 1.1 in three ways that would hide other differences:
-//! * An alternative, or a negated set with both directions, gives a pair of ends once; by §18.2.2.4 and §18.4 it is a
-//!   union, so a pair that both sides connect comes twice. It gets the union instead of the path.
-//! * A path that may have no step does not lead from a term of the query to itself where no statement mentions the
-//!   term; by §18.4 (`ALP`, and `ZeroOrOnePath` with a term) it does. Such paths get variables at both ends.
-//! * A negated set gives a pair of ends once for each triple that it matches, but only once for all of them where both
-//!   ends are given. By §18.4 (*Evaluation of NegatedPropertySet*) a term as an end makes no such difference: the one
-//!   definition is about μ′, which stands for variables and terms alike (Jena 5.2 gives one solution a triple in either
-//!   case, as Vervet does). Where both ends are terms it gets the path with a part behind it that has no step, so that
-//!   the end is not given where the set is matched.
+//! * An alternative, or a negated set with both directions, gives a pair of ends once; by §18.2.2.4 and §18.4
+//!   it is a union, so a pair that both sides connect comes twice. It gets the union instead of the path.
+//! * A path that may have no step does not lead from a term of the query to itself where no statement
+//!   mentions the term; by §18.4 (`ALP`, and `ZeroOrOnePath` with a term) it does. Such paths get variables
+//!   at both ends.
+//! * A negated set gives a pair of ends once for each triple that it matches, but only once for all of them
+//!   where both ends are given. By §18.4 (*Evaluation of NegatedPropertySet*) a term as an end makes no such
+//!   difference: the one definition is about μ′, which stands for variables and terms alike (Jena 5.2 gives
+//!   one solution a triple in either case, as Vervet does). Where both ends are terms it gets the path with a
+//!   part behind it that has no step, so that the end is not given where the set is matched.
 //!
 //! Inside closures none makes a difference.
 

@@ -1,8 +1,8 @@
 //! Random requests against Oxigraph: after each operation both hold the same statements.
 //!
 //! Graphs and patterns are those of `random`. Blank nodes are compared as `_:`: which of them are the same is
-//! for other tests to say. Oxigraph keeps graphs that have become empty and Vervet does not, so they are taken
-//! from it; and graphs are only copied if they are there.
+//! for other tests to say. Oxigraph keeps graphs that have become empty and Vervet does not, so they are
+//! taken from it; and graphs are only copied if they are there.
 
 use crate::random::{GRAPHS, Random, Verdict, canonical, graph, group, object, predicate, variable, vertex};
 use crate::random_path::{for_them, for_us};
@@ -99,7 +99,8 @@ fn modify(random: &mut Random) -> String {
     }
     while random.chance(20) {
         let clause = format!("USING {}{} ", random.pick(&["", "NAMED "]), graph_name(random));
-        // The merge of a graph with itself is that graph (SPARQL 1.1 Update §3.1.3); Oxigraph 0.5.13 has it twice.
+        // The merge of a graph with itself is that graph (SPARQL 1.1 Update §3.1.3); Oxigraph 0.5.13 has it
+        // twice.
         if !text.contains(&clause) {
             text += &clause;
         }

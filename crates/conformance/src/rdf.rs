@@ -1,4 +1,5 @@
-//! The W3C's tests of RDF 1.1 documents, and those of RDF 1.2 that are about syntax, through our loader: N-Triples, N-Quads, Turtle, TriG, RDF/XML.
+//! The W3C's tests of RDF 1.1 documents, and those of RDF 1.2 that are about syntax, through our loader:
+//! N-Triples, N-Quads, Turtle, TriG, RDF/XML.
 //!
 //! Documents that should be read are loaded, exported as N-Quads, and compared with the expected statements
 //! up to isomorphism.

@@ -1,4 +1,5 @@
-//! The W3C's tests of queries in SPARQL 1.0, 1.1 and 1.2 (drafts, which nobody has approved yet): syntax, and answers in every result format.
+//! The W3C's tests of queries in SPARQL 1.0, 1.1 and 1.2 (drafts, which nobody has approved yet): syntax, and
+//! answers in every result format.
 //!
 //! Answers go through our result writers, in the format of the expected file, and are read back by another
 //! library; so a test covers the writer too. `SELECT` is compared as a bag (in order where the query has
@@ -148,8 +149,8 @@ fn negative(test: &Test) -> Result<(), Trouble> {
     }
 }
 
-/// The same on a database in memory, on one whose statements were all inserted by a transaction, and on one that was
-/// opened from the files that loads have written.
+/// The same on a database in memory, on one whose statements were all inserted by a transaction, and on one
+/// that was opened from the files that loads have written.
 fn evaluation(test: &Test) -> Result<(), Trouble> {
     let base = loaded(test, Database::in_memory())?;
     answer(test, &base)?;
@@ -193,7 +194,8 @@ fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
     Ok(database)
 }
 
-/// The graphs that the query names in `FROM` and `FROM NAMED`, as the other library reads it; none if it cannot.
+/// The graphs that the query names in `FROM` and `FROM NAMED`, as the other library reads it; none if it
+/// cannot.
 fn graphs_of_query(test: &Test) -> Result<Vec<String>, Trouble> {
     let (file, text) = action(test)?;
     let Ok(parser) = SparqlParser::new().with_base_iri(&file.iri) else { return Ok(Vec::new()) };

@@ -1,12 +1,12 @@
 //! Apache TinkerPop's feature files: what every step of Gremlin gives on its toy graphs.
 //!
 //! # Shape
-//! A scenario passes if it passes in every [`Configuration`] that was asked for. It is left out if it needs properties that are
-//! null, as the reference filter does, or if it says itself that it cannot be run. Those that need a graph computer elsewhere run
-//! like all others.
+//! A scenario passes if it passes in every [`Configuration`] that was asked for. It is left out if it needs
+//! properties that are null, as the reference filter does, or if it says itself that it cannot be run. Those
+//! that need a graph computer elsewhere run like all others.
 //!
-//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario. `compare`: results. `wire`: all that
-//!   through a driver.
+//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario.
+//!   `compare`: results. `wire`: all that through a driver.
 
 mod compare;
 mod feature;
@@ -29,8 +29,8 @@ use wire::Wire;
 
 /// How long a traversal may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// How much memory a traversal may hold: the largest scenario has a million traversers, each of which waits in the side
-/// effect and behind it.
+/// How much memory a traversal may hold: the largest scenario has a million traversers, each of which waits
+/// in the side effect and behind it.
 const MEMORY_BYTES_MAX: u64 = 1 << 30;
 /// Where the files begin that a traversal names.
 const DATA_PREFIX: &str = "\"data/";

@@ -13,8 +13,8 @@ use vervet_snapshot::Snapshot;
 use vervet_store::Store;
 
 impl Version {
-    /// The same graph over `base`, a store of exactly its statements: no changes. Terms go on as they are until
-    /// [`Version::with_terms`].
+    /// The same graph over `base`, a store of exactly its statements: no changes. Terms go on as they are
+    /// until [`Version::with_terms`].
     ///
     /// # Errors
     /// Internal: `base` is not a store of this version.
@@ -27,11 +27,12 @@ impl Version {
         Ok(moved)
     }
 
-    /// Makes this version, which has the graph of `old`, have that of `new`: what `new` has beyond `old`, and what it has
-    /// less. These two must stand over one store; this one may stand over another.
+    /// Makes this version, which has the graph of `old`, have that of `new`: what `new` has beyond `old`, and
+    /// what it has less. These two must stand over one store; this one may stand over another.
     ///
     /// # Errors
-    /// Damaged data. Internal: `old` and `new` stand over different stores, or this version has another graph than `old`.
+    /// Damaged data. Internal: `old` and `new` stand over different stores, or this version has another graph
+    /// than `old`.
     pub fn follow(&mut self, old: &Self, new: &Self) -> Result<()> {
         if !Arc::ptr_eq(&new.base, &old.base) {
             return Err(Error::internal("two versions over different stores cannot be compared"));
@@ -70,8 +71,8 @@ impl Version {
         self
     }
 
-    /// [`Version::over`], [`Version::follow`] and [`Version::with_terms`] in one: this graph over `base`, a store of
-    /// exactly the statements of `old`.
+    /// [`Version::over`], [`Version::follow`] and [`Version::with_terms`] in one: this graph over `base`, a
+    /// store of exactly the statements of `old`.
     ///
     /// # Errors
     /// As there.

@@ -1,8 +1,8 @@
 //! Which keys may have cells: a Bloom filter that all versions of a segment share.
 //!
 //! # Shape
-//! Words of 64 bits; a key sets [`PROBES`] bits of one word. 16 bits for each key at the size that it was made
-//! for. Versions share one filter by `Arc`; when it is full, the writer makes one of twice the size from
+//! Words of 64 bits; a key sets [`PROBES`] bits of one word. 16 bits for each key at the size that it was
+//! made for. Versions share one filter by `Arc`; when it is full, the writer makes one of twice the size from
 //! its tree, and only later versions have that.
 //! # Invariants
 //! 1. Bits are only ever set, and those of a key before the version that has its cells is handed to another

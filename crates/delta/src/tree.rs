@@ -1,20 +1,20 @@
 //! A persistent B+tree: an ordered set of items whose clones share what has not changed since.
 //!
 //! # Shape
-//! A leaf is a sorted slice of up to [`Item::LEAF_MAX`] items, an inner node a slice of up to [`INNER_MAX`] children;
-//! each in one allocation of the exact size, counted by `Arc`. A child says a lower bound of its keys, how many
-//! items it has and the sum of their weights, so that ranges are counted without being walked. All leaves
-//! are equally deep.
+//! A leaf is a sorted slice of up to [`Item::LEAF_MAX`] items, an inner node a slice of up to [`INNER_MAX`]
+//! children; each in one allocation of the exact size, counted by `Arc`. A child says a lower bound of its
+//! keys, how many items it has and the sum of their weights, so that ranges are counted without being walked.
+//! All leaves are equally deep.
 //! # Invariants
 //! 1. No key of child `i` is below its `first`, and all are below the `first` of child `i + 1`.
 //! 2. A node that somebody else can reach is never changed: it is copied, and so is its path from the root.
 //! 3. A node that has always had its depth keeps it, so trees that share nodes share them at equal heights.
 //! # Cost
-//! For `n` items about `log(n / 22) / log(11)` inner nodes on a path. Insert and remove copy a leaf (1 KiB for
-//! cells of 32 bytes) and, where shared, the inner nodes: one atomic increment for each of their children,
-//! which is why those are few. `examples/measure_delta.rs` measures it. Tried 2026-11-21 for insertions of which
-//! every version is kept, on a shared machine under load: 8 children in place of 16 made no difference
-//! beyond the noise, leaves of 60 were slower by a third.
+//! For `n` items about `log(n / 22) / log(11)` inner nodes on a path. Insert and remove copy a leaf (1 KiB
+//! for cells of 32 bytes) and, where shared, the inner nodes: one atomic increment for each of their
+//! children, which is why those are few. `examples/measure_delta.rs` measures it. Tried 2026-11-21 for
+//! insertions of which every version is kept, on a shared machine under load: 8 children in place of 16 made
+//! no difference beyond the noise, leaves of 60 were slower by a third.
 //! # Source
 //! J. Driscoll, N. Sarnak, D. Sleator, R. Tarjan, "Making data structures persistent", JCSS 1989: path
 //! copying. N. Sarnak, R. Tarjan, CACM 1986.
@@ -37,7 +37,8 @@ pub(crate) trait Item: Clone {
     /// What items are ordered by.
     type Key: Ord + Copy + Debug;
 
-    /// The most items of a leaf. With cells of 32 bytes 30 are just few enough for the allocator's fast lists.
+    /// The most items of a leaf. With cells of 32 bytes 30 are just few enough for the allocator's fast
+    /// lists.
     const LEAF_MAX: usize = 30;
 
     /// The key; it never changes while the item is in a tree.

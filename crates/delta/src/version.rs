@@ -1,8 +1,8 @@
 //! A version of the graph: a store, and what is different from it.
 //!
 //! # Shape
-//! The store and the terms, shared; persistent trees of predicates (each with an overlay for each direction), of
-//! edges and of graphs that have changed; counts. `snapshot` reads it, `bulk` adds much at once.
+//! The store and the terms, shared; persistent trees of predicates (each with an overlay for each direction),
+//! of edges and of graphs that have changed; counts. `snapshot` reads it, `bulk` adds much at once.
 //! # Invariants
 //! 1. Both overlays of a predicate have the same statements.
 //! 2. What a store promises holds: ids are known; an edge has one statement; a statement about an edge only

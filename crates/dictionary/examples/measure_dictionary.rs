@@ -1,7 +1,8 @@
 //! Sizes and speeds of the dictionary of an N-Triples file.
 //!
-//! `cargo run --release -p vervet-dictionary --example measure_dictionary -- FILE.nt [THREADS]`. The file is read as lines of
-//! three terms; it has to be N-Triples as programs write it (one space between terms, no comments).
+//! `cargo run --release -p vervet-dictionary --example measure_dictionary -- FILE.nt [THREADS]`. The file is
+//! read as lines of three terms; it has to be N-Triples as programs write it (one space between terms, no
+//! comments).
 
 use std::time::{Duration, Instant};
 use vervet_dictionary::{Dictionary, DictionaryBuilder, hash_blank, hash_iri, hash_literal};

@@ -5,9 +5,9 @@
 //! a program (most data) has few patterns, so a term is the number of its pattern and its numbers.
 //!
 //! # Shape
-//! A pattern is the bytes of the text in which a slot is [`SLOT`] (no UTF-8 text has this byte) and one
-//! byte more: 0 for a slot that takes the rest of the text (always the last), 19 for one that takes it as codes (see
-//! `symbols`), else the number of digits to pad to with zeros; 1 is a number without leading zeros.
+//! A pattern is the bytes of the text in which a slot is [`SLOT`] (no UTF-8 text has this byte) and one byte
+//! more: 0 for a slot that takes the rest of the text (always the last), 19 for one that takes it as codes
+//! (see `symbols`), else the number of digits to pad to with zeros; 1 is a number without leading zeros.
 //! # Invariants
 //! Filling the slots of a pattern with what was taken out gives back the text to the letter.
 
@@ -81,7 +81,8 @@ fn digit_position(text: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     let mut at = 0;
     while let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        // `0` to `9` become 0 to 9; what is more, or had the top bit, has the top bit after the addition or before.
+        // `0` to `9` become 0 to 9; what is more, or had the top bit, has the top bit after the addition or
+        // before.
         let from_zero = u64::from_le_bytes(*bytes) ^ (ONES * 0x30);
         let others = ((from_zero & (ONES * 0x7F)) + ONES * 0x76) | from_zero;
         let digits = !others & (ONES << 7);

@@ -1,13 +1,14 @@
 //! Many terms at once as N-Triples: what result writers ask for.
 //!
 //! # Shape
-//! Terms go one by one behind each other into a buffer that is longer than what is written, so that pieces of a
-//! fixed size can be copied and the next one overwrites what is too much. A term that has numbers is put there
-//! directly; every other one (a text, a value inside an id) is made apart and copied.
+//! Terms go one by one behind each other into a buffer that is longer than what is written, so that pieces of
+//! a fixed size can be copied and the next one overwrites what is too much. A term that has numbers is put
+//! there directly; every other one (a text, a value inside an id) is made apart and copied.
 //! # Invariants
 //! Before each term of a batch there is room for the largest term with numbers of this dictionary.
 //! # Cost
-//! Instructions for a term of LUBM-40 Q2 (2026-11-21; ids near each other, half of them IRIs with three numbers): 340.
+//! Instructions for a term of LUBM-40 Q2 (2026-11-21; ids near each other, half of them IRIs with three
+//! numbers): 340.
 
 use crate::Dictionary;
 use crate::dictionary::{BLOCK_OF, Block, Found};

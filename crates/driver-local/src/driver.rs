@@ -16,7 +16,7 @@ use vervet_snapshot::Snapshot;
 /// The most threads of one query.
 pub const THREADS_MAX: usize = 256;
 
-/// The estimated time of one thread from which on a plan is heavy, if nobody says otherwise. To cut a plan
+/// The estimated time of one thread from which on a plan is heavy by default. To cut a plan
 /// and to call helpers takes some 30 µs, so that even a plan that took a quarter of its estimate gains.
 pub const HEAVY_FROM_DEFAULT: Duration = Duration::from_millis(1);
 

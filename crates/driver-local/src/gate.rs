@@ -14,9 +14,9 @@
 //! as large beside light queries. Without slots eight heavy queries would stand in line before it. Light
 //! queries never come here.
 //! # Invariants
-//! 1. Nobody waits for ever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or in a piece
-//!    of work that looks at no limit) goes to the first in line, and the former holder stands in line at its
-//!    next pass.
+//! 1. No thread waits for ever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or in a
+//!    piece of work that looks at no limit) goes to the first in line, and the former holder stands in line
+//!    at its next pass.
 //! 2. Heavy queries do not starve: those that hold slots give way only to threads that are ready to run, and
 //!    get what the scheduler of the system gives to threads of their priority.
 //! # Cost

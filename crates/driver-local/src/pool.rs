@@ -67,8 +67,8 @@ struct JobState {
     inside: usize,
 }
 
-// SAFETY: `work` points to a closure that is `Sync`, so any thread may call it through a shared reference; that
-// it is there when it is called is the invariant of `Job`.
+// SAFETY: `work` points to a closure that is `Sync`, so any thread may call it through a shared reference;
+// that it is there when it is called is the invariant of `Job`.
 unsafe impl Send for Job {}
 // SAFETY: as above; the other fields are `Sync` themselves.
 unsafe impl Sync for Job {}
@@ -82,8 +82,9 @@ impl Pool {
     /// Runs `lead` here. Helpers that it calls ([`Scope::call`]) run `work`; when this returns none of them
     /// does any more, and none will, also if `lead` panics. A panic of `work` ends that call only.
     pub(crate) fn scope<'s, R>(&self, work: &'s Work<'s>, lead: impl FnOnce(&Scope<'_>) -> R) -> R {
-        // SAFETY: only the lifetime changes. `scope` below is dropped before this function returns or unwinds, and
-        // its drop waits until the job is closed and nobody is inside; nobody uses `work` otherwise.
+        // SAFETY: only the lifetime changes. `scope` below is dropped before this function returns or
+        // unwinds, and its drop waits until the job is closed and nobody is inside; nobody uses `work`
+        // otherwise.
         let work = unsafe { std::mem::transmute::<&'s Work<'s>, &'static Work<'static>>(work) };
         let job = Arc::new(Job { work, state: Mutex::default(), left: Condvar::new() });
         let scope = Scope { pool: self, job };

@@ -6,7 +6,8 @@
 //! alone runs the tail, works like all others; between its own batches it takes those of the helpers from
 //! the channel.
 //! # Cost
-//! A batch that goes through the channel is moved, not copied: one allocation for each column, and some 200 ns.
+//! A batch that goes through the channel is moved, not copied: one allocation for each column, and some 200
+//! ns.
 
 use crate::pool::{Again, Pool, Scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +31,8 @@ const TURN: Duration = Duration::from_millis(10);
 pub(crate) struct Calls {
     /// How long the thread that asked works alone before it calls helpers.
     pub(crate) after: Duration,
-    /// How long it then waits for them: zero, except where a test wants them to have a share in a small query.
+    /// How long it then waits for them: zero, except where a test wants them to have a share in a small
+    /// query.
     pub(crate) wait: Duration,
 }
 
@@ -104,8 +106,8 @@ impl<'a> Team<'a> {
         Self { pool, pipeline, cut, run, controls, halt, calls, idle, made }
     }
 
-    /// Runs rows of the head through all copies, and what they push into `tail`. [`Flow::Done`]: the tail wants
-    /// no more.
+    /// Runs rows of the head through all copies, and what they push into `tail`. [`Flow::Done`]: the tail
+    /// wants no more.
     pub(crate) fn round(&self, rows: &Batch, tail: &mut Sink<'_>) -> Result<Flow> {
         let morsels = Morsels::new(self.pipeline, self.cut, rows, self.controls.len(), &self.run)?;
         let (sender, receiver) = sync_channel(BATCHES_WAITING * self.controls.len());
@@ -118,7 +120,7 @@ impl<'a> Team<'a> {
                 let batch = match sender.try_send(batch) {
                     Ok(()) => return Ok(Flow::More),
                     Err(TrySendError::Full(batch)) => batch,
-                    // The receiver goes when nobody wants rows any more.
+                    // The receiver is dropped once no more rows are wanted.
                     Err(TrySendError::Disconnected(_)) => return Ok(Flow::Done),
                 };
                 self.run.control().leave();

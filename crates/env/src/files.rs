@@ -88,36 +88,37 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Returns once the names inside `dir` survive a power failure.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Returns once everything that a reader of the file can see survives a power failure, whoever wrote it. Needs leave
-    /// to read the file, no more. After a failed sync by its writer this may succeed all the same.
+    /// Returns once everything that a reader of the file can see survives a power failure, also if another
+    /// process wrote it. Needs leave to read the file, no more. After a failed sync by its writer this may
+    /// succeed all the same.
     fn sync_file(&self, path: &Path) -> io::Result<()>;
 
-    /// How many bytes this process may still write to the file system that holds `dir`; `None`: nobody can tell.
+    /// How many bytes this process may still write to the file system that holds `dir`; `None`: unknown.
     fn available_bytes(&self, dir: &Path) -> io::Result<Option<u64>>;
 
-    /// Takes the exclusive lock of `path`, a file of its own that is created if missing. Never waits:
-    /// while somebody else holds the lock, this is an error of kind [`io::ErrorKind::WouldBlock`] whose
-    /// text names the process that does. A lock file may be removed by the one who holds its lock: the lock is that
-    /// of the file that has the name when this returns.
+    /// Takes the exclusive lock of `path`, a file of its own that is created if missing. Never waits: while
+    /// somebody else holds the lock, this is an error of kind [`io::ErrorKind::WouldBlock`] whose text names
+    /// the process that does. A lock file may be removed by the one who holds its lock: the lock is that of
+    /// the file that has the name when this returns.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
 }
 
-/// Whether an operation failed for want of space, so that the same operation may succeed once there is room. A write that
-/// failed so has written nothing of the bytes that it did not report as written.
+/// Whether an operation failed for want of space, so that the same operation may succeed once there is room.
+/// A write that failed so has written nothing of the bytes that it did not report as written.
 #[must_use]
 pub fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Whether a directory could not be synced because its file system has no such operation (some network and FUSE file
-/// systems, drvfs). Names there are as durable as they will ever be.
+/// Whether a directory could not be synced because its file system has no such operation (some network and
+/// FUSE file systems, drvfs). Names there are as durable as they will ever be.
 #[must_use]
 pub fn cannot_sync_dir(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// The error of [`FileSystem::lock`] when `owner` has the lock: text from the file, a process id, and what the process
-/// says of itself in a second line, if it does.
+/// The error of [`FileSystem::lock`] when `owner` has the lock: text from the file, a process id, and what
+/// the process says of itself in a second line, if it does.
 pub(crate) fn locked_by(owner: &str) -> io::Error {
     let (owner, of_itself) = owner.split_once('\n').unwrap_or((owner, ""));
     let owner = owner.trim();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// it.
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
-/// Directories that are made here likewise. What is there already keeps its mode.
+/// Directories that are made here likewise. Existing ones keep their mode.
 #[cfg(unix)]
 const DIRECTORY_MODE: u32 = 0o700;
 
@@ -216,7 +216,7 @@ mod tests {
         for name in ["created", "appended", "lock"] {
             assert_eq!(mode(&inner.join(name)), 0o600, "{name}");
         }
-        // Whoever has opened a directory or a file to others has reasons.
+        // A mode that was widened on purpose stays.
         fs::set_permissions(&inner, fs::Permissions::from_mode(0o750)).expect("it is ours");
         fs::set_permissions(inner.join("created"), fs::Permissions::from_mode(0o640)).expect("it is ours");
         RealFiles.create_dir_all(&inner).expect("it is there");

@@ -28,8 +28,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Fault {
-    /// This operation fails, later ones work again. A write writes half of its bytes first; what a sync had to
-    /// save stays readable, but no later sync saves it.
+    /// This operation fails, later ones work again. A write writes half of its bytes first; what a sync had
+    /// to save stays readable, but no later sync saves it.
     Io,
     /// The disk is full: every operation that needs space fails until [`SimulatedFiles::heal`]. A write first
     /// writes half of its bytes, and says so; the next one fails and writes nothing.

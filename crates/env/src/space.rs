@@ -12,8 +12,8 @@ pub(crate) fn available_bytes(dir: &Path) -> io::Result<Option<u64>> {
 
     let dir = CString::new(dir.as_os_str().as_bytes())?;
     let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `dir` is a string that ends with a zero and `found` a place for a `statvfs`; both live through the call,
-    // which writes nothing else (statvfs(3)).
+    // SAFETY: `dir` is a string that ends with a zero and `found` a place for a `statvfs`; both live through
+    // the call, which writes nothing else (statvfs(3)).
     let result = unsafe { libc::statvfs(dir.as_ptr(), found.as_mut_ptr()) };
     if result != 0 {
         return Err(io::Error::last_os_error());
@@ -24,7 +24,7 @@ pub(crate) fn available_bytes(dir: &Path) -> io::Result<Option<u64>> {
     Ok(Some(u64::from(found.f_bavail).saturating_mul(u64::from(found.f_frsize))))
 }
 
-/// Nobody can tell.
+/// Unknown on this system.
 #[cfg(not(unix))]
 pub(crate) fn available_bytes(_dir: &Path) -> io::Result<Option<u64>> {
     Ok(None)

@@ -4,11 +4,12 @@
 //! One [`Accumulators`] for each aggregate of the query; one small state for each group, by its number.
 //! `DISTINCT` adds one hash set of `(group, id)` for all groups.
 //! # Semantics
-//! A row with multiplicity `m` is `m` equal solutions. Counts are exact up to 2^127 - 1, and an error above. A `SUM` of
-//! integers has 128 bits; one that overflows is unbound, as the value of any expression that overflows. `COUNT` and `SAMPLE` pass over errors of their
-//! expression; one error makes every other aggregate an error (unbound). `SUM` of nothing and `AVG` of
-//! nothing are 0, `GROUP_CONCAT` of nothing is the empty text, `MIN`, `MAX` and `SAMPLE` of nothing are errors.
-//! `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7).
+//! A row with multiplicity `m` is `m` equal solutions. Counts are exact up to 2^127 - 1, and an error above.
+//! A `SUM` of integers has 128 bits; one that overflows is unbound, as the value of any expression that
+//! overflows. `COUNT` and `SAMPLE` pass over errors of their expression; one error makes every other
+//! aggregate an error (unbound). `SUM` of nothing and `AVG` of nothing are 0, `GROUP_CONCAT` of nothing is
+//! the empty text, `MIN`, `MAX` and `SAMPLE` of nothing are errors. `GROUP_CONCAT` drops language tags: its
+//! value is a simple literal (§18.5.1.7).
 //! # Not here
 //! The grouping itself.
 

@@ -1,7 +1,8 @@
 //! `+ - * /`, signs and rounding, with the numeric promotions of SPARQL 1.1 §17.3 (integer, decimal,
 //! float, double), and dates plus or minus durations.
 //!
-//! Integers have 128 bits. Overflow of integers and decimals, and division of those by zero, is an error (`None`).
+//! Integers have 128 bits. Overflow of integers and decimals, and division of those by zero, is an error
+//! (`None`).
 
 use crate::value::{Span, Value};
 use oxsdatatypes::{Decimal, Double, Float};
@@ -24,8 +25,8 @@ pub(crate) enum Pair {
     Double(Double, Double),
 }
 
-/// Both numbers in the wider of their two types; `None` if one is not a number, or is an integer that no decimal holds
-/// beside a decimal.
+/// Both numbers in the wider of their two types; `None` if one is not a number, or is an integer that no
+/// decimal holds beside a decimal.
 pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
     if let (Value::Integer(a), Value::Integer(b)) = (a, b) {
         return Some(Pair::Integer(*a, *b));

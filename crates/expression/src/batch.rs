@@ -1,12 +1,13 @@
 //! Expressions over batches.
 //!
 //! # Cost
-//! A comparison of a column with one or two constants, or an equality with one, that both ids decide takes 1 to 3 ns a row.
-//! Other expressions walk their tree for each row: about 10 ns for a comparison of two columns of integers,
-//! 80 for a sum of two, 150 for `CONTAINS` on a text of 50 bytes (of which reading it is the larger part),
-//! 600 where decimals are multiplied or divided (`tests/speed.rs`, 2026-11-20, two shared cores).
-//! Rows whose inputs are those of the row before reuse its answer; an expression of one variable reuses those of [`SLOTS`]
-//! other values that came before in the batch, so walks to a few vertices do not read their texts again and again.
+//! A comparison of a column with one or two constants, or an equality with one, that both ids decide takes 1
+//! to 3 ns a row. Other expressions walk their tree for each row: about 10 ns for a comparison of two columns
+//! of integers, 80 for a sum of two, 150 for `CONTAINS` on a text of 50 bytes (of which reading it is the
+//! larger part), 600 where decimals are multiplied or divided (`tests/speed.rs`, 2026-11-20, two shared
+//! cores). Rows whose inputs are those of the row before reuse its answer; an expression of one variable
+//! reuses those of [`SLOTS`] other values that came before in the batch, so walks to a few vertices do not
+//! read their texts again and again.
 
 use crate::bounds::Bounds;
 use crate::compile::{Node, compile};
@@ -194,8 +195,8 @@ impl CompiledExpression {
         Ok(())
     }
 
-    /// Selects the rows of the one column that the expression is about: those that `quick` says yes to, and where it cannot say,
-    /// those for which the whole expression is true.
+    /// Selects the rows of the one column that the expression is about: those that `quick` says yes to, and
+    /// where it cannot say, those for which the whole expression is true.
     fn filter_column(
         &self,
         context: &mut Context<'_>,
@@ -206,7 +207,8 @@ impl CompiledExpression {
     ) -> Result<()> {
         let column = context.columns.get(variable).map_or(&[][..], Vec::as_slice);
         let mut recent = Recent::new(false);
-        // Which rows pass is hard to foretell, so each is written, and the next one overwrites those that do not.
+        // Which rows pass is hard to foretell, so each is written, and the next one overwrites those that do
+        // not.
         let mut count = selection.len();
         selection.resize(count + rows, 0);
         for row in 0..rows {
@@ -246,7 +248,8 @@ impl CompiledExpression {
     }
 }
 
-/// What an expression of one variable was for the values that came last: one for each place, which the value itself names.
+/// What an expression of one variable was for the values that came last: one for each place, which the value
+/// itself names.
 struct Recent<T>([(Id, T); SLOTS]);
 
 impl<T: Copy> Recent<T> {
@@ -272,8 +275,8 @@ impl<T: Copy> Recent<T> {
     }
 }
 
-/// Whether `id = constant` is true, where the ids alone decide it; false stands for an error too. Beyond [`equal_ids`]: a string is
-/// equal to no literal but itself, and has one id.
+/// Whether `id = constant` is true, where the ids alone decide it; false stands for an error too. Beyond
+/// [`equal_ids`]: a string is equal to no literal but itself, and has one id.
 #[inline]
 fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
     match equal_ids(id, constant.id) {

@@ -1,7 +1,7 @@
 //! Comparisons of a variable with constants that ids alone decide, as one range of payloads.
 //!
-//! Payloads keep the order of values within a tag, and among integers. So `?x >= 5 && ?x < 9` is one look at the tag and one at
-//! the payload for each row, however many comparisons there are.
+//! Payloads keep the order of values within a tag, and among integers. So `?x >= 5 && ?x < 9` is one look at
+//! the tag and one at the payload for each row, however many comparisons there are.
 
 use crate::compile::Node;
 use crate::evaluate::is_integer;
@@ -19,7 +19,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The variable and the bounds of a comparison, or of several that all have to hold; `None`: ids alone do not decide it.
+    /// The variable and the bounds of a comparison, or of several that all have to hold; `None`: ids alone do
+    /// not decide it.
     pub(crate) fn of(node: &Node) -> Option<(usize, Self)> {
         match node {
             Node::Compare(comparator, ab) => match &**ab {

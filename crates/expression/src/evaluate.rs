@@ -410,7 +410,8 @@ pub(crate) fn is_integer(tag: Tag) -> bool {
     matches!(tag, Tag::Integer | Tag::Int | Tag::Long)
 }
 
-/// `a comparator b` where the ids alone decide it: payloads keep the order of values within a tag, and among integers.
+/// `a comparator b` where the ids alone decide it: payloads keep the order of values within a tag, and among
+/// integers.
 #[inline]
 pub(crate) fn compare_ids(comparator: Comparator, a: Id, b: Id) -> Option<bool> {
     let tag = a.tag();
@@ -496,7 +497,8 @@ fn is_triple(id: Id, context: &mut Context<'_>) -> Result<bool> {
     Ok(triple)
 }
 
-/// `TRIPLE()`: a triple term of terms, which keep their lexical forms; an error if it would be nested too deep.
+/// `TRIPLE()`: a triple term of terms, which keep their lexical forms; an error if it would be nested too
+/// deep.
 fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     let mut texts = [const { String::new() }; 3];
     for (place, (part, text)) in parts.iter().zip(&mut texts).enumerate() {
@@ -525,7 +527,8 @@ fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<
     Ok(Some(Value::Triple(Cow::Owned(text))))
 }
 
-/// `SUBJECT()`, `PREDICATE()`, `OBJECT()`: the term itself and not its value, so that it keeps its lexical form.
+/// `SUBJECT()`, `PREDICATE()`, `OBJECT()`: the term itself and not its value, so that it keeps its lexical
+/// form.
 fn triple_part<'e>(part: usize, operand: Operand<'_>, context: &mut Context<'_>) -> Evaluated<'e> {
     let text = match context.decode(operand)? {
         Value::Triple(text) => text,

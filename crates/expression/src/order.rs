@@ -1,9 +1,9 @@
 //! The order of `ORDER BY`, `MIN` and `MAX` (SPARQL 1.1 §15.1), made total.
 //!
-//! Unbound, blank nodes (by label), IRIs, then literals: numbers by value (NaN last), booleans, dates
-//! and times (those without time zone as if in UTC), times, durations, and last all texts and all other
-//! literals by lexical form, datatype, language; then triple terms by subject, predicate and object. Values that are equal under `=` are equal here, so that
-//! the next key of the order decides.
+//! Unbound, blank nodes (by label), IRIs, then literals: numbers by value (NaN last), booleans, dates and
+//! times (those without time zone as if in UTC), times, durations, and last all texts and all other literals
+//! by lexical form, datatype, language; then triple terms by subject, predicate and object. Values that are
+//! equal under `=` are equal here, so that the next key of the order decides.
 //!
 //! # Source
 //! §15.1 leaves literals of different types open. Comparing those by lexical form, as Oxigraph

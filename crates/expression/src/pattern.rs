@@ -16,8 +16,8 @@ pub(crate) struct Pattern {
     literal: bool,
 }
 
-/// Whether `REGEX` and `REPLACE` can read a pattern with these flags; a condition with one that they cannot is an error for
-/// every row.
+/// Whether `REGEX` and `REPLACE` can read a pattern with these flags; a condition with one that they cannot
+/// is an error for every row.
 #[must_use]
 pub fn is_regex(pattern: &str, flags: &str) -> bool {
     Pattern::new(pattern, flags).is_some()

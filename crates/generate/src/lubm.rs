@@ -25,8 +25,8 @@
 //! 2. The type of a university is written where it is first named.
 //! # Cost
 //! Bound by copying text: 40 universities, 5.46 M statements and 940 MB, took 0.11 s into a null device and
-//! 0.53 s into a file (one thread, AMD EPYC, 2026-11-20). Memory is one department, a buffer, and one byte for each of
-//! the 1,000 universities.
+//! 0.53 s into a file (one thread, AMD EPYC, 2026-11-20). Memory is one department, a buffer, and one byte
+//! for each of the 1,000 universities.
 //! # Source
 //! The published data profile of the Univ-Bench Artificial data generator: Guo, Pan, Heflin, "LUBM: A
 //! Benchmark for OWL Knowledge Base Systems", J. Web Semantics 3(2-3), 2005, section 3. Written from the

@@ -1,20 +1,20 @@
 //! Algorithms on whole graphs: rank of vertices, components, clusters, shortest paths.
 //!
 //! # Shape
-//! * [`Network`]: vertices numbered densely, and for each the arcs that lead to it, read from segments once (compressed sparse
-//!   rows). [`page_rank`], [`components`] and [`peer_pressure`] run on it.
-//! * [`ShortestPaths`]: a search from one vertex after the other, which asks [`Ways`] for the arcs of what it reaches and
-//!   remembers them, so a short search reads little.
+//! * [`Network`]: vertices numbered densely, and for each the arcs that lead to it, read from segments once
+//!   (compressed sparse rows). [`page_rank`], [`components`] and [`peer_pressure`] run on it.
+//! * [`ShortestPaths`]: a search from one vertex after the other, which asks [`Ways`] for the arcs of what it
+//!   reaches and remembers them, so a short search reads little.
 //! * [`Effort`]: limits and threads of one run.
 //!
-//! Numbers of vertices in a network are `u32`, and results are vectors by them: whoever wants other vertices or arcs than those
-//! of a graph makes a network of its own ([`Network::new`]).
+//! Numbers of vertices in a network are `u32`, and results are vectors by them: whoever wants other vertices
+//! or arcs than those of a graph makes a network of its own ([`Network::new`]).
 //! # Invariants
-//! A result does not depend on the number of threads: work is cut into pieces of a fixed size, and what the pieces give is put
-//! together in their order, sums of floating-point numbers included.
+//! A result does not depend on the number of threads: work is cut into pieces of a fixed size, and what the
+//! pieces give is put together in their order, sums of floating-point numbers included.
 //! # Source
-//! Behaviour is that of the vertex programs of Apache TinkerPop 3.8.1 (PageRank, PeerPressure, ConnectedComponent, ShortestPath),
-//! which pass messages; here each round is one pass over the arcs.
+//! Behaviour is that of the vertex programs of Apache TinkerPop 3.8.1 (PageRank, PeerPressure,
+//! ConnectedComponent, ShortestPath), which pass messages; here each round is one pass over the arcs.
 
 mod components;
 mod network;

@@ -371,8 +371,8 @@ impl<'a> Graph<'a> {
 
     /// The edges of a vertex with this label by the property that the load has declared as their order (such
     /// as a time), newest first if asked: ZipG's `get_edges(source, label, time range)`. Takes
-    /// `O(log(degree) + limit)`, or a sort of all edges of the vertex while edges of this label or values of that property
-    /// have changed since the last load or checkpoint.
+    /// `O(log(degree) + limit)`, or a sort of all edges of the vertex while edges of this label or values of
+    /// that property have changed since the last load or checkpoint.
     ///
     /// # Errors
     /// Unsupported: no order was declared for this label. Input: a bound that is neither a number nor a time
@@ -517,8 +517,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Calls `visit` with the place of the key, neighbour and edge id of each entry of `keys`; with `with_edges` only entries
-/// that have an edge id are visited.
+/// Calls `visit` with the place of the key, neighbour and edge id of each entry of `keys`; with `with_edges`
+/// only entries that have an edge id are visited.
 fn for_each_entry(
     segment: &dyn Segment,
     keys: &[Id],

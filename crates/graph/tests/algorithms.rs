@@ -1,5 +1,5 @@
-//! Algorithms against models of a few lines, on random networks with printed seeds, and against results that TinkerPop's
-//! documentation and feature files have for its graph "modern".
+//! Algorithms against models of a few lines, on random networks with printed seeds, and against results that
+//! TinkerPop's documentation and feature files have for its graph "modern".
 
 use std::collections::{BTreeMap, BTreeSet};
 use vervet_graph::algorithm::{

@@ -12,10 +12,11 @@ pub struct Span {
     pub end: u32,
 }
 
-/// A traversal: what is said of the source (`withStrategies`, `with`), then the steps, the one that starts it first.
+/// A traversal: what is said of the source (`withStrategies`, `with`), then the steps, the one that starts it
+/// first.
 ///
-/// An anonymous traversal (`__.out()`) has no source instructions. Not checked: names and arguments may be anything.
-/// `tx().commit()` is the source instruction `tx` with the argument `"commit"`.
+/// An anonymous traversal (`__.out()`) has no source instructions. Not checked: names and arguments may be
+/// anything. `tx().commit()` is the source instruction `tx` with the argument `"commit"`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Bytecode {
     /// `g.withSideEffect(…)`, `g.with(…)`, …

@@ -1,5 +1,5 @@
-//! Gremlin, up to the border of the graph: what values there are, what may be done with them, and what a traversal
-//! says, as text or as bytecode.
+//! Gremlin, up to the border of the graph: what values there are, what may be done with them, and what a
+//! traversal says, as text or as bytecode.
 //!
 //! # Shape
 //! * `value`: [`Value`], everything that a traverser, an argument or a result can be.

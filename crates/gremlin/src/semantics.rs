@@ -9,14 +9,16 @@
 //! * `text`: `concat`, `length`, `split`, …, `asBool`, templates of `format()`.
 //! * `string`: `asString`, the textual forms of all values.
 //! * `date`: date-times and durations: `asDate`, `dateAdd`, `dateDiff`, their texts.
-//! * `list`: `combine`, `difference`, …, `all`, `any`, `none`, and how to walk through what can be walked through.
+//! * `list`: `combine`, `difference`, …, `all`, `any`, `none`, and how to walk through what can be walked
+//!   through.
 //! # Invariants
-//! All functions are pure. None panics, whatever the value; none takes time or memory out of proportion to what it is
-//! given: numbers of arbitrary precision have a limit ([`number::MAX_BITS`]), so have lists ([`list::MAX_ITEMS`]). How
-//! deep values nest is limited by whoever makes them (parser, wire formats): functions here recurse.
+//! All functions are pure. None panics, whatever the value; none takes time or memory out of proportion to
+//! what it is given: numbers of arbitrary precision have a limit ([`number::MAX_BITS`]), so have lists
+//! ([`list::MAX_ITEMS`]). How deep values nest is limited by whoever makes them (parser, wire formats):
+//! functions here recurse.
 //! # Source
-//! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics", and the feature files. Messages keep the words
-//! that the feature files look for.
+//! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics", and the feature files. Messages keep
+//! the words that the feature files look for.
 //! # Not here
 //! *Equivalence* (`dedup`, keys of groups and sets): `==` of [`Value`](crate::Value).
 

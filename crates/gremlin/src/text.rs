@@ -1,17 +1,21 @@
 //! Gremlin as text: parsing, and printing what was parsed.
 //!
 //! # Shape
-//! `lex` makes tokens, `parse` makes statements and steps of them, `literal`, `predicate` and `words` what stands between the
-//! parentheses; `steps` is the one table of what may be called with what, `forms` checks calls against it. `display` prints.
+//! `lex` makes tokens, `parse` makes statements and steps of them, `literal`, `predicate` and `words` what
+//! stands between the parentheses; `steps` is the one table of what may be called with what, `forms` checks
+//! calls against it. `display` prints.
 //! # Invariants
 //! * `parse(b.to_string())` is `b` for all bytecode that has a text (see `display`).
-//! * No text makes a panic or a deep stack, and time is linear in its length: one token of lookahead, no way back.
+//! * No text makes a panic or a deep stack, and time is linear in its length: one token of lookahead, no way
+//!   back.
 //! # Cost
-//! About 2 µs for `g.V(1).out("knows").values("name")`; one allocation for each list of arguments and each string.
+//! About 2 µs for `g.V(1).out("knows").values("name")`; one allocation for each list of arguments and each
+//! string.
 //! # Source
-//! Apache TinkerPop 3.8.1, `gremlin-language/src/main/antlr4/Gremlin.g4`. Wider than it: a variable may stand for any
-//! argument; forms that 3.6 and 3.7 had (`store`, `aggregate(Scope, …)`, `none()`, `in_`); any value as a key of a map in
-//! parentheses. Different: `0xAB` is 171 (there it is 10, its last digit is taken for the suffix of a byte).
+//! Apache TinkerPop 3.8.1, `gremlin-language/src/main/antlr4/Gremlin.g4`. Wider than it: a variable may stand
+//! for any argument; forms that 3.6 and 3.7 had (`store`, `aggregate(Scope, …)`, `none()`, `in_`); any value
+//! as a key of a map in parentheses. Different: `0xAB` is 171 (there it is 10, its last digit is taken for
+//! the suffix of a byte).
 //! # Not here
 //! What a step means, lambdas, Groovy.
 
@@ -148,7 +152,8 @@ pub fn step_names() -> impl Iterator<Item = &'static str> {
 /// The statements of a text, at least one.
 ///
 /// # Errors
-/// `ErrorKind::Query` if the text is not Gremlin, a variable has no value or a limit is passed. The message shows the place:
+/// `ErrorKind::Query` if the text is not Gremlin, a variable has no value or a limit is passed. The message
+/// shows the place:
 ///
 /// ```text
 /// there is no step vv (line 1, column 3)

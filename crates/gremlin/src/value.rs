@@ -1,13 +1,14 @@
 //! Everything that a traverser, an argument or a result can be.
 //!
 //! # Invariants
-//! `==` and `Hash` are *equivalence* as TinkerPop has it for groups, sets and maps: types count (`1` is not `1L`), `NaN`
-//! is itself, `0.0` is not `-0.0`. *Equality* (`P.eq`), comparison and order are functions of their own.
+//! `==` and `Hash` are *equivalence* as TinkerPop has it for groups, sets and maps: types count (`1` is not
+//! `1L`), `NaN` is itself, `0.0` is not `-0.0`. *Equality* (`P.eq`), comparison and order are functions of
+//! their own.
 //! # Cost
 //! 24 bytes; whatever is larger is behind an `Arc`, so a clone is at most an increment.
 //! # Source
-//! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics": "Equality, Equivalence, Comparability and
-//! Orderability".
+//! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics": "Equality, Equivalence, Comparability
+//! and Orderability".
 
 pub(crate) mod element;
 pub(crate) mod extended;

@@ -1,7 +1,8 @@
-//! Fills a corpus: what a fuzzer begins with, from the suites of the W3C and of TinkerPop and from the cases that are kept.
+//! Fills a corpus: what a fuzzer begins with, from the suites of the W3C and of TinkerPop and from the cases
+//! that are kept.
 //!
-//! `cargo run -p vervet-hostile --example seeds -- DIRECTORY` writes one folder for each entry. The suites are looked for in
-//! `VERVET_TEST_DATA`, else in `../shared`.
+//! `cargo run -p vervet-hostile --example seeds -- DIRECTORY` writes one folder for each entry. The suites
+//! are looked for in `VERVET_TEST_DATA`, else in `../shared`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

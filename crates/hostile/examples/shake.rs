@@ -1,7 +1,7 @@
 //! Fuzzing for machines without libFuzzer: seeds, changed at random and without feedback, through the checks.
 //!
-//! `cargo run --release -p vervet-hostile --example shake -- CORPUS ENTRY SECONDS [SEED]` takes the seeds of `CORPUS/ENTRY` (see
-//! `seeds.rs`), and stops at the first bytes that fail, which it writes to `ENTRY-found`.
+//! `cargo run --release -p vervet-hostile --example shake -- CORPUS ENTRY SECONDS [SEED]` takes the seeds of
+//! `CORPUS/ENTRY` (see `seeds.rs`), and stops at the first bytes that fail, which it writes to `ENTRY-found`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

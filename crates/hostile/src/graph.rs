@@ -2,8 +2,8 @@
 
 use vervet::{Database, Format, LoadOptions, LoadReport, Result, Source};
 
-/// Classes, cycles, lists, values of many types, blank nodes, two named graphs, and statements with identities. The names
-/// are those that the W3C's suites use most.
+/// Classes, cycles, lists, values of many types, blank nodes, two named graphs, and statements with
+/// identities. The names are those that the W3C's suites use most.
 const GRAPH: &str = r#"
 @prefix : <http://example/> .
 @prefix ex: <http://example.org/> .
@@ -46,8 +46,8 @@ pub(crate) fn count(database: &Database) -> u64 {
     database.snapshot().as_snapshot().statement_count()
 }
 
-/// What was written as N-Quads and read again has the same statements. Only by number: the labels of blank nodes are
-/// others.
+/// What was written as N-Quads and read again has the same statements. Only by number: the labels of blank
+/// nodes are others.
 pub(crate) fn check_round_trip(database: &Database) {
     let mut quads = Vec::new();
     let written = database.export(Format::NQuads, &mut quads).expect("a graph in memory can be written");

@@ -1,5 +1,5 @@
-//! Texts of Gremlin: what is read prints as what reads the same; kernels and steps agree where both run; a text that fails
-//! leaves nothing behind; and every one ends.
+//! Texts of Gremlin: what is read prints as what reads the same; kernels and steps agree where both run; a
+//! text that fails leaves nothing behind; and every one ends.
 
 use crate::graph;
 use crate::judge::{self, Outcome};
@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// More results than this are only counted.
 const COMPARED_MAX: usize = 200;
 
-/// TinkerPop's "modern" graph, a loop, parallel edges, several values of a key, what is said about values, and ids of all
-/// sorts.
+/// TinkerPop's "modern" graph, a loop, parallel edges, several values of a key, what is said about values,
+/// and ids of all sorts.
 const GRAPH: &str = r#"
 {"id":1,"label":"person","outE":{"created":[{"id":9,"inV":3,"properties":{"weight":0.4}}],"knows":[{"id":7,"inV":2,"properties":{"weight":0.5}},{"id":8,"inV":4,"properties":{"weight":1.0}}]},"properties":{"name":[{"value":"marko"}],"age":[{"value":{"@type":"g:Int32","@value":29}}],"location":[{"value":"santa fe","properties":{"startTime":2005}},{"value":"brussels","properties":{"startTime":2004,"endTime":2005}}]}}
 {"id":2,"label":"person","properties":{"name":[{"value":"vadas"}],"age":[{"value":{"@type":"g:Int32","@value":27}}]}}

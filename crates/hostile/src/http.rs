@@ -1,8 +1,9 @@
-//! Requests to a server in this process, over loopback: whatever comes, an answer of HTTP comes back, and never a 500.
+//! Requests to a server in this process, over loopback: whatever comes, an answer of HTTP comes back, and
+//! never a 500.
 //!
 //! # Shape of the bytes
-//! Requests that a fuzzer makes up byte by byte would mostly be refused for their length alone, so for all but
-//! [`Address::Raw`] the first lines say what is sent, and the check writes the head:
+//! Requests that a fuzzer makes up byte by byte would mostly be refused for their length alone, so for all
+//! but [`Address::Raw`] the first lines say what is sent, and the check writes the head:
 //! ```text
 //! Query   G|F|D and more parameters   \n  Accept        \n  text of a query       GET, POST of a form, POST direct
 //! Update  F|D and more parameters     \n  Accept        \n  text of an update     (a small letter: not encoded)
@@ -37,7 +38,8 @@ pub enum Address {
 /// How long a client waits before something must be wrong: much longer than any limit of the server.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// How long a server waits for the rest of a request: raw bytes seldom become a whole one, and are to end soon.
+/// How long a server waits for the rest of a request: raw bytes seldom become a whole one, and are to end
+/// soon.
 fn head_timeout(address: Address) -> Duration {
     Duration::from_millis(if address == Address::Raw { 50 } else { 1000 })
 }
@@ -89,7 +91,8 @@ pub(crate) fn check(address: Address, bytes: &[u8]) {
     let before = server.database.transaction_counts();
     let begin = Instant::now();
     let answer = exchange(server.address, &request);
-    // Bytes that do not become a request in time get no answer, and so does a whole one on a very busy machine.
+    // Bytes that do not become a request in time get no answer, and so does a whole one on a very busy
+    // machine.
     let late = begin.elapsed() >= head_timeout(address);
     judge(&request, &answer, late || address == Address::Raw);
     if server.database.transaction_counts() == before {

@@ -57,8 +57,8 @@ pub(crate) fn check_same<T: PartialEq + std::fmt::Debug>(
     assert_eq!(one, other, "another outcome {how}");
 }
 
-/// Whether the standard leaves nothing of the answer open. A word that only looks like one of these in an IRI or a string
-/// makes the check weaker, never wrong; so does an escape, which may hide one.
+/// Whether the standard leaves nothing of the answer open. A word that only looks like one of these in an IRI
+/// or a string makes the check weaker, never wrong; so does an escape, which may hide one.
 pub(crate) fn is_repeatable(text: &str) -> bool {
     const OPEN: [&str; 10] =
         ["rand", "uuid", "now", "bnode", "reduced", "sample", "group_concat", "limit", "offset", "\\u"];

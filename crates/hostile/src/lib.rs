@@ -1,13 +1,14 @@
-//! What must hold whatever comes in: a check for each way in, shared by fuzzers (`fuzz/`) and by the test that replays
-//! what they have found (`cases/`).
+//! What must hold whatever comes in: a check for each way in, shared by fuzzers (`fuzz/`) and by the test
+//! that replays what they have found (`cases/`).
 //!
 //! # Shape
-//! [`Entry`] names a way in; [`Entry::check`] sends bytes there and panics if anything is wrong. Not only crashes are:
-//! each file says what else it holds the outcome against.
+//! [`Entry`] names a way in; [`Entry::check`] sends bytes there and panics if anything is wrong. Not only
+//! crashes are: each file says what else it holds the outcome against.
 //! # Invariants
 //! A check depends on its bytes alone, never on those before: what was changed is taken back or made anew.
 //! # Not here
-//! Mutation and coverage (libFuzzer's); texts that are valid by construction (`vervet-conformance`'s random queries).
+//! Mutation and coverage (libFuzzer's); texts that are valid by construction (`vervet-conformance`'s random
+//! queries).
 #![forbid(unsafe_code)]
 
 mod files;

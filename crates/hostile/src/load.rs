@@ -1,4 +1,5 @@
-//! Documents of RDF: all or nothing, on any number of threads, and what is read can be written and read again.
+//! Documents of RDF: all or nothing, on any number of threads, and what is read can be written and read
+//! again.
 
 use crate::graph;
 use crate::judge::{self, Outcome};

@@ -46,8 +46,8 @@ fn expected(before: u64, report: UpdateReport) -> u64 {
     (before + report.inserted).checked_sub(report.removed).expect("no more can go than is there")
 }
 
-/// How many statements there are, as queries see them: one that has several identities is seen once where nobody asks for
-/// those, and is as many statements.
+/// How many statements there are, as queries see them: one that has several identities is seen once where
+/// nobody asks for those, and is as many statements.
 fn statements(transaction: &Transaction) -> u64 {
     let count = |text: &str| match transaction.query(text).expect("it can be counted") {
         Answer::Solutions(solutions) => {

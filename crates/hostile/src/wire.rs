@@ -1,5 +1,5 @@
-//! Bytes of TinkerPop's wire: a value, a traverser, a request or a response, or an error with a place inside the bytes; what
-//! was read is written as what reads the same.
+//! Bytes of TinkerPop's wire: a value, a traverser, a request or a response, or an error with a place inside
+//! the bytes; what was read is written as what reads the same.
 
 use vervet_tinkerpop::graphson::Dialect;
 use vervet_tinkerpop::{Format, Limits, ReadError, Request, Response, graphbinary, graphson};

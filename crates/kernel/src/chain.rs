@@ -105,16 +105,17 @@ pub enum Flow {
 /// One step at work.
 ///
 /// # Contract
-/// * [`Flow::Done`] is about the batch that was pushed, not about the kernel: more batches may be pushed after it. A sink
-///   ends the batch early as soon as the answer for its rows is known (see [`crate::exists`]), and the next batch enters
-///   the same stages. So on every way out of `push` but an error a kernel is as fit for the next batch as it was before:
-///   buffers are where they belong, and no rows of the batch before are left in them.
+/// * [`Flow::Done`] is about the batch that was pushed, not about the kernel: more batches may be pushed
+///   after it. A sink ends the batch early as soon as the answer for its rows is known (see
+///   [`crate::exists`]), and the next batch enters the same stages. So on every way out of `push` but an
+///   error a kernel is as fit for the next batch as it was before: buffers are where they belong, and no rows
+///   of the batch before are left in them.
 /// * After an error nothing is called any more.
-/// * A loop whose length rows, data or the plan decide calls [`Control::work`] or [`Control::check`]; a buffer of such a
-///   length counts against the memory cap.
+/// * A loop whose length rows, data or the plan decide calls [`Control::work`] or [`Control::check`]; a
+///   buffer of such a length counts against the memory cap.
 pub(crate) trait Kernel<'a>: Send {
-    /// Takes a batch (and may ruin it) and pushes what it makes of it. `Done`: nothing that this batch could still give
-    /// is wanted.
+    /// Takes a batch (and may ruin it) and pushes what it makes of it. `Done`: nothing that this batch could
+    /// still give is wanted.
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow>;
 
     /// No more batches come: pushes what was held back.

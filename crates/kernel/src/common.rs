@@ -11,9 +11,9 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 /// The most entries that are listed between two looks at the limits: some 0.1 ms.
 pub(crate) const PIECE_ENTRIES: usize = 1 << 16;
 
-/// Appends the distinct neighbours of a key that has `degree` entries, ascending, as [`Segment::neighbours`] does, and those of
-/// a key with very many in pieces, so that limits are seen to in between and memory is counted before it is taken.
-/// `counted`: bytes counted for `out`.
+/// Appends the distinct neighbours of a key that has `degree` entries, ascending, as [`Segment::neighbours`]
+/// does, and those of a key with very many in pieces, so that limits are seen to in between and memory is
+/// counted before it is taken. `counted`: bytes counted for `out`.
 pub(crate) fn list_neighbours(
     segment: &dyn Segment,
     key: Id,

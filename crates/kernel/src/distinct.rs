@@ -146,8 +146,8 @@ impl<'a> Kernel<'a> for DistinctNodes {
 /// Rows that [`Frontier`] looks at before it judges.
 const FRONTIER_TRIAL_ROWS: usize = 8 * BATCH_ROWS;
 
-/// Drops rows whose value has come before, where how often does not matter: [`DistinctNodes`] until it turns out that nearly
-/// all rows are new, and from then on nothing. Copies of a pipeline have one each.
+/// Drops rows whose value has come before, where how often does not matter: [`DistinctNodes`] until it turns
+/// out that nearly all rows are new, and from then on nothing. Copies of a pipeline have one each.
 pub(crate) struct Frontier {
     pub distinct: DistinctNodes,
     pub rows_in: usize,
@@ -176,8 +176,8 @@ impl<'a> Kernel<'a> for Frontier {
 /// Distinct rows that several threads insert into.
 ///
 /// # Shape
-/// Parts by hash, each with a lock, so that two threads seldom meet: a batch is sorted by part, and takes each
-/// lock once.
+/// Parts by hash, each with a lock, so that two threads seldom meet: a batch is sorted by part, and takes
+/// each lock once.
 pub(crate) struct SharedRows {
     parts: Vec<Mutex<Part>>,
 }
@@ -246,12 +246,12 @@ impl<'a> Kernel<'a> for SharedDistinct<'a> {
 /// never comes again.
 ///
 /// # Shape
-/// First a table as [`Distinct`] has it. Once a row has come for each [`VERTICES_PER_ROW`] vertices of the graph, and there is
-/// room for it, one stamp for each vertex: the number of the last group that it was seen in. A new group is a new
-/// number, so nothing is ever cleared. What is no vertex stays in a table.
+/// First a table as [`Distinct`] has it. Once a row has come for each [`VERTICES_PER_ROW`] vertices of the
+/// graph, and there is room for it, one stamp for each vertex: the number of the last group that it was seen
+/// in. A new group is a new number, so nothing is ever cleared. What is no vertex stays in a table.
 /// # Cost
-/// At first 21 bytes for each distinct row, so a third of a byte for each vertex at the most. Then `4 * vertices` bytes and
-/// one access in them for each row, however many distinct rows there are.
+/// At first 21 bytes for each distinct row, so a third of a byte for each vertex at the most. Then `4 *
+/// vertices` bytes and one access in them for each row, however many distinct rows there are.
 pub(crate) struct GroupedDistinct {
     group: Variable,
     other: Variable,

@@ -16,8 +16,8 @@ use vervet_snapshot::Snapshot;
 /// `sink`; the columns of [`Plan::result`] are filled (an empty column: unbound in all rows), and each row
 /// is one solution.
 ///
-/// With `profile` it returns what each step did, numbered as [`crate::plan::Pipeline::number_steps`] says; taking
-/// times costs some 50 ns for each batch and step.
+/// With `profile` it returns what each step did, numbered as [`crate::plan::Pipeline::number_steps`] says;
+/// taking times costs some 50 ns for each batch and step.
 ///
 /// # Errors
 /// Those of [`Control`], of the store, and of `sink`.

@@ -1,9 +1,9 @@
 //! Exists: whether a pipeline makes anything of a row.
 //!
 //! # Shape
-//! As [`crate::optional`]: the rows of a batch run through the inner pipeline together, with their positions beside them.
-//! What comes out is not looked at, so the planner carries nothing but positions, and neighbours that nobody needs are
-//! not listed.
+//! As [`crate::optional`]: the rows of a batch run through the inner pipeline together, with their positions
+//! beside them. What comes out is not looked at, so the planner carries nothing but positions, and neighbours
+//! that nobody needs are not listed.
 //! # Cost
 //! That of all solutions of the pattern for a batch, until each row has one.
 

@@ -1,10 +1,11 @@
 //! A set of nodes.
 //!
 //! # Shape
-//! A hash set while there are few; from then on a bit for each vertex of the graph, and the hash set for what is no vertex.
+//! A hash set while there are few; from then on a bit for each vertex of the graph, and the hash set for what
+//! is no vertex.
 //! # Cost
-//! One test of a bit, in 1 byte for 8 vertices of the graph. Bits are worth it once a thousandth of the vertices are in: a hash
-//! set of those takes about as much memory.
+//! One test of a bit, in 1 byte for 8 vertices of the graph. Bits are worth it once a thousandth of the
+//! vertices are in: a hash set of those takes about as much memory.
 
 use rustc_hash::FxHashSet;
 use vervet_model::{Id, Tag};

@@ -14,8 +14,8 @@ const RUN_ROWS: usize = 1 << 11;
 /// Barrier: sorts all rows, or keeps the first `limit` of them.
 ///
 /// # Cost
-/// Each key is decoded once for each row. With a limit at most `2 * limit + 1024` rows are held, and once there were so
-/// many, only the first key of a row that it shows to be too late.
+/// Each key is decoded once for each row. With a limit at most `2 * limit + 1024` rows are held, and once
+/// there were so many, only the first key of a row that it shows to be too late.
 pub(crate) struct Order {
     /// Expression and whether the largest comes first.
     pub keys: Vec<(CompiledExpression, bool)>,

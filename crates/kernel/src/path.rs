@@ -1,16 +1,18 @@
 //! Path: the ends of the paths of an automaton.
 //!
 //! # Shape
-//! Rows are put together by what they know. One end bound: one [`Search`] for each different node, forwards or
-//! backwards, whose results go to all rows with that node. Both ends bound: searches from both ends in turn, of which
-//! always the one with less to follow goes on, until they meet or one has nothing left; or, where many rows share an end, one
-//! search from there for all of them, which goes on only while somebody's other end has not been found. No end bound: a search from each node at which a path may start.
+//! Rows are put together by what they know. One end bound: one [`Search`] for each different node, forwards
+//! or backwards, whose results go to all rows with that node. Both ends bound: searches from both ends in
+//! turn, of which always the one with less to follow goes on, until they meet or one has nothing left; or,
+//! where many rows share an end, one search from there for all of them, which goes on only while somebody's
+//! other end has not been found. No end bound: a search from each node at which a path may start.
 //! # Cost
-//! See [`crate::search`]. Where nobody needs the other end, results are counted, not listed. Rows whose graph is a variable
-//! without a value are answered graph by graph, so memory does not grow with the number of graphs.
+//! See [`crate::search`]. Where the other end is not needed, results are counted, not listed. Rows whose
+//! graph is a variable without a value are answered graph by graph, so memory does not grow with the number
+//! of graphs.
 //! # Semantics
-//! SPARQL 1.1 §18.4: a closure gives each pair of ends once. A path without a step leads from each node of the graphs to
-//! itself, and from a term of the query to itself.
+//! SPARQL 1.1 §18.4: a closure gives each pair of ends once. A path without a step leads from each node of
+//! the graphs to itself, and from a term of the query to itself.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
@@ -378,7 +380,8 @@ impl<'a> Paths<'a> {
         Ok(Flow::More)
     }
 
-    /// The nodes at which a path may start: all of the graphs if it may have no step. `counted`: bytes counted for them.
+    /// The nodes at which a path may start: all of the graphs if it may have no step. `counted`: bytes
+    /// counted for them.
     fn starts(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
         let mut all = Reached::default();
         let mut keys = Vec::new();
@@ -473,7 +476,8 @@ impl<'a> Kernel<'a> for Paths<'a> {
         if self.answer(batch, &mut ready, next)? == Flow::Done {
             return Ok(Flow::Done);
         }
-        // Rows that no graph is known of are answered graph by graph: rows times graphs would take any memory.
+        // Rows that no graph is known of are answered graph by graph: rows times graphs would take any
+        // memory.
         if !waiting.is_empty() {
             let control = next.run().control;
             for (graph, _) in next.run().snapshot.graphs() {

@@ -1,8 +1,9 @@
 //! The third way of an intersection: the prefix is expanded in the other direction of the last leg.
 //!
-//! Rows that share a prefix are a *run*, next to each other or brought together by sorting. Probing looks at each vertex of the prefix once for each row of the
-//! run; here it is looked at once for the run: its neighbours in the other direction are listed, and those
-//! that are keys of the last leg in the run are found among these, sorted.
+//! Rows that share a prefix are a *run*, next to each other or brought together by sorting. Probing looks at
+//! each vertex of the prefix once for each row of the run; here it is looked at once for the run: its
+//! neighbours in the other direction are listed, and those that are keys of the last leg in the run are found
+//! among these, sorted.
 //! # Cost
 //! For each run its prefix times (one look-up of a key, and some 5 ns for each of its neighbours). LUBM-40 Q1
 //! has runs of 20 rows: 2,200 expansions in place of 44,000 checks, 0.1 ms in place of 1.1 (2026-11-21).

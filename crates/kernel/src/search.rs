@@ -1,16 +1,17 @@
 //! Breadth-first search over pairs of a state and a node: what a path reaches from one node.
 //!
 //! # Shape
-//! For each state of the automaton a set of nodes ([`Reached`]): those it has been reached with, in the order in which
-//! they were found, of which the last ones wait to be followed. [`Search::advance`] follows some hundred of them at once.
-//! Walks of at most so many equal steps (`k/(k/k?)?`) need one set for all states: whoever was reached with fewer steps gets
-//! as far as with more, and the states are worked off in their order.
+//! For each state of the automaton a set of nodes ([`Reached`]): those it has been reached with, in the order
+//! in which they were found, of which the last ones wait to be followed. [`Search::advance`] follows some
+//! hundred of them at once. Walks of at most so many equal steps (`k/(k/k?)?`) need one set for all states:
+//! whoever was reached with fewer steps gets as far as with more, and the states are worked off in their
+//! order.
 //! # Cost
-//! Each node is followed once in each state: one call of a segment for a few hundred nodes and each move, then for each
-//! neighbour one test of a bit ([`NodeSet`]). No closure is ever materialised.
+//! Each node is followed once in each state: one call of a segment for a few hundred nodes and each move,
+//! then for each neighbour one test of a bit ([`NodeSet`]). No closure is ever materialised.
 //! # Source
-//! Automata as Glushkov made them (1961), in the planner; regular path queries on compressed graphs: ZipG (SIGMOD 2017)
-//! §4.3, which follows one edge at a time.
+//! Automata as Glushkov made them (1961), in the planner; regular path queries on compressed graphs: ZipG
+//! (SIGMOD 2017) §4.3, which follows one edge at a time.
 
 use crate::chain::Run;
 use crate::nodes::NodeSet;
@@ -125,7 +126,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Starts a search for all that can be reached from one node: what is asked then are its results, not which states have what.
+    /// Starts a search for all that can be reached from one node: what is asked then are its results, not
+    /// which states have what.
     ///
     /// # Errors
     /// Limits.

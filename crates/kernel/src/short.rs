@@ -1,12 +1,13 @@
 //! A fourth way of an intersection: two legs whose adjacencies are short, expanded whole.
 //!
 //! # Shape
-//! Both legs are expanded in one call each: the prefix once for each of its runs, the last leg for each row. The
-//! vertices of a prefix go into *lanes* of a fixed number, and one loop without a branch compares each
-//! entry of the last leg with the lanes of its row. Nothing is asked for a single key, and no degree is asked for.
+//! Both legs are expanded in one call each: the prefix once for each of its runs, the last leg for each row.
+//! The vertices of a prefix go into *lanes* of a fixed number, and one loop without a branch compares each
+//! entry of the last leg with the lanes of its row. Nothing is asked for a single key, and no degree is asked
+//! for.
 //! # Invariants
-//! Statistics only say what to try: lists that turn out longer, for one batch, leave the batch to the other ways,
-//! and the next [`PAUSE_BATCHES`] too.
+//! Statistics only say what to try: lists that turn out longer, for one batch, leave the batch to the other
+//! ways, and the next [`PAUSE_BATCHES`] too.
 //! # Cost
 //! LUBM-40 Q7 (2026-11-21; 21,000 rows with 3 and 3 neighbours, three rows to a run): 76 ns a row by
 //! listing, which locates every key twice and every prefix alone; 41 by this, all under load from others.
@@ -18,8 +19,8 @@ use crate::intersect::{Intersect, IntersectLeg, reverse_run_ns};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, Expansion, Segment};
 
-/// Intersections of two legs are tried as short ones if a key of the prefix has so many vertices on average, or
-/// fewer.
+/// Intersections of two legs are tried as short ones if a key of the prefix has so many vertices on average,
+/// or fewer.
 pub const SHORT_PREFIX_MEAN: f64 = 4.0;
 /// See [`SHORT_PREFIX_MEAN`]: the entries for a key of the last leg.
 pub const SHORT_LAST_MEAN: f64 = 8.0;

@@ -1,9 +1,10 @@
 //! GraphML: `<key>` declarations with types, `<node>`, `<edge>`, `<data>`.
 //!
 //! Labels are the keys `labelV` and `labelE` (as TinkerPop writes them) or the attributes `labels` and
-//! `label` (as Neo4j writes them), or the keys that the caller names (`LoadOptions::label_keys`). Undirected edges are counted, and
-//! read in the direction in which they are written, or in both. Nested graphs and hyperedges are refused; ports and descriptions passed over. A document whose
-//! elements are not inside of `<graphml>` is none.
+//! `label` (as Neo4j writes them), or the keys that the caller names (`LoadOptions::label_keys`). Undirected
+//! edges are counted, and read in the direction in which they are written, or in both. Nested graphs and
+//! hyperedges are refused; ports and descriptions passed over. A document whose elements are not inside of
+//! `<graphml>` is none.
 
 use crate::block::Malformed;
 use crate::merge::Merger;

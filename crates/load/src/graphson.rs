@@ -1,4 +1,5 @@
-//! GraphSON 2 and 3: a vertex at a time, each with its edges in both directions, of which each edge counts once.
+//! GraphSON 2 and 3: a vertex at a time, each with its edges in both directions, of which each edge counts
+//! once.
 //!
 //! Values keep their types. A value that is there twice, or that something is said about, gets an identity
 //! (docs/gremlin.md). Ids of vertex properties are not kept, and there are no null values.
@@ -34,7 +35,8 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
         let vertex = match vertex {
             Ok(vertex) => vertex,
             Err(error) => {
-                // To look for the place is to read the file again, which is not done for each vertex that is passed over.
+                // To look for the place is to read the file again, which is not done for each vertex that is
+                // passed over.
                 let passed_over = reader.goes_on() && writer.merger.options.skip_errors;
                 let again = again.as_ref().filter(|_| !passed_over);
                 let malformed = malformed(name, &error, reader.get_ref(), again)?;

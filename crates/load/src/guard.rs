@@ -1,13 +1,14 @@
 //! Limits on documents whose parsers have none.
 //!
-//! The time of the parsers of JSON-LD and RDF/XML grows with the square of the depth of nesting; what triple terms of Turtle and
-//! contexts of JSON-LD nest overflows the stack; an entity of XML may stand for a text of any length (ten lines are enough for
-//! 10 GB). [`Guard`] reads along: bytes that would pass a limit do not reach the parser.
+//! The time of the parsers of JSON-LD and RDF/XML grows with the square of the depth of nesting; what triple
+//! terms of Turtle and contexts of JSON-LD nest overflows the stack; an entity of XML may stand for a text of
+//! any length (ten lines are enough for 10 GB). [`Guard`] reads along: bytes that would pass a limit do not
+//! reach the parser.
 //!
 //! # Shape
-//! A state machine over bytes for each syntax, which follows what the parser takes for strings, tags and comments, to the
-//! letter where that is lax, so that nothing can hide from it. What is malformed may count wrongly; the parser
-//! refuses it.
+//! A state machine over bytes for each syntax, which follows what the parser takes for strings, tags and
+//! comments, to the letter where that is lax, so that nothing can hide from it. What is malformed may count
+//! wrongly; the parser refuses it.
 //! # Cost
 //! One pass; constant memory, but for the document type of XML.
 
@@ -18,11 +19,12 @@ mod xml;
 use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 
-/// The deepest nesting of JSON-LD, of RDF/XML, and of triple terms and reified triples in the other formats. Documents for
-/// people and programs have less than a tenth of it.
+/// The deepest nesting of JSON-LD, of RDF/XML, and of triple terms and reified triples in the other formats.
+/// Documents for people and programs have less than a tenth of it.
 pub const DEPTH_MAX: usize = 256;
 
-/// Keys in one context of JSON-LD, those of contexts inside of it included. The largest vocabularies have half of it.
+/// Keys in one context of JSON-LD, those of contexts inside of it included. The largest vocabularies have
+/// half of it.
 pub const CONTEXT_KEYS_MAX: usize = 16 << 10;
 
 /// Room for the recursion over as many terms as [`CONTEXT_KEYS_MAX`] lets through: 2 to 3 kB for each.
@@ -63,7 +65,8 @@ impl Syntax {
         Self::Xml(Box::default())
     }
 
-    /// What is wrong with a document that ends here, though the parser would take it for one that says nothing.
+    /// What is wrong with a document that ends here, though the parser would take it for one that says
+    /// nothing.
     fn end(&self) -> Result<(), String> {
         match self {
             Self::Xml(xml) => xml.end(),
@@ -86,7 +89,8 @@ pub(crate) fn check_line(line: &[u8]) -> Result<(), String> {
     Syntax::turtle().follow(line)
 }
 
-/// What is wrong with a document of JSON that is read by others, such as results: its nesting ([`DEPTH_MAX`]).
+/// What is wrong with a document of JSON that is read by others, such as results: its nesting
+/// ([`DEPTH_MAX`]).
 ///
 /// # Errors
 /// The limit that it passes.

@@ -6,8 +6,9 @@
 //! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
 //! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
 //!
-//! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde. Where no column has one of these names,
-//! others mean the same, in any case of letters: `ID`, `Label`; `source` and `target`, `src` and `dst` and the like, if both are there.
+//! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde. Where no column
+//! has one of these names, others mean the same, in any case of letters: `ID`, `Label`; `source` and
+//! `target`, `src` and `dst` and the like, if both are there.
 
 use crate::options::LoadOptions;
 use crate::value::{TYPES, Type};
@@ -89,8 +90,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Names of the source and of the target of edges, without `_`, `-` and blanks, in lower case. A column of each kind makes a
-/// file of edges.
+/// Names of the source and of the target of edges, without `_`, `-` and blanks, in lower case. A column of
+/// each kind makes a file of edges.
 const SOURCES: [&str; 7] = ["from", "source", "src", "fromid", "sourceid", "srcid", "startid"];
 const TARGETS: [&str; 9] = ["to", "target", "dst", "dest", "toid", "targetid", "dstid", "destid", "endid"];
 

@@ -3,9 +3,10 @@
 //! docs/loading.md is the manual: formats, the mapping of property graphs, errors, measured rates.
 //!
 //! # Shape
-//! N-Triples and N-Quads are cut into blocks that threads parse side by side; other RDF formats are parsed
-//! by one thread while another merges; property graphs (GraphML, GraphSON, tables as CSV or Parquet) are read by the calling thread. Ids are given in
-//! the order of first sight in the input, whatever the number of threads.
+//! N-Triples and N-Quads are cut into blocks that threads parse side by side; other RDF formats are parsed by
+//! one thread while another merges; property graphs (GraphML, GraphSON, tables as CSV or Parquet) are read by
+//! the calling thread. Ids are given in the order of first sight in the input, whatever the number of
+//! threads.
 //!
 //! ```
 //! use vervet_load::{LoadOptions, Source, load};
@@ -77,11 +78,10 @@ use vervet_model::{Error, ErrorKind, Result};
 /// (`file:line:column: reason`) to `skipped`.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: unknown format, malformed statement (`file:line:column: reason`), cut-off or
-/// damaged compressed data, a document beyond [`DEPTH_MAX`] and its like. [`ErrorKind::Unsupported`]: triple terms of RDF 1.2
-/// other than behind `rdf:reifies`. [`ErrorKind::Io`]: a file
-/// cannot be read. [`ErrorKind::Cancelled`]. And the errors of the target. The target then holds a part of
-/// the input.
+/// [`ErrorKind::Input`]: unknown format, malformed statement (`file:line:column: reason`), cut-off or damaged
+/// compressed data, a document beyond [`DEPTH_MAX`] and its like. [`ErrorKind::Unsupported`]: triple terms of
+/// RDF 1.2 other than behind `rdf:reifies`. [`ErrorKind::Io`]: a file cannot be read.
+/// [`ErrorKind::Cancelled`]. And the errors of the target. The target then holds a part of the input.
 pub fn load<T: Target + ?Sized>(
     mut sources: Vec<Source>,
     options: &LoadOptions<'_>,

@@ -1,10 +1,10 @@
 //! N-Triples and N-Quads: a scanner for plain lines, `oxttl` for all others.
 //!
-//! The scanner finds the ends of the tokens of a line whose tokens hold no escape, looks each token up
-//! among those of the block, and checks a token only when it is new (the IRI with `oxiri`, as `oxttl` does,
-//! unless `is_plain_iri` tells that it is valid; UTF-8; the language tag). A line that it does not like in any respect goes to `oxttl` as a document of
-//! its own, which decides whether it is valid and gives the reason. So the accepted language is that of
-//! `oxttl` to the letter, and a plain line costs a few hash look-ups.
+//! The scanner finds the ends of the tokens of a line whose tokens hold no escape, looks each token up among
+//! those of the block, and checks a token only when it is new (the IRI with `oxiri`, as `oxttl` does, unless
+//! `is_plain_iri` tells that it is valid; UTF-8; the language tag). A line that it does not like in any
+//! respect goes to `oxttl` as a document of its own, which decides whether it is valid and gives the reason.
+//! So the accepted language is that of `oxttl` to the letter, and a plain line costs a few hash look-ups.
 //!
 //! # Cost
 //! LUBM (160 bytes a line, sorted by subject): see docs/loading.md for measured rates.

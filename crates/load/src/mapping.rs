@@ -1,8 +1,8 @@
-//! The mapping file: what the columns of tables mean, where headers do not say it. docs/loading.md shows one with all
-//! entries.
+//! The mapping file: what the columns of tables mean, where headers do not say it. docs/loading.md shows one
+//! with all entries.
 //!
-//! A table is described by the first entry whose pattern fits the name of its file. Names that are not known are errors,
-//! with line, column and a caret: a word that is misspelt must not mean nothing.
+//! A table is described by the first entry whose pattern fits the name of its file. Names that are not known
+//! are errors, with line, column and a caret: a word that is misspelt must not mean nothing.
 
 use crate::dialect::{Dialect, ListForm, is_pattern};
 use crate::header::{Column, Role, Table};
@@ -132,7 +132,8 @@ impl Mapping {
         self.files.iter().find(is_used).map(|file| file.pattern.as_str())
     }
 
-    /// The table and the dialect of a file; `None`: no entry fits. `header`: the first line, if the caller has it already.
+    /// The table and the dialect of a file; `None`: no entry fits. `header`: the first line, if the caller
+    /// has it already.
     fn find(&self, name: &str) -> Option<&File> {
         self.files.iter().find(|file| file.fits(name))
     }
@@ -370,7 +371,8 @@ fn column_of(
     Ok(Column { key, kind, is_array, ..Column::new(&entry.name, role) })
 }
 
-/// Whether a name fits a pattern in which `*` is any characters. Time grows with the product of their lengths at most.
+/// Whether a name fits a pattern in which `*` is any characters. Time grows with the product of their lengths
+/// at most.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

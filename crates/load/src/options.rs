@@ -11,8 +11,9 @@ pub trait Progress: Sync {
     /// compressed), bytes in all if known, statements added.
     fn advance(&self, bytes_read: u64, bytes_total: Option<u64>, statements: u64);
 
-    /// Called many times once everything is read, while the target makes the graph of it (by `vervet::Database`: a third to a
-    /// half of the time of a load), from any thread: steps done, steps in all. By default it does nothing.
+    /// Called many times once everything is read, while the target makes the graph of it (by
+    /// `vervet::Database`: a third to a half of the time of a load), from any thread: steps done, steps in
+    /// all. By default it does nothing.
     fn build(&self, _done: u64, _total: u64) {}
 }
 
@@ -31,33 +32,37 @@ pub struct LoadOptions<'a> {
     pub skip_errors: bool,
     /// Is told how far the load is.
     pub progress: Option<&'a dyn Progress>,
-    /// Stops the load with [`vervet_model::ErrorKind::Cancelled`] soon after it becomes `true`. A load that has been published
-    /// by then ends as if nothing had happened.
+    /// Stops the load with [`vervet_model::ErrorKind::Cancelled`] soon after it becomes `true`. A load that
+    /// has been published by then ends as if nothing had happened.
     pub cancelled: Option<&'a AtomicBool>,
     /// Start of all blank-node labels of this load; letters and digits only. Labels of file `n` become
     /// `{blank_scope}{n}_{label}`, so labels of different files never meet. Choose another scope for
     /// each load into the same target.
     pub blank_scope: String,
-    /// CSV and Parquet: the file name says label or relation and header names like `Person.id` are ids, as in the
-    /// files of the LDBC social network.
+    /// CSV and Parquet: the file name says label or relation and header names like `Person.id` are ids, as in
+    /// the files of the LDBC social network.
     pub names_from_files: bool,
-    /// What the columns of tables are, where their headers do not say it. An entry that fits none of the sources is an error.
+    /// What the columns of tables are, where their headers do not say it. An entry that fits none of the
+    /// sources is an error.
     pub mapping: Option<Mapping>,
-    /// CSV and Parquet: the column that is the id of vertices, in tables whose header names none; in any case of letters.
+    /// CSV and Parquet: the column that is the id of vertices, in tables whose header names none; in any case
+    /// of letters.
     pub id_column: Option<String>,
-    /// CSV and Parquet: rows of vertices without an id column get their number as id, in a space named as the file.
+    /// CSV and Parquet: rows of vertices without an id column get their number as id, in a space named as the
+    /// file.
     pub row_ids: bool,
     /// Keys that are labels: of GraphML by name or id, and columns of tables that have no other label column.
     pub label_keys: Vec<String>,
-    /// Whether an undirected edge (GraphML, and the column `Type` of Gephi) becomes two edges, one in each direction, in place
-    /// of one in the direction in which it is written. [`LoadReport::undirected_edges`] counts them.
+    /// Whether an undirected edge (GraphML, and the column `Type` of Gephi) becomes two edges, one in each
+    /// direction, in place of one in the direction in which it is written. [`LoadReport::undirected_edges`]
+    /// counts them.
     pub both_directions: bool,
     /// Predicates whose entries can be listed in an order: each with the property that orders them, of its
     /// edges if one of them has it, else of the neighbours. Names of keys, or IRIs. For targets that keep
     /// orders; reading does nothing with it.
     pub orders: Vec<(String, String)>,
-    /// Whether the words of texts get an index, for full-text search; a database that has one keeps it. For whoever makes
-    /// the dictionary; reading does nothing with it.
+    /// Whether the words of texts get an index, for full-text search; a database that has one keeps it. For
+    /// whoever makes the dictionary; reading does nothing with it.
     pub text_index: bool,
 }
 

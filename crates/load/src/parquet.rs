@@ -1,9 +1,10 @@
 //! Parquet: rows of vertices or edges by the names of the columns, or by a mapping, as those of CSV.
 //!
 //! # Shape
-//! `guard` stands between the file and the library and holds the limits that the library lacks (`thrift` and `delta` read along
-//! for it, `unpack` decompresses). `field` says what columns hold and writes values as texts, `batch` reads some rows of a
-//! column. Rows become vertices and edges where those of CSV do (`table`).
+//! `guard` stands between the file and the library and holds the limits that the library lacks (`thrift` and
+//! `delta` read along for it, `unpack` decompresses). `field` says what columns hold and writes values as
+//! texts, `batch` reads some rows of a column. Rows become vertices and edges where those of CSV do
+//! (`table`).
 //! # Invariants
 //! A panic of the library is an error of the file. An error ends the load, but for values that are none.
 //! # Cost
@@ -73,8 +74,8 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
     writer.finish()
 }
 
-/// What the columns of a file are, by the mapping, their names and types, and the name of the file; names that say nothing
-/// are guessed at.
+/// What the columns of a file are, by the mapping, their names and types, and the name of the file; names
+/// that say nothing are guessed at.
 pub(crate) fn understand(source: &mut Source, options: &LoadOptions<'_>) -> Result<Understood> {
     File::open(source)?.understand(source, options, true)
 }

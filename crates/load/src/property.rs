@@ -3,8 +3,8 @@
 //! Every vertex has a label (the default is `vertex`), so every vertex has a statement. Every edge has an
 //! edge id: parallel edges stay apart, and properties have something to hang on.
 //!
-//! Names mean what they mean in Gremlin: one that is an IRI (`http://…`, `urn:…`) is that IRI, `_:x` is a blank node.
-//! Terms are numbered first and statements added then, so an element that is refused adds none.
+//! Names mean what they mean in Gremlin: one that is an IRI (`http://…`, `urn:…`) is that IRI, `_:x` is a
+//! blank node. Terms are numbered first and statements added then, so an element that is refused adds none.
 
 use crate::merge::Merger;
 use crate::target::{Statement, Target};
@@ -153,7 +153,8 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         self.merger.seen.declare(vertex);
     }
 
-    /// The edge that was added last is undirected: it is counted, and comes in the other direction too if that is asked for.
+    /// The edge that was added last is undirected: it is counted, and comes in the other direction too if
+    /// that is asked for.
     pub(crate) fn undirected(&mut self, [source, label, target]: [Id; 3], values: &[(Id, Id)]) -> Result<()> {
         self.merger.report.undirected_edges += 1;
         if self.merger.options.both_directions && source != target {
@@ -183,8 +184,8 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         Ok(edge)
     }
 
-    /// Adds an edge between the vertices with these names and returns its id. If its own id is what the name of a plain
-    /// statement would be, and it is `bare` (has no properties), it is that statement.
+    /// Adds an edge between the vertices with these names and returns its id. If its own id is what the name
+    /// of a plain statement would be, and it is `bare` (has no properties), it is that statement.
     pub(crate) fn edge_between(
         &mut self,
         [source, target]: [&str; 2],

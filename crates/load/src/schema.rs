@@ -1,4 +1,5 @@
-//! What files hold, as a load would read them: told by names, headers and values, to be looked at and to be edited.
+//! What files hold, as a load would read them: told by names, headers and values, to be looked at and to be
+//! edited.
 
 use crate::dialect::Dialect;
 use crate::header::{Column, Role, Table};
@@ -25,8 +26,9 @@ struct File {
     table: Option<Understood>,
 }
 
-/// Finds out what the files of a load hold, without loading them. Tables are read once to find types that their headers do
-/// not say. A header from which a load could not tell what a table holds is guessed at, and the schema says so.
+/// Finds out what the files of a load hold, without loading them. Tables are read once to find types that
+/// their headers do not say. A header from which a load could not tell what a table holds is guessed at, and
+/// the schema says so.
 ///
 /// # Errors
 /// As [`load`](crate::load), for names and headers.

@@ -1,7 +1,9 @@
-//! Which vertices of a load rows and elements stand for, and which only edges name: counts for the end of a load.
+//! Which vertices of a load rows and elements stand for, and which only edges name: counts for the end of a
+//! load.
 //!
 //! # Cost
-//! Two bits for each vertex of the target, and an access to one of them for each row and for each end of an edge.
+//! Two bits for each vertex of the target, and an access to one of them for each row and for each end of an
+//! edge.
 
 use vervet_model::Id;
 

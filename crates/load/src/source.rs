@@ -1,8 +1,8 @@
 //! Inputs: where bytes come from, what format they have, how they are decompressed.
 //!
 //! Compression is told by the name (`.gz`, `.zst`) or, without such a name, by the first bytes: no text
-//! format starts with the magic bytes of gzip or zstd. A byte order mark before a text is no part of it: it is passed over, in
-//! every format alike, and counts as no column.
+//! format starts with the magic bytes of gzip or zstd. A byte order mark before a text is no part of it: it
+//! is passed over, in every format alike, and counts as no column.
 
 use flate2::read::MultiGzDecoder;
 use std::fmt;
@@ -205,8 +205,8 @@ impl Source {
         Ok(text)
     }
 
-    /// The decompressed bytes behind a byte order mark; `count` grows by what is read from the input itself. A stream can be
-    /// opened once.
+    /// The decompressed bytes behind a byte order mark; `count` grows by what is read from the input itself.
+    /// A stream can be opened once.
     pub(crate) fn open(&mut self, count: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
         let input: Box<dyn Read + Send> = match &mut self.origin {
             Origin::Path(path) => {

@@ -4,10 +4,11 @@
 //! twice. An empty cell is an absent property.
 //!
 //! # Cost
-//! A row of an edge asks for two vertices, which may be anywhere in the dictionary: two or three misses for each, one behind the
-//! other. So [`ROWS_AHEAD`] rows are read first, their IRIs made (about 40 bytes each, no allocation) and hashed, and the
-//! target told: 16 look-ups miss together. An end that is that of the row before is not asked for again. The LDBC social
-//! network, all of a load into a directory (2026-11-22, a machine under load): 0.7 to 0.8 µs of the CPU a row; that was 1.1 to 1.3.
+//! A row of an edge asks for two vertices, which may be anywhere in the dictionary: two or three misses for
+//! each, one behind the other. So [`ROWS_AHEAD`] rows are read first, their IRIs made (about 40 bytes each,
+//! no allocation) and hashed, and the target told: 16 look-ups miss together. An end that is that of the row
+//! before is not asked for again. The LDBC social network, all of a load into a directory (2026-11-22, a
+//! machine under load): 0.7 to 0.8 µs of the CPU a row; that was 1.1 to 1.3.
 
 use crate::block::Malformed;
 use crate::dialect::{Dialect, ListForm};
@@ -26,7 +27,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_model::{Error, ErrorKind, Id, Result};
 
-/// Rows that are read before they are added, so that what they ask the target for is there; fewer if they are long.
+/// Rows that are read before they are added, so that what they ask the target for is there; fewer if they are
+/// long.
 const ROWS_AHEAD: usize = 16;
 const ROWS_AHEAD_BYTES: usize = 1 << 16;
 
@@ -108,9 +110,9 @@ pub(crate) struct Understood {
     pub(crate) guessed: Option<Error>,
 }
 
-/// What the columns of a file are, by the mapping, its header and its name, and how it is cut. Columns without a type get
-/// one, for which all of it is read; a stream is kept in memory for that. `known`: tables by file names without numbers.
-/// `guess`: a header that says nothing is no error, but guessed at.
+/// What the columns of a file are, by the mapping, its header and its name, and how it is cut. Columns
+/// without a type get one, for which all of it is read; a stream is kept in memory for that. `known`: tables
+/// by file names without numbers. `guess`: a header that says nothing is no error, but guessed at.
 pub(crate) fn understand(
     source: &mut Source,
     options: &LoadOptions<'_>,
@@ -198,8 +200,8 @@ fn is_untyped(column: &Column) -> bool {
     column.kind.is_none() && !column.key.is_empty()
 }
 
-/// Gives a type to every column without one; notes on columns that hold texts because of one value. Malformed rows are
-/// passed over; the second reading tells of them.
+/// Gives a type to every column without one; notes on columns that hold texts because of one value. Malformed
+/// rows are passed over; the second reading tells of them.
 fn infer(
     columns: &mut [Column],
     rows: &mut Rows,
@@ -317,8 +319,8 @@ pub(crate) struct Shared {
     labels: Option<Vec<Id>>,
     /// Source and target of the row before, or its vertex as the source: many rows have the same.
     ends: [(String, Id); 2],
-    /// Where the ends of edges, or the ids of vertices (as sources), are if their IRIs can be made ahead: field, source (0) or
-    /// target (1), space.
+    /// Where the ends of edges, or the ids of vertices (as sources), are if their IRIs can be made ahead:
+    /// field, source (0) or target (1), space.
     places: Vec<(usize, usize, String)>,
     /// IRIs of some rows to come, and where they are in there, with their hashes.
     iris: String,
@@ -411,7 +413,8 @@ impl Shared {
         writer.merger.target.expect(&self.hashes);
     }
 
-    /// The vertex with this id, which is not empty: a source (0), also of a row that is a vertex, or a target (1).
+    /// The vertex with this id, which is not empty: a source (0), also of a row that is a vertex, or a target
+    /// (1).
     fn vertex<T: Target + ?Sized>(
         &mut self,
         of: usize,

@@ -74,13 +74,14 @@ pub trait Target {
     /// As [`Target::intern_iri`].
     fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id>;
 
-    /// A number by which the target finds an IRI faster ([`Target::intern_iri_hashed`]); by default it means nothing.
+    /// A number by which the target finds an IRI faster ([`Target::intern_iri_hashed`]); by default it means
+    /// nothing.
     fn hash_iri(&self, _iri: &str) -> u64 {
         0
     }
 
-    /// Says what IRIs will be asked for next, by their [`Target::hash_iri`], so that a target can bring what it needs for
-    /// them into the cache; by default it does nothing.
+    /// Says what IRIs will be asked for next, by their [`Target::hash_iri`], so that a target can bring what
+    /// it needs for them into the cache; by default it does nothing.
     fn expect(&self, _hashes: &[u64]) {}
 
     /// As [`Target::intern_iri`] with the [`Target::hash_iri`] of the IRI.

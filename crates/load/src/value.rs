@@ -224,7 +224,8 @@ pub(crate) fn float_lexical(value: f32) -> String {
     lexical
 }
 
-/// A number of any length without zeros that say nothing; with a point only if it `may_have_point`, and if digits follow.
+/// A number of any length without zeros that say nothing; with a point only if it `may_have_point`, and if
+/// digits follow.
 fn number(text: &str, may_have_point: bool) -> Option<String> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),

@@ -1,9 +1,11 @@
-//! Schedules: the code of `log.rs` under thread switches that `shuttle` decides, at every lock and every wait.
+//! Schedules: the code of `log.rs` under thread switches that `shuttle` decides, at every lock and every
+//! wait.
 //!
-//! Shown for each schedule: nobody waits for ever (`shuttle` reports a deadlock), what a wait promised holds when it
-//! returns, publication is in order and once, and the log reads back as it was appended. Random schedules, and
-//! PCT (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010), which
-//! finds any bug of few ordering constraints with a known probability. A failing schedule is printed and replays.
+//! Shown for each schedule: nobody waits for ever (`shuttle` reports a deadlock), what a wait promised holds
+//! when it returns, publication is in order and once, and the log reads back as it was appended. Random
+//! schedules, and PCT (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding
+//! Bugs", ASPLOS 2010), which finds any bug of few ordering constraints with a known probability. A failing
+//! schedule is printed and replays.
 
 use crate::{Level, Log, LogOptions, Lsn, ReadOptions, read};
 use std::path::Path;

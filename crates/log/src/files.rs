@@ -1,8 +1,8 @@
 //! Names, headers and creation of the log's files.
 //!
 //! # Shape
-//! `wal-<first LSN, 16 hex digits>.log`; header of 40 bytes, little-endian: `VERVETWL`, version (8), first LSN (8),
-//! id of the log (8), xxh3 of the 32 bytes before (8). The byte at LSN `l` lies at `40 + l - first`.
+//! `wal-<first LSN, 16 hex digits>.log`; header of 40 bytes, little-endian: `VERVETWL`, version (8), first
+//! LSN (8), id of the log (8), xxh3 of the 32 bytes before (8). The byte at LSN `l` lies at `40 + l - first`.
 //! # Invariants
 //! A file gets its name by renaming, after its header and what it starts with have been synced: under its
 //! name it is never without a valid header. From then on it is only appended to, and at last removed.
@@ -131,7 +131,7 @@ pub(crate) fn create(
     };
     if let Err(error) = environment.files.rename(&temporary, &path) {
         let _ = environment.files.remove_file(&temporary);
-        // No room for the name: then it has none. Of other errors nobody can say.
+        // No room for the name: then it has none. After other errors it may have one.
         return Err(failed(&error, !is_disk_full(&error)));
     }
     environment.files.sync_dir(directory).map_err(|error| failed(&error, true))?;

@@ -1,12 +1,12 @@
 //! What the one thread does that has the file at a moment: the leader.
 //!
 //! # Shape
-//! [`Leader::take`] moves the file and the buffered batch out of the shared state; the lock is then free, and others
-//! append to an empty buffer or wait. [`Leader::write`], [`Leader::sync`] and [`Leader::rotate`] touch the disk
-//! without the lock. [`Leader::finish`] moves everything back and wakes whoever may go on.
+//! [`Leader::take`] moves the file and the buffered batch out of the shared state; the lock is then free, and
+//! others append to an empty buffer or wait. [`Leader::write`], [`Leader::sync`] and [`Leader::rotate`] touch
+//! the disk without the lock. [`Leader::finish`] moves everything back and wakes the threads that may go on.
 //! # Invariants
-//! A leader that goes away in another way (an error, a panic) takes the file with it and leaves the log failed; but for
-//! a full disk, when it gives back the file with what is still to be written.
+//! A leader that goes away in another way (an error, a panic) takes the file with it and leaves the log
+//! failed; but for a full disk, when it gives back the file with what is still to be written.
 
 use crate::Lsn;
 use crate::files::{self, CreateError};
@@ -68,8 +68,8 @@ impl<'a> Leader<'a> {
     /// Writes what had no room before, and the batch, whose first frame is the place for its mark.
     ///
     /// # Errors
-    /// A full disk: the file is given back with what is left, and the log goes on when there is room. Others: the log has
-    /// failed. Either way this leader is at its end.
+    /// A full disk: the file is given back with what is left, and the log goes on when there is room. Others:
+    /// the log has failed. Either way this leader is at its end.
     pub(crate) fn write(&mut self) -> Result<()> {
         let start = self.end - self.batch.len() as u64;
         let mark = self.batch.first_chunk_mut::<MARK_BYTES>();
@@ -149,7 +149,8 @@ impl<'a> Leader<'a> {
         self.sync()
     }
 
-    /// Begins a new file behind everything written and synced so far; nothing to do if the current one is empty.
+    /// Begins a new file behind everything written and synced so far; nothing to do if the current one is
+    /// empty.
     ///
     /// # Errors
     /// While the file is made, the old one stays in use; afterwards the log has failed.
@@ -201,7 +202,8 @@ impl<'a> Leader<'a> {
         error
     }
 
-    /// Gives everything back, and calls whoever may go on. At the end of every path without an error.
+    /// Gives everything back, and wakes the threads that may go on. At the end of every path without an
+    /// error.
     pub(crate) fn finish(self) {
         let shared = self.shared;
         let mut state = self.give_back();
@@ -211,7 +213,7 @@ impl<'a> Leader<'a> {
         wake.wake();
     }
 
-    /// Gives everything back. Who calls this calls whoever may go on.
+    /// Gives everything back. The caller wakes the threads that may go on.
     pub(crate) fn give_back(mut self) -> MutexGuard<'a, State> {
         debug_assert!(self.unwritten.is_empty() && self.batch.is_empty(), "everything taken is written");
         debug_assert!(self.proven <= self.durable && self.durable <= self.end, "what is proven is synced");

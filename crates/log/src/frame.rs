@@ -1,15 +1,15 @@
 //! Frames: how a record, or a mark of the log itself, lies in a file.
 //!
 //! # Shape
-//! Little-endian: checksum (8 bytes), length of the payload (4), kind (1), payload. The checksum is xxh3 of all
-//! that follows it in the frame; its seed is the log's id plus the LSN at which the frame starts, so that bytes
-//! of another log, or of another place in this one, do not verify.
-//! Kinds 0 to 254 are the caller's. Kind 255 is a **mark**; its payload is the LSN up to which the log was
-//! synced when the mark was written. Every batch of frames that is written together begins with one.
+//! Little-endian: checksum (8 bytes), length of the payload (4), kind (1), payload. The checksum is xxh3 of
+//! all that follows it in the frame; its seed is the log's id plus the LSN at which the frame starts, so that
+//! bytes of another log, or of another place in this one, do not verify. Kinds 0 to 254 are the caller's.
+//! Kind 255 is a **mark**; its payload is the LSN up to which the log was synced when the mark was written.
+//! Every batch of frames that is written together begins with one.
 //! # Why marks
 //! A write that was not synced may come back in any order: its last sector kept, its first one lost. So valid
-//! frames behind a bad one do not yet prove damage. A mark behind it does, if it says that the bad place had been
-//! synced before the mark was written. See `read.rs`.
+//! frames behind a bad one do not yet prove damage. A mark behind it does, if it says that the bad place had
+//! been synced before the mark was written. See `read.rs`.
 //! # Cost
 //! 13 bytes a record and 21 a batch.
 
@@ -48,7 +48,8 @@ fn checksum(id: LogId, lsn: u64, rest: &[u8]) -> u64 {
     xxh3_64_with_seed(rest, id.0.wrapping_add(lsn))
 }
 
-/// Appends the frame of a record that starts at `lsn`. The caller has checked that `length` is that of `payload`.
+/// Appends the frame of a record that starts at `lsn`. The caller has checked that `length` is that of
+/// `payload`.
 pub(crate) fn push_record(out: &mut Vec<u8>, id: LogId, lsn: u64, kind: u8, length: u32, payload: &[u8]) {
     let start = out.len();
     out.extend_from_slice(&[0; 8]);
@@ -70,7 +71,8 @@ pub(crate) fn mark(id: LogId, lsn: u64, synced: u64) -> [u8; MARK_BYTES] {
     frame
 }
 
-/// How many bytes the frame has whose head is at the start of `bytes`; `None`: there is no head, or no frame has it.
+/// How many bytes the frame has whose head is at the start of `bytes`; `None`: there is no head, or no frame
+/// has it.
 pub(crate) fn bytes_of(bytes: &[u8]) -> Option<usize> {
     let length = bytes.get(..HEAD_BYTES)?.get(8..12)?;
     let length = usize::try_from(u32::from_le_bytes(length.try_into().ok()?)).ok()?;
@@ -92,7 +94,8 @@ pub(crate) fn decode(id: LogId, lsn: u64, bytes: &[u8]) -> Option<Frame<'_>> {
     }
 }
 
-/// The largest LSN that a mark anywhere in `bytes`, which start at `lsn`, calls synced; 0 if there is no mark.
+/// The largest LSN that a mark anywhere in `bytes`, which start at `lsn`, calls synced; 0 if there is no
+/// mark.
 ///
 /// One pass: a place is hashed only where length and kind are those of a mark.
 pub(crate) fn synced_by_marks(id: LogId, lsn: u64, bytes: &[u8]) -> u64 {

@@ -2,15 +2,16 @@
 //!
 //! # Shape
 //! A log is a sequence of records (a kind of one byte, and a payload) in files `wal-<first LSN>.log` of one
-//! directory. An [`Lsn`] is a position in the whole log, in bytes. **The LSN of a record is its end**: the log
-//! up to that LSN contains it. So one number says what a version of the graph contains, what a wait waits for, and
-//! where recovery goes on.
+//! directory. An [`Lsn`] is a position in the whole log, in bytes. **The LSN of a record is its end**: the
+//! log up to that LSN contains it. So one number says what a version of the graph contains, what a wait waits
+//! for, and where recovery goes on.
 //!
 //! * [`read`] finds the records behind an LSN, tells a torn tail from damage, and changes nothing.
 //! * [`Log::open`] goes on behind what was found: it cuts what is to be cut.
 //! * [`Log::append_then`] copies a record into a buffer; [`Log::wait`] returns once it is as safe as the
 //!   [`Level`] promises, having published what came with it, in the order of LSNs.
-//! * [`Log::rotate`] begins a new file, [`Log::remove_before`] drops old ones: the two halves of a checkpoint.
+//! * [`Log::rotate`] begins a new file, [`Log::remove_before`] drops old ones: the two halves of a
+//!   checkpoint.
 //!
 //! ```
 //! # use std::path::Path;
@@ -39,13 +40,14 @@
 //! # Invariants
 //! 1. Bytes that a file has under its name never change; files only grow, behind everything that was read.
 //! 2. All of a file's bytes are synced before the next file gets its name.
-//! 3. A record is published after it is acknowledged by the level's measure, before any wait for it returns, and
-//!    after all records before it.
+//! 3. A record is published after it is acknowledged by the level's measure, before any wait for it returns,
+//!    and after all records before it.
 //! 4. After a failed write or sync nothing is written any more, but for want of room: see `log.rs`.
 //! # Not here
-//! What records mean; the lock of the directory (whoever opens a log holds it); checkpoints, which only use this.
-//! Preallocation: `env` has no call for it, and zeros behind the end would make a tail harder to judge. So each
-//! sync makes the file's new length durable too, which costs a file system with a journal one more write.
+//! What records mean; the lock of the directory (whoever opens a log holds it); checkpoints, which only use
+//! this. Preallocation: `env` has no call for it, and zeros behind the end would make a tail harder to judge.
+//! So each sync makes the file's new length durable too, which costs a file system with a journal one more
+//! write.
 #![forbid(unsafe_code)]
 
 mod files;
@@ -75,12 +77,12 @@ pub const RECORD_BYTES_MAX: usize = 1 << 30;
 /// The largest kind of a record; the one above it is the log's own.
 pub const KIND_MAX: u8 = 254;
 
-/// How many bytes may wait to be written before appending waits too, unless the options say otherwise. A larger
-/// record is let in when nothing else waits.
+/// How many bytes may wait to be written before appending waits too, unless the options say otherwise. A
+/// larger record is let in when nothing else waits.
 pub const BUFFER_BYTES_DEFAULT: usize = 8 << 20;
 
-/// At [`Level::Interval`] and [`Level::None`], so many bytes are written without waiting for more. Large enough
-/// that a system call costs little beside the copy, small enough that the copy stays in a cache.
+/// At [`Level::Interval`] and [`Level::None`], so many bytes are written without waiting for more. Large
+/// enough that a system call costs little beside the copy, small enough that the copy stays in a cache.
 pub const WRITE_BYTES: usize = 256 << 10;
 
 /// The shortest [`Level::Interval`]; a shorter one is raised to this.

@@ -1,36 +1,38 @@
 //! Appending, and waiting until it is safe: group commit.
 //!
 //! # Shape
-//! One lock around a small [`State`]: a buffer, and LSNs up to which the log is appended, synced, acknowledged. Two
-//! roles, each held by one thread at a time, neither under the lock:
+//! One lock around a small [`State`]: a buffer, and LSNs up to which the log is appended, synced,
+//! acknowledged. Two roles, each held by one thread at a time, neither under the lock:
 //!
 //! * the **leader** has the file: it writes the buffer, and syncs (`flush.rs`);
 //! * the **announcer** runs what is to be published ([`Publish`]), in the order of LSNs.
 //!
-//! A thread that waits takes whatever role its wait needs and nobody has; else it sleeps (`waiters.rs`) until its record
-//! is acknowledged, or a role is free for it. So the first of many committers syncs for itself, those that come
-//! meanwhile gather in the buffer, and the next leader syncs for all of them: it is woken as soon as the file is free, before
-//! the others are told. No thread polls, and at [`Level::Sync`] there is no thread of the log's own.
-//! (Leader and followers: DeWitt et al., "Implementation Techniques for Main Memory Database Systems",
-//! SIGMOD 1984, has group commit; the form without a log thread is that of LevelDB's writer queue. Here the
-//! leader is free to be a waiter of any place, since the order is fixed when a record is appended.)
+//! A thread that waits takes the role that its wait needs, if that is free; else it sleeps (`waiters.rs`)
+//! until its record is acknowledged, or a role is free for it. So the first of many committers syncs for
+//! itself, those that come meanwhile gather in the buffer, and the next leader syncs for all of them: it is
+//! woken as soon as the file is free, before the others are told. No thread polls, and at [`Level::Sync`]
+//! there is no thread of the log's own. (Leader and followers: DeWitt et al., "Implementation Techniques for
+//! Main Memory Database Systems", SIGMOD 1984, has group commit; the form without a log thread is that of
+//! LevelDB's writer queue. Here the leader is free to be a waiter of any place, since the order is fixed when
+//! a record is appended.)
 //! # Invariants
-//! 1. `acknowledged <= durable <= end` at [`Level::Sync`], `acknowledged`, `durable` <= `end` at others; the buffer
-//!    holds the bytes before `end`, what precedes them is in `unwritten`, and what precedes that is written, or in the
-//!    hands of the leader.
+//! 1. `acknowledged <= durable <= end` at [`Level::Sync`], `acknowledged`, `durable` <= `end` at others; the
+//!    buffer holds the bytes before `end`, what precedes them is in `unwritten`, and what precedes that is
+//!    written, or in the hands of the leader.
 //! 2. The announcer never holds the file, so what it runs may wait for locks that are held while appending.
 //! 3. Once `failure` is set, no leader starts. A failed sync is never tried again: after one, the system may
-//!    call pages clean that it has not written, and a second sync would say yes (Rebello et al., "Can Applications
-//!    Recover from fsync Failures?", USENIX ATC 2020). Opening again copies whatever is not known to be synced
-//!    into a new file, and so does not trust those pages either.
-//! 4. Whoever gives a role back calls somebody who waits for it, if there is one: nobody sleeps beside a free role.
+//!    call pages clean that it has not written, and a second sync would say yes (Rebello et al., "Can
+//!    Applications Recover from fsync Failures?", USENIX ATC 2020). Opening again copies whatever is not
+//!    known to be synced into a new file, and so does not trust those pages either.
+//! 4. A thread that gives a role back wakes one that waits for it: no thread sleeps beside a free role.
 //! # A full disk
-//! is no failure: a write that found no room has written nothing that it did not report. What could not be written is
-//! kept (`unwritten`), waits for it end with an error, nothing new is appended, and each attempt to append or to
-//! sync tries to write it first. With the first success all goes on, in the same file and order. A sync that says that the disk
-//! is full is a failed sync.
+//! is no failure: a write that found no room has written nothing that it did not report. What could not be
+//! written is kept (`unwritten`), waits for it end with an error, nothing new is appended, and each attempt
+//! to append or to sync tries to write it first. With the first success all goes on, in the same file and
+//! order. A sync that says that the disk is full is a failed sync.
 //! # Cost
-//! Appending: one lock, a copy, a hash. A wait at [`Level::Sync`]: about one sync for all who wait at that time.
+//! Appending: one lock, a copy, a hash. A wait at [`Level::Sync`]: about one sync for all who wait at that
+//! time.
 
 use crate::files;
 use crate::flush::Leader;
@@ -49,11 +51,12 @@ use std::time::Duration;
 use vervet_env::{Environment, WriteFile};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What is to happen once a record is acknowledged: run once, with its LSN, after that of every record before it
-/// and before any [`Log::wait`] for it returns. Not run if the log fails first.
+/// What is to happen once a record is acknowledged: run once, with its LSN, after that of every record before
+/// it and before any [`Log::wait`] for it returns. Not run if the log fails first.
 pub type Publish = Box<dyn FnOnce(Lsn) + Send>;
 
-/// A log that is open for appending. Threads share it by reference. Dropping it closes it, but drops errors too.
+/// A log that is open for appending. Threads share it by reference. Dropping it closes it, but drops errors
+/// too.
 pub struct Log {
     pub(crate) shared: Arc<Shared>,
     /// The thread of [`Level::Interval`].
@@ -153,21 +156,22 @@ impl Log {
         self.shared.append(kind, &[payload], None)
     }
 
-    /// Appends a record, and returns its LSN. `publish` runs when the record is acknowledged, in the thread of
-    /// whoever waits: see [`Publish`]. It must not call the log, and may take locks that are held while appending.
+    /// Appends a record, and returns its LSN. `publish` runs when the record is acknowledged, in the thread
+    /// of whoever waits: see [`Publish`]. It must not call the log, and may take locks that are held while
+    /// appending.
     ///
-    /// The record is in the order of the calls, but safe only after [`Log::wait`]. Waits for the disk if too much is
-    /// buffered ([`LogOptions::buffer_bytes`]).
+    /// The record is in the order of the calls, but safe only after [`Log::wait`]. Waits for the disk if too
+    /// much is buffered ([`LogOptions::buffer_bytes`]).
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: larger than [`RECORD_BYTES_MAX`]. [`ErrorKind::Io`]: the log has failed, or the disk is full.
-    /// [`ErrorKind::Internal`]: a kind above [`KIND_MAX`]. Then nothing was appended.
+    /// [`ErrorKind::Input`]: larger than [`RECORD_BYTES_MAX`]. [`ErrorKind::Io`]: the log has failed, or the
+    /// disk is full. [`ErrorKind::Internal`]: a kind above [`KIND_MAX`]. Then nothing was appended.
     pub fn append_then(&self, kind: u8, payload: &[u8], publish: Publish) -> Result<Lsn> {
         self.shared.append(kind, &[payload], Some(publish))
     }
 
-    /// As [`Log::append_then`] for several records of one kind, in this order: all of them are appended, or none. Returns the
-    /// LSN of the last one, behind which `publish` runs.
+    /// As [`Log::append_then`] for several records of one kind, in this order: all of them are appended, or
+    /// none. Returns the LSN of the last one, behind which `publish` runs.
     ///
     /// # Errors
     /// As there; [`ErrorKind::Internal`]: there are no records.
@@ -181,15 +185,15 @@ impl Log {
     /// Returns once the log up to `lsn` is acknowledged, as the [`Level`] means it, and published.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the log failed before. Whether the record is there after the next opening is open. Or the disk is
-    /// full: the record is kept, and acknowledged and published as soon as something is written.
-    /// [`ErrorKind::Internal`]: no record has this LSN.
+    /// [`ErrorKind::Io`]: the log failed before. Whether the record is there after the next opening is open.
+    /// Or the disk is full: the record is kept, and acknowledged and published as soon as something is
+    /// written. [`ErrorKind::Internal`]: no record has this LSN.
     pub fn wait(&self, lsn: Lsn) -> Result<()> {
         self.shared.wait(lsn.0)
     }
 
-    /// Makes everything durable that was appended before the call, whatever the level, and publishes it. Returns the
-    /// LSN up to which the log is durable.
+    /// Makes everything durable that was appended before the call, whatever the level, and publishes it.
+    /// Returns the LSN up to which the log is durable.
     ///
     /// # Errors
     /// As [`Log::wait`].
@@ -206,8 +210,8 @@ impl Log {
     /// Whether the log still takes records.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: it has failed, and what was appended and is not acknowledged never will be; or the disk was full
-    /// when something was last written.
+    /// [`ErrorKind::Io`]: it has failed, and what was appended and is not acknowledged never will be; or the
+    /// disk was full when something was last written.
     pub fn check(&self) -> Result<()> {
         if !self.refuses() {
             return Ok(());
@@ -249,8 +253,8 @@ impl Log {
         Lsn(self.shared.watched.end.load(Ordering::Acquire))
     }
 
-    /// Syncs what was appended and begins a new file behind it; returns the LSN at which it starts. Publishes nothing,
-    /// so it may be called under the lock that orders appends.
+    /// Syncs what was appended and begins a new file behind it; returns the LSN at which it starts. Publishes
+    /// nothing, so it may be called under the lock that orders appends.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]. If only the new file could not be made, the log goes on in the old one.
@@ -264,8 +268,8 @@ impl Log {
         result.map(|()| start)
     }
 
-    /// Removes the files that end at or before `lsn`. To be called once a checkpoint that holds these records is
-    /// durable: recovery can then no longer start before `lsn`.
+    /// Removes the files that end at or before `lsn`. To be called once a checkpoint that holds these records
+    /// is durable: recovery can then no longer start before `lsn`.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]: some of the files are left. The log goes on.
@@ -292,8 +296,8 @@ impl Log {
         synced.map_err(|error| Error::io(format_args!("sync {}", directory.display()), &error))
     }
 
-    /// Makes everything durable, at every level, and marks the log as complete, so that the next reader can tell all
-    /// damage from a torn tail.
+    /// Makes everything durable, at every level, and marks the log as complete, so that the next reader can
+    /// tell all damage from a torn tail.
     ///
     /// # Errors
     /// As [`Log::wait`].
@@ -431,13 +435,15 @@ impl Shared {
             }
         }
         if early && state.buffer.len() >= WRITE_BYTES && state.active.is_some() && state.failure.is_none() {
-            // This record is acknowledged and published, whatever becomes of the writing: whoever appends next is told.
+            // This record is acknowledged and published, whatever becomes of the writing: the next append
+            // returns the error.
             drop(self.write_or_wait(state));
         }
         Ok(())
     }
 
-    /// Writes the buffer if nobody has the file. Else waits until it is free, and then somebody else may have it.
+    /// Writes the buffer if the file is free. Else waits until it was free; another thread may have taken it
+    /// by then.
     fn write_or_wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
         if state.active.is_none() {
             state.wanting_file += 1;
@@ -471,7 +477,8 @@ impl Shared {
         }
     }
 
-    /// Publishes up to `reached`. Nobody else does at this moment. Before that, or after it, wakes those of `wake`.
+    /// Publishes up to `reached`. No other thread publishes at this moment. Before that, or after it, wakes
+    /// those of `wake`.
     fn announce<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -552,7 +559,8 @@ impl Shared {
             if idle {
                 continue;
             }
-            // An error fails the log, and everybody hears of it there; or the disk is full, and may not be the next time.
+            // An error fails the log, and everybody hears of it there; or the disk is full, and may not be
+            // the next time.
             let Ok(mut leader) = self.lead() else { return };
             if leader.write().and_then(|()| leader.sync()).is_ok() {
                 leader.finish();
@@ -578,7 +586,7 @@ impl Drop for Announcer<'_> {
     }
 }
 
-/// What whoever appends is told of a full disk.
+/// The error of an append on a full disk.
 fn nothing_appended(error: Error) -> Error {
     if error.hint() == Some(FULL_HINT) {
         return error.with_hint("nothing was changed; free some space on the disk, then try again");
@@ -586,5 +594,5 @@ fn nothing_appended(error: Error) -> Error {
     error
 }
 
-/// What whoever waits for a record that has no room is told.
+/// The error of a wait for a record that has no room.
 pub(crate) const FULL_HINT: &str = "what waits is kept in memory, and is written as soon as there is room on the disk; until then all changes are refused";

@@ -1,15 +1,15 @@
 //! Opening a log: from what reading found to a log that can be appended to.
 //!
 //! # Shape
-//! Files behind a cut at damage are removed; then the last file is opened, or a new one is made that starts where the
-//! log is proven to be synced and has a copy of what lies between there and the end.
+//! Files behind a cut at damage are removed; then the last file is opened, or a new one is made that starts
+//! where the log is proven to be synced and has a copy of what lies between there and the end.
 //! # Why a copy
 //! A torn tail is cut without changing a byte in place, and records that only the page cache may have (after
-//! a failed sync, or a kill) are written anew: nothing is taken for durable that has not been synced under a file that
-//! was whole. The argument is in docs/format.md.
+//! a failed sync, or a kill) are written anew: nothing is taken for durable that has not been synced under a
+//! file that was whole. The argument is in docs/format.md.
 //! # Few files
-//! If the last file is small, the copy is of all of it and takes its name: else ten thousand processes that write one record
-//! each would leave as many files.
+//! If the last file is small, the copy is of all of it and takes its name: else ten thousand processes that
+//! write one record each would leave as many files.
 //! # Cost
 //! A copy of [`LAST_FILE_BYTES_MAX`] at most, or of what was not proven if that is more: the last batch at
 //! [`Level::Sync`], what came since the last sync at other levels.
@@ -26,16 +26,18 @@ use std::thread;
 use vervet_env::Environment;
 use vervet_model::{Error, Result};
 
-/// A last file of so many bytes, or fewer, is written anew when a log is opened, so that files do not become many: of a log
-/// of `n` bytes there are at most `n` through this, and two.
+/// A last file of so many bytes, or fewer, is written anew when a log is opened, so that files do not become
+/// many: of a log of `n` bytes there are at most `n` through this, and two.
 pub const LAST_FILE_BYTES_MAX: u64 = 1 << 20;
 
 impl Log {
-    /// Goes on behind what [`crate::read`] found in `directory`, whose lock the caller has held since before that.
+    /// Goes on behind what [`crate::read`] found in `directory`, whose lock the caller has held since before
+    /// that.
     ///
-    /// The log goes on in a new file, with a copy of everything that no mark proves to be
-    /// synced, made durable before it gets its name. So a torn tail is cut without changing a byte of the file it
-    /// is in, and a crash at any moment leaves what was found, or what is now. All that was found is durable on return.
+    /// The log goes on in a new file, with a copy of everything that no mark proves to be synced, made
+    /// durable before it gets its name. So a torn tail is cut without changing a byte of the file it is in,
+    /// and a crash at any moment leaves what was found, or what is now. All that was found is durable on
+    /// return.
     ///
     /// # Errors
     /// [`vervet_model::ErrorKind::Io`]; nothing is lost then, and opening may be tried again, reading first.
@@ -67,8 +69,8 @@ impl Log {
         }
         let mut firsts = plan.files;
         let last = firsts.last().copied();
-        // Never the file that is there, not even behind the mark of a clean close: if the sync of that failed, the mark may
-        // be in the page cache alone, and what follows it would be lost with it.
+        // Never the file that is there, not even behind the mark of a clean close: if the sync of that
+        // failed, the mark may be in the page cache alone, and what follows it would be lost with it.
         let active = {
             // All of the last file that is needed if that is little, else what is not proven.
             let whole = last.map_or(end.0, |last| last.max(plan.from));

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A position in the whole log, in bytes since its beginning, over all its files (their headers do not count).
-/// The LSN of a record is its end.
+/// A position in the whole log, in bytes since its beginning, over all its files (their headers do not
+/// count). The LSN of a record is its end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Lsn(pub u64);
 
@@ -26,20 +26,20 @@ impl fmt::Display for LogId {
 
 /// When [`crate::Log::wait`] returns, and so what a loss of power can take.
 ///
-/// Whatever the level, a process that dies without the machine loses at most what was in the buffer, a closed log
-/// has lost nothing, and what is left after a loss of power is a prefix of the records.
+/// Whatever the level, a process that dies without the machine loses at most what was in the buffer, a closed
+/// log has lost nothing, and what is left after a loss of power is a prefix of the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Level {
-    /// When the record is synced: an acknowledged record survives. The default, since it is what a database is
-    /// expected to do; group commit shares the cost between those who commit at once.
+    /// When the record is synced: an acknowledged record survives. The default, since it is what a database
+    /// is expected to do; group commit shares the cost between those who commit at once.
     #[default]
     Sync,
     /// At once; a thread of the log writes and syncs with this much time between. A crash loses what was
     /// acknowledged since the last time.
     Interval(Duration),
-    /// At once; the log is written when [`crate::WRITE_BYTES`] have come together, and synced when a file ends
-    /// ([`crate::Log::rotate`]), on [`crate::Log::sync`] and on [`crate::Log::close`].
+    /// At once; the log is written when [`crate::WRITE_BYTES`] have come together, and synced when a file
+    /// ends ([`crate::Log::rotate`]), on [`crate::Log::sync`] and on [`crate::Log::close`].
     None,
 }
 

@@ -1,30 +1,33 @@
 //! Reading a log: its records in order, and where it ends.
 //!
 //! # Shape
-//! Files are chained by LSN: a file counts up to where the next one starts (what lies behind that was cut), and
-//! must reach it. Reading starts in the last file that starts at or before `from`; older files are not looked at.
+//! Files are chained by LSN: a file counts up to where the next one starts (what lies behind that was cut),
+//! and must reach it. Reading starts in the last file that starts at or before `from`; older files are not
+//! looked at.
 //! # A torn tail, or damage?
-//! Let `b` be the first place without a valid frame. Whoever wrote the log wrote batch after batch, each beginning
-//! with a mark that says how far the log was synced at that moment (`frame.rs`).
+//! Let `b` be the first place without a valid frame. Whoever wrote the log wrote batch after batch, each
+//! beginning with a mark that says how far the log was synced at that moment (`frame.rs`).
 //!
-//! * In a file that is not the last one, `b` is **damage**: a file is synced before the next one gets its name.
-//! * If a valid mark behind `b` says that the log was synced beyond `b`, it is **damage**: these bytes have been
-//!   acknowledged, and are gone.
-//! * Else nothing says that the bytes at `b` ever were synced: a **torn tail**. Valid frames behind `b` do not
-//!   contradict, for sectors of an unsynced write reach the medium in any order.
+//! * In a file that is not the last one, `b` is **damage**: a file is synced before the next one gets its
+//!   name.
+//! * If a valid mark behind `b` says that the log was synced beyond `b`, it is **damage**: these bytes have
+//!   been acknowledged, and are gone.
+//! * Else nothing says that the bytes at `b` ever were synced: a **torn tail**. Valid frames behind `b` do
+//!   not contradict, for sectors of an unsynced write reach the medium in any order.
 //!
-//! So a loss of power is never taken for damage. Damage is taken for a torn tail only in the last synced batch
-//! before a crash, where no bytes on the medium could tell the difference; a closed log ends with a mark,
-//! and there all damage is told (but in that mark, where nothing is lost).
+//! So a loss of power is never taken for damage. Damage is taken for a torn tail only in the last synced
+//! batch before a crash, where no bytes on the medium could tell the difference; a closed log ends with a
+//! mark, and there all damage is told (but in that mark, where nothing is lost).
 //!
-//! Bytes that cannot be read at all are an error that says where; whoever cuts at damage may cut there.
+//! Bytes that cannot be read at all are an error that says where; a cut at damage may cut there.
 //! # Beside a writer
-//! What is in its files may not be synced yet, and a loss of power would undo it. A reader that has read such records syncs
-//! the file, and the names in the directory, before it returns: so nobody believes, or copies into a backup, what the
-//! log itself could lose. (If a sync of the writer has failed, this one may succeed without having saved anything: then, and
-//! only then, it does.)
+//! What is in its files may not be synced yet, and a loss of power would undo it. A reader that has read such
+//! records syncs the file, and the names in the directory, before it returns: so no reader believes, and no
+//! backup copies, what the log itself could lose. (If a sync of the writer has failed, this one may succeed
+//! without having saved anything: then, and only then, it does.)
 //! # Cost
-//! One pass over the files (`stream.rs`), a hash of each record; on a bad place one more pass over the rest of that file.
+//! One pass over the files (`stream.rs`), a hash of each record; on a bad place one more pass over the rest
+//! of that file.
 
 use crate::files::{self, HEADER_BYTES, HeaderError};
 use crate::frame::Frame;
@@ -66,7 +69,8 @@ pub struct Cut {
     pub offset: u64,
     /// How many bytes follow, those of later files included.
     pub bytes: u64,
-    /// How many valid records are among these bytes, if they follow damage; of a torn tail nobody counts them.
+    /// How many valid records are among these bytes, if they follow damage; of a torn tail nobody counts
+    /// them.
     pub records: u64,
     /// `None`: a torn tail, of which nothing was acknowledged as synced. Else what is damaged.
     pub damage: Option<String>,
@@ -92,10 +96,11 @@ pub(crate) struct Plan {
 /// unless [`ReadOptions::id`] says that there is one.
 ///
 /// # Errors
-/// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records behind it (see
-/// [`ReadOptions::cut_at_damage`]). [`ErrorKind::Unavailable`], beside a writer: files were removed
+/// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records behind it
+/// (see [`ReadOptions::cut_at_damage`]). [`ErrorKind::Unavailable`], beside a writer: files were removed
 /// because a newer checkpoint holds their records; read that first. [`ErrorKind::Unsupported`]: the log of a
-/// later version. [`ErrorKind::Io`]: also where a file cannot be read at some place, which may be cut off as damage may.
+/// later version. [`ErrorKind::Io`]: also where a file cannot be read at some place, which may be cut off as
+/// damage may.
 pub fn read(
     environment: &Environment,
     directory: &Path,

@@ -1,7 +1,7 @@
 //! A file of the log, read front to back.
 //!
-//! Read, not mapped: a sector that cannot be read is an error here, and under a map the end of the process (SIGBUS); and a
-//! file of the log grows while others read it.
+//! Read, not mapped: a sector that cannot be read is an error here, and under a map the end of the process
+//! (SIGBUS); and a file of the log grows while others read it.
 //!
 //! # Cost
 //! A copy of what is read, [`CHUNK_BYTES`] at a time; in memory there is as much as the longest frame.
@@ -15,8 +15,8 @@ use vervet_env::Environment;
 /// How much is read at once, at least.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// The longest payload that [`Stream::count_records`] looks for: bytes between frames, taken for lengths, would have it hash
-/// too much.
+/// The longest payload that [`Stream::count_records`] looks for: bytes between frames, taken for lengths,
+/// would have it hash too much.
 const FOUND_PAYLOAD_MAX: usize = 16 << 20;
 
 /// See the header of this file.
@@ -37,8 +37,8 @@ impl Stream {
         Ok(Self { file, buffer: Vec::new(), at: 0, limit, ended: false })
     }
 
-    /// At least `wanted` bytes from here on; fewer only if the file ends before. Once it has ended it stays so, also if
-    /// it grows.
+    /// At least `wanted` bytes from here on; fewer only if the file ends before. Once it has ended it stays
+    /// so, also if it grows.
     pub(crate) fn peek(&mut self, wanted: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.at < wanted && !self.ended {
             if self.at > self.buffer.len() / 2 {
@@ -79,7 +79,8 @@ impl Stream {
         }
     }
 
-    /// The largest LSN that a mark anywhere from here on, which is LSN `lsn`, calls synced; 0 if there is no mark.
+    /// The largest LSN that a mark anywhere from here on, which is LSN `lsn`, calls synced; 0 if there is no
+    /// mark.
     pub(crate) fn synced_by_marks(&mut self, id: LogId, mut lsn: u64) -> io::Result<u64> {
         let mut synced = 0;
         loop {
@@ -95,7 +96,8 @@ impl Stream {
         }
     }
 
-    /// How many valid records there are from here on, which is LSN `lsn`, wherever they begin, up to what cannot be read.
+    /// How many valid records there are from here on, which is LSN `lsn`, wherever they begin, up to what
+    /// cannot be read.
     pub(crate) fn count_records(&mut self, id: LogId, mut lsn: u64) -> u64 {
         let mut records = 0;
         while self.peek(1).is_ok_and(|bytes| !bytes.is_empty()) {

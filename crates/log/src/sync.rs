@@ -1,8 +1,9 @@
 //! Locks: `std`'s, or in this crate's unit tests those of `shuttle`, which decide which thread runs next.
 //!
-//! So `explore.rs` runs the very code of `log.rs` under schedules that a seed decides. Unit tests of this crate
-//! that make a [`crate::Log`] must therefore run inside `shuttle`; tests in `tests/` have `std`'s locks. The feature
-//! `shuttle` gives the same to the tests of crates above (`vervet_txn`'s `explore.rs`), and nobody else turns it on.
+//! So `explore.rs` runs the very code of `log.rs` under schedules that a seed decides. Unit tests of this
+//! crate that make a [`crate::Log`] must therefore run inside `shuttle`; tests in `tests/` have `std`'s
+//! locks. The feature `shuttle` gives the same to the tests of crates above (`vervet_txn`'s `explore.rs`),
+//! and nobody else turns it on.
 
 #[cfg(not(any(test, feature = "shuttle")))]
 pub(crate) use std::{

@@ -1,12 +1,13 @@
 //! Threads that wait for the log, each woken alone.
 //!
 //! # Shape
-//! A list by LSN, guarded by the lock of the log. A thread enters itself, lets go of the lock and parks. Who wakes it takes it
-//! out of the list first and says why: its record is acknowledged, and then it returns without the lock; or there
-//! may be something for it to do, and then it looks again.
+//! A list by LSN, guarded by the lock of the log. A thread enters itself, lets go of the lock and parks. Who
+//! wakes it takes it out of the list first and says why: its record is acknowledged, and then it returns
+//! without the lock; or there may be something for it to do, and then it looks again.
 //! # Why not one condition variable
-//! Each sync woke all who waited, twice (written and published), and each took the lock to find that it had to wait
-//! on: with sixteen committers 80 µs of processor time a commit, of which 12 µs were work (2026-11-23, two cores).
+//! Each sync woke all who waited, twice (written and published), and each took the lock to find that it had
+//! to wait on: with sixteen committers 80 µs of processor time a commit, of which 12 µs were work
+//! (2026-11-23, two cores).
 //! # Cost
 //! An allocation and two atomic operations a wait; one call of the system for each thread that is woken.
 
@@ -38,7 +39,8 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Returns when somebody has woken this one. To be called by the thread that entered it, without the lock.
+    /// Returns when another thread has woken this one. To be called by the thread that entered it, without
+    /// the lock.
     pub(crate) fn sleep(&self) -> Woken {
         loop {
             // Acquire: what the waker did before is seen.
@@ -67,7 +69,8 @@ impl Wake {
     pub(crate) fn wake(self) {
         for (waiter, why) in self.0 {
             let state = if why == Woken::Acknowledged { ACKNOWLEDGED } else { LOOK_AGAIN };
-            // Release: see `sleep`. The waiter may be gone with its last pointer but this one, its thread is not.
+            // Release: see `sleep`. The waiter may be gone with its last pointer but this one, its thread is
+            // not.
             waiter.state.store(state, Ordering::Release);
             waiter.thread.unpark();
         }

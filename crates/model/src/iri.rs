@@ -4,10 +4,11 @@
 //! `scheme://host/path?query#fragment` or `scheme:path#fragment` in ASCII, without user, port, address in
 //! brackets, and escapes by `%`; nearly all IRIs of real data. What is not so simple is left to a parser.
 //! # Invariants
-//! What passes here is an absolute IRI by RFC 3987: each part has only characters that its rule allows as they are.
+//! What passes here is an absolute IRI by RFC 3987: each part has only characters that its rule allows as
+//! they are.
 //! # Cost
-//! Some 5 instructions a byte, where `oxiri` takes 20 (LUBM-10, 2026-11-21: a fifth of all instructions of a load).
-//! `load` compares the two with random input.
+//! Some 5 instructions a byte, where `oxiri` takes 20 (LUBM-10, 2026-11-21: a fifth of all instructions of a
+//! load). `load` compares the two with random input.
 
 /// A letter.
 const LETTER: u8 = 1;

@@ -14,8 +14,9 @@ pub enum LiteralKind<'a> {
     Language(&'a str),
     /// Any other datatype, as an IRI.
     Typed(&'a str),
-    /// No literal but a triple term of RDF 1.2, whose text is `<<( s p o )>>` in canonical N-Triples: dictionaries number and
-    /// store them as literals, and so everything below the languages has one kind less to know.
+    /// No literal but a triple term of RDF 1.2, whose text is `<<( s p o )>>` in canonical N-Triples:
+    /// dictionaries number and store them as literals, and so everything below the languages has one kind
+    /// less to know.
     Triple,
 }
 
@@ -82,7 +83,8 @@ impl TermParts<'_> {
         }
     }
 
-    /// Appends what `STR()` gives: the IRI, the lexical form, or the label of a blank node; of a triple term its text.
+    /// Appends what `STR()` gives: the IRI, the lexical form, or the label of a blank node; of a triple term
+    /// its text.
     pub fn write_str(&self, out: &mut String) {
         match *self {
             Self::Iri { namespace, local } => {

@@ -1,8 +1,9 @@
 //! Full-text search: the words of a text, and what a search asks of them.
 //!
 //! # Shape
-//! Words are those of UAX #29 in lower case: `don't`, `3.14` and `foo_bar` are one each, every Han character is one. Of a
-//! longer word only the first [`WORD_BYTES_MAX`] bytes count. Accents count, and no word is too common.
+//! Words are those of UAX #29 in lower case: `don't`, `3.14` and `foo_bar` are one each, every Han character
+//! is one. Of a longer word only the first [`WORD_BYTES_MAX`] bytes count. Accents count, and no word is too
+//! common.
 //!
 //! | search | finds texts with |
 //! | --- | --- |
@@ -12,7 +13,8 @@
 //! | `graph -theory` | the one and not the other |
 //! | `graph OR network data` | `graph`, or both `network` and `data` |
 //!
-//! What holds several words without quotes (`foo-bar`) is a phrase. Characters that are in no word only separate.
+//! What holds several words without quotes (`foo-bar`) is a phrase. Characters that are in no word only
+//! separate.
 //! # Invariants
 //! The index of a dictionary and the test of a text take words from the same function, so that they agree.
 //! # Cost
@@ -184,8 +186,8 @@ impl TextSearch {
             .any(|parts| parts.iter().all(|part| part.found_in(words).next().is_some() != part.is_excluded))
     }
 
-    /// Which part of these words is what was searched for, more than 0 and at most 1; 0 if the text is not found. Of
-    /// several alternatives that find it the best counts.
+    /// Which part of these words is what was searched for, more than 0 and at most 1; 0 if the text is not
+    /// found. Of several alternatives that find it the best counts.
     #[must_use]
     pub fn score(&self, words: &Words) -> f64 {
         let mut best = 0;

@@ -1,9 +1,9 @@
 //! Triple terms of RDF 1.2 as texts: `<<( s p o )>>` with each part in canonical N-Triples.
 //!
 //! # Shape
-//! One blank between the parts, none elsewhere. Neither IRIs nor labels of blank nodes hold a blank, so the first two
-//! parts end at the first and the second one, and the third, which alone may be a triple term, is the rest. So nothing
-//! here recurses, and to take a text apart is to look for two blanks.
+//! One blank between the parts, none elsewhere. Neither IRIs nor labels of blank nodes hold a blank, so the
+//! first two parts end at the first and the second one, and the third, which alone may be a triple term, is
+//! the rest. So nothing here recurses, and to take a text apart is to look for two blanks.
 //! # Invariants
 //! 1. Equal texts are equal terms, and equal terms have equal texts.
 //! 2. No id is in a text: what dictionaries and checkpoints number stays true.
@@ -60,8 +60,8 @@ pub fn with_labels(text: &str, label: &mut dyn FnMut(&str, &mut String), out: &m
     (0..depth).for_each(|_| out.push_str(CLOSING));
 }
 
-/// Whether an edge is a part of a triple term, or of one in it. Edges get other numbers when their graph is loaded elsewhere,
-/// so a text that keeps one would come to mean another.
+/// Whether an edge is a part of a triple term, or of one in it. Edges get other numbers when their graph is
+/// loaded elsewhere, so a text that keeps one would come to mean another.
 #[must_use]
 pub fn speaks_of_edge(text: &str) -> bool {
     let is_edge = |part: &str| part.strip_prefix('<').is_some_and(|iri| iri.starts_with(EDGE_NAMESPACE));
@@ -87,8 +87,8 @@ pub fn triple_depth(text: &str) -> usize {
     depth
 }
 
-/// Whether a text, as it comes from a file, is that of a triple term: whole at each depth, and not deeper than
-/// [`TRIPLE_DEPTH_MAX`]. What the innermost object is nobody asks here.
+/// Whether a text, as it comes from a file, is that of a triple term: whole at each depth, and not deeper
+/// than [`TRIPLE_DEPTH_MAX`]. What the innermost object is nobody asks here.
 #[must_use]
 pub fn is_triple_text(text: &str) -> bool {
     let mut rest = text;
@@ -111,7 +111,8 @@ pub fn depth_of_term(term: TermRef<'_>) -> usize {
     depth
 }
 
-/// Calls `read` with the pieces of a term in canonical N-Triples; `None`: it is none. `scratch` is working space.
+/// Calls `read` with the pieces of a term in canonical N-Triples; `None`: it is none. `scratch` is working
+/// space.
 pub fn with_nt<T>(text: &str, scratch: &mut String, read: impl FnOnce(TermParts<'_>) -> T) -> Option<T> {
     if text.starts_with(OPENING) {
         triple_parts(text)?;

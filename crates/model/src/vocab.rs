@@ -94,15 +94,15 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Whether a blank node can have this label in every format. N-Triples of RDF 1.1 also allowed a colon, which Turtle and RDF 1.2
-/// do not.
+/// Whether a blank node can have this label in every format. N-Triples of RDF 1.1 also allowed a colon, which
+/// Turtle and RDF 1.2 do not.
 #[must_use]
 pub fn is_blank_label(label: &str) -> bool {
     !label.contains(':') && oxrdf::BlankNode::new(label).is_ok()
 }
 
-/// The inverse of [`name_iri`]; `None` if `iri` is not in `namespace`, or its name alone would mean another term: it is an IRI
-/// itself ([`is_iri`]), a blank node (`_:x`), or [`name_iri`] would write it otherwise.
+/// The inverse of [`name_iri`]; `None` if `iri` is not in `namespace`, or its name alone would mean another
+/// term: it is an IRI itself ([`is_iri`]), a blank node (`_:x`), or [`name_iri`] would write it otherwise.
 #[must_use]
 pub fn iri_name(namespace: &str, iri: &str) -> Option<String> {
     let encoded = iri.strip_prefix(namespace)?.as_bytes();

@@ -97,7 +97,8 @@ impl<'a> Watch<'a> {
     /// Sorts `items`; the order of equal ones is not specified.
     ///
     /// # Cost
-    /// That of the library's unstable sort; above 4 million items about a quarter more, for halving them first.
+    /// That of the library's unstable sort; above 4 million items about a quarter more, for halving them
+    /// first.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`]; the items are then in any order.

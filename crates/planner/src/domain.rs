@@ -1,11 +1,12 @@
 //! What classes prove: patterns that no data can match, and types that other patterns imply.
 //!
-//! Every variable has a domain, a set of classes that is never too small. A pattern allows only those pairs of
-//! classes between which its segment has entries; domains are narrowed until nothing changes (arc
+//! Every variable has a domain, a set of classes that is never too small. A pattern allows only those pairs
+//! of classes between which its segment has entries; domains are narrowed until nothing changes (arc
 //! consistency: Mackworth, "Consistency in Networks of Relations", Artificial Intelligence 1977). A domain
-//! that becomes empty proves that there is no solution; a type that all classes of a domain have need
-//! not be checked. A segment that has changed since its flows were counted proves nothing and narrows nothing;
-//! those that have not changed still hold for the classes that their ends had then. Vertices of [`ClassId::OTHER`] have unknown types, so that class implies nothing.
+//! that becomes empty proves that there is no solution; a type that all classes of a domain have need not be
+//! checked. A segment that has changed since its flows were counted proves nothing and narrows nothing; those
+//! that have not changed still hold for the classes that their ends had then. Vertices of [`ClassId::OTHER`]
+//! have unknown types, so that class implies nothing.
 //! # Cost
 //! A few passes over the flows of the segments: microseconds for six patterns.
 
@@ -50,7 +51,8 @@ fn narrow(domains: &mut Domains, variable: Variable, to: &ClassSet) -> bool {
 /// Narrows `domains` by all atoms except implied ones and `without`; `false`: provably no solution.
 fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) -> bool {
     let used = |at: usize, atom: &Atom<'_>| !atom.implied && Some(at) != without && is_exact(atom);
-    // What the ends of an atom were left with: as long as they have just that, there is nothing more to take away.
+    // What the ends of an atom were left with: as long as they have just that, there is nothing more to take
+    // away.
     let mut left_with = vec![(ClassSet::EMPTY, ClassSet::EMPTY); atoms.len()];
     loop {
         let mut changed = false;

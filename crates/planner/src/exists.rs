@@ -1,12 +1,13 @@
 //! `EXISTS`: conditions with patterns in them.
 //!
 //! # Shape
-//! A pattern is planned from the rows that it is asked for, as an optional part is, and everything those rows bind is a
-//! parameter in it: it stands in its place as if the text had it there (SPARQL 1.1 §18.6). A plain pattern may also run
-//! once by itself, and rows are looked up among its solutions (a semi-join); one that names a vertex or a value may come before
-//! all else, as a part of the join whose solutions are distinct: "posts with this tag" are few, all others are not looked at.
-//! A condition that *is* an `EXISTS`, or the negation of one, keeps or drops rows; in any other expression a variable of
-//! the plan's own says whether there was a solution.
+//! A pattern is planned from the rows that it is asked for, as an optional part is, and everything those rows
+//! bind is a parameter in it: it stands in its place as if the text had it there (SPARQL 1.1 §18.6). A plain
+//! pattern may also run once by itself, and rows are looked up among its solutions (a semi-join); one that
+//! names a vertex or a value may come before all else, as a part of the join whose solutions are distinct:
+//! "posts with this tag" are few, all others are not looked at. A condition that *is* an `EXISTS`, or the
+//! negation of one, keeps or drops rows; in any other expression a variable of the plan's own says whether
+//! there was a solution.
 
 use crate::cost;
 use crate::filter::{Conjunct, together};
@@ -43,7 +44,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The expression with variables in place of patterns, which have their values after what this adds to `flow`.
+    /// The expression with variables in place of patterns, which have their values after what this adds to
+    /// `flow`.
     pub(crate) fn without_patterns(
         &mut self,
         mut expression: Expression,
@@ -117,9 +119,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A condition `EXISTS` among those on a join that can be a part of it, by its place, and as that part: what its pattern has in
-    /// common with the join, each once. That is so where the pattern means the same by itself, names where to begin, and nothing
-    /// is bound before.
+    /// A condition `EXISTS` among those on a join that can be a part of it, by its place, and as that part:
+    /// what its pattern has in common with the join, each once. That is so where the pattern means the same
+    /// by itself, names where to begin, and nothing is bound before.
     pub(crate) fn exists_as_part(&mut self, parts: &Parts<'_>, flow: &Flow) -> Option<(usize, Node)> {
         if !flow.unit || !self.options.reorder || !self.parameters.is_empty() {
             return None;
@@ -191,7 +193,8 @@ fn is_anchored(node: &Node) -> bool {
     }
 }
 
-/// Whether values of some variables may be put into the pattern before or after it is solved: they only choose.
+/// Whether values of some variables may be put into the pattern before or after it is solved: they only
+/// choose.
 fn is_plain(node: &Node) -> bool {
     match node {
         Node::Patterns(_) | Node::Values { .. } => true,

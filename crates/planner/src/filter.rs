@@ -10,7 +10,8 @@ use vervet_algebra::{Expression, Function, Variable};
 /// One conjunct of a condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Conjunct {
-    /// What must be true. Shared, since an `IN` may list very many terms and each alternative has its filters.
+    /// What must be true. Shared, since an `IN` may list very many terms and each alternative has its
+    /// filters.
     pub(crate) expression: Rc<Expression>,
     /// Whether there are patterns in it.
     pub(crate) has_exists: bool,
@@ -115,8 +116,8 @@ pub(crate) fn one_of(expression: &Expression) -> Option<(Variable, Vec<&Term>)> 
 /// Conditions tested at one place from which on they are one condition.
 const APART_MAX: usize = 32;
 
-/// Puts comparisons of one variable with constants together where they are tested at the same place: then they take one look at
-/// each value.
+/// Puts comparisons of one variable with constants together where they are tested at the same place: then
+/// they take one look at each value.
 pub(crate) fn together(filters: Vec<Conjunct>) -> Vec<Conjunct> {
     let mut all: Vec<Conjunct> = Vec::with_capacity(filters.len());
     // The first place that compares a variable.

@@ -1,14 +1,16 @@
 //! Conditions that patterns and conditions imply together.
 //!
 //! # Shape
-//! `?message :isLocatedIn ?place . ?place :name ?name FILTER(?name IN ("India", "China"))` implies `?place IN (…)`, and there are few
-//! such places: they are looked up, and messages elsewhere are dropped before the names of their places are read. What implied
-//! it stays as it is, so the new condition may let too many through, but never too few.
+//! `?message :isLocatedIn ?place . ?place :name ?name FILTER(?name IN ("India", "China"))` implies `?place IN
+//! (…)`, and there are few such places: they are looked up, and messages elsewhere are dropped before the
+//! names of their places are read. What implied it stays as it is, so the new condition may let too many
+//! through, but never too few.
 //! # Invariants
-//! Only segments are asked whose statistics are exact: a plan is used again for later versions as long as what was exact is as it
-//! was, and what has changed is not exact.
+//! Only segments are asked whose statistics are exact: a plan is used again for later versions as long as
+//! what was exact is as it was, and what has changed is not exact.
 //! # Cost
-//! A look-up and a degree for each term of the list; nothing is read where there are more than [`VERTICES_MAX`].
+//! A look-up and a degree for each term of the list; nothing is read where there are more than
+//! [`VERTICES_MAX`].
 
 use crate::atom::{Atom, variable_of};
 use crate::filter::Conjunct;
@@ -56,7 +58,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The subjects of an atom whose objects are among some terms, each once; `None`: too many, or not all have a name.
+    /// The subjects of an atom whose objects are among some terms, each once; `None`: too many, or not all
+    /// have a name.
     fn subjects(&self, atom: &Atom<'a>, terms: &[&Term]) -> Result<Option<Vec<Id>>> {
         let Some(side) = atom.side(Direction::In).filter(|side| side.statistics.exact) else {
             return Ok(None);

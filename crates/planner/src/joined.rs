@@ -1,13 +1,13 @@
 //! What a group joins, in the best order, and then what follows on the join.
 //!
 //! # Shape
-//! Statement patterns are ordered together ([`crate::bgp`]); paths, tables and nested groups are ordered around them by
-//! planning the whole join in every order, or, if there are many, by taking what is cheapest next. Tables of one row come
-//! before all else: they are constants, and multiply nothing. Beside a path, patterns that only it connects are ordered
-//! apart, since together they would be a product.
+//! Statement patterns are ordered together ([`crate::bgp`]); paths, tables and nested groups are ordered
+//! around them by planning the whole join in every order, or, if there are many, by taking what is cheapest
+//! next. Tables of one row come before all else: they are constants, and multiply nothing. Beside a path,
+//! patterns that only it connects are ordered apart, since together they would be a product.
 //! # Cost
-//! An order is given up as soon as it costs more than the best before it, within the search of patterns too. Orders that go
-//! along what is bound come first.
+//! An order is given up as soon as it costs more than the best before it, within the search of patterns too.
+//! Orders that go along what is bound come first.
 
 use crate::cost;
 use crate::filter::Conjunct;
@@ -179,7 +179,8 @@ impl Planner<'_> {
         Ok(left)
     }
 
-    /// Joins parts that only parameters may have a value for before, and leaves the rest; `known`: what is joined beside them.
+    /// Joins parts that only parameters may have a value for before, and leaves the rest; `known`: what is
+    /// joined beside them.
     fn join_of_rows<'q>(
         &mut self,
         others: Vec<&'q Node>,
@@ -277,7 +278,8 @@ fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &Variab
     ready
 }
 
-/// The patterns in groups that share no variable, but for those with a variable of `bound`, which are one group.
+/// The patterns in groups that share no variable, but for those with a variable of `bound`, which are one
+/// group.
 fn connected<'q>(
     patterns: Vec<&'q Pattern>,
     bound: &VariableSet,

@@ -1,8 +1,8 @@
 //! A group of the algebra taken apart: what is joined, and what follows on the whole join.
 //!
-//! `Join`, `Filter`, `LeftJoin`, `Minus` and `Extend` nest in the order of the text. Where variables permit, they
-//! commute with a join: `Filter(A) ⋈ B = Filter(A ⋈ B)`, `LeftJoin(A, B) ⋈ C = LeftJoin(A ⋈ C, B)`, and so on.
-//! The rule for all of them: a variable that the operator looks at, and that the rest of the join
+//! `Join`, `Filter`, `LeftJoin`, `Minus` and `Extend` nest in the order of the text. Where variables permit,
+//! they commute with a join: `Filter(A) ⋈ B = Filter(A ⋈ B)`, `LeftJoin(A, B) ⋈ C = LeftJoin(A ⋈ C, B)`, and
+//! so on. The rule for all of them: a variable that the operator looks at, and that the rest of the join
 //! binds as well, is bound in every solution of its own input (a well-designed pattern: Pérez et al.,
 //! "Semantics and Complexity of SPARQL", TODS 2009). So patterns from all over a group are ordered together.
 

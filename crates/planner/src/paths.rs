@@ -1,7 +1,8 @@
 //! Paths: automata and estimates.
 //!
-//! The automaton is Glushkov's: a state for each place of the path where a predicate stands, which is reached by walking
-//! such a statement, and one to start from; then states that nothing tells apart are one. So `p*` has one state, `p+` two.
+//! The automaton is Glushkov's: a state for each place of the path where a predicate stands, which is reached
+//! by walking such a statement, and one to start from; then states that nothing tells apart are one. So `p*`
+//! has one state, `p+` two.
 
 use crate::cost;
 use crate::flow::Flow;
@@ -146,11 +147,13 @@ impl Builder<'_, '_> {
 /// What makes two states one: whether they accept, and their moves.
 type StateKey<'m> = (bool, &'m [(u32, u16)]);
 
-/// Makes states one that nothing tells apart: equal moves to states that are one, and both or neither end a path.
+/// Makes states one that nothing tells apart: equal moves to states that are one, and both or neither end a
+/// path.
 ///
 /// # Cost
-/// A round looks at each move once, and makes all states one that are equal by then. There are as many rounds as it takes
-/// from the end of a path for its states to become equal one after the other: a few, for paths as people write them.
+/// A round looks at each move once, and makes all states one that are equal by then. There are as many rounds
+/// as it takes from the end of a path for its states to become equal one after the other: a few, for paths as
+/// people write them.
 fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton> {
     let states = automaton.moves.len();
     // Each different statement gets a number, so that moves are compared as numbers.
@@ -333,8 +336,8 @@ impl Planner<'_> {
         }
     }
 
-    /// What a search from one node reaches: as many nodes as [`STEPS_ESTIMATED`] steps with mean degrees lead to, and in each state
-    /// not more than there are at the ends of its moves.
+    /// What a search from one node reaches: as many nodes as [`STEPS_ESTIMATED`] steps with mean degrees lead
+    /// to, and in each state not more than there are at the ends of its moves.
     fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<Reach> {
         let states = automaton.moves.len();
         // From and to which state, entries, keys, and ends.
@@ -441,7 +444,7 @@ mod tests {
         check(any, 1);
         let some = Automaton { moves: vec![vec![step(1)], vec![step(1)]], accepting: vec![false, true] };
         check(some, 2);
-        // Two branches of the same steps: their ends become one, and then what comes before.
+        // Two branches of the same steps: their ends become one, and then the steps before them.
         let twice = vec![vec![step(1), step(3)], vec![step(2)], vec![], vec![step(4)], vec![]];
         check(Automaton { moves: twice, accepting: vec![false, false, true, false, true] }, 3);
     }

@@ -95,8 +95,8 @@ pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
     }
 }
 
-/// What expressions in `node` read that its own patterns do not bind: values of the rows outside, inside `EXISTS`, and
-/// parameters.
+/// What expressions in `node` read that its own patterns do not bind: values of the rows outside, inside
+/// `EXISTS`, and parameters.
 pub(crate) fn free(node: &Node) -> VariableSet {
     let mut set = VariableSet::default();
     node.for_each_child(&mut |child| set.add_all(&free(child)));
@@ -108,8 +108,9 @@ pub(crate) fn free(node: &Node) -> VariableSet {
     set.union(&read).minus(&bound)
 }
 
-/// The variables by whose value an operator in `node` decides, and that its own input need not bind: it sees another value if
-/// that comes from outside than if it is joined later. What an expression reads and nobody binds is in [`free`].
+/// The variables by whose value an operator in `node` decides, and that its own input need not bind: it sees
+/// another value if that comes from outside than if it is joined later. What an expression reads and nobody
+/// binds is in [`free`].
 pub(crate) fn looks_at(node: &Node) -> VariableSet {
     let mut set = VariableSet::default();
     node.for_each_child(&mut |child| set.add_all(&looks_at(child)));

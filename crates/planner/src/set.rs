@@ -130,7 +130,8 @@ impl Extend<Variable> for VariableSet {
 /// How often variables occur in what is still to come, and which do.
 ///
 /// # Cost
-/// A step for each occurrence, where the union of all that is left would take a step for each of these each time.
+/// A step for each occurrence, where the union of all that is left would take a step for each of these each
+/// time.
 #[derive(Default, Debug)]
 pub(crate) struct Uses {
     counts: Vec<u32>,

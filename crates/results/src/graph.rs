@@ -1,5 +1,5 @@
-//! Graphs (`CONSTRUCT`, `DESCRIBE`) in each RDF format. N-Triples, the fastest, are lines of our own; a document of
-//! quads whose statements are all in the default graph is one of triples.
+//! Graphs (`CONSTRUCT`, `DESCRIBE`) in each RDF format. N-Triples, the fastest, are lines of our own; a
+//! document of quads whose statements are all in the default graph is one of triples.
 
 use crate::{Format, HELD_BYTES, TermSource};
 use oxrdf::{NamedOrBlankNode, Term, TermRef, TripleRef};

@@ -1,9 +1,10 @@
 //! Buffers that go back to their thread: a light query writes its few rows without asking for memory.
 //!
 //! # Cost
-//! In a heap that others have used, the allocator of glibc 2.36 takes up to some microseconds for a block of more than a kilobyte,
-//! which its caches for threads do not hold: `lookup` of `vervet-bench features` took 17.4 µs with such blocks and 6.4 without.
-//! Each thread keeps up to [`KEPT_MAX`] buffers of up to [`KEPT_BYTES_MAX`] bytes.
+//! In a heap that others have used, the allocator of glibc 2.36 takes up to some microseconds for a block of
+//! more than a kilobyte, which its caches for threads do not hold: `lookup` of `vervet-bench features` took
+//! 17.4 µs with such blocks and 6.4 without. Each thread keeps up to [`KEPT_MAX`] buffers of up to
+//! [`KEPT_BYTES_MAX`] bytes.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};

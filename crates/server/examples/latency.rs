@@ -1,9 +1,9 @@
-//! What the server adds to a light query: the same prepared text embedded, and over loopback with keep-alive from one and
-//! from two connections, and from one that asks for compression.
+//! What the server adds to a light query: the same prepared text embedded, and over loopback with keep-alive
+//! from one and from two connections, and from one that asks for compression.
 //!
-//! `cargo run --release -p vervet-server --example latency [SECONDS]`. The query is shaped as LUBM Q5: the members of one
-//! department that are persons. Server and clients share the machine; where the system tells, the processor time of
-//! each is given by itself.
+//! `cargo run --release -p vervet-server --example latency [SECONDS]`. The query is shaped as LUBM Q5: the
+//! members of one department that are persons. Server and clients share the machine; where the system tells,
+//! the processor time of each is given by itself.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -71,7 +71,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sends the query again and again on one connection; what each took, and the µs of processor time of this thread.
+/// Sends the query again and again on one connection; what each took, and the µs of processor time of this
+/// thread.
 fn client(address: SocketAddr, header: &str, time: Duration) -> std::io::Result<(Vec<Duration>, f64)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;

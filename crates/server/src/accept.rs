@@ -1,7 +1,8 @@
 //! Content negotiation (RFC 9110, §12.5): the format of an answer by what the client says it takes.
 //!
-//! Qualities are thousandths, so that they compare exactly. Among formats that the client likes as much, the first in
-//! our lists wins; a range such as `text/*` stands for all that it covers, unless a more specific entry covers them.
+//! Qualities are thousandths, so that they compare exactly. Among formats that the client likes as much, the
+//! first in our lists wins; a range such as `text/*` stands for all that it covers, unless a more specific
+//! entry covers them.
 
 use crate::reply::Failure;
 use hyper::header::ACCEPT;

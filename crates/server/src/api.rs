@@ -63,7 +63,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     }
 }
 
-/// Whose requests somebody may see and stop.
+/// Whose requests a caller may see and stop.
 struct Viewer {
     is_admin: bool,
     user: Option<Arc<str>>,
@@ -75,7 +75,7 @@ impl Viewer {
         Ok(Self { is_admin: role >= Some(Role::Admin), user: context.user() })
     }
 
-    /// All of them, or one's own. Those of anonymous users belong to nobody.
+    /// All of them, or one's own. Those of anonymous users are seen by admins alone.
     fn may_see(&self, entry: &Entry) -> bool {
         self.is_admin || self.user.is_some() && self.user == entry.description.user
     }

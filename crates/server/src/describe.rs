@@ -1,6 +1,7 @@
 //! The service description (SPARQL 1.1 Service Description, W3C 2013): what an endpoint can do, as RDF.
 //!
-//! It is a graph like any other: a small database in memory holds it and writes it in the format that is asked for.
+//! It is a graph like any other: a small database in memory holds it and writes it in the format that is
+//! asked for.
 
 use crate::accept::{Accepted, GRAPHS};
 use crate::encoding::Encoding;

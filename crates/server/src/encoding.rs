@@ -5,7 +5,8 @@ use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 use std::io::{self, Write};
 
-/// Level of gzip: results are compressed while they are made, and speed is worth more there than a few per cent.
+/// Level of gzip: results are compressed while they are made, and speed is worth more there than a few per
+/// cent.
 const GZIP_LEVEL: u32 = 3;
 /// Level of zstd, for the same reason.
 const ZSTD_LEVEL: i32 = 1;

@@ -1,14 +1,16 @@
-//! Threads for heavy queries and traversals: one for each while it runs, behind all others in line for the processor.
+//! Threads for heavy queries and traversals: one for each while it runs, behind all others in line for the
+//! processor.
 //!
-//! Heavy queries take whole cores for seconds. Where there are more of them than cores, the threads that answer light ones
-//! would stand in one line with theirs at every wake-up.
+//! Heavy queries take whole cores for seconds. Where there are more of them than cores, the threads that
+//! answer light ones would stand in one line with theirs at every wake-up.
 //!
 //! # Shape
-//! On Linux a thread can be nicer than its process, and whatever it starts is as nice: here the helpers of the query. It
-//! cannot be less nice again, so these threads are no pool that others use. Elsewhere they are as all others.
+//! On Linux a thread can be nicer than its process, and whatever it starts is as nice: here the helpers of
+//! the query. It cannot be less nice again, so these threads are no pool that others use. Elsewhere they are
+//! as all others.
 //!
-//! When a heavy query has ended, the allocator is asked within [`RELEASED_WITHIN`] to give back what it left: glibc keeps
-//! much of it in each of its arenas otherwise, and there are eight of those for each core.
+//! When a heavy query has ended, the allocator is asked within [`RELEASED_WITHIN`] to give back what it left:
+//! glibc keeps much of it in each of its arenas otherwise, and there are eight of those for each core.
 //! # Cost
 //! 30 to 50 µs for a thread, of a query that takes 1 ms at least.
 

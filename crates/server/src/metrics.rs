@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! Counters of requests are changed as they happen; those of the database and of the process are read when
-//! somebody asks (`Figures`).
+//! the metrics are requested (`Figures`).
 //! # Cost
 //! Of a request two lookups in a table by labels, 100 ns. Of a reading the sizes of the files of the
 //! database.
@@ -243,7 +243,7 @@ pub(crate) fn text(state: &State) -> String {
     out
 }
 
-/// What is read when somebody asks.
+/// Values that are read when the metrics are requested.
 #[derive(Debug)]
 struct Figures(Database);
 

@@ -1,13 +1,13 @@
 //! Tells systemd, or whatever else started the program, that the server is ready or about to end:
 //! `sd_notify(3)`.
 //!
-//! A datagram to the socket that `NOTIFY_SOCKET` names; without it nothing happens, and nobody waits for it
-//! to arrive.
+//! A datagram to the socket that `NOTIFY_SOCKET` names; without it nothing is sent, and no thread waits for
+//! it to arrive.
 
 /// The server answers requests.
 pub(crate) const READY: &str = "READY=1";
 
-/// The server lets nobody in any more.
+/// The server accepts no more connections.
 pub(crate) const STOPPING: &str = "STOPPING=1";
 
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Where a server listens if nobody says otherwise.
 pub const BIND_DEFAULT: &str = "127.0.0.1:7878";
 
-/// From which time on a request is logged as slow if nobody says otherwise: an interactive service rarely
+/// From which time on a request is logged as slow by default: an interactive service rarely
 /// means to take longer.
 pub const SLOW_QUERY_DEFAULT: Duration = Duration::from_secs(1);
 

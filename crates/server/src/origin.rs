@@ -212,8 +212,9 @@ pub(crate) fn is_named(cors: &[String], origin: &str) -> bool {
     cors.iter().any(|allowed| is_same_origin(allowed, origin))
 }
 
-/// Whether an origin is that of this server. With TLS the page must have come by TLS too: without, whoever is
-/// on the way of the page may have written it. Without TLS, something in front of the server may speak it.
+/// Whether an origin is that of this server. With TLS the page must have come by TLS too: without, an
+/// attacker who is on the way of the page may have written it. Without TLS, something in front of the server
+/// may speak it.
 fn is_own(text: &str, host: &Host, tls: bool) -> bool {
     let Some((scheme, origin)) = origin(text) else { return false };
     let is_https = scheme.eq_ignore_ascii_case("https");

@@ -52,7 +52,7 @@ pub(crate) struct Entry {
     begun: Instant,
     begun_at: SystemTime,
     is_heavy: AtomicBool,
-    /// Set once somebody has asked for its end.
+    /// Set once its end was requested.
     is_stopped: AtomicBool,
     /// 0: unknown.
     plan_hash: AtomicU64,

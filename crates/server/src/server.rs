@@ -5,8 +5,8 @@
 //! the threads: a few that talk to connections, and those on which queries run, which are as many as there
 //! are places for requests.
 //! # The end
-//! At a signal or [`Stopper::stop`] nobody is let in any more; connections end after the request that they
-//! are at; what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a
+//! At a signal or [`Stopper::stop`] no connection is accepted any more; others end after the request that
+//! they are at; what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a
 //! broken answer.
 //! # Reload
 //! Other options make another `State` that shares what runs and what is counted; connections take the newest
@@ -330,7 +330,7 @@ fn apply(change: Change, settings: &watch::Sender<Settings>) {
         let state = Arc::new(settings.state.successor(options, users));
         *settings = Settings { state, tls };
     });
-    // Whoever has stopped waiting does not need to know.
+    // A caller that has stopped waiting does not need it.
     let _ = done.send(());
 }
 

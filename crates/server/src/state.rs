@@ -101,8 +101,8 @@ impl State {
         }
     }
 
-    /// A place to run in, after a wait if need be. Cancelled by the end of the server, and by whoever stops
-    /// it (`running`).
+    /// A place to run in, after a wait if need be. Cancelled by the end of the server, and by a request that
+    /// stops it (`running`).
     ///
     /// # Errors
     /// 503 if too many wait, or it takes too long.

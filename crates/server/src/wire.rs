@@ -89,7 +89,7 @@ impl Received {
         self.bytes().saturating_sub(self.complete.load(Ordering::Relaxed))
     }
 
-    /// All that has come is complete; its memory, and `next` for what comes.
+    /// All that was received is complete; its memory, and `next` for the rest.
     pub(crate) fn completed(&self, next: Held) -> Option<Held> {
         self.complete.store(self.bytes(), Ordering::Relaxed);
         self.held().replace(next)

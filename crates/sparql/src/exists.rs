@@ -1,11 +1,12 @@
 //! `EXISTS`: patterns in expressions.
 //!
-//! Inside the pattern a name means what the row outside binds to it, if it may bind it, and otherwise something of the
-//! pattern's own. What a row binds is known where its group ends, which is behind the expression. So an expression is read
-//! at its place, where patterns in it are skipped, and if it had any, once more when that is known
-//! ([`Parser::with_exists`]).
+//! Inside the pattern a name means what the row outside binds to it, if it may bind it, and otherwise
+//! something of the pattern's own. What a row binds is known where its group ends, which is behind the
+//! expression. So an expression is read at its place, where patterns in it are skipped, and if it had any,
+//! once more when that is known ([`Parser::with_exists`]).
 //! # Cost
-//! A pattern is skipped once for each `EXISTS` around it, of which there are at most [`crate::limits::NESTING_MAX`].
+//! A pattern is skipped once for each `EXISTS` around it, of which there are at most
+//! [`crate::limits::NESTING_MAX`].
 
 use crate::QueryError;
 use crate::lexer::{Lexeme, Lexer, Token};

@@ -243,7 +243,8 @@ impl Parser<'_, '_> {
             return Ok(Expression::Call(function, arguments));
         }
         let Some(function) = cast(&iri) else {
-            // Another function may exist elsewhere, so the text is valid; what looks like a cast is a mistake.
+            // Another function may exist elsewhere, so the text is valid; what looks like a cast is a
+            // mistake.
             return match nearest_cast(&iri) {
                 Some(name) => Err(self
                     .error(at, format!("there is no function {iri}"))

@@ -16,8 +16,8 @@ use vervet_algebra::{Expression, Node, Variable};
 struct Open<'a> {
     node: Node,
     filters: Vec<Condition<'a>>,
-    /// What its parts may bind, and what all of its solutions bind; kept up to date part by part, since a group of very many
-    /// parts is asked for it at each `OPTIONAL` and `BIND`.
+    /// What its parts may bind, and what all of its solutions bind; kept up to date part by part, since a
+    /// group of very many parts is asked for it at each `OPTIONAL` and `BIND`.
     possible: VariableSet,
     certain: VariableSet,
 }

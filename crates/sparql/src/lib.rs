@@ -1,4 +1,5 @@
-//! SPARQL text to [`vervet_algebra::Query`] and [`vervet_algebra::Update`]: lexer, parser, scopes, and errors that point at the mistake.
+//! SPARQL text to [`vervet_algebra::Query`] and [`vervet_algebra::Update`]: lexer, parser, scopes, and errors
+//! that point at the mistake.
 //!
 //! # Shape
 //! One pass over the text by recursive descent. The parser builds the algebra directly: a group becomes a

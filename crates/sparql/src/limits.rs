@@ -3,12 +3,12 @@
 /// Groups, parentheses, brackets and unary operators inside each other.
 pub const NESTING_MAX: usize = 100;
 
-/// Operators in one query whose chains make the algebra deep: arithmetic, `OPTIONAL`, `MINUS`, `BIND`; and `EXISTS`, each of
-/// which has a table of names of its own.
+/// Operators in one query whose chains make the algebra deep: arithmetic, `OPTIONAL`, `MINUS`, `BIND`; and
+/// `EXISTS`, each of which has a table of names of its own.
 pub const CHAIN_MAX: usize = 1_500;
 
-/// Patterns and operators that the paths of one query stand for: a path has some for each predicate in it, and a path with
-/// several objects once more for each of these.
+/// Patterns and operators that the paths of one query stand for: a path has some for each predicate in it,
+/// and a path with several objects once more for each of these.
 pub const PATH_PATTERNS_MAX: usize = 1 << 18;
 
 /// Variables of one query, blank nodes and intermediate results included.

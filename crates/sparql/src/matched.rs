@@ -1,10 +1,12 @@
-//! Patterns with triple terms that have variables: a variable in place of each triple term, and conditions on what it is.
+//! Patterns with triple terms that have variables: a variable in place of each triple term, and conditions on
+//! what it is.
 //!
 //! # Shape
-//! A pattern with a triple term is a part of its own, joined with the others: its parts are taken from what it finds (`SUBJECT(?t)`
-//! and so on), or compared with it where the pattern binds them itself. So `?s :p <<( ?a :b ?c )>>` is found by its predicate, and
-//! joins others on `?a` and `?c`, as any pattern does. What rows outside of an `EXISTS` bind, or parameters, has a value
-//! already and is compared too. A triple term without variables is a constant, and not here.
+//! A pattern with a triple term is a part of its own, joined with the others: its parts are taken from what
+//! it finds (`SUBJECT(?t)` and so on), or compared with it where the pattern binds them itself. So `?s :p <<(
+//! ?a :b ?c )>>` is found by its predicate, and joins others on `?a` and `?c`, as any pattern does. What rows
+//! outside of an `EXISTS` bind, or parameters, has a value already and is compared too. A triple term without
+//! variables is a constant, and not here.
 //! # Cost
 //! Each statement of the pattern is looked at: there is no index of what triple terms are about.
 
@@ -52,8 +54,8 @@ fn place_of(slot: &Slot, triples: &[TripleTemplate]) -> Option<usize> {
     triples.binary_search_by_key(&slot.variable()?, |triple| triple.variable).ok()
 }
 
-/// The solutions of `node` whose value of the variable is such a triple term, with its parts. As deep as triple terms are in
-/// the text.
+/// The solutions of `node` whose value of the variable is such a triple term, with its parts. As deep as
+/// triple terms are in the text.
 fn matched(
     node: Node,
     at: usize,

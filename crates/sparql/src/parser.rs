@@ -208,8 +208,8 @@ impl<'a, 'o> Parser<'a, 'o> {
             let (mut template, triples) = self.template()?;
             let root = self.pattern_and_modifiers(true)?;
             let bound = self.visible(&root);
-            // A statement with a variable that neither a solution nor a parameter binds is never made; blank nodes have
-            // no name.
+            // A statement with a variable that neither a solution nor a parameter binds is never made; blank
+            // nodes have no name.
             template.retain(|pattern| {
                 pattern.variables().all(|v| bound.contains(v) || self.names[v.index()].is_empty())
             });
@@ -227,7 +227,8 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok((form, root))
     }
 
-    /// The statements of a template: a reifier is one of `rdf:reifies` there, since a graph that is made has no edges.
+    /// The statements of a template: a reifier is one of `rdf:reifies` there, since a graph that is made has
+    /// no edges.
     pub(crate) fn as_template(
         &mut self,
         mut patterns: Vec<Pattern>,

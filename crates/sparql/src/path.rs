@@ -1,7 +1,8 @@
 //! Property paths: from text to [`Path`], and from there to patterns.
 //!
-//! A sequence becomes patterns that meet in a variable of its own, an alternative a union, a negated set a pattern with a
-//! condition on its predicate: that is what they mean (SPARQL 1.1 §18.2.2.4). Closures (`*`, `+`, `?`) stay paths.
+//! A sequence becomes patterns that meet in a variable of its own, an alternative a union, a negated set a
+//! pattern with a condition on its predicate: that is what they mean (SPARQL 1.1 §18.2.2.4). Closures (`*`,
+//! `+`, `?`) stay paths.
 
 use crate::QueryError;
 use crate::lexer::Token;

@@ -60,7 +60,8 @@ impl<'a> Parser<'a, '_> {
             let node = self.where_clause()?;
             return Ok(self.modifiers(node, &head, true)?.0);
         }
-        // Names that come out are those of the place around; what has a value before anything has it in here too.
+        // Names that come out are those of the place around; what has a value before anything has it in here
+        // too.
         let mut scope = Scope::default();
         for item in &head.items {
             if let Item::Variable(lexeme) = item
@@ -411,9 +412,9 @@ impl<'a> Parser<'a, '_> {
         ))
     }
 
-    /// Takes out the conditions of `HAVING` that mention a name that `SELECT` gives (`(COUNT(?c) AS ?n) … HAVING (?n > 1)`), for
-    /// when it has a value. By the standard such a name has none in `HAVING`, so the answer would always be empty; other
-    /// systems read it as what it is meant to be.
+    /// Takes out the conditions of `HAVING` that mention a name that `SELECT` gives (`(COUNT(?c) AS ?n) …
+    /// HAVING (?n > 1)`), for when it has a value. By the standard such a name has none in `HAVING`, so the
+    /// answer would always be empty; other systems read it as what it is meant to be.
     fn on_aliases(
         &self,
         conditions: Vec<Expression>,

@@ -1,7 +1,7 @@
 //! `SERVICE`: the text of a pattern for another endpoint.
 //!
-//! The pattern is parsed, so that mistakes are found here and its variables are known; what is sent is its text, behind the
-//! prefixes and the base that hold here.
+//! The pattern is parsed, so that mistakes are found here and its variables are known; what is sent is its
+//! text, behind the prefixes and the base that hold here.
 
 use crate::QueryError;
 use crate::lexer::Token;

@@ -2,10 +2,10 @@
 //!
 //! # Shape
 //! The triples are read by the same functions as those of a pattern. While a [`Template`] is open,
-//! [`Parser::emit_pattern`] puts each into it at once instead of collecting patterns, so a block with a million
-//! triples holds each different term once and 28 bytes for each triple. Blank nodes get numbers of the template
-//! (and are `_:N` on the way into it; triple terms are `_:tN`), not variables, of which there are only
-//! [`crate::limits::VARIABLE_COUNT_MAX`].
+//! [`Parser::emit_pattern`] puts each into it at once instead of collecting patterns, so a block with a
+//! million triples holds each different term once and 28 bytes for each triple. Blank nodes get numbers of
+//! the template (and are `_:N` on the way into it; triple terms are `_:tN`), not variables, of which there
+//! are only [`crate::limits::VARIABLE_COUNT_MAX`].
 //! # Cost
 //! Linear in the text: a hash table of terms.
 
@@ -305,7 +305,8 @@ pub(crate) fn retain_bound(quads: &mut Quads, comes: bool, is_bound: &dyn Fn(Var
     }
 }
 
-/// The new position of a term, which goes there with its parts unless it is there; as deep as triple terms are in the text.
+/// The new position of a term, which goes there with its parts unless it is there; as deep as triple terms
+/// are in the text.
 fn move_term(at: u32, old: &[TemplateTerm], moved: &mut [Option<u32>], terms: &mut Vec<TemplateTerm>) -> u32 {
     if let Some(new) = moved[at as usize] {
         return new;

@@ -54,7 +54,8 @@ impl<'a> Parser<'a, '_> {
         let mut iri = String::with_capacity(namespace.len() + local.len());
         iri.push_str(namespace);
         local.split('\\').for_each(|part| iri.push_str(part));
-        // A namespace that ends within the name of a host makes letters behind it a part of that name, or of a port.
+        // A namespace that ends within the name of a host makes letters behind it a part of that name, or of
+        // a port.
         if is_plain_iri(iri.as_bytes()) {
             return Ok(iri);
         }

@@ -44,8 +44,8 @@ impl Sink {
         Self { template: true, ..Self::default() }
     }
 
-    /// All of it joined; `outer`: what the rows outside bind. A plain pattern beside one for the edges of the same statement says
-    /// nothing new.
+    /// All of it joined; `outer`: what the rows outside bind. A plain pattern beside one for the edges of the
+    /// same statement says nothing new.
     fn into_node(mut self, outer: &VariableSet) -> Node {
         let of_edges: HashSet<Pattern> = (self.patterns.iter())
             .filter(|pattern| pattern.edge.is_some())
@@ -144,7 +144,8 @@ impl<'a> Parser<'a, '_> {
         Ok(sink.into_node(&outer))
     }
 
-    /// Whether the rows outside bind a variable to which something is to be given: then it is compared with that.
+    /// Whether the rows outside bind a variable to which something is to be given: then it is compared with
+    /// that.
     fn is_outer(&self, variable: Variable) -> Result<bool, QueryError> {
         if !self.has_outer(variable) {
             return Ok(false);

@@ -170,7 +170,8 @@ pub(crate) fn mentioned(node: &Node) -> Vec<Variable> {
 /// Parts of a join among which its patterns are looked for.
 const HOME_MAX: usize = 16;
 
-/// Joins two nodes; patterns come together in one list, if there are some among the first parts, and nested joins become one.
+/// Joins two nodes; patterns come together in one list, if there are some among the first parts, and nested
+/// joins become one.
 ///
 /// # Cost
 /// What is moved of `right`: a group of very many parts is joined part by part.

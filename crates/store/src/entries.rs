@@ -1,9 +1,10 @@
 //! Sorted entries of one `[predicate, direction]` on their way into a segment.
 //!
 //! # Shape
-//! Three widths as they come, so that plain triples are sorted as plain numbers (the others too, if they can be `packed`): narrow (8 bytes: two 32-bit payloads
-//! whose tags are the same for all), pairs (16 bytes: two ids), quads (32 bytes: two ids, graph, edge).
-//! The key is always the more significant half, so that sorting the numbers sorts the entries.
+//! Three widths as they come, so that plain triples are sorted as plain numbers (the others too, if they can
+//! be `packed`): narrow (8 bytes: two 32-bit payloads whose tags are the same for all), pairs (16 bytes: two
+//! ids), quads (32 bytes: two ids, graph, edge). The key is always the more significant half, so that sorting
+//! the numbers sorts the entries.
 
 /// Entries in ascending order of key, neighbour, graph, edge.
 pub(crate) trait Entries: Sync {

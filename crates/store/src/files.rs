@@ -224,8 +224,8 @@ pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
     for parent in dir.ancestors().skip(1) {
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         match environment.files.sync_dir(parent) {
-            // A directory that we may not even list was made by somebody else, long ago. One on a file system that cannot
-            // sync directories has names that are as durable as they will ever be.
+            // A directory that we may not even list was made by another program, long ago. One on a file
+            // system that cannot sync directories has names that are as durable as they will ever be.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied || cannot_sync_dir(&error) => {
             }
             synced => synced.map_err(|e| Error::io(format_args!("sync {}", parent.display()), &e))?,

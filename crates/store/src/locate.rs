@@ -1,9 +1,9 @@
 //! From keys to ranges of entries, a chunk of rows at a time.
 //!
 //! # Cost
-//! First the positions of all keys of a chunk, then their offsets: each loop has no branch that depends
-//! on a load, so the processor has the misses of many rows in flight at once. Keys of several tags (dates of vertices and of edges)
-//! are in parts: a chunk of one tag, which most are, looks for its part once.
+//! First the positions of all keys of a chunk, then their offsets: each loop has no branch that depends on a
+//! load, so the processor has the misses of many rows in flight at once. Keys of several tags (dates of
+//! vertices and of edges) are in parts: a chunk of one tag, which most are, looks for its part once.
 
 #![expect(unsafe_code, reason = "calls of functions for processors with a certain instruction")]
 

@@ -6,9 +6,10 @@
 //! # Invariants
 //! A segment never changes, so bits are right for as long as they are there.
 //! # Cost
-//! 1 to 2 ns for a key that is checked, where finding its entries takes 10 (LUBM-40, 2026-11-21). Building costs
-//! what has been spent on checks until then, so in all never more than twice of what it would have been without.
-//! Memory: an eighth of a byte for each number, for at most [`MARKS_MAX`] neighbours; nothing in the file.
+//! 1 to 2 ns for a key that is checked, where finding its entries takes 10 (LUBM-40, 2026-11-21). Building
+//! costs what has been spent on checks until then, so in all never more than twice of what it would have been
+//! without. Memory: an eighth of a byte for each number, for at most [`MARKS_MAX`] neighbours; nothing in the
+//! file.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet_model::Id;
@@ -87,7 +88,8 @@ impl Bits {
 }
 
 impl Marks {
-    /// Whether a segment of so many keys between these two, with so many different neighbours, is one for marks.
+    /// Whether a segment of so many keys between these two, with so many different neighbours, is one for
+    /// marks.
     pub(crate) fn suit(keys: u64, first: Id, last: Id, neighbours: u64) -> bool {
         neighbours <= NEIGHBOURS_MAX && last.bits().saturating_sub(first.bits()) / SPAN_MAX < keys
     }

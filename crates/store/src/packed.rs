@@ -1,15 +1,16 @@
 //! Entries of 16 and 32 bytes as single numbers, for sorting and for encoding.
 //!
 //! # Shape
-//! Of each column only the bits count between the lowest and the highest that differ anywhere: the others are equal in all
-//! entries and stand in the [`Layout`] once. Where what is left of key, neighbour, graph and edge has 64 bits at most, an entry
-//! is those, the key highest. Edges of a social network: 19 + 19 + 0 + 18 bits; times of messages: 19 + 38.
+//! Of each column only the bits count between the lowest and the highest that differ anywhere: the others are
+//! equal in all entries and stand in the [`Layout`] once. Where what is left of key, neighbour, graph and
+//! edge has 64 bits at most, an entry is those, the key highest. Edges of a social network: 19 + 19 + 0 + 18
+//! bits; times of messages: 19 + 38.
 //! # Invariants
 //! Numbers are in the order of their entries, and give them back.
 //! # Cost
-//! A look at all entries, and 8 bytes for each instead of 16 or 32. They are sorted by counting (`sort`): 4 passes for the
-//! first direction where edges ascend already, 2 for the other, which comes from the first. A pass reads 8 bytes of an entry twice
-//! and writes them once, to 2048 places that move on.
+//! A look at all entries, and 8 bytes for each instead of 16 or 32. They are sorted by counting (`sort`): 4
+//! passes for the first direction where edges ascend already, 2 for the other, which comes from the first. A
+//! pass reads 8 bytes of an entry twice and writes them once, to 2048 places that move on.
 
 use crate::entries::Entries;
 use crate::sort;
@@ -117,8 +118,8 @@ pub(crate) struct Packed<const COLUMNS: bool> {
 }
 
 impl<const COLUMNS: bool> Packed<COLUMNS> {
-    /// Different ones of these entries, those without an edge only where there is no such entry with one, in both directions:
-    /// by key, and with key and neighbour exchanged; or else the `entries` as they came.
+    /// Different ones of these entries, those without an edge only where there is no such entry with one, in
+    /// both directions: by key, and with key and neighbour exchanged; or else the `entries` as they came.
     ///
     /// # Errors
     /// Those of `watch`.
@@ -134,7 +135,8 @@ impl<const COLUMNS: bool> Packed<COLUMNS> {
         };
         let Some(layout) = Layout::of(rows()) else { return Ok(Err(entries)) };
         watch.check()?;
-        // Edges are numbered as they come, so what is sorted by the other columns without exchanging equals is by them too.
+        // Edges are numbered as they come, so what is sorted by the other columns without exchanging equals
+        // is by them too.
         let in_order = rows().is_sorted_by_key(|row| row[3]);
         let mut numbers: Vec<u64> = rows().map(|row| layout.pack(row)).collect();
         drop(entries);

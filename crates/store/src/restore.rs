@@ -1,4 +1,4 @@
-//! Copying the files of a database that nobody writes to into a directory that has none.
+//! Copying the files of a database without a writer into a directory that has none.
 //!
 //! # Invariants
 //! The copy is published by its manifest, after all files have been synced and each has had the checksum that

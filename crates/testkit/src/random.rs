@@ -1,7 +1,7 @@
 //! Random numbers for tests, from a seed that every run prints.
 
-/// Xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", TOMS 2016.
-/// The state must not be 0.
+/// Xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled",
+/// TOMS 2016. The state must not be 0.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 

@@ -1,4 +1,5 @@
-//! Dates and times as Java prints them, and back: ISO 8601 with years beyond four digits, nothing that is not needed.
+//! Dates and times as Java prints them, and back: ISO 8601 with years beyond four digits, nothing that is not
+//! needed.
 
 use crate::number::shortened;
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
@@ -200,8 +201,8 @@ fn period_text(years: i32, months: i32, days: i32) -> String {
 
 /// The day that is `days` after 1970-01-01.
 ///
-/// Source: Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms", Software:
-/// Practice and Experience 2023, in the plain form with years of 400 that begin in March.
+/// Source: Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms",
+/// Software: Practice and Experience 2023, in the plain form with years of 400 that begin in March.
 fn civil(days: i64) -> (i32, u8, u8) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

@@ -1,11 +1,12 @@
 //! JSON, read from front to back with no tree: a cursor that hands out members and elements as it meets them.
 //!
 //! # Why our own
-//! Numbers keep all their digits (a tree of a library would round them, or change how the whole workspace reads JSON),
-//! every error has its byte, nothing is held but the values that come of it, and the text behind an `@value` can be come
-//! back to once its `@type` is known.
+//! Numbers keep all their digits (a tree of a library would round them, or change how the whole workspace
+//! reads JSON), every error has its byte, nothing is held but the values that come of it, and the text behind
+//! an `@value` can be come back to once its `@type` is known.
 //! # Source
-//! RFC 8259. Different from it: an escape that is half of a surrogate pair is an error, as no text can hold it.
+//! RFC 8259. Different from it: an escape that is half of a surrogate pair is an error, as no text can hold
+//! it.
 
 use crate::limits::DEPTH_MAX;
 use crate::number::shortened;
@@ -299,8 +300,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over a value that will be come back to. That is for authors who put the type behind the value; where it
-    /// happens inside of itself again and again it is refused, since time would grow with the depth.
+    /// Passes over a value that will be come back to. That is for authors who put the type behind the value;
+    /// where it happens inside of itself again and again it is refused, since time would grow with the depth.
     pub(crate) fn skip_for_now(&mut self) -> Result<()> {
         let start = self.at;
         self.skip()?;

@@ -1,11 +1,11 @@
-//! TinkerPop's formats, as bytes in and values out: GraphSON 2 and 3, GraphBinary 1, the messages of the wire protocol,
-//! and graph files.
+//! TinkerPop's formats, as bytes in and values out: GraphSON 2 and 3, GraphBinary 1, the messages of the wire
+//! protocol, and graph files.
 //!
 //! # Shape
-//! * [`graphson`], [`graphbinary`]: one value as bytes. GraphSON is read in any version and with or without types by one
-//!   reader; a [`Dialect`](graphson::Dialect) says how it is written.
-//! * [`Request`], [`Response`]: what goes over the wire, in any [`Format`]; [`Format`] knows the MIME types, and a binary
-//!   WebSocket frame is taken apart by [`Format::split_frame`].
+//! * [`graphson`], [`graphbinary`]: one value as bytes. GraphSON is read in any version and with or without
+//!   types by one reader; a [`Dialect`](graphson::Dialect) says how it is written.
+//! * [`Request`], [`Response`]: what goes over the wire, in any [`Format`]; [`Format`] knows the MIME types,
+//!   and a binary WebSocket frame is taken apart by [`Format::split_frame`].
 //! * [`ResultsWriter`]: a response whose results come one by one.
 //! * [`graph_file`]: the adjacency form of GraphSON, a vertex at a time.
 //! * [`stored`]: values and ids as the graph of statements has them.
@@ -25,19 +25,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //! # Invariants
-//! * No input makes anything here panic, and memory is bounded by [`Limits`]: a length that the input declares is a
-//!   claim, never an allocation.
+//! * No input makes anything here panic, and memory is bounded by [`Limits`]: a length that the input
+//!   declares is a claim, never an allocation.
 //! * A failed write leaves the output as it was.
-//! * `read(write(v)) == v` for all that a format can hold; `write(read(b)) == b` for canonical `b` (tests/samples.rs names
-//!   the exceptions).
+//! * `read(write(v)) == v` for all that a format can hold; `write(read(b)) == b` for canonical `b`
+//!   (tests/samples.rs names the exceptions).
 //! # Cost
-//! One pass in both directions, with no tree between bytes and values. In GraphSON an `@value` that stands before its
-//! `@type` is passed over once more.
+//! One pass in both directions, with no tree between bytes and values. In GraphSON an `@value` that stands
+//! before its `@type` is passed over once more.
 //! # Not here
-//! Sockets, sessions, authentication, what a request means (`vervet-server`); looking elements up: what is written must
-//! have its details.
+//! Sockets, sessions, authentication, what a request means (`vervet-server`); looking elements up: what is
+//! written must have its details.
 //! # Source
-//! Apache TinkerPop 3.8, developer documentation, "IO Reference": GraphSON, GraphBinary; "Provider Documentation".
+//! Apache TinkerPop 3.8, developer documentation, "IO Reference": GraphSON, GraphBinary; "Provider
+//! Documentation".
 #![forbid(unsafe_code)]
 
 mod error;

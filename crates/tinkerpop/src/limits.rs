@@ -16,7 +16,8 @@ pub const SCALE_MAX: i64 = 100_000;
 pub(crate) const RESERVED_MAX: usize = 1_024;
 /// The most values that a bag is written out to where a format has no bags.
 pub const BULK_WRITTEN_MAX: u64 = 1_000_000;
-/// The most bytes that a bag is written out to there: bags in bags are few bytes as a message and may be any number of values.
+/// The most bytes that a bag is written out to there: bags in bags are few bytes as a message and may be any
+/// number of values.
 pub const BULK_WRITTEN_BYTES_MAX: usize = 64 << 20;
 
 /// What a reader accepts.

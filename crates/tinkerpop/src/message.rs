@@ -1,8 +1,9 @@
 //! What goes over the wire: a request of a client, the answers to it.
 //!
 //! # Shape
-//! A request names an operation (`eval`, `bytecode`, `authentication`, `close`) of a processor (empty, `traversal`,
-//! `session`) with arguments by name. It is answered by any number of responses with status 206 and one with another.
+//! A request names an operation (`eval`, `bytecode`, `authentication`, `close`) of a processor (empty,
+//! `traversal`, `session`) with arguments by name. It is answered by any number of responses with status 206
+//! and one with another.
 
 use crate::{Format, Limits, ReadError, WriteError, graphbinary, graphson};
 use std::fmt;
@@ -40,7 +41,8 @@ impl fmt::Display for BadRequest {
 impl std::error::Error for BadRequest {}
 
 impl Request {
-    /// Reads a request without a frame: a text frame, the body of an HTTP request, what [`Format::split_frame`] leaves.
+    /// Reads a request without a frame: a text frame, the body of an HTTP request, what
+    /// [`Format::split_frame`] leaves.
     ///
     /// # Errors
     /// It is no request in this format, or over a limit.

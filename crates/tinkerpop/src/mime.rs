@@ -8,7 +8,8 @@ use crate::{ReadError, number::shortened};
 pub enum Format {
     /// `application/vnd.graphbinary-v1.0`
     GraphBinary1,
-    /// `application/vnd.graphbinary-v1.0-stringd`: results are to be texts. It is for the caller to make them so.
+    /// `application/vnd.graphbinary-v1.0-stringd`: results are to be texts. It is for the caller to make them
+    /// so.
     GraphBinary1Strings,
     /// `application/vnd.gremlin-v3.0+json`
     GraphSon3,

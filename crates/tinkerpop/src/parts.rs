@@ -1,5 +1,5 @@
-//! Meanings that both formats share: predicates, enumerations, strategies and traversals by the names that they have on
-//! the wire.
+//! Meanings that both formats share: predicates, enumerations, strategies and traversals by the names that
+//! they have on the wire.
 
 use indexmap::IndexSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Values and ids of TinkerPop as the graph of statements has them: literals, and names of vertices. docs/gremlin.md is the
-//! mapping; loaders, traversals and writers of files share it.
+//! Values and ids of TinkerPop as the graph of statements has them: literals, and names of vertices.
+//! docs/gremlin.md is the mapping; loaders, traversals and writers of files share it.
 //!
 //! # Shape
 //! | Gremlin | datatype |

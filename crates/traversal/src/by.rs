@@ -25,7 +25,8 @@ pub(crate) enum By {
     Column(Column),
     /// The first value of a traversal.
     Traversal(Pipeline),
-    /// The same of `values("key")`, or of `select("label").values("key")`, of elements read without a traverser of its own.
+    /// The same of `values("key")`, or of `select("label").values("key")`, of elements read without a
+    /// traverser of its own.
     Values { label: Option<Arc<str>>, key: Arc<str>, otherwise: Pipeline },
     /// The same of `select("label")`.
     Selected { label: Arc<str>, steps: Pipeline },

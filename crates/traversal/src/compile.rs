@@ -1,12 +1,12 @@
 //! From bytecode to a pipeline of steps.
 //!
 //! # Shape
-//! Instructions that modulate (`as`, `by`, `from`, `to`, `with`, `option`, `times`, `until`, `emit`, `read`, `write`) are
-//! gathered at the step that they belong to; then each step is built by the file that has it. What a strategy
-//! changes is done while building.
+//! Instructions that modulate (`as`, `by`, `from`, `to`, `with`, `option`, `times`, `until`, `emit`, `read`,
+//! `write`) are gathered at the step that they belong to; then each step is built by the file that has it.
+//! What a strategy changes is done while building.
 //! # Invariants
-//! Text from outside: no name and no argument is trusted. The number of steps and the depth of nesting have limits, and what
-//! is built runs in a stack that those bound.
+//! Text from outside: no name and no argument is trusted. The number of steps and the depth of nesting have
+//! limits, and what is built runs in a stack that those bound.
 
 use crate::by::By;
 use crate::context::Settings;
@@ -61,7 +61,8 @@ pub(crate) struct Compiler {
     steps: usize,
     /// Names that the step of the whole traversal that is built, or one behind it, puts to.
     put_to: Vec<Arc<str>>,
-    /// What is beside the traversers before the first comes: an empty collection for each name that is put to.
+    /// What is beside the traversers before the first comes: an empty collection for each name that is put
+    /// to.
     pub(crate) side_effects: Vec<(Arc<str>, Value)>,
 }
 
@@ -348,8 +349,8 @@ impl Compiler {
     }
 }
 
-/// Steps where `and()` and `or()` without arguments, which stand between what they connect, have become steps with
-/// arguments. `and` binds tighter. At the root the steps that begin the traversal stay what they are.
+/// Steps where `and()` and `or()` without arguments, which stand between what they connect, have become steps
+/// with arguments. `and` binds tighter. At the root the steps that begin the traversal stay what they are.
 fn connected(steps: &[Instruction], root: bool) -> Cow<'_, [Instruction]> {
     let is = |step: &Instruction, name: &str| &*step.name == name && step.arguments.is_empty();
     let (start, rest) = match steps

@@ -1,8 +1,8 @@
 //! The graph that a traversal walks, and what it may do to it.
 //!
 //! # Shape
-//! A snapshot to read; for traversals that change something a transaction, which shows its own changes. Elements are
-//! named by ids of the store (`u64`, the bits of an id), names of labels and keys are plain.
+//! A snapshot to read; for traversals that change something a transaction, which shows its own changes.
+//! Elements are named by ids of the store (`u64`, the bits of an id), names of labels and keys are plain.
 
 use oxrdf::Literal;
 use vervet_algebra::Query;
@@ -11,7 +11,8 @@ use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// Takes rows of a query: columns by variable, the number of rows, and how often each is there (empty: once each).
+/// Takes rows of a query: columns by variable, the number of rows, and how often each is there (empty: once
+/// each).
 pub type RowSink<'s> = dyn FnMut(&[Vec<Id>], usize, &[u64]) -> Result<()> + 's;
 
 /// What a property that is no property of a vertex belongs to.
@@ -31,8 +32,8 @@ pub trait Host {
     /// Those of `read`; damaged data.
     fn read(&self, read: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()>;
 
-    /// Solves a query of the algebra; `sink` gets columns by variable, the number of rows, and how often each row is there
-    /// (empty: once each). `false`: this host solves none, and nothing was given to `sink`.
+    /// Solves a query of the algebra; `sink` gets columns by variable, the number of rows, and how often each
+    /// row is there (empty: once each). `false`: this host solves none, and nothing was given to `sink`.
     ///
     /// # Errors
     /// Those of `sink`; limits; damaged data.
@@ -46,8 +47,8 @@ pub trait Host {
         0
     }
 
-    /// Whether it remembers what is read. Then nothing is looked at that no answer needs, since others who change it would
-    /// be in conflict.
+    /// Whether it remembers what is read. Then nothing is looked at that no answer needs, since others who
+    /// change it would be in conflict.
     fn remembers_reads(&self) -> bool {
         false
     }
@@ -60,8 +61,8 @@ pub trait Host {
     /// Puts the graph of a file into this one: `io(name).read()`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`]: this host reads no files, or none of this form. Input: a file that may not be read, or is
-    /// not as it should be; an element that is there.
+    /// [`ErrorKind::Unsupported`]: this host reads no files, or none of this form. Input: a file that may not
+    /// be read, or is not as it should be; an element that is there.
     fn read_file(&mut self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
         let _ = (name, form, control);
         Err(no_files())
@@ -70,7 +71,8 @@ pub trait Host {
     /// Writes the graph to a file: `io(name).write()`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`]: this host writes no files, or none of this form. Input: a file that may not be written. Io.
+    /// [`ErrorKind::Unsupported`]: this host writes no files, or none of this form. Input: a file that may
+    /// not be written. Io.
     fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
         let _ = (name, form, control);
         Err(no_files())
@@ -109,8 +111,8 @@ pub trait Host {
         Err(read_only())
     }
 
-    /// Makes this the only value of a property of an edge or of a property; returns the owner, which may have got an
-    /// identity.
+    /// Makes this the only value of a property of an edge or of a property; returns the owner, which may have
+    /// got an identity.
     ///
     /// # Errors
     /// Input: the owner is not there.

@@ -1,8 +1,8 @@
 //! Gremlin traversals over a snapshot, and the writes that they make.
 //!
 //! # Shape
-//! [`Traversal::new`] builds a pipeline of steps from bytecode; [`Traversal::run`] asks it for results, one after the other.
-//! The graph is a [`Host`]: a snapshot, or a transaction that takes writes.
+//! [`Traversal::new`] builds a pipeline of steps from bytecode; [`Traversal::run`] asks it for results, one
+//! after the other. The graph is a [`Host`]: a snapshot, or a transaction that takes writes.
 //!
 //! * `compile`, `strategy`: from bytecode to steps.
 //! * `step`, `traverser`, `bulk`, `memory`, `context`: how steps run, and what they may hold.

@@ -1,20 +1,24 @@
 //! The beginning of a traversal as a query of the algebra, which the planner orders and kernels run.
 //!
 //! # Shape
-//! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct and a count above
-//! it. [`translate`] takes as many steps from the front as have such a meaning; the others run as steps behind it, on the
-//! rows that the query gives. What is taken are walks along named edges, tests of labels and properties, `where` and `not`
-//! of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat` with a number of rounds (`repeat.rs`), `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys of
-//! vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold` behind these with tests, `project`
-//! and `order` of the entries (`entries.rs`), `as` and `select` of one label.
+//! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct
+//! and a count above it. [`translate`] takes as many steps from the front as have such a meaning; the others
+//! run as steps behind it, on the rows that the query gives. What is taken are walks along named edges, tests
+//! of labels and properties, `where` and `not` of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat`
+//! with a number of rounds (`repeat.rs`), `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order`
+//! by keys of vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold`
+//! behind these with tests, `project` and `order` of the entries (`entries.rs`), `as` and `select` of one
+//! label.
 //! # Invariants
-//! Only what means the same in both languages is taken. What depends on the graph (a key with several values for one vertex, a
-//! name that is both a key and an edge label, values that the two languages order otherwise, texts in a language, named graphs) is looked at before the query runs ([`Native::fits`]); if it does
-//! not fit, the steps run as steps.
+//! Only what means the same in both languages is taken. What depends on the graph (a key with several values
+//! for one vertex, a name that is both a key and an edge label, values that the two languages order
+//! otherwise, texts in a language, named graphs) is looked at before the query runs ([`Native::fits`]); if it
+//! does not fit, the steps run as steps.
 //! # Cost
 //! Rows are gathered before the steps behind see the first: 8 bytes for each column that they need.
 //! # Source
-//! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, index push-down. Here the planner does all three.
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, index push-down. Here the planner
+//! does all three.
 
 mod entries;
 mod gather;
@@ -672,8 +676,8 @@ impl Builder {
         self.compare(key, &test)
     }
 
-    /// Takes note of the texts that a key is compared with. `None`: the test asks for an order of texts, which SPARQL has
-    /// for strings alone.
+    /// Takes note of the texts that a key is compared with. `None`: the test asks for an order of texts,
+    /// which SPARQL has for strings alone.
     fn compare(&mut self, key: &Arc<str>, test: &P) -> Option<()> {
         let is_text = |value: &Value| matches!(value, Value::String(_));
         if let P::Compare(_, value) | P::Inside(value, _) | P::Between(value, _) = test
@@ -757,8 +761,8 @@ impl Builder {
         Some(Expression::Exists(Box::new(Exists { pattern, outer: vec![vertex] })))
     }
 
-    /// Whether anything says which vertices there are. What closes a query asks for that where there are filters: a walk that
-    /// comes later is no part of it.
+    /// Whether anything says which vertices there are. What closes a query asks for that where there are
+    /// filters: a walk that comes later is no part of it.
     fn is_bound(&self) -> bool {
         self.base.is_some() || self.start.is_some() || !self.patterns.is_empty() || !self.unions.is_empty()
     }
@@ -837,7 +841,8 @@ impl Builder {
     }
 }
 
-/// Whether a key has values that are equal to this one as Gremlin reads them and not as SPARQL does: texts in a language.
+/// Whether a key has values that are equal to this one as Gremlin reads them and not as SPARQL does: texts in
+/// a language.
 fn has_other_literals(snapshot: &dyn Snapshot, key: Id, value: &Value) -> Result<bool> {
     let Some(segment) = snapshot.segment(key, Direction::In)? else { return Ok(false) };
     let Some(mut others) = equal_literals(snapshot, value)? else { return Ok(true) };

@@ -1,5 +1,5 @@
-//! How large a value may be that steps make: a list of lists of lists shares its parts, so a short text could make one that
-//! takes years to hash, or one so deep that whoever walks down it runs out of stack.
+//! How large a value may be that steps make: a list of lists of lists shares its parts, so a short text could
+//! make one that takes years to hash, or one so deep that whoever walks down it runs out of stack.
 
 use std::sync::Arc;
 use vervet_gremlin::{Tree, Value, Vertex, VertexProperty};

@@ -1,13 +1,15 @@
 //! Steps and how they hang together.
 //!
 //! # Shape
-//! A pipeline is a list of steps. The last one is asked for a traverser; each step asks the one before it when it needs
-//! another. So nothing runs that no answer needs, and steps that need all of their input (barriers) take it all at once.
-//! Nested traversals are pipelines inside steps; they are given a traverser and asked for what comes of it.
+//! A pipeline is a list of steps. The last one is asked for a traverser; each step asks the one before it
+//! when it needs another. So nothing runs that no answer needs, and steps that need all of their input
+//! (barriers) take it all at once. Nested traversals are pipelines inside steps; they are given a traverser
+//! and asked for what comes of it.
 //! # Invariants
-//! 1. A step whose output is another value than its input is `moves()`: its output is put at the end of the path.
-//! 2. After `reset` a pipeline is as if it had never run. What a step counts over a whole traversal (`dedup` in a
-//!    `repeat`) is kept as long as nobody resets it.
+//! 1. A step whose output is another value than its input is `moves()`: its output is put at the end of the
+//!    path.
+//! 2. After `reset` a pipeline is as if it had never run. What a step counts over a whole traversal (`dedup`
+//!    in a `repeat`) is kept as long as nobody resets it.
 
 use crate::context::Context;
 use crate::memory::Queue;

@@ -1,22 +1,24 @@
-//! Checkpoints that nobody asks for: when one is due, what follows when it fails, and when commits wait for it.
+//! Checkpoints in the background: when one is due, what follows when it fails, and when commits wait for it.
 //!
 //! # Shape
-//! After a commit, or the end of a transaction that brought new terms, one look at a few numbers says whether a checkpoint is due
-//! ([`Transactions::wants_checkpoint`]); if so and nobody is at it, a thread makes one. What became of it is kept
-//! (`History`), for [`Transactions::storage_status`].
+//! After a commit, or the end of a transaction that brought new terms, one look at a few numbers says whether
+//! a checkpoint is due ([`Transactions::wants_checkpoint`]); if so and none is in progress, a thread makes
+//! one. What became of it is kept (`History`), for [`Transactions::storage_status`].
 //! # When, and what it costs
-//! A checkpoint writes the whole base of `B` bytes. It is due when the delta has reached [`CHECKPOINT_SHARE`] of the base,
-//! so each changed byte pays for `1 / CHECKPOINT_SHARE` bytes of base, some ten with the log, whatever the size. The bound
-//! on the log, which is one on the time of recovery, and that on memory come earlier in a large base, and cost it more: at
-//! 10 GB and 256 MiB of log, forty bytes a byte. A log that grew without a change of the graph is cut without
-//! writing the base (`checkpoint.rs`).
+//! A checkpoint writes the whole base of `B` bytes. It is due when the delta has reached [`CHECKPOINT_SHARE`]
+//! of the base, so each changed byte pays for `1 / CHECKPOINT_SHARE` bytes of base, some ten with the log,
+//! whatever the size. The bound on the log, which is one on the time of recovery, and that on memory come
+//! earlier in a large base, and cost it more: at 10 GB and 256 MiB of log, forty bytes a byte. A log that
+//! grew without a change of the graph is cut without writing the base (`checkpoint.rs`).
 //! # When it fails
-//! Everything is as it was, but for one more file of the log. The next attempt waits: [`CHECKPOINT_RETRY_MIN`], twice as long
-//! after each failure, at most [`CHECKPOINT_RETRY_MAX`]. A panic counts as a failure.
+//! Everything is as it was, but for one more file of the log. The next attempt waits:
+//! [`CHECKPOINT_RETRY_MIN`], twice as long after each failure, at most [`CHECKPOINT_RETRY_MAX`]. A panic
+//! counts as a failure.
 //! # When it is too slow
-//! Changes live in memory and in the log until a checkpoint has them. From half of [`crate::Options::delta_bytes_max`] or
-//! [`crate::Options::log_bytes_max`] on, commits pause, longer and longer; at the limit they wait for the checkpoint, at most
-//! [`STALL_MAX`], or are refused at once if the checkpoints fail. Nothing that was refused has changed anything.
+//! Changes live in memory and in the log until a checkpoint has them. From half of
+//! [`crate::Options::delta_bytes_max`] or [`crate::Options::log_bytes_max`] on, commits pause, longer and
+//! longer; at the limit they wait for the checkpoint, at most [`STALL_MAX`], or are refused at once if the
+//! checkpoints fail. Nothing that was refused has changed anything.
 
 use crate::checkpoint::base_bytes;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, lock};
@@ -181,8 +183,8 @@ impl Transactions {
             || self.open_log().is_some_and(|log| log.status().files >= CHECKPOINT_LOG_FILES)
     }
 
-    /// Has a checkpoint made in the background, if there is enough to merge, nobody is at it, and the last failure is long
-    /// enough ago.
+    /// Has a checkpoint made in the background, if there is enough to merge, none is in progress, and the
+    /// last failure is long enough ago.
     pub(crate) fn checkpoint_if_wanted(self: &Arc<Self>) {
         let background = &self.background;
         if !self.options.checkpoints

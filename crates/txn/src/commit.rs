@@ -2,31 +2,33 @@
 //!
 //! # Shape
 //! 1. Without a lock, if there is much to look at: the sets are held against commits known so far.
-//! 2. The transaction is put into a queue, and the lock of the head is taken. Who gets it commits all that are
-//!    queued, in their order: the sets are held against the rest of the commits; each gets the next timestamp and is
-//!    applied to the same next version, which becomes the head when all are through; their records are appended to the
-//!    log's buffer. Those who waited for the lock meanwhile find their answer there.
+//! 2. The transaction is put into a queue, and the lock of the head is taken. Who gets it commits all that
+//!    are queued, in their order: the sets are held against the rest of the commits; each gets the next
+//!    timestamp and is applied to the same next version, which becomes the head when all are through; their
+//!    records are appended to the log's buffer. Those who waited for the lock meanwhile find their answer
+//!    there.
 //! 3. Without the lock: wait until the log is durable, together with all who commit meanwhile; publish.
 //!
 //! # Why this is right
-//! Commits are ordered by the queue, under the lock. A serializable transaction's reads are those of the version of its
-//! begin, and validation shows that no commit in between, of the same batch included, changed any of them: so it could as
-//! well have run at its commit. One without changes could have run at its begin. Under snapshot isolation only what both
-//! wrote is compared. Of a batch only the last version is published, with the last record; all of the batch wait for
-//! that.
+//! Commits are ordered by the queue, under the lock. A serializable transaction's reads are those of the
+//! version of its begin, and validation shows that no commit in between, of the same batch included, changed
+//! any of them: so it could as well have run at its commit. One without changes could have run at its begin.
+//! Under snapshot isolation only what both wrote is compared. Of a batch only the last version is published,
+//! with the last record; all of the batch wait for that.
 //! # The optimistic rules of G-Tran
 //! *Pre-read* (of transactions that are validated, but not durable yet) is [`crate::Options::pre_read`]. The
 //! condition on which it rests costs nothing, since the log keeps the order of commits. *Optimistic
-//! validation* (waiting for a conflicting transaction that is itself being validated, since it may abort) has no
-//! object here: between validation and the end of a transaction nothing can abort it but a failing disk, which
-//! stops all writers; so a conflict is certain when it is seen.
+//! validation* (waiting for a conflicting transaction that is itself being validated, since it may abort) has
+//! no object here: between validation and the end of a transaction nothing can abort it but a failing disk,
+//! which stops all writers; so a conflict is certain when it is seen.
 //! # Cost
-//! Validation: up to nine hash look-ups for each change of those who committed meanwhile. The lock is held for
-//! [`LOCKED_CHANGES_MAX`] of these for each transaction, for one append to memory, and for applying the changes: one copies
-//! the paths that it changes, others of its batch find many of them copied. One that is alone, and has made
-//! its own version of the newest one, hands over that.
+//! Validation: up to nine hash look-ups for each change of those who committed meanwhile. The lock is held
+//! for [`LOCKED_CHANGES_MAX`] of these for each transaction, for one append to memory, and for applying the
+//! changes: one copies the paths that it changes, others of its batch find many of them copied. One that is
+//! alone, and has made its own version of the newest one, hands over that.
 //! # Source
-//! Flat combining: D. Hendler, I. Incze, N. Shavit, M. Tzafrir, SPAA 2010. Here the lock itself is what the others wait for.
+//! Flat combining: D. Hendler, I. Incze, N. Shavit, M. Tzafrir, SPAA 2010. Here the lock itself is what the
+//! others wait for.
 
 use crate::change::{Change, Timestamp};
 use crate::committed::Changes;
@@ -45,8 +47,8 @@ use vervet_log::{Log, Lsn, RECORD_BYTES_MAX};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, TermParts};
 use vervet_snapshot::Snapshot;
 
-/// The most changes of others that are looked at under the lock for one transaction, unless others commit faster
-/// than they can be looked at.
+/// The most changes of others that are looked at under the lock for one transaction, unless others commit
+/// faster than they can be looked at.
 const LOCKED_CHANGES_MAX: u64 = 1 << 10;
 /// How often a validation starts anew without the lock.
 const ROUNDS_MAX: usize = 4;
@@ -70,8 +72,8 @@ impl<'a> Against<'a> {
         }
     }
 
-    /// Looks unknown terms up again; whether somebody has introduced one meanwhile. Under the lock this is final:
-    /// a term is there before the commit that uses it.
+    /// Looks unknown terms up again; whether somebody has introduced one meanwhile. Under the lock this is
+    /// final: a term is there before the commit that uses it.
     fn learn(&mut self) -> bool {
         match self {
             Self::Reads(reads) | Self::Writes(_, reads) => reads.learn(),
@@ -105,7 +107,8 @@ pub(crate) struct Request {
     answer: Arc<Mutex<Option<Answer>>>,
 }
 
-/// What became of a request. The request comes back, so that what only it holds is given back outside of the lock.
+/// What became of a request. The request comes back, so that what only it holds is given back outside of the
+/// lock.
 #[derive(Debug)]
 struct Answer {
     outcome: Result<Committed, Refusal>,
@@ -190,7 +193,8 @@ impl Transactions {
         Ok(committed.timestamp)
     }
 
-    /// Takes a request out of the queue; whether it was there. If not, somebody has answered it, or does while he holds the head.
+    /// Takes a request out of the queue; whether it was there. If not, another thread has answered it, or
+    /// does while it holds the head.
     fn take_back(&self, answer: &Arc<Mutex<Option<Answer>>>) -> bool {
         let taken = {
             let mut queue = lock(&self.queue);
@@ -412,8 +416,8 @@ fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
     Ok(record)
 }
 
-/// Makes all these changes, in their order. Additions that follow each other may be about each other in any order, as in
-/// [`Transaction::insert_all`], from which they may come.
+/// Makes all these changes, in their order. Additions that follow each other may be about each other in any
+/// order, as in [`Transaction::insert_all`], from which they may come.
 pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()> {
     let is_about_edge = |Change { statement, .. }: &Change| {
         [statement.subject, statement.object].iter().any(|id| id.tag() == Tag::Edge)

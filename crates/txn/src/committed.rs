@@ -6,9 +6,9 @@
 //! Every commit after the begin of an active transaction is here, or `floor` is above that begin: then
 //! the transaction is too old to be validated and cannot commit.
 //! # Source
-//! The RCT of G-Tran (arXiv 2105.04449, §4). Different: a timestamp is taken and its changes are entered under
-//! one lock, so nobody can be missed; nobody in it is still being validated, so there is nothing to wait
-//! for (see `commit`).
+//! The RCT of G-Tran (arXiv 2105.04449, §4). Different: a timestamp is taken and its changes are entered
+//! under one lock, so nobody can be missed; nobody in it is still being validated, so there is nothing to
+//! wait for (see `commit`).
 
 use crate::change::{Change, Timestamp};
 use std::collections::VecDeque;

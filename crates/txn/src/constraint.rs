@@ -4,9 +4,9 @@
 //! A kind, a class and properties, all of them IRIs, with one spelling:
 //! `unique <http://example.org/Person> <http://example.org/email>`. The log and the manifest hold that text.
 //! # What it means
-//! A vertex has a class if a statement says so with `rdf:type`, and a value if a statement does, in any graph. Values
-//! are compared as terms: `1` and `1.0` are two, and so are `"a"` and `"a"@en`. Nothing is inferred from hierarchies of
-//! classes.
+//! A vertex has a class if a statement says so with `rdf:type`, and a value if a statement does, in any
+//! graph. Values are compared as terms: `1` and `1.0` are two, and so are `"a"` and `"a"@en`. Nothing is
+//! inferred from hierarchies of classes.
 
 use oxrdf::NamedNode;
 use std::fmt;
@@ -20,8 +20,8 @@ pub const CONSTRAINT_PROPERTIES_MAX: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum ConstraintKind {
-    /// No two vertices of the class have the same value of the property, or of all properties if there are several. A
-    /// vertex that lacks one of them is free.
+    /// No two vertices of the class have the same value of the property, or of all properties if there are
+    /// several. A vertex that lacks one of them is free.
     Unique,
     /// Every vertex of the class has a value of the property.
     Required,

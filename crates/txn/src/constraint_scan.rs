@@ -1,8 +1,9 @@
 //! Whether a whole graph keeps a constraint: when one is added, and when a bulk load has made a new graph.
 //!
 //! # Cost
-//! `required` and `single`: the degrees of the vertices of the class, which are listed (8 bytes each). `unique`: the
-//! degrees of all values of the first property, and for a value that several vertices have, those vertices.
+//! `required` and `single`: the degrees of the vertices of the class, which are listed (8 bytes each).
+//! `unique`: the degrees of all values of the first property, and for a value that several vertices have,
+//! those vertices.
 
 use crate::constraint::ConstraintKind;
 use crate::constraints::{ANYWHERE, Constraints, Reader, Rule, Violation, chosen};

@@ -1,18 +1,20 @@
 //! The constraints of a graph, and what of them a transaction may have broken.
 //!
 //! # Shape
-//! Rules: constraints with the ids of their IRIs, found by property and by class. For each change a look at both says
-//! which rules it can break for its subject; those are looked into in the transaction's own version.
+//! Rules: constraints with the ids of their IRIs, found by property and by class. For each change a look at
+//! both says which rules it can break for its subject; those are looked into in the transaction's own
+//! version.
 //! # Why this is right
-//! What breaks a rule is a set of statements that are there, or a vertex with a class and without a value. If the rule
-//! held before, one of the transaction's changes took part, and its subject was looked into. All that was read for the
-//! answer is in the read set, absence included, at either isolation level; validation shows that no commit since the
-//! begin has changed any of it, so the answer holds for the graph that the commit makes. A change without
-//! an effect in the transaction's own version may have one by then; so changes count, not effects.
+//! What breaks a rule is a set of statements that are there, or a vertex with a class and without a value. If
+//! the rule held before, one of the transaction's changes took part, and its subject was looked into. All
+//! that was read for the answer is in the read set, absence included, at either isolation level; validation
+//! shows that no commit since the begin has changed any of it, so the answer holds for the graph that the
+//! commit makes. A change without an effect in the transaction's own version may have one by then; so changes
+//! count, not effects.
 //! # Cost
-//! Without rules nothing. With them two hash look-ups for each change. `unique`: the vertices that have the new value
-//! (of several properties: the one with the fewest such vertices) are listed, those of other classes too;
-//! `required` and `single`: the values of the vertex.
+//! Without rules nothing. With them two hash look-ups for each change. `unique`: the vertices that have the
+//! new value (of several properties: the one with the fewest such vertices) are listed, those of other
+//! classes too; `required` and `single`: the values of the vertex.
 //! # Not here
 //! Checks of whole graphs (`constraint_scan`); adding, removing and keeping (`schema`).
 
@@ -266,8 +268,8 @@ impl Reader<'_> {
         Ok((!sound).then(|| Violation { vertices: vec![vertex], values }))
     }
 
-    /// Another vertex of the class with the same values. `values` are those of the first properties; each combination
-    /// with values of the others is tried.
+    /// Another vertex of the class with the same values. `values` are those of the first properties; each
+    /// combination with values of the others is tried.
     fn duplicate(
         &mut self,
         rule: &Rule,

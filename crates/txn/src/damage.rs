@@ -1,8 +1,8 @@
 //! A log that is damaged: what is wrong, and what cutting it there loses.
 //!
 //! # Why it is a choice
-//! Behind the damage there may be commits that were acknowledged. A log that is torn by a loss of power has none there,
-//! and is cut without asking (docs/format.md).
+//! Behind the damage there may be commits that were acknowledged. A log that is torn by a loss of power has
+//! none there, and is cut without asking (docs/format.md).
 
 use crate::change::Timestamp;
 use crate::directory::Locked;
@@ -32,11 +32,12 @@ pub struct Damage {
     pub records_lost: u64,
 }
 
-/// Whether the log of the database in `directory` is damaged. Changes nothing, and takes no lock: another process may
-/// write to the database meanwhile.
+/// Whether the log of the database in `directory` is damaged. Changes nothing, and takes no lock: another
+/// process may write to the database meanwhile.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: damage that cutting the log would not heal.
+/// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: damage that cutting the log would not
+/// heal.
 pub fn find_damage(environment: &Environment, directory: &Path) -> Result<Option<Damage>> {
     match recovery::recover_beside(environment, directory) {
         Ok(_) => Ok(None),
@@ -47,12 +48,12 @@ pub fn find_damage(environment: &Environment, directory: &Path) -> Result<Option
     }
 }
 
-/// Cuts the log of the database in `directory` where it is damaged; what was lost, or `None` if it is sound. All
-/// commits before the damage are durable on return.
+/// Cuts the log of the database in `directory` where it is damaged; what was lost, or `None` if it is sound.
+/// All commits before the damage are durable on return.
 ///
 /// # Errors
-/// As [`find_damage`]; [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Io`], and then it may be
-/// tried again.
+/// As [`find_damage`]; [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Io`], and then
+/// it may be tried again.
 pub fn cut_at_damage(environment: &Environment, directory: &Path) -> Result<Option<Damage>> {
     // Before the lock, which would make a directory that is not there.
     Store::open(environment, directory)?;

@@ -34,8 +34,8 @@ impl Locked {
     /// Makes a directory ours, for writing.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Input`]: it has files of something else
-    /// and no database. [`ErrorKind::Io`].
+    /// [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Input`]: it has files of
+    /// something else and no database. [`ErrorKind::Io`].
     pub(crate) fn take(environment: &Environment, directory: &Path) -> Result<Self> {
         refuse_foreign(environment, directory)?;
         let mut attempt = 0;
@@ -103,7 +103,8 @@ impl Drop for Locked {
         let files = &self.environment.files;
         let is_database = files.exists(&self.directory.join(MANIFEST)).unwrap_or(true);
         if !is_database && self.made_lock {
-            // While the lock is held: a process that waits for this file finds that it is no longer the one of the name.
+            // While the lock is held: a process that waits for this file finds that it is no longer the one
+            // of the name.
             let _ = files.remove_file(&self.directory.join(LOCK));
             let _ = self.remove_made();
         }
@@ -140,8 +141,8 @@ fn refuse_foreign(environment: &Environment, directory: &Path) -> Result<()> {
         .with_hint("name a directory that is empty or does not exist yet"))
 }
 
-/// Whether a file of this name may be where a database is to be made: Vervet's own, hidden ones, and what file systems
-/// put into their roots.
+/// Whether a file of this name may be where a database is to be made: Vervet's own, hidden ones, and what
+/// file systems put into their roots.
 fn is_known(name: &str) -> bool {
     const BEGINNINGS: [&str; 7] =
         [".", "MANIFEST", "UNFINISHED", "segments-", "dictionary-", "wal-", "build-"];

@@ -1,23 +1,26 @@
-//! Schedules: the commit path under thread switches that `shuttle` decides, at every lock, every pointer to a version
-//! and every wait: of this crate, of the log, and of the terms. `cargo test -p vervet-txn --features shuttle --lib explore`.
+//! Schedules: the commit path under thread switches that `shuttle` decides, at every lock, every pointer to a
+//! version and every wait: of this crate, of the log, and of the terms. `cargo test -p vervet-txn --features
+//! shuttle --lib explore`.
 //!
 //! # Shape
-//! Writers each make some commits: half of them count a common counter up, so that they conflict, the others do not.
-//! Every commit adds a mark of its own, a term that nobody knew, in two statements. Beside them a reader looks at what is
-//! published, somebody makes checkpoints, and maybe the power fails or an operation on the files does.
+//! Writers each make some commits: half of them count a common counter up, so that they conflict, the others
+//! do not. Every commit adds a mark of its own, a term that nobody knew, in two statements. Beside them a
+//! reader looks at what is published, somebody makes checkpoints, and maybe the power fails or an operation
+//! on the files does.
 //! # What every schedule must show
 //! 1. Nobody waits for ever (`shuttle` reports a deadlock), and nothing fails by itself but for a conflict.
-//! 2. A version with the timestamp `t` holds the marks of exactly `t` commits, whole ones, and the counter is the number of
-//!    those that counted: so no update is lost, at either isolation level.
-//! 3. Whoever looks sees timestamps that never go down; of any two versions that anybody has seen the earlier one is
-//!    part of the later one: there is one order of commits, and it is that of the timestamps that `commit` returned.
+//! 2. A version with the timestamp `t` holds the marks of exactly `t` commits, whole ones, and the counter is
+//!    the number of those that counted: so no update is lost, at either isolation level.
+//! 3. Whoever looks sees timestamps that never go down; of any two versions that anybody has seen the earlier
+//!    one is part of the later one: there is one order of commits, and it is that of the timestamps that
+//!    `commit` returned.
 //! 4. A commit is visible when it returns, and to whoever begins from then on.
-//! 5. At the level `sync` all that was seen or acknowledged by some moment is in what a loss of power at that moment leaves:
-//!    so the reader copies the disk as it would be then, whenever it has seen something new. And what is there when the
-//!    directory is opened again is one of those states, or a later one.
+//! 5. At the level `sync` all that was seen or acknowledged by some moment is in what a loss of power at that
+//!    moment leaves: so the reader copies the disk as it would be then, whenever it has seen something new.
+//!    And what is there when the directory is opened again is one of those states, or a later one.
 //!
-//! Random schedules, and PCT (see the log's `explore.rs`). Memory is sequentially consistent here: that relaxed counters
-//! do not matter is for the thread sanitizer and the tests with real threads.
+//! Random schedules, and PCT (see the log's `explore.rs`). Memory is sequentially consistent here: that
+//! relaxed counters do not matter is for the thread sanitizer and the tests with real threads.
 
 use crate::{Durability, Isolation, Options, Published, Transaction, Transactions};
 use oxrdf::{Literal, NamedNode};
@@ -382,7 +385,8 @@ fn no_schedule_breaks_a_checkpoint() {
     }
 }
 
-/// Commits that do not wait for each other, and somebody who looks all the time: what a checkpoint publishes is durable.
+/// Commits that do not wait for each other, and somebody who looks all the time: what a checkpoint publishes
+/// is durable.
 #[test]
 fn no_schedule_shows_by_a_checkpoint_what_could_be_lost() {
     explore(Case { writers: 2, commits: 3, checkpoints: 2, look_yields_max: 3, ..SYNC }, 1500, 1500);

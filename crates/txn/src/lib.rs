@@ -1,10 +1,10 @@
 //! Transactions: a graph that changes while it is read.
 //!
 //! # Shape
-//! [`Transactions`] stands over one graph, in memory or in a directory. Readers take its current version, a value that
-//! never changes. A [`Transaction`] has a version of its own, which begins as the newest one; its changes go there,
-//! and what it reads is remembered. Its commit is validated against those who committed meanwhile, logged, and
-//! published.
+//! [`Transactions`] stands over one graph, in memory or in a directory. Readers take its current version, a
+//! value that never changes. A [`Transaction`] has a version of its own, which begins as the newest one; its
+//! changes go there, and what it reads is remembered. Its commit is validated against those who committed
+//! meanwhile, logged, and published.
 //!
 //! ```
 //! use vervet_env::Environment;

@@ -1,8 +1,9 @@
 //! The read set of a transaction: what its answers depended on.
 //!
 //! # Shape
-//! Sets of what was asked for, from fine to coarse: one entry of a segment, all entries of a key, those of a range of
-//! keys or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a term that nobody had heard of.
+//! Sets of what was asked for, from fine to coarse: one entry of a segment, all entries of a key, those of a
+//! range of keys or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a
+//! term that nobody had heard of.
 //! # Invariants
 //! 1. A read is in the set before its answer is used, and covers absence too: a key without entries, a
 //!    predicate without a segment, a flag that excludes some statements. So a commit that would have
@@ -37,8 +38,9 @@ pub(crate) struct ReadSet {
     edges: SeededSet<Id>,
     /// Edges of which it was asked whether statements are about them.
     edge_uses: SeededSet<Id>,
-    /// Bounds of texts between which literals were asked for, searches for their words, and the predicates that may
-    /// have been asked for them: of literals that were known each is a key that was read, so these are for those that came since.
+    /// Bounds of texts between which literals were asked for, searches for their words, and the predicates
+    /// that may have been asked for them: of literals that were known each is a key that was read, so these
+    /// are for those that came since.
     texts: Vec<Texts>,
     searches: Vec<TextSearch>,
     asked: SeededSet<Id>,

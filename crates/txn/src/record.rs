@@ -1,12 +1,12 @@
 //! What the log holds: terms and commits, as bytes.
 //!
 //! # Shape
-//! *Term* (kind 1): the id (8 bytes, little endian), what it is (1 byte: IRI, blank node, string, language-tagged,
-//! typed, triple term), for tags and datatypes the length of tag or datatype (varint) and its text; the text to the end.
-//! *Commit* (kind 2): timestamp (8 bytes), number of changes (varint), and for each a byte of flags (bit 0:
-//! added; 1: has a graph; 2: has an edge) and its ids. An id is a varint of `payload << 4 | tag`. A varint is LEB128.
-//! *Constraints* (kind 3): timestamp (8 bytes), number of constraints from then on (varint), and for each the length of
-//! its text (varint) and the text.
+//! *Term* (kind 1): the id (8 bytes, little endian), what it is (1 byte: IRI, blank node, string,
+//! language-tagged, typed, triple term), for tags and datatypes the length of tag or datatype (varint) and
+//! its text; the text to the end. *Commit* (kind 2): timestamp (8 bytes), number of changes (varint), and for
+//! each a byte of flags (bit 0: added; 1: has a graph; 2: has an edge) and its ids. An id is a varint of
+//! `payload << 4 | tag`. A varint is LEB128. *Constraints* (kind 3): timestamp (8 bytes), number of
+//! constraints from then on (varint), and for each the length of its text (varint) and the text.
 //! # Invariants
 //! A term stands in the log before any commit that uses it, and terms stand in the order of their numbers,
 //! without gaps. Terms that a base already has may come again.

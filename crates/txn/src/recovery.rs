@@ -1,8 +1,8 @@
 //! From files to a version: the base that the manifest names, and the tail of the log on top.
 //!
 //! # Invariants
-//! 1. What is replayed is exactly the commits behind the base, in their order; a commit is one record, so it is there
-//!    whole or not at all.
+//! 1. What is replayed is exactly the commits behind the base, in their order; a commit is one record, so it
+//!    is there whole or not at all.
 //! 2. Terms get the numbers that the log says, or the log is damaged.
 //! # Cost
 //! Additions that follow each other are sorted and added together, also those of different commits.

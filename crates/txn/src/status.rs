@@ -11,8 +11,8 @@ use vervet_model::Error;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StorageStatus {
-    /// Why changes are refused at the moment; `None`: they are not. A full disk, a failed sync, a load that left
-    /// the directory in doubt.
+    /// Why changes are refused at the moment; `None`: they are not. A full disk, a failed sync, a load that
+    /// left the directory in doubt.
     pub refusal: Option<Error>,
     /// Bytes of the log that recovery would read now. 0 where no log is open, as everywhere below.
     pub log_bytes: u64,
@@ -26,7 +26,8 @@ pub struct StorageStatus {
     pub delta_cells: u64,
     /// Memory that these take, in bytes, roughly.
     pub delta_bytes: u64,
-    /// Vertices and literals that have a number, used or not: at most [`crate::TERMS_MAX`] of each kind, ever.
+    /// Vertices and literals that have a number, used or not: at most [`crate::TERMS_MAX`] of each kind,
+    /// ever.
     pub terms: u64,
     /// Of these, terms that are in no base yet, and so in memory.
     pub new_terms: u64,

@@ -1,9 +1,9 @@
 //! What threads meet at: locks, counters, and pointers to versions.
 //!
-//! `std`'s and `arc_swap`'s, or with the feature `shuttle` those of `shuttle`, which decide which thread runs next. So
-//! `explore.rs` runs the very code of this crate, and of the log and the terms below it, under schedules that a seed decides.
-//! What is reached through these alone is decided by the schedule; what is set once and never waited for (`OnceLock`),
-//! and the read set, which belongs to one transaction, stay `std`'s.
+//! `std`'s and `arc_swap`'s, or with the feature `shuttle` those of `shuttle`, which decide which thread runs
+//! next. So `explore.rs` runs the very code of this crate, and of the log and the terms below it, under
+//! schedules that a seed decides. What is reached through these alone is decided by the schedule; what is set
+//! once and never waited for (`OnceLock`), and the read set, which belongs to one transaction, stay `std`'s.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use arc_swap::ArcSwap;

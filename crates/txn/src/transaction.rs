@@ -17,13 +17,13 @@ pub enum Isolation {
     /// what another one has changed meanwhile, absence and counts included, fails with a conflict.
     #[default]
     Serializable,
-    /// Every read sees the graph as it was at the begin; of two that change the same thing the second one fails with
-    /// a conflict. Two that each read what the other one changes may both commit (write skew).
+    /// Every read sees the graph as it was at the begin; of two that change the same thing the second one
+    /// fails with a conflict. Two that each read what the other one changes may both commit (write skew).
     Snapshot,
 }
 
-/// So many changes wait before a version of its own is made for them: a small transaction often needs none, since it
-/// does not look at what it has changed, and its commit applies them to the newest version anyway.
+/// So many changes wait before a version of its own is made for them: a small transaction often needs none,
+/// since it does not look at what it has changed, and its commit applies them to the newest version anyway.
 const WAITING_MAX: usize = 8;
 
 /// A transaction that reads and writes. Dropped without a commit, it leaves nothing behind.
@@ -146,8 +146,9 @@ impl Transaction {
         &self.began.version
     }
 
-    /// A version that has the same statements with this predicate and this subject ([`Direction::Out`]) or object as
-    /// [`Transaction::version`], and is there without being made for it if no change waits that has to do with them.
+    /// A version that has the same statements with this predicate and this subject ([`Direction::Out`]) or
+    /// object as [`Transaction::version`], and is there without being made for it if no change waits that has
+    /// to do with them.
     ///
     /// # Errors
     /// Damaged data.
@@ -294,8 +295,8 @@ impl Transaction {
             let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
             let is_edge = |id: &Id| id.tag() == Tag::Edge;
             if !change.added && is_edge(&statement.edge) {
-                // Whether it is there is a question of this edge, not of others between the same two; whether it may
-                // go, of who speaks of it.
+                // Whether it is there is a question of this edge, not of others between the same two; whether
+                // it may go, of who speaks of it.
                 reads.add_edge(statement.edge);
                 reads.add_edge_uses(statement.edge);
             } else {
@@ -323,8 +324,8 @@ impl Transaction {
         Ok(changed)
     }
 
-    /// Whether what so many changes do can be told from the version of the begin: they and the changes that wait have
-    /// to do with different statements and different edges.
+    /// Whether what so many changes do can be told from the version of the begin: they and the changes that
+    /// wait have to do with different statements and different edges.
     fn may_wait(&self, count: usize, changes: impl Iterator<Item = Change> + Clone) -> bool {
         self.own.get().is_none()
             && self.changes.len() + count <= WAITING_MAX
@@ -390,7 +391,8 @@ impl Transaction {
         }
     }
 
-    /// Undoes all changes since `savepoint`. What was read stays read. Later savepoints mean nothing any more.
+    /// Undoes all changes since `savepoint`. What was read stays read. Later savepoints mean nothing any
+    /// more.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: the savepoint is of another transaction, or of a part that was undone.
@@ -412,10 +414,11 @@ impl Transaction {
     /// Makes all changes visible and, at the durability level of the database, durable; or none of them.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]: another transaction has changed what this one read (or, under snapshot isolation,
-    /// what it changed): run it again. [`ErrorKind::Constraint`]: it would break one. [`ErrorKind::Io`]: the log could not be
-    /// written; if the disk was full just then, the transaction may still become visible when there is room again.
-    /// [`ErrorKind::Unavailable`]: checkpoints are too far behind, or a bulk load takes too long.
+    /// [`ErrorKind::Conflict`]: another transaction has changed what this one read (or, under snapshot
+    /// isolation, what it changed): run it again. [`ErrorKind::Constraint`]: it would break one.
+    /// [`ErrorKind::Io`]: the log could not be written; if the disk was full just then, the transaction may
+    /// still become visible when there is room again. [`ErrorKind::Unavailable`]: checkpoints are too far
+    /// behind, or a bulk load takes too long.
     pub fn commit(self) -> Result<Timestamp> {
         self.check_whole()?;
         let transactions = Arc::clone(&self.transactions);

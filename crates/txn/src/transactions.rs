@@ -1,8 +1,9 @@
 //! All transactions over one graph: who sees which version, and who may commit.
 //!
 //! # Shape
-//! Two pointers to versions: the newest one that has been validated, and the newest one that is durable; readers
-//! take the latter. Behind a lock, the head: the newest version again, with the recently committed transactions.
+//! Two pointers to versions: the newest one that has been validated, and the newest one that is durable;
+//! readers take the latter. Behind a lock, the head: the newest version again, with the recently committed
+//! transactions.
 //! # Invariants
 //! 1. Versions are published in the order of their timestamps, and only when the log holds their commits as
 //!    safely as the durability level says: nobody reads what a power failure would undo.
@@ -43,15 +44,15 @@ use vervet_snapshot::Snapshot;
 pub struct Options {
     /// When a commit counts as done.
     pub durability: Level,
-    /// Optimistic pre-read (G-Tran, §4.2): a transaction that writes begins at the newest validated version, on the
-    /// condition that it becomes durable; its own commit waits for that in any case. `false`: it begins at
-    /// the newest durable one, and conflicts with all that are on their way to the disk.
+    /// Optimistic pre-read (G-Tran, §4.2): a transaction that writes begins at the newest validated version,
+    /// on the condition that it becomes durable; its own commit waits for that in any case. `false`: it
+    /// begins at the newest durable one, and conflicts with all that are on their way to the disk.
     pub pre_read: bool,
-    /// Whether changes are merged in the background when there are enough (`wants_checkpoint`). `false`: nobody
-    /// bounds memory and log but who calls [`Transactions::checkpoint`].
+    /// Whether changes are merged in the background when there are enough (`wants_checkpoint`). `false`:
+    /// calls of [`Transactions::checkpoint`] alone bound memory and log.
     pub checkpoints: bool,
-    /// The most memory of changes that no checkpoint has, in bytes; commits are slowed, then refused, before it is exceeded
-    /// by more than one transaction. No more than the memory that the machine has to spare.
+    /// The most memory of changes that no checkpoint has, in bytes; commits are slowed, then refused, before
+    /// it is exceeded by more than one transaction. No more than the memory that the machine has to spare.
     pub delta_bytes_max: u64,
     /// The most bytes of log that no checkpoint has made superfluous, likewise.
     pub log_bytes_max: u64,
@@ -67,8 +68,9 @@ pub const DELTA_BYTES_MAX_DEFAULT: u64 = 2 << 30;
 pub const LOG_BYTES_MAX_DEFAULT: u64 = 1 << 30;
 /// What [`Options::load_wait`] is unless it is said.
 pub const LOAD_WAIT_DEFAULT: Duration = Duration::from_secs(60);
-/// The most vertices, and the most literals, that ever have a number: a base counts them in 32 bits. Numbers are not used
-/// again, also those of terms that no statement has; an export that is loaded into a new directory numbers what is left.
+/// The most vertices, and the most literals, that ever have a number: a base counts them in 32 bits. Numbers
+/// are not used again, also those of terms that no statement has; an export that is loaded into a new
+/// directory numbers what is left.
 pub const TERMS_MAX: u64 = (1 << 32) - (1 << 20);
 /// How often who waits for a load looks again.
 const LOAD_LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -160,7 +162,7 @@ pub struct Transactions {
 pub(crate) struct Head {
     pub(crate) published: Arc<Published>,
     pub(crate) committed: Committed,
-    /// A bulk load makes a graph that takes the place of this one: nobody commits.
+    /// A bulk load makes a graph that takes the place of this one: no transaction commits.
     pub(crate) is_loading: bool,
 }
 
@@ -217,7 +219,7 @@ impl Transactions {
     pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
         let log = self.log()?;
         if let Some(log) = log.filter(|log| log.refuses()) {
-            // If there is room again, what waits becomes durable, and nobody conflicts with it.
+            // If there is room again, waiting commits become durable, and no transaction conflicts with them.
             let _ = log.sync();
         }
         // What a full disk keeps from being durable is not read: who only reads need not wait for room.
@@ -318,13 +320,14 @@ impl Transactions {
         if !Arc::ptr_eq(newest.version.base(), version.base())
             && newest.version.base().dictionary().lookup(term)?.is_some()
         {
-            // A checkpoint leaves its terms where they were, too; a load numbers new ones that old versions cannot know.
+            // A checkpoint leaves its terms where they were, too; a load numbers new ones that old versions
+            // cannot know.
             return version.terms().lookup(term).ok_or_else(|| {
                 let message = format!("this transaction conflicts with a bulk load, which brought {term}");
                 Error::new(ErrorKind::Conflict, message).with_hint("run it again")
             });
         }
-        // Whoever numbers terms has a directory to write to.
+        // A transaction that numbers terms has a directory to write to.
         self.log()?;
         // A bulk load may have numbered it since `version`, in a dictionary of which its terms do not know.
         if let Some(id) = self.newest.load().version.base().dictionary().lookup(term)? {
@@ -409,8 +412,8 @@ impl Transactions {
         Box::new(move |_| visible.store(published))
     }
 
-    /// Replaces both pointers by the same graph in another form. The caller holds the head, and nothing waits for
-    /// the log.
+    /// Replaces both pointers by the same graph in another form. The caller holds the head, and nothing waits
+    /// for the log.
     pub(crate) fn replace(&self, published: &Arc<Published>) {
         self.newest.store(Arc::clone(published));
         self.visible.store(Arc::clone(published));

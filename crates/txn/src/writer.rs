@@ -18,7 +18,7 @@ use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 #[derive(Debug)]
 pub(crate) struct Writer {
     log: OnceLock<Log>,
-    /// What is there to go on behind, until the log is opened, and what the manifest said of the log then.
+    /// Where writing goes on, until the log is opened, and what the manifest said of the log then.
     found: Mutex<Option<(Found, LogPlace)>>,
     /// Where the log goes on or is to begin, if it is known and not open.
     pub(crate) place: Mutex<Option<LogPlace>>,
@@ -33,8 +33,8 @@ impl Writer {
 }
 
 impl Transactions {
-    /// Says what this process is to others who want to write to the directory, such as `vervet serve at http://…`; has no
-    /// effect unless this process is the directory's writer.
+    /// Says what this process is to others who want to write to the directory, such as `vervet serve at
+    /// http://…`; has no effect unless this process is the directory's writer.
     pub fn describe_owner(&self, text: &str) {
         if let Some(writer) = self.writer.get() {
             writer.lock.describe(text);
@@ -96,7 +96,7 @@ impl Transactions {
         if let Some(log) = writer.log.get() {
             return Ok(Some(log));
         }
-        // While nobody loads, who would write a manifest that knows of no log.
+        // While no load runs: one would write a manifest that knows of no log.
         let _one = crate::sync::lock(&self.checkpointing);
         let mut found = crate::sync::lock(&writer.found);
         if writer.log.get().is_none() {

@@ -11,9 +11,9 @@ use vervet_model::{Id, Statement};
 
 /// What a write locks out under snapshot isolation, where the first committer wins.
 ///
-/// A property is one thing, whatever its values are: of two transactions that set it from different old values to
-/// different new ones, one must fail. Of edges each is a thing of its own, so that many can
-/// be added to one vertex at a time.
+/// A property is one thing, whatever its values are: of two transactions that set it from different old
+/// values to different new ones, one must fail. Of edges each is a thing of its own, so that many can be
+/// added to one vertex at a time.
 #[derive(Debug)]
 pub(crate) struct WriteValidator {
     /// Subject and predicate of statements with values.

@@ -1,7 +1,7 @@
 //! What constraints cost: `cargo run --release -p vervet --example constraints`.
 //!
-//! Vertices of a class with a text and a number each, one a transaction, in memory, on one thread; and adding a constraint to
-//! what is there then.
+//! Vertices of a class with a text and a number each, one a transaction, in memory, on one thread; and adding
+//! a constraint to what is there then.
 
 use oxrdf::{GraphNameRef, Literal, NamedNode, NamedNodeRef, QuadRef, TermRef, vocab::rdf};
 use std::time::{Duration, Instant};

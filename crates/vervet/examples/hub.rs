@@ -1,5 +1,5 @@
-//! What typed writes cost at a vertex with many edges: adding them, one transaction for all or one for each, a property for
-//! each, and removing the vertex with all of it.
+//! What typed writes cost at a vertex with many edges: adding them, one transaction for all or one for each,
+//! a property for each, and removing the vertex with all of it.
 //!
 //! `cargo run --release -p vervet --example hub -- [EDGES]`
 

@@ -1,8 +1,9 @@
 //! `profile DATA QUERY-FILE... [--runs N] [--explain]`: where the time of warm queries goes.
 //!
 //! DATA is a file to load or the directory of a database. For each query: the least and the median time of
-//! parsing, planning, and running the plan (compiling it to kernels included), each alone, and of the whole way
-//! from the text without the plan cache, the last column to TSV; with `--explain` the profile of the last run as well.
+//! parsing, planning, and running the plan (compiling it to kernels included), each alone, and of the whole
+//! way from the text without the plan cache, the last column to TSV; with `--explain` the profile of the last
+//! run as well.
 
 use std::hint::black_box;
 use std::path::Path;

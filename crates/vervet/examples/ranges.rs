@@ -1,7 +1,8 @@
 //! What it costs to find values by prefix and by range: `cargo run --release -p vervet --example ranges`.
 //!
-//! Several properties have texts that lie between each other, so a range of texts of one of them has those of the others in
-//! it, too. Loaded (in the base), and inserted by transactions (in the delta). Times are the best of many, on one thread.
+//! Several properties have texts that lie between each other, so a range of texts of one of them has those of
+//! the others in it, too. Loaded (in the base), and inserted by transactions (in the delta). Times are the
+//! best of many, on one thread.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};

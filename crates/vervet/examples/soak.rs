@@ -1,8 +1,8 @@
 //! A long life of a database, with a disk that is full for a time: see `tests/it/soak.rs`, which it runs.
 //!
-//! `cargo run --release -p vervet --example soak -- [OPERATIONS [SECONDS [DIRECTORY]]]`: a million operations of each kind and ten
-//! minutes of a full disk unless it is said otherwise. It panics at the first limit that is exceeded, and at the first statement that
-//! is lost.
+//! `cargo run --release -p vervet --example soak -- [OPERATIONS [SECONDS [DIRECTORY]]]`: a million operations
+//! of each kind and ten minutes of a full disk unless it is said otherwise. It panics at the first limit that
+//! is exceeded, and at the first statement that is lost.
 
 #[path = "../tests/it/soak.rs"]
 mod soak;

@@ -1,7 +1,7 @@
 //! Algorithms on the whole graph: rank of vertices, components, clusters, shortest paths.
 //!
-//! Those of Gremlin (`pageRank()`, `connectedComponent()`, `peerPressure()`, `shortestPath()`) are the same; here they are calls with
-//! vertices as results.
+//! Those of Gremlin (`pageRank()`, `connectedComponent()`, `peerPressure()`, `shortestPath()`) are the same;
+//! here they are calls with vertices as results.
 //!
 //! ```
 //! use vervet::algorithms::{AlgorithmOptions, PageRank};
@@ -25,8 +25,8 @@
 //! ```
 //!
 //! # Cost
-//! The edges are read once, on several threads: 20 bytes a vertex and 4 an edge (8 where they are followed both ways), twice that
-//! while they are read. What each algorithm adds stands at it.
+//! The edges are read once, on several threads: 20 bytes a vertex and 4 an edge (8 where they are followed
+//! both ways), twice that while they are read. What each algorithm adds stands at it.
 
 pub use vervet_graph::algorithm::{Follow, FoundPath, PageRank, PeerPressure};
 
@@ -51,12 +51,13 @@ pub struct AlgorithmOptions {
     pub memory_limit_bytes: Option<u64>,
     /// Lets another thread end it.
     pub cancel: Option<CancelToken>,
-    /// The most threads, this one included; `None`: as many as the process may use at once. Results do not depend on it.
+    /// The most threads, this one included; `None`: as many as the process may use at once. Results do not
+    /// depend on it.
     pub threads: Option<usize>,
     /// Labels of the edges that are followed; none: all.
     pub labels: Vec<String>,
-    /// In which direction edges are followed; `None`: from source to target for ranks and clusters, both ways for components and
-    /// paths.
+    /// In which direction edges are followed; `None`: from source to target for ranks and clusters, both ways
+    /// for components and paths.
     pub follow: Option<Follow>,
 }
 
@@ -120,12 +121,13 @@ impl GraphSnapshot {
         self.on_network(options, Follow::Out, &mut |network, effort| page_rank(network, how, None, effort))
     }
 
-    /// The component of every vertex, by number, named by the vertex in it whose external id is the least as text (by units of
-    /// UTF-16, as TinkerPop compares). If edges are followed in one direction only: the least vertex from which they lead there.
+    /// The component of every vertex, by number, named by the vertex in it whose external id is the least as
+    /// text (by units of UTF-16, as TinkerPop compares). If edges are followed in one direction only: the
+    /// least vertex from which they lead there.
     ///
     /// # Cost
-    /// `O(vertices log(vertices) + edges)`: all external ids are read and sorted. 32 bytes a vertex and 4 an edge, and the ids while
-    /// they are sorted.
+    /// `O(vertices log(vertices) + edges)`: all external ids are read and sorted. 32 bytes a vertex and 4 an
+    /// edge, and the ids while they are sorted.
     ///
     /// # Errors
     /// Limits; damaged data.
@@ -157,16 +159,18 @@ impl GraphSnapshot {
         found.into_iter().map(|(vertex, name)| Ok((vertex, handle(name)?))).collect()
     }
 
-    /// Calls `each` with every shortest path from one of `sources` to one of `targets` (`None`: to any vertex), equally short
-    /// ones too; from a vertex to itself leads a path without edges. An error of `each` ends it, and is returned.
+    /// Calls `each` with every shortest path from one of `sources` to one of `targets` (`None`: to any
+    /// vertex), equally short ones too; from a vertex to itself leads a path without edges. An error of
+    /// `each` ends it, and is returned.
     ///
     /// # Cost
-    /// `O(edges)` for a source, with distances `O(edges log(vertices))`, of what can be reached; edges are read when they are first
-    /// reached: 44 bytes a vertex, 48 an edge. On this thread. There may be exponentially many paths.
+    /// `O(edges)` for a source, with distances `O(edges log(vertices))`, of what can be reached; edges are
+    /// read when they are first reached: 44 bytes a vertex, 48 an edge. On this thread. There may be
+    /// exponentially many paths.
     ///
     /// # Errors
-    /// [`ErrorKind::Query`](crate::ErrorKind::Query): a distance that is negative or no number. Limits; damaged data; those of
-    /// `each`.
+    /// [`ErrorKind::Query`](crate::ErrorKind::Query): a distance that is negative or no number. Limits;
+    /// damaged data; those of `each`.
     pub fn shortest_paths(
         &self,
         sources: &[Vertex],

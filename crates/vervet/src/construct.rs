@@ -70,7 +70,8 @@ fn triple_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term
     Some(Triple { subject: subject_of(subject?)?, predicate, object: object? })
 }
 
-/// As [`triple_of`] for a triple that is a term itself; nested too deep it is none, since nobody could load it.
+/// As [`triple_of`] for a triple that is a term itself; nested too deep it is none, since nobody could load
+/// it.
 fn triple_term_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Term> {
     let object = object.filter(|object| depth_of_term(object.as_ref()) < TRIPLE_DEPTH_MAX);
     triple_of(subject, predicate, object).map(Into::into)

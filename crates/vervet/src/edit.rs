@@ -1,27 +1,30 @@
 //! Typed writes: vertices, edges, labels and properties, without a query language.
 //!
 //! # Shape
-//! Methods of [`Transaction`], with the handles of [`vervet_graph`]. Names stand for IRIs as the loaders have it
-//! (docs/loading.md): vertex `X` is `urn:vervet:vertex:X`, label `L` is `urn:vervet:label:L`, key or edge label `K` is
-//! `urn:vervet:key:K`, and a name with `://` in it, or that begins with `urn:`, is an IRI itself.
+//! Methods of [`Transaction`], with the handles of [`vervet_graph`]. Names stand for IRIs as the loaders have
+//! it (docs/loading.md): vertex `X` is `urn:vervet:vertex:X`, label `L` is `urn:vervet:label:L`, key or edge
+//! label `K` is `urn:vervet:key:K`, and a name with `://` in it, or that begins with `urn:`, is an IRI
+//! itself.
 //!
 //! * this file: vertices, labels, edges.
 //! * `properties`: values of vertices and edges.
-//! * `identity`: values and statements that have an identity: equal values apart, and what is said about a value.
+//! * `identity`: values and statements that have an identity: equal values apart, and what is said about a
+//!   value.
 //! * `removal`: what goes along with what goes.
 //! * `find`: whether an element is there, and ids of names.
 //! # Invariants
-//! 1. A vertex that was added has a label. One without labels (of RDF data) is there as long as a statement has it.
-//! 2. What is new about an element comes into the graph that the element is in: that of the edge, or of the first label
-//!    (by id) of the vertex. What goes, goes from all graphs.
-//! 3. A transaction reads as little as its answers need: of the ends of a new edge, that each still has one certain
-//!    label; of a property that is set, its values; of an added value, whether it is there. A new vertex and the id
-//!    of a new edge read nothing. So any number of transactions may add edges to one vertex at a time, also between
-//!    the same two, while each of them conflicts with one that removes an end.
+//! 1. A vertex that was added has a label. One without labels (of RDF data) is there as long as a statement
+//!    has it.
+//! 2. What is new about an element comes into the graph that the element is in: that of the edge, or of the
+//!    first label (by id) of the vertex. What goes, goes from all graphs.
+//! 3. A transaction reads as little as its answers need: of the ends of a new edge, that each still has one
+//!    certain label; of a property that is set, its values; of an added value, whether it is there. A new
+//!    vertex and the id of a new edge read nothing. So any number of transactions may add edges to one vertex
+//!    at a time, also between the same two, while each of them conflicts with one that removes an end.
 //! # Source
-//! `append` and `delete` of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive Queries", SIGMOD
-//! 2017, Table 1, for nodes and edge records. Different: an edge has an identity and any number of properties, and is
-//! removed by itself, not as all edges of a type.
+//! `append` and `delete` of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive
+//! Queries", SIGMOD 2017, Table 1, for nodes and edge records. Different: an edge has an identity and any
+//! number of properties, and is removed by itself, not as all edges of a type.
 
 mod find;
 mod identity;
@@ -78,7 +81,8 @@ impl Transaction {
     /// A vertex that only edges mention so far gets its first labels.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: it is there, with a label; a name that is no IRI although it looks like one. A full disk.
+    /// [`ErrorKind::Input`]: it is there, with a label; a name that is no IRI although it looks like one. A
+    /// full disk.
     pub fn add_vertex_named(&mut self, external_id: &str, labels: &[&str]) -> Result<Vertex> {
         self.add_vertex_unless_there(external_id, labels)?.ok_or_else(|| {
             let message = format!("the vertex {external_id} is there already");
@@ -132,8 +136,8 @@ impl Transaction {
         self.add_value(plain(vertex.id(), type_id, label, graph))
     }
 
-    /// Takes a label from a vertex; `false`: it did not have it. A vertex that loses its last label gets the label
-    /// `vertex`.
+    /// Takes a label from a vertex; `false`: it did not have it. A vertex that loses its last label gets the
+    /// label `vertex`.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: there is no such vertex; `vertex` is its only label.
@@ -159,12 +163,12 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Adds an edge, whatever edges there are between these two. It has an id of its own, so it can have properties.
-    /// A plain statement of RDF data between the same two with this label becomes this edge.
+    /// Adds an edge, whatever edges there are between these two. It has an id of its own, so it can have
+    /// properties. A plain statement of RDF data between the same two with this label becomes this edge.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is no such vertex; a label that is not an IRI although it looks like one, or that
-    /// has another meaning, such as `rdf:type`.
+    /// [`ErrorKind::Input`]: there is no such vertex; a label that is not an IRI although it looks like one,
+    /// or that has another meaning, such as `rdf:type`.
     pub fn add_edge(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<Edge> {
         Ok(self.add_edge_in_graph(from, label, to)?.0)
     }
@@ -183,8 +187,8 @@ impl Transaction {
     }
 
     /// The edges from one vertex to another with this label. Only those are read: unlike with
-    /// [`Graph::edges_between`](crate::Graph::edges_between), an edge from the same vertex to a third one is no
-    /// conflict. With [`Transaction::add_edge`] it makes an edge that is there at most once.
+    /// [`Graph::edges_between`](crate::Graph::edges_between), an edge from the same vertex to a third one is
+    /// no conflict. With [`Transaction::add_edge`] it makes an edge that is there at most once.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: a label that is not an IRI although it looks like one. Damaged data.
@@ -205,13 +209,14 @@ impl Transaction {
         self.whole(|transaction| transaction.take_out(statements))
     }
 
-    /// Removes a vertex: its labels and properties, all edges from and to it, in all graphs, and all that is said about
-    /// those; the number of statements that went. Statements in which it is the predicate or the graph stay.
+    /// Removes a vertex: its labels and properties, all edges from and to it, in all graphs, and all that is
+    /// said about those; the number of statements that went. Statements in which it is the predicate or the
+    /// graph stay.
     ///
     /// # Cost
-    /// Two look-ups for each predicate of the graph. For each edge: two changes, and two more look-ups for each predicate
-    /// (who speaks of it). Edges are read in chunks; what is held until the commit is
-    /// 48 bytes for each statement, and the changed paths of the trees.
+    /// Two look-ups for each predicate of the graph. For each edge: two changes, and two more look-ups for
+    /// each predicate (who speaks of it). Edges are read in chunks; what is held until the commit is 48 bytes
+    /// for each statement, and the changed paths of the trees.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: there is no such vertex.

@@ -1,8 +1,8 @@
 //! Gremlin: the same graph as vertices, edges and properties, walked and changed step by step.
 //!
-//! Names stand for IRIs as with the typed interface and the loaders (docs/loading.md), so SPARQL sees what a traversal
-//! writes, and a traversal walks what was loaded as RDF. This module also has the values of the language ([`Value`],
-//! [`Vertex`], [`Map`], …) and its [`Bytecode`].
+//! Names stand for IRIs as with the typed interface and the loaders (docs/loading.md), so SPARQL sees what a
+//! traversal writes, and a traversal walks what was loaded as RDF. This module also has the values of the
+//! language ([`Value`], [`Vertex`], [`Map`], …) and its [`Bytecode`].
 //!
 //! ```
 //! use vervet::Database;
@@ -34,12 +34,12 @@
 //! ```
 //!
 //! # Transactions
-//! A text that only reads sees one version of the graph. One that may write is a transaction of its own, and runs again
-//! from its start when it conflicts with others ([`Database::transact`]). In a [`Transaction`] it sees and adds to the
-//! changes of that; if it fails, the transaction is as it was before.
+//! A text that only reads sees one version of the graph. One that may write is a transaction of its own, and
+//! runs again from its start when it conflicts with others ([`Database::transact`]). In a [`Transaction`] it
+//! sees and adds to the changes of that; if it fails, the transaction is as it was before.
 //! # Writes
-//! A step that writes takes all that the steps before it find before it changes anything, so `g.V().addV()` ends. A step
-//! behind it sees its changes.
+//! A step that writes takes all that the steps before it find before it changes anything, so `g.V().addV()`
+//! ends. A step behind it sees its changes.
 
 mod files;
 mod host;
@@ -82,15 +82,16 @@ pub struct GremlinOptions {
     pub sources: Vec<String>,
     /// How much of the elements among the results is told.
     pub materialize: Materialize,
-    /// The folder that `io()` may read files of, and write files to; `None`: it is off. Names in a text are relative to it.
+    /// The folder that `io()` may read files of, and write files to; `None`: it is off. Names in a text are
+    /// relative to it.
     pub files: Option<PathBuf>,
     /// On how many threads a heavy query in it and its algorithms run; `None`: as many as there are cores.
     pub threads: Option<usize>,
     /// Give up, as if the deadline had passed, before a query in it runs that is expected to be heavy
     /// ([`crate::Prepared::is_heavy`]): for those who have other room for such.
     pub refuse_heavy: bool,
-    /// Whether kernels run what of a traversal is a query, in the order that the planner chooses. Without, every step
-    /// runs as it stands; the results are the same, but for the order of those that have none.
+    /// Whether kernels run what of a traversal is a query, in the order that the planner chooses. Without,
+    /// every step runs as it stands; the results are the same, but for the order of those that have none.
     pub kernels: bool,
 }
 
@@ -263,8 +264,8 @@ impl Database {
     /// Runs a text of Gremlin; of several statements in one transaction the results of the last.
     ///
     /// # Errors
-    /// [`ErrorKind::Query`]: a mistake in the text, with line, column and a caret, or what the steps cannot do with
-    /// their values. [`ErrorKind::Input`]: an element with the same id is there. Limits. Of writes:
+    /// [`ErrorKind::Query`]: a mistake in the text, with line, column and a caret, or what the steps cannot
+    /// do with their values. [`ErrorKind::Input`]: an element with the same id is there. Limits. Of writes:
     /// [`ErrorKind::Conflict`] after [`crate::ATTEMPTS_MAX`] attempts, [`ErrorKind::Constraint`], and as
     /// [`Database::begin`].
     pub fn gremlin(&self, text: &str) -> Result<GremlinResults> {
@@ -305,8 +306,9 @@ impl Database {
         Ok(results)
     }
 
-    /// Runs statements, and calls `each` with every result of the last: while it runs if it only reads, and once it is
-    /// committed if it may write. An error of `each` ends it, and is returned; a write is not undone by it.
+    /// Runs statements, and calls `each` with every result of the last: while it runs if it only reads, and
+    /// once it is committed if it may write. An error of `each` ends it, and is returned; a write is not
+    /// undone by it.
     ///
     /// # Errors
     /// As [`Database::gremlin`]; those of `each`.
@@ -355,8 +357,8 @@ impl Database {
 }
 
 impl Transaction {
-    /// Runs a text of Gremlin on what this transaction sees; of several statements the results of the last. If it
-    /// fails half way, the transaction is as it was before.
+    /// Runs a text of Gremlin on what this transaction sees; of several statements the results of the last.
+    /// If it fails half way, the transaction is as it was before.
     ///
     /// # Errors
     /// As [`Database::gremlin`], but for those of commits.
@@ -395,8 +397,8 @@ impl Transaction {
         Ok(results)
     }
 
-    /// Runs statements on what this transaction sees, and calls `each` with every result of the last while it runs. After
-    /// an error, also of `each`, the transaction is as it was before.
+    /// Runs statements on what this transaction sees, and calls `each` with every result of the last while it
+    /// runs. After an error, also of `each`, the transaction is as it was before.
     ///
     /// # Errors
     /// As [`Transaction::gremlin`]; those of `each`.

@@ -43,8 +43,8 @@
 //! Queries end with an error at [`QUERY_TIMEOUT_DEFAULT`] and [`QUERY_MEMORY_DEFAULT_BYTES`] unless
 //! [`QueryOptions`] says otherwise.
 //! # Threads
-//! A light query runs on the thread that asks. A heavy one, by its estimated cost, also uses helpers that the database
-//! owns: see [`QueryOptions::threads`].
+//! A light query runs on the thread that asks. A heavy one, by its estimated cost, also uses helpers that the
+//! database owns: see [`QueryOptions::threads`].
 #![forbid(unsafe_code)]
 
 pub mod algorithms;

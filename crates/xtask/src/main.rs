@@ -1,10 +1,11 @@
 //! The project's own chores.
 //!
-//! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest.
-//! `cargo xtask conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`, `protocol`,
-//! `random`, `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc` (queries of the social network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
-//! `cargo xtask tidy` checks what no lint can say.
-//! `cargo xtask page` builds and tests the web console, if npm is there (`ci` does, too).
+//! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest. `cargo xtask
+//! conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`,
+//! `protocol`, `random`, `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc`
+//! (queries of the social network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
+//! `cargo xtask tidy` checks what no lint can say. `cargo xtask page` builds and tests the web console, if
+//! npm is there (`ci` does, too).
 #![forbid(unsafe_code)]
 
 mod page;

@@ -1,8 +1,8 @@
 //! The web console (`page/`): type check, unit tests and build, by npm.
 //!
-//! Optional: a machine without Node.js, or one that cannot fetch the page's few packages within a minute, says so
-//! and goes on, since the server is built without the page too. Once the packages are there, failures are failures.
-//! Not here: the test in a browser (`npm run test:browser`, page/README.md).
+//! Optional: a machine without Node.js, or one that cannot fetch the page's few packages within a minute,
+//! says so and goes on, since the server is built without the page too. Once the packages are there, failures
+//! are failures. Not here: the test in a browser (`npm run test:browser`, page/README.md).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};

@@ -1,10 +1,11 @@
 //! Features: one question for each, in our engine and in a peer, by turns.
 //!
 //! # Shape
-//! Each engine answers a question once for its values, under the time limit; values must agree before anything else is
-//! done. Then come rounds: in each, one engine after the other answers from text, planned anew, serialised as TSV into a
-//! sink, again and again for `SLICE`, but once at least. Both thus meet the same other work on the machine. The median
-//! of all answers counts; an answer that took longer than `LONG` is not repeated.
+//! Each engine answers a question once for its values, under the time limit; values must agree before
+//! anything else is done. Then come rounds: in each, one engine after the other answers from text, planned
+//! anew, serialised as TSV into a sink, again and again for `SLICE`, but once at least. Both thus meet the
+//! same other work on the machine. The median of all answers counts; an answer that took longer than `LONG`
+//! is not repeated.
 //! # Not here
 //! What planning or serialisation adds, and loops by hand: see [`crate::lubm`], [`crate::patterns`].
 
@@ -54,8 +55,8 @@ pub struct FeatureOptions {
 /// Loads one file into the engines of `contest`, and puts the questions to them that its kind of data has.
 ///
 /// # Errors
-/// The file cannot be read, or holds neither kind of data; no question has a name that was asked for. An engine that
-/// fails in a question is a remark in the report.
+/// The file cannot be read, or holds neither kind of data; no question has a name that was asked for. An
+/// engine that fails in a question is a remark in the report.
 pub fn run(
     title: &str,
     file: &Path,

@@ -1,8 +1,9 @@
 //! The questions: each asks for one feature of SPARQL, or for one way in which a feature is used.
 //!
 //! # Shape
-//! Two sets, one for each kind of data: universities after LUBM, and graphs of `<urn:e>`. `$HUB` and `$OTHER` are IRIs
-//! that [`super::run`] puts in. Answers over a whole power-law graph explode, so there most questions begin at a vertex.
+//! Two sets, one for each kind of data: universities after LUBM, and graphs of `<urn:e>`. `$HUB` and `$OTHER`
+//! are IRIs that [`super::run`] puts in. Answers over a whole power-law graph explode, so there most
+//! questions begin at a vertex.
 
 /// What must be equal between two engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

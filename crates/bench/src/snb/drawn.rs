@@ -36,7 +36,8 @@ const PREFIXES: &str = "PREFIX : <urn:vervet:key:> PREFIX l: <urn:vervet:label:>
 const DAY_MS: i64 = 86_400_000;
 
 impl Drawn {
-    /// Draws `count` of each from a network; persons, messages, names and dates that the file names are taken instead.
+    /// Draws `count` of each from a network; persons, messages, names and dates that the file names are taken
+    /// instead.
     ///
     /// # Errors
     /// The network has none of something; the file cannot be read.

@@ -22,8 +22,8 @@ pub(super) struct Stored {
     pub(super) resident_bytes: Option<u64>,
 }
 
-/// Vertices and edges of a network of scale factor 0.1, which times and bytes are asked for; rates and ratios are asked
-/// for with any.
+/// Vertices and edges of a network of scale factor 0.1, which times and bytes are asked for; rates and ratios
+/// are asked for with any.
 const ROWS_OF_TARGETS: std::ops::Range<u64> = 1_600_000..2_000_000;
 /// Milliseconds of the CPU that half of the runs are to stay below.
 const MEDIANS_MS: [(&str, f64); 12] = [

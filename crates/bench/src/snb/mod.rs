@@ -1,10 +1,12 @@
-//! `vervet-bench snb`: the social network, in Gremlin and in SPARQL, and TinkerGraph on the same files and texts.
+//! `vervet-bench snb`: the social network, in Gremlin and in SPARQL, and TinkerGraph on the same files and
+//! texts.
 //!
 //! # Shape
-//! * `network`: the files, of an archive or made. `drawn`: what parameters are drawn from. `workload`: what is run.
-//!   `run`: rows and times. `peer`: a process with TinkerGraph. `figures`: tables and targets.
-//! * Each operation runs with each of its parameters once, in both languages, and the rows are counted; those of both
-//!   languages must be as many, those of the peer the same. Then come rounds over all parameters, as many as the time allows.
+//! * `network`: the files, of an archive or made. `drawn`: what parameters are drawn from. `workload`: what
+//!   is run. `run`: rows and times. `peer`: a process with TinkerGraph. `figures`: tables and targets.
+//! * Each operation runs with each of its parameters once, in both languages, and the rows are counted; those
+//!   of both languages must be as many, those of the peer the same. Then come rounds over all parameters, as
+//!   many as the time allows.
 //! * Times are those of the CPU, all threads together, from the text to values: parsing, planning, running.
 
 mod drawn;
@@ -50,7 +52,8 @@ pub struct SnbOptions {
 /// Measures.
 ///
 /// # Errors
-/// An unknown operation; something fails; the rows of two languages are not as many, or those of the peer are others.
+/// An unknown operation; something fails; the rows of two languages are not as many, or those of the peer are
+/// others.
 pub fn run(network: &Network, options: &SnbOptions) -> Result<SectionReport> {
     let failed = |error: std::io::Error| Error::io("make a temporary folder", &error);
     let folder = tempfile::Builder::new().prefix("vervet-bench-").tempdir().map_err(failed)?;
@@ -105,8 +108,8 @@ fn store(network: &Network, directory: &Path) -> Result<Stored> {
     Ok(Stored { rows, memory, disk, disk_bytes, resident_bytes: None })
 }
 
-/// Opens a stored network, runs each operation of Gremlin once with each parameter, and gives the resident memory after
-/// that: what a process of its own does.
+/// Opens a stored network, runs each operation of Gremlin once with each parameter, and gives the resident
+/// memory after that: what a process of its own does.
 ///
 /// # Errors
 /// As [`run`].

@@ -1,9 +1,9 @@
 //! The files of a social network: CSV with typed headers, one for each kind of vertex and of edge.
 //!
 //! # Shape
-//! What an archive has in another form is written in this one: files that continue others are put to them, dates of the
-//! form `20120601000000000` become milliseconds since 1970, and headers without types get them. So the database and the peer
-//! read the same files, and the queries of the conformance suite fit.
+//! What an archive has in another form is written in this one: files that continue others are put to them,
+//! dates of the form `20120601000000000` become milliseconds since 1970, and headers without types get them.
+//! So the database and the peer read the same files, and the queries of the conformance suite fit.
 
 use super::input;
 use std::fs::File;
@@ -123,8 +123,8 @@ impl Network {
     }
 }
 
-/// The name of a file without what numbers it, with capitals where the labels have them, and its header with types; `None`: it
-/// has no header.
+/// The name of a file without what numbers it, with capitals where the labels have them, and its header with
+/// types; `None`: it has no header.
 fn named(inside: &str, text: &str) -> Result<(String, Option<String>)> {
     let file = inside.rsplit('/').next().unwrap_or_default();
     let stem = file.strip_suffix(".csv").unwrap_or(file);

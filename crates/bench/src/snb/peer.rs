@@ -1,14 +1,16 @@
 //! TinkerGraph: a process of Java that loads the same files and runs the same texts (`peers/tinkergraph`).
 //!
 //! # Protocol
-//! The process gets a folder of CSV files, says `{"loaded": …}` in a line, then answers each line with a line.
+//! The process gets a folder of CSV files, says `{"loaded": …}` in a line, then answers each line with a
+//! line.
 //!
 //! | line in | line out |
 //! | --- | --- |
 //! | `{"name", "text", "seconds", "parameters": [{name: value}]}` | `{"runs": [[ms]], "rows": [n], "hashes": ["hex"]}`; a parameter that was given up has no runs and `null` rows; `{"trouble": "…"}` |
 //! | end of input | `{"heap": bytes}` |
 //!
-//! Hashes are sums of the hashes of canonical texts (`run::canonical`), so that the order of results does not count.
+//! Hashes are sums of the hashes of canonical texts (`run::canonical`), so that the order of results does not
+//! count.
 
 use super::network::Network;
 use super::run::{Found, PeerOutcome, Times};

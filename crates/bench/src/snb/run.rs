@@ -44,7 +44,8 @@ impl Times {
         (!all.is_empty()).then(|| quantile(&all, share))
     }
 
-    /// How many times the time of another this is, over the parameters that both have run: sums of their medians.
+    /// How many times the time of another this is, over the parameters that both have run: sums of their
+    /// medians.
     pub(super) fn ratio_to(&self, other: &Self) -> Option<f64> {
         let (mut own, mut others) = (0.0, 0.0);
         for (a, b) in self.runs.iter().zip(&other.runs).filter(|(a, b)| !a.is_empty() && !b.is_empty()) {
@@ -182,8 +183,8 @@ fn rounds(count: usize, time: Duration, mut one: impl FnMut(usize) -> Result<()>
     }
 }
 
-/// A result as text, the same in every engine: whole numbers without fraction, the entries of lists and of maps in the
-/// order of their texts, elements by their ids.
+/// A result as text, the same in every engine: whole numbers without fraction, the entries of lists and of
+/// maps in the order of their texts, elements by their ids.
 pub(crate) fn canonical(value: &Value) -> String {
     let sorted = |mut texts: Vec<String>, ends: [&str; 2]| {
         texts.sort_unstable();

@@ -82,8 +82,8 @@ const GRASPER: [&str; 8] = [
     "g.V().has('firstName', firstName).aggregate('a').in('knows').out('knows').has('gender', 'male').where(without('a')).values('id')",
 ];
 
-/// G-Tran's templates (arXiv 2105.04449, Table 5) in the Gremlin of today: what is one vertex to start from is found by its id,
-/// and `between` excludes its end.
+/// G-Tran's templates (arXiv 2105.04449, Table 5) in the Gremlin of today: what is one vertex to start from
+/// is found by its id, and `between` excludes its end.
 const GTRAN: [(&str, &str); 8] = [
     (
         "IS1",

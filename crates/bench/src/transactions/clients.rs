@@ -55,8 +55,8 @@ impl Outcome {
     }
 }
 
-/// Runs `attempt` in every client, with its number and the number of its attempt, again and again. A conflict counts and
-/// is not repeated: the next attempt is another one.
+/// Runs `attempt` in every client, with its number and the number of its attempt, again and again. A conflict
+/// counts and is not repeated: the next attempt is another one.
 ///
 /// # Errors
 /// Any other error of `attempt`, of the first client that has one.

@@ -1,5 +1,5 @@
-//! Additions: one edge at a time, by many clients at once with a sync for each commit, a million at once; and reading
-//! the log of all that again.
+//! Additions: one edge at a time, by many clients at once with a sync for each commit, a million at once; and
+//! reading the log of all that again.
 
 use super::TransactionOptions;
 use super::clients::{self, Load};

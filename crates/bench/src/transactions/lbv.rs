@@ -1,10 +1,11 @@
-//! The mixes of the LBV benchmark, as G-Tran ran them (arXiv 2105.04449, Table 4 and §6): read-only, four reads
-//! to one write, one read to four writes; of the reads and of the writes each kind as often as the others.
+//! The mixes of the LBV benchmark, as G-Tran ran them (arXiv 2105.04449, Table 4 and §6): read-only, four
+//! reads to one write, one read to four writes; of the reads and of the writes each kind as often as the
+//! others.
 //!
 //! # Shape
-//! Vertices, edges and values are drawn evenly from what is there at the start; one that has been removed meanwhile is
-//! looked for, and that is all. A read is a snapshot, since transactions that only read need nothing else; a write
-//! is one transaction through the typed interface.
+//! Vertices, edges and values are drawn evenly from what is there at the start; one that has been removed
+//! meanwhile is looked for, and that is all. A read is a snapshot, since transactions that only read need
+//! nothing else; a write is one transaction through the typed interface.
 
 use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
@@ -21,7 +22,8 @@ use vervet_model::{ErrorKind, Result};
 
 /// Edges and values that transactions draw from.
 const DRAWN_MAX: usize = 200_000;
-/// What G-Tran reports for its three mixes, serializable, 20 threads on one machine, in transactions a second.
+/// What G-Tran reports for its three mixes, serializable, 20 threads on one machine, in transactions a
+/// second.
 const REPORTED: [f64; 3] = [12_000.0, 5_000.0, 2_900.0];
 
 /// The parameters of all queries.

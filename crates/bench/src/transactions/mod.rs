@@ -1,8 +1,8 @@
 //! `vervet-bench transactions`: what changes cost, and what they cost those who read.
 //!
 //! # Shape
-//! One file for each part; each gives sections (a table and a sentence or two) and targets. `clients` runs the threads,
-//! `graphs` makes the databases.
+//! One file for each part; each gives sections (a table and a sentence or two) and targets. `clients` runs
+//! the threads, `graphs` makes the databases.
 
 mod bank;
 mod clients;

@@ -1,5 +1,5 @@
-//! What writers cost those who read: the light queries, alone, over a version without changes, and beside a writer
-//! that commits all the time.
+//! What writers cost those who read: the light queries, alone, over a version without changes, and beside a
+//! writer that commits all the time.
 
 use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
@@ -20,7 +20,8 @@ enum Beside {
     Nothing,
     /// Nothing, but a transaction has changed something elsewhere before.
     ChangedElsewhere,
-    /// A thread that uses the processor, and nothing of the database: what a second thread costs on this machine.
+    /// A thread that uses the processor, and nothing of the database: what a second thread costs on this
+    /// machine.
     Spin,
     /// A writer that commits all the time: edges of a predicate that nobody reads.
     WriterElsewhere,

@@ -2,8 +2,8 @@
 //!
 //! # Shape
 //! A client that writes: it replaces values of a property, adds edges and takes old ones away, so that the
-//! graph soon has its final size. A client that reads light queries. Every so often a sample of the resident set,
-//! of the files and of the longest read since the last one. Checkpoints come as they do in use.
+//! graph soon has its final size. A client that reads light queries. Every so often a sample of the resident
+//! set, of the files and of the longest read since the last one. Checkpoints come as they do in use.
 
 use super::TransactionOptions;
 use super::graphs::{Data, Made, Place};

@@ -44,7 +44,8 @@ pub(super) struct Flow {
 pub(super) struct Writes {
     pub(super) vertices: u32,
     pub(super) in_flight: u32,
-    /// In one session, with a commit behind [`Self::commit_each`] of them and at the end; else each is a transaction.
+    /// In one session, with a commit behind [`Self::commit_each`] of them and at the end; else each is a
+    /// transaction.
     pub(super) session: bool,
     pub(super) commit_each: u32,
     /// What the names of the vertices begin with.

@@ -11,7 +11,8 @@
 //! | `{"do": "many", "text", "parameters", "seconds", "in_flight"}` | `{"requests": n, "seconds": s, "all": n}` |
 //! | `{"do": "write", "vertices", "in_flight", "session", "commit_each", "name"}` | `{"seconds": s}` |
 //!
-//! `{"trouble": "…"}` is an answer to all of them. The server gets a folder of CSV files and says `{"port": n}`.
+//! `{"trouble": "…"}` is an answer to all of them. The server gets a folder of CSV files and says `{"port":
+//! n}`.
 
 use super::clients::{Client, Flow, Format, Single, Writes};
 use crate::snb::{Found, parameters_as_json};

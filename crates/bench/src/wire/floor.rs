@@ -1,10 +1,10 @@
 //! A server that has all its answers at hand: what a request costs on its way, whoever answers it.
 //!
 //! # Shape
-//! Our server's answers are recorded once as bytes. A blocking thread for each connection reads a request with our reader,
-//! looks the answer up by its text and bindings, writes the id of the request into it, and sends it. It has no limits, users,
-//! sessions, transactions or graph, and hands nothing to another thread: no server can add less without keeping a
-//! processor busy while it waits.
+//! Our server's answers are recorded once as bytes. A blocking thread for each connection reads a request
+//! with our reader, looks the answer up by its text and bindings, writes the id of the request into it, and
+//! sends it. It has no limits, users, sessions, transactions or graph, and hands nothing to another thread:
+//! no server can add less without keeping a processor busy while it waits.
 
 use super::bare::Bare;
 use super::clients::Format;

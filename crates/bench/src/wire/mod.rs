@@ -1,17 +1,21 @@
 //! `vervet-bench wire`: what the Gremlin Server adds to what the embedded interface takes.
 //!
 //! # Shape
-//! * `clients`: what a client can do. `bare`: a WebSocket and nothing else, in this process. `driver`: TinkerPop's driver for Java, a
-//!   process (`peers/gremlin`), to our server and, if asked for, to TinkerPop's own with TinkerGraph.
+//! * `clients`: what a client can do. `bare`: a WebSocket and nothing else, in this process. `driver`:
+//!   TinkerPop's driver for Java, a process (`peers/gremlin`), to our server and, if asked for, to
+//!   TinkerPop's own with TinkerGraph.
 //! * `floor`: a server that only looks up what ours has said.
 //! * `figures`: tables and targets.
-//! * The server runs in this process on a database in a directory, so its processor time is that of this process while the driver works.
-//! * Each text is asked with each of its parameters once first, and must give what the embedded interface gives.
+//! * The server runs in this process on a database in a directory, so its processor time is that of this
+//!   process while the driver works.
+//! * Each text is asked with each of its parameters once first, and must give what the embedded interface
+//!   gives.
 //!
 //! # What is compared
-//! All times are those of the wall clock around one call, since waiting is what a server adds. The client that does nothing but
-//! `g.inject(1)` shows what the way itself costs, the bare client what of that is the driver's, and the same requests to a server
-//! that has all its answers at hand (`floor`) what of it no server can save.
+//! All times are those of the wall clock around one call, since waiting is what a server adds. The client
+//! that does nothing but `g.inject(1)` shows what the way itself costs, the bare client what of that is the
+//! driver's, and the same requests to a server that has all its answers at hand (`floor`) what of it no
+//! server can save.
 
 mod bare;
 mod clients;

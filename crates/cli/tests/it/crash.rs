@@ -1,6 +1,7 @@
 //! Shows that a load that is killed at any point leaves the database as it was: children are ended with
-//! SIGKILL at random times until twenty of them were in the middle, and each time the database must be sound and answer as before.
-//! (Another load may have become visible just before the kill: then it must be there whole.)
+//! SIGKILL at random times until twenty of them were in the middle, and each time the database must be sound
+//! and answer as before. (Another load may have become visible just before the kill: then it must be there
+//! whole.)
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::people;

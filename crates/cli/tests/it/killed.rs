@@ -1,12 +1,12 @@
-//! The built binary, ended with SIGKILL in the middle of durable commits, again and again on one directory: every
-//! commit that it has told of is there, at most the one in flight besides, and none of them in part.
+//! The built binary, ended with SIGKILL in the middle of durable commits, again and again on one directory:
+//! every commit that it has told of is there, at most the one in flight besides, and none of them in part.
 //!
 //! # Shape
-//! `vervet shell` gets commits through a pipe without end: requests of their own and transactions of several requests
-//! in turn. With `.timing on` it says on the standard error that each is done. It is ended after a random time from its
-//! start, so that some are hit while they open the directory; then `vervet check` and `vervet query` tell what is left.
-//! `VERVET_KILLS` is how often: 6, and 50 for a release (CONTRIBUTING.md). What threads and checkpoints do meanwhile
-//! is killed in `vervet/tests/it/killed.rs`, loads in `crash.rs`.
+//! `vervet shell` gets commits through a pipe without end: requests of their own and transactions of several
+//! requests in turn. With `.timing on` it says on the standard error that each is done. It is ended after a
+//! random time from its start, so that some are hit while they open the directory; then `vervet check` and
+//! `vervet query` tell what is left. `VERVET_KILLS` is how often: 6, and 50 for a release (CONTRIBUTING.md).
+//! What threads and checkpoints do meanwhile is killed in `vervet/tests/it/killed.rs`, loads in `crash.rs`.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 

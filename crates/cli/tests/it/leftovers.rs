@@ -24,8 +24,8 @@ fn users_9_failures_and_typos_make_no_database() {
     assert!(!place.path("new").exists(), "the address is looked at before anything is made");
 }
 
-/// users 11: another writer is told that a server has the database, and where; `recover` without `--cut-at-damage` needs no
-/// lock.
+/// users 11: another writer is told that a server has the database, and where; `recover` without
+/// `--cut-at-damage` needs no lock.
 #[test]
 fn users_11_a_server_is_named_with_its_address() {
     let place = people();

@@ -1,5 +1,5 @@
-//! Shows, by the built binary alone, how property graphs come in and go out: GraphSON, GraphML, tables with a mapping, and
-//! the made social network.
+//! Shows, by the built binary alone, how property graphs come in and go out: GraphSON, GraphML, tables with a
+//! mapping, and the made social network.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::Place;

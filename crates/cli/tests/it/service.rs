@@ -1,5 +1,6 @@
-//! Shows what `vervet query --service` makes of an endpoint on the loopback interface that answers with triple terms: values
-//! as deep as they may be, and for what is nested far deeper an error, where a parser of results would overflow its stack.
+//! Shows what `vervet query --service` makes of an endpoint on the loopback interface that answers with
+//! triple terms: values as deep as they may be, and for what is nested far deeper an error, where a parser of
+//! results would overflow its stack.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Done, Place};

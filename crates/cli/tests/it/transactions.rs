@@ -1,4 +1,5 @@
-//! Transactions in the shell, levels of durability, and what to do about a damaged log: by the built binary alone.
+//! Transactions in the shell, levels of durability, and what to do about a damaged log: by the built binary
+//! alone.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Done, Place, people};
@@ -43,8 +44,8 @@ fn a_script_commits_and_rolls_back() {
     assert_eq!(count(&place, "?s <urn:p> ?o"), 3);
 }
 
-/// Leading dots are how Gremlin is mostly written: a line that goes on with a traversal is no command, and what came
-/// before it is not run without it.
+/// Leading dots are how Gremlin is mostly written: a line that goes on with a traversal is no command, and
+/// what came before it is not run without it.
 #[test]
 fn a_traversal_of_several_lines_is_one_input() {
     let place = people();
@@ -67,7 +68,8 @@ fn a_traversal_of_several_lines_is_one_input() {
     assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
     assert!(done.out.lines().any(|line| line.trim() == "1"), "{}", done.out);
     assert_eq!(all().trim(), "2");
-    // A second line that is no step is an error, also if it is the name of a command, and nothing of it happens.
+    // A second line that is no step is an error, also if it is the name of a command, and nothing of it
+    // happens.
     for script in
         ["g.addV('half')\n.info\n;\n", "g.addV('half')\n.quit\n", "g.addV('half')\n.propperty('a',1);\n"]
     {

@@ -1,5 +1,5 @@
-//! Shows, by the built binary alone, that updates are there for the next process, whole or not at all, and that a
-//! backup is a database.
+//! Shows, by the built binary alone, that updates are there for the next process, whole or not at all, and
+//! that a backup is a database.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Place, people};

@@ -89,8 +89,8 @@ pub(super) fn write_skew(world: &World) -> Result<(), String> {
     }
 }
 
-/// Two transactions that surely overlap, on a pair that nobody else uses; whether both commit. The first one always
-/// does.
+/// Two transactions that surely overlap, on a pair that nobody else uses; whether both commit. The first one
+/// always does.
 fn skewed_by_force(world: &World) -> Result<bool, String> {
     let pair = &pair(PAIRS);
     let run = || {

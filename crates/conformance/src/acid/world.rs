@@ -85,8 +85,8 @@ impl World {
         self.database.update(request).map(drop).map_err(|error| format!("start graph: {error}"))
     }
 
-    /// Runs `work` for each of `clients` once, at most [`THREADS`] at a time, begun in the order given; what they
-    /// gave back, in any order.
+    /// Runs `work` for each of `clients` once, at most [`THREADS`] at a time, begun in the order given; what
+    /// they gave back, in any order.
     pub(super) fn run<C: Copy + Sync, T: Send>(
         &self,
         clients: &[C],

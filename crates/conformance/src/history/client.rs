@@ -1,9 +1,9 @@
 //! Clients that run random transactions, and write down what they see.
 //!
 //! # Shape
-//! Each client is a thread. It draws a transaction of one to four operations, runs it step by step with pauses, so that
-//! transactions overlap also where there are few cores, commits, and goes on, whatever the end was.
-//! The keys of a history are a window that moves, so lists stay short.
+//! Each client is a thread. It draws a transaction of one to four operations, runs it step by step with
+//! pauses, so that transactions overlap also where there are few cores, commits, and goes on, whatever the
+//! end was. The keys of a history are a window that moves, so lists stay short.
 
 use super::THREADS;
 use super::record::{Entry, History, Kind, Operation};
@@ -27,7 +27,8 @@ pub(super) struct Place {
     /// Emptied before.
     pub(super) directory: PathBuf,
     pub(super) durability: Durability,
-    /// Whether a new base is written again and again meanwhile. Else the database is closed and opened half way.
+    /// Whether a new base is written again and again meanwhile. Else the database is closed and opened half
+    /// way.
     pub(super) checkpoints: bool,
 }
 
@@ -39,8 +40,8 @@ pub(super) struct Setting {
     pub(super) place: Option<Place>,
     /// Whether each operation runs in a transaction of its own, again until it commits: a fault.
     pub(super) split: bool,
-    /// Whether two transactions at the end each read what the other one writes. Only snapshot isolation lets both
-    /// commit.
+    /// Whether two transactions at the end each read what the other one writes. Only snapshot isolation lets
+    /// both commit.
     pub(super) skew: bool,
 }
 
@@ -236,7 +237,8 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// What the next transaction shall do. Of four, one only reads, one writes what it has not read, and two mix.
+    /// What the next transaction shall do. Of four, one only reads, one writes what it has not read, and two
+    /// mix.
     fn draw(&mut self) -> Vec<Operation> {
         let oldest = self.common.begun.fetch_add(1, Ordering::Relaxed) / KEY_LIFE;
         let (style, count) = (self.random.below(4), 1 + self.random.below(4));

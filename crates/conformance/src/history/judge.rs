@@ -1,9 +1,10 @@
 //! Programs that judge histories.
 //!
 //! # Shape
-//! A judge is a process. dbcop is given a folder, and prints `NAME: PASS` or `NAME: FAIL (why)` for each file; Elle is
-//! given `judge.clj`, a script of ours that calls it, and prints a line for each file too. dbcop searches for an order of
-//! the transactions, which can take exponential time: it gets a folder for each history and [`SEARCH_MAX`].
+//! A judge is a process. dbcop is given a folder, and prints `NAME: PASS` or `NAME: FAIL (why)` for each
+//! file; Elle is given `judge.clj`, a script of ours that calls it, and prints a line for each file too.
+//! dbcop searches for an order of the transactions, which can take exponential time: it gets a folder for
+//! each history and [`SEARCH_MAX`].
 //! # Not here
 //! The judges themselves: docs/histories.md says where they are to be had.
 

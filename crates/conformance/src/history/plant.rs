@@ -1,8 +1,9 @@
 //! Histories with a fault, which a judge must reject.
 //!
 //! # Shape
-//! Three faults are one changed read in a history that is otherwise as the database made it; two are made by the
-//! clients, so they also show that the load is one under which a database without isolation would be found out.
+//! Three faults are one changed read in a history that is otherwise as the database made it; two are made by
+//! the clients, so they also show that the load is one under which a database without isolation would be
+//! found out.
 
 use super::client::{self, Setting};
 use super::record::{Entry, History, Kind, Operation};
@@ -21,8 +22,8 @@ pub(super) enum Fault {
     AbortedRead,
     /// Clients ran each operation in a transaction of its own.
     Split,
-    /// At the end, each of two transactions has read what the other one writes. The history ran under snapshot
-    /// isolation, which allows it.
+    /// At the end, each of two transactions has read what the other one writes. The history ran under
+    /// snapshot isolation, which allows it.
     WriteSkew,
 }
 
@@ -89,7 +90,8 @@ fn lost_update(history: &mut History) -> Option<()> {
     Some(())
 }
 
-/// A transaction that has read two writes of another one: of one key it gets to have read what was there before.
+/// A transaction that has read two writes of another one: of one key it gets to have read what was there
+/// before.
 fn fractured_read(history: &mut History) -> Option<()> {
     let find = |(at, reader): (usize, &Entry)| {
         let clean = |key: &u64| !written(reader).any(|other| other == *key);

@@ -1,8 +1,8 @@
 //! What is written down of transactions.
 //!
 //! # Invariants
-//! An element (the value that a write gives, or what an append adds) is a number that no other operation of the history
-//! writes, and never 0. So whoever reads it is known to have read from one transaction.
+//! An element (the value that a write gives, or what an append adds) is a number that no other operation of
+//! the history writes, and never 0. So whoever reads it is known to have read from one transaction.
 
 /// What the keys of a history are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -72,8 +72,8 @@ impl Storage {
         self.kind == Kind::List && self.isolation == Isolation::Snapshot && self.shape != Shape::Property
     }
 
-    /// Whether keys begin with an element, which the first transaction of a history writes. Two that write the first
-    /// edge of a vertex do not get in each other's way under snapshot isolation.
+    /// Whether keys begin with an element, which the first transaction of a history writes. Two that write
+    /// the first edge of a vertex do not get in each other's way under snapshot isolation.
     pub(super) fn starts_with_elements(self) -> bool {
         self.kind == Kind::Register && self.shape != Shape::Property
     }

@@ -1,10 +1,10 @@
 //! Histories as files.
 //!
 //! # Shape
-//! `FOLDER/NAME.edn`: for Elle, an operation a line, in the order of time; Jepsen's invocations and completions, with
-//! micro-operations `[:r key seen]` and `[:w key element]` or `[:append key element]`.
-//! `FOLDER/dbcop/NAME/NAME.json`: for dbcop, which takes folders, by session. A list is given to it as a register of its last element,
-//! which it determines, so what a read saw is one version in both kinds.
+//! `FOLDER/NAME.edn`: for Elle, an operation a line, in the order of time; Jepsen's invocations and
+//! completions, with micro-operations `[:r key seen]` and `[:w key element]` or `[:append key element]`.
+//! `FOLDER/dbcop/NAME/NAME.json`: for dbcop, which takes folders, by session. A list is given to it as a
+//! register of its last element, which it determines, so what a read saw is one version in both kinds.
 
 use super::record::{Entry, History, Kind, Operation};
 use serde_json::{Value, json};
@@ -65,9 +65,9 @@ pub(super) fn edn(history: &History) -> String {
     text
 }
 
-/// dbcop's form: committed transactions, and of each what it read of others and the last write of each key. dbcop takes
-/// the writes of all transactions that it is given for done, and has no place for a read of an own write that is
-/// overwritten later, nor for one that repeats what was read. Elle sees all of it.
+/// dbcop's form: committed transactions, and of each what it read of others and the last write of each key.
+/// dbcop takes the writes of all transactions that it is given for done, and has no place for a read of an
+/// own write that is overwritten later, nor for one that repeats what was read. Elle sees all of it.
 pub(super) fn dbcop(history: &History) -> Value {
     let clients = history.entries.iter().map(|entry| entry.client).max().map_or(0, |last| last + 1);
     let transaction = |entry: &Entry| {

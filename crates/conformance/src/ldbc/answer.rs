@@ -1,7 +1,7 @@
 //! Rows of answers, whoever gave them: ours in two languages, and those expected.
 //!
-//! A truth value is 0 or 1, a number without fraction an integer, a list without order a set: so each of the three can write
-//! them as it does.
+//! A truth value is 0 or 1, a number without fraction an integer, a list without order a set: so each of the
+//! three can write them as it does.
 
 use super::query::Kind;
 use oxrdf::{Literal, Term};

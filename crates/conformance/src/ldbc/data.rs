@@ -41,8 +41,8 @@ impl Archive {
         &self.files
     }
 
-    /// The same with files of posts and comments, which have nothing but numbers: those of the files that say who has
-    /// written them. For an archive whose files of messages are not there.
+    /// The same with files of posts and comments, which have nothing but numbers: those of the files that say
+    /// who has written them. For an archive whose files of messages are not there.
     ///
     /// # Errors
     /// It does not say who has written them.

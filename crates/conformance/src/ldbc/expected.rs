@@ -1,7 +1,7 @@
 //! Expected answers: one JSON object a line, in two forms.
 //!
-//! `{"query", "params", "columns", "rows"}` has rows as lists. `{"query", "params", "result"}` has maps (or one map), and its
-//! names of parameters end in the name of the query (`personIdQ1`, `person2IdQ14EndNode`).
+//! `{"query", "params", "columns", "rows"}` has rows as lists. `{"query", "params", "result"}` has maps (or
+//! one map), and its names of parameters end in the name of the query (`personIdQ1`, `person2IdQ14EndNode`).
 
 use super::answer::{Cell, Row};
 use super::parameters::Parameters;

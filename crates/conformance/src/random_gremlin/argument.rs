@@ -87,8 +87,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A predicate that one value passes or fails as a whole. (TinkerPop makes two tests of `inside` in `has`, which different values
-    /// of a key may pass.)
+    /// A predicate that one value passes or fails as a whole. (TinkerPop makes two tests of `inside` in
+    /// `has`, which different values of a key may pass.)
     pub(super) fn whole_predicate(&mut self, kind: &Kind) -> String {
         loop {
             let predicate = self.predicate(kind, 0);
@@ -98,7 +98,8 @@ impl Writer<'_> {
         }
     }
 
-    /// What `by` takes to make one value of what is of a kind: its text with `#` for traversals, these, and the kind of the value.
+    /// What `by` takes to make one value of what is of a kind: its text with `#` for traversals, these, and
+    /// the kind of the value.
     pub(super) fn by(&mut self, kind: &Kind, depth: usize) -> (String, Vec<Vec<Unit>>, Kind) {
         let id = if self.graph.numbered { Kind::Long } else { Kind::Text };
         let plain = |text: &str, kind: Kind| (text.to_owned(), Vec::new(), kind);

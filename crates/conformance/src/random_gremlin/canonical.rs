@@ -1,9 +1,10 @@
 //! Results as texts that two engines can be compared by.
 //!
 //! # Invariants
-//! Types of numbers show; fractions have ten digits, since sums round as their order has it. Maps, sets and bags are sorted; lists
-//! too, where the traversal has not said in what order they are filled. Elements are their ids, properties their
-//! key and value (ids of properties are the engine's). `Answers.java` writes the same.
+//! Types of numbers show; fractions have ten digits, since sums round as their order has it. Maps, sets and
+//! bags are sorted; lists too, where the traversal has not said in what order they are filled. Elements are
+//! their ids, properties their key and value (ids of properties are the engine's). `Answers.java` writes the
+//! same.
 
 use vervet::gremlin::Value;
 

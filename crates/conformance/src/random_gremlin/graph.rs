@@ -1,12 +1,13 @@
 //! A small random property graph, as statements of Gremlin that make it.
 //!
 //! # Shape
-//! 10 to 60 vertices with ids of one type, of three labels or none; up to twice as many edges, parallel ones and loops among them.
-//! Each key but `mixed` and `nums` has values of one type, so that results can be put into an order; `tag` and `nums` may have
-//! several values, and values of `tag` have properties. One key is also the label of edges.
+//! 10 to 60 vertices with ids of one type, of three labels or none; up to twice as many edges, parallel ones
+//! and loops among them. Each key but `mixed` and `nums` has values of one type, so that results can be put
+//! into an order; `tag` and `nums` may have several values, and values of `tag` have properties. One key is
+//! also the label of edges.
 //!
-//! *With changes*: some of it first, with elements and values that are not of the graph ([`Graph::staged`]); then the rest, and
-//! what takes those away.
+//! *With changes*: some of it first, with elements and values that are not of the graph ([`Graph::staged`]);
+//! then the rest, and what takes those away.
 
 use crate::random::Random;
 use std::fmt::Write;

@@ -1,4 +1,5 @@
-//! TinkerGraph: a process of Java that makes the same graphs and runs the same texts (`crates/bench/peers/tinkergraph`).
+//! TinkerGraph: a process of Java that makes the same graphs and runs the same texts
+//! (`crates/bench/peers/tinkergraph`).
 //!
 //! # Protocol
 //! The process answers each line with a line.

@@ -620,7 +620,8 @@ impl Writer<'_> {
                     }
                     0 => (format!("groupCount(){by}"), Kind::Long),
                     1 => {
-                        // What gives nothing behind another step that gathers, TinkerGraph shows what it has gathered of.
+                        // What gives nothing behind another step that gathers, TinkerGraph shows what it has
+                        // gathered of.
                         let gathers = std::mem::replace(&mut self.gathers, false);
                         let (value, value_kind) = self.single(kind, depth.min(1));
                         self.gathers = gathers;

@@ -1,24 +1,28 @@
 //! Traversals as trees of texts, and the random writer of them.
 //!
 //! # Shape
-//! A [`Unit`] is a few steps that make sense only together, with the traversals inside of them; a traversal is a list of units, and
-//! any unit may be left out to make it shorter. The writer knows the [`Kind`] of what a traverser is at, and writes what goes on from
-//! there: `steps` has the units, `argument` predicates and modulators.
+//! A [`Unit`] is a few steps that make sense only together, with the traversals inside of them; a traversal
+//! is a list of units, and any unit may be left out to make it shorter. The writer knows the [`Kind`] of what
+//! a traverser is at, and writes what goes on from there: `steps` has the units, `argument` predicates and
+//! modulators.
 //! # Invariants
-//! What is written has one answer. Where Gremlin leaves a choice open, it is not written: `limit` stands behind an order that is
-//! total; what chooses one of equal ones (`dedup`) forgets how it came there, and so do labels and paths; a list that nobody has put
-//! into an order ([`Kind::Bag`]) is not asked for its order, nor compared by it; a modulator gives one value.
+//! What is written has one answer. Where Gremlin leaves a choice open, it is not written: `limit` stands
+//! behind an order that is total; what chooses one of equal ones (`dedup`) forgets how it came there, and so
+//! do labels and paths; a list that nobody has put into an order ([`Kind::Bag`]) is not asked for its order,
+//! nor compared by it; a modulator gives one value.
 
 //! # Not written, because of TinkerGraph 3.8.1
 //! Each was found by this suite; Vervet does what the steps are documented to do, or nothing is said:
 //! * `identity().identity()` as a whole traversal: both are removed, and one without steps gives nothing.
-//! * `count().is(…)`: it counts no further than the test needs and gives that as the result; bounds of other types are cast.
-//! * What gathers (`count`, `fold`, `group`, `dedup`) in `optional` and `local`: where nothing comes in they give the count of that,
-//!   and one of several equal traversers stands for all.
+//! * `count().is(…)`: it counts no further than the test needs and gives that as the result; bounds of other
+//!   types are cast.
+//! * What gathers (`count`, `fold`, `group`, `dedup`) in `optional` and `local`: where nothing comes in they
+//!   give the count of that, and one of several equal traversers stands for all.
 //! * What gathers, and gives nothing, in the second `by` of `group`: the map shows what was gathered.
 //! * `by(values("k").fold())` of a key with several values: it becomes `by("k")`, which refuses them.
 //! * One label or id twice (`out("a", "a")`, `hasId(1, 1)`): it finds such elements twice.
-//! * `has(k, inside(a, b))` where `k` has several values: it becomes two tests, which different values may pass.
+//! * `has(k, inside(a, b))` where `k` has several values: it becomes two tests, which different values may
+//!   pass.
 //! * `dedup("a", "b")` of labels that `match` gives: equal pairs come more than once.
 //! * `substring` with negative places on an empty text: an error of arithmetic.
 //! * An order of results behind walks and `values`: equal traversers may come together.
@@ -233,7 +237,8 @@ impl Writer<'_> {
         format!("{prefix}{}", self.fresh)
     }
 
-    /// A traversal inside of another, for what is of a kind; and what it leads to. Labels that it gives are its own.
+    /// A traversal inside of another, for what is of a kind; and what it leads to. Labels that it gives are
+    /// its own.
     pub(super) fn nested(&mut self, kind: &Kind, depth: usize) -> (Vec<Unit>, Kind) {
         let length = 1 + usize::from(self.random.chance(40)) + usize::from(self.random.chance(15));
         let labels = self.labels.len();
@@ -252,7 +257,8 @@ impl Writer<'_> {
     /// As [`Self::nested`], but it only asks: what it does to histories is forgotten.
     pub(super) fn question(&mut self, kind: &Kind, depth: usize) -> Vec<Unit> {
         let (labels, has_history) = (self.labels.clone(), self.has_history);
-        // At an end of what `where` asks, a label is not given but asked for, and filters may change their places.
+        // At an end of what `where` asks, a label is not given but asked for, and filters may change their
+        // places.
         let has_labels = |units: &[Unit]| units.iter().any(|unit| unit.template.starts_with("as("));
         loop {
             let (units, _) = self.nested(kind, depth);

@@ -1,8 +1,8 @@
 //! The queries of the social network have the expected answers in both languages; what differs is in
 //! `known-failures.txt` with its reason, and all that is in there does.
 //!
-//! The data is looked for as [`crate::test_data`] says; without it nothing runs. `cargo xtask conformance ldbc`
-//! also runs the larger set.
+//! The data is looked for as [`crate::test_data`] says; without it nothing runs. `cargo xtask conformance
+//! ldbc` also runs the larger set.
 
 use crate::{Report, known, ldbc, social_network};
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! TinkerPop's scenarios have no news: what fails is in `known-failures.txt` with its reason, and all that is in there
-//! fails. Each scenario runs on the base, on the delta, and with every step as a step.
+//! TinkerPop's scenarios have no news: what fails is in `known-failures.txt` with its reason, and all that is
+//! in there fails. Each scenario runs on the base, on the delta, and with every step as a step.
 //!
 //! The feature files are looked for as [`crate::test_data`] says; without them nothing runs.
 

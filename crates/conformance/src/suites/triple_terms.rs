@@ -1,8 +1,10 @@
-//! Triple terms against Oxigraph: random expressions, and random patterns over random data (in a base, in changes over it, and
-//! opened again) give the same rows.
+//! Triple terms against Oxigraph: random expressions, and random patterns over random data (in a base, in
+//! changes over it, and opened again) give the same rows.
 //!
-//! Where the two differ on purpose, the generator keeps away: terms are in canonical form, `<` stands between no triple terms,
-//! no literal has an unknown datatype where its value counts, alternatives of paths are counted otherwise there, and paths of no length do not find a triple term that no statement has. `VERVET_SEED` chooses another run.
+//! Where the two differ on purpose, the generator keeps away: terms are in canonical form, `<` stands between
+//! no triple terms, no literal has an unknown datatype where its value counts, alternatives of paths are
+//! counted otherwise there, and paths of no length do not find a triple term that no statement has.
+//! `VERVET_SEED` chooses another run.
 
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
@@ -191,7 +193,8 @@ fn patterns_find_the_same_statements() {
         let check = |database: &Database, when: &str| {
             let mut rows = 0;
             for query in &queries {
-                // There a variable of a triple term that stands for what cannot be its subject is an error, here no solution.
+                // There a variable of a triple term that stands for what cannot be its subject is an error,
+                // here no solution.
                 let Ok(expected) = theirs(&store, query) else {
                     ours(database, query).expect("it runs");
                     continue;

@@ -1,8 +1,8 @@
 //! Whether a result is what a scenario expects.
 //!
 //! # Invariants
-//! As the reference compares: types of numbers count, finite doubles may be 1e-15 apart, labels of paths do not count,
-//! lists have an order, bags have none and are what a list of the same items is.
+//! As the reference compares: types of numbers count, finite doubles may be 1e-15 apart, labels of paths do
+//! not count, lists have an order, bags have none and are what a list of the same items is.
 
 use super::notation::show;
 use vervet::gremlin::{Bulk, Map, Tree, Value};

@@ -1,8 +1,8 @@
 //! The graphs that scenarios run on, and their elements by name.
 //!
 //! # Shape
-//! A named graph is read from its file once. *Base*: it is loaded as RDF, as docs/loading.md has property graphs. *Delta*: a
-//! transaction writes it with traversals. The empty graph is made anew for each scenario.
+//! A named graph is read from its file once. *Base*: it is loaded as RDF, as docs/loading.md has property
+//! graphs. *Delta*: a transaction writes it with traversals. The empty graph is made anew for each scenario.
 
 use super::Configuration;
 use super::wire::Running;

@@ -1,8 +1,8 @@
 //! Values as the feature files write them: `d[1].i`, `v[marko]`, `m[{"a": "l[x,y]"}]`.
 //!
 //! # Shape
-//! A code is a word, brackets, and behind them perhaps a type. What is no code is a string. Elements are named by the
-//! property `name` and looked up in [`Elements`].
+//! A code is a word, brackets, and behind them perhaps a type. What is no code is a string. Elements are
+//! named by the property `name` and looked up in [`Elements`].
 
 use super::graphs::Elements;
 use bigdecimal::BigDecimal;

@@ -1,13 +1,15 @@
-//! The same scenarios through a driver that others have written and a server that runs: gremlinpython, by `tinkerpop/wire.py`.
+//! The same scenarios through a driver that others have written and a server that runs: gremlinpython, by
+//! `tinkerpop/wire.py`.
 //!
 //! # Shape
-//! A database has a server of its own in this process, on a free port of loopback. A script is submitted as a text with
-//! bindings; results come back as the driver read them.
+//! A database has a server of its own in this process, on a free port of loopback. A script is submitted as a
+//! text with bindings; results come back as the driver read them.
 //!
 //! # What counts
-//! Python's integers have no width, so both sides are compared without it; its floats are doubles, and where a scenario
-//! expects floats all fractions are compared as floats. Elements are compared by kind, id, label, and the ids of their ends, properties
-//! of vertices by id, key and value. What the driver cannot hold, [`not_carried`] says from what is expected, before any answer is seen.
+//! Python's integers have no width, so both sides are compared without it; its floats are doubles, and where
+//! a scenario expects floats all fractions are compared as floats. Elements are compared by kind, id, label,
+//! and the ids of their ends, properties of vertices by id, key and value. What the driver cannot hold,
+//! [`not_carried`] says from what is expected, before any answer is seen.
 
 use super::compare::same;
 use super::scenario::Trouble;

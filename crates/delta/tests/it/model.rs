@@ -1,7 +1,7 @@
-//! Versions agree with a set of statements: random graphs with parallel edges, named graphs, literals, edges as
-//! subjects and objects, and terms that came after the store; random parts of them in the store, the rest
-//! inserted, one by one and many at once, others removed again. Older versions never change; every
-//! version can be built into a store and moved to one.
+//! Versions agree with a set of statements: random graphs with parallel edges, named graphs, literals, edges
+//! as subjects and objects, and terms that came after the store; random parts of them in the store, the rest
+//! inserted, one by one and many at once, others removed again. Older versions never change; every version
+//! can be built into a store and moved to one.
 
 use crate::common::{Model, Random, World, arc, check_segment, compare, entries, seed};
 use std::collections::BTreeSet;
@@ -310,7 +310,7 @@ fn f3_parallel_edges_are_flagged_when_the_first_comes() {
     assert!(version.insert(&edge(3)).expect("good"));
     assert_eq!(flags(&version), [true; 2]);
     assert_ne!(version.structure(), structure, "plans take it for granted");
-    // Many at once: parallel to each other, or to what is there.
+    // Many at once: parallel to each other, or to existing ones.
     let many = |from: u64| -> Vec<Statement> {
         let to = |number: u64| id(&format!("{number}"));
         (from..from + 100).map(|number| Statement { object: to(number), ..edge(number) }).collect()

@@ -127,7 +127,8 @@ fn the_nth_operation_fails() {
     assert_eq!(files.read(Path::new("/c")).expect("read"), b"2");
 }
 
-/// The levers that reviews of storage asked for: a sector that cannot be read, a panic, directories without syncs.
+/// The levers that reviews of storage asked for: a sector that cannot be read, a panic, directories without
+/// syncs.
 #[test]
 fn other_accidents() {
     let files = SimulatedFiles::new(0);

@@ -1,9 +1,9 @@
 //! Two halves of the rows, aggregated apart, become one: what threads that share a query need.
 //!
 //! # Semantics
-//! The result is that of all rows in some order. So sums of floats and doubles may differ in their last digits
-//! from one run to the next, `SAMPLE` may be another value, and the texts of `GROUP_CONCAT` may come in another
-//! order; SPARQL leaves all three open.
+//! The result is that of all rows in some order. So sums of floats and doubles may differ in their last
+//! digits from one run to the next, `SAMPLE` may be another value, and the texts of `GROUP_CONCAT` may come
+//! in another order; SPARQL leaves all three open.
 //! # Cost
 //! One addition for each group; with `DISTINCT` one look-up for each value that the other half has seen.
 
@@ -17,7 +17,8 @@ use vervet_model::{Error, Multiplicity, Result};
 
 impl Accumulators<'_> {
     /// Takes over what `other`, of the same aggregate of the same query, has seen; `groups[i]` is the number
-    /// here of its group `i`. `work` is told how many groups or values more have been looked at, and may end this.
+    /// here of its group `i`. `work` is told how many groups or values more have been looked at, and may end
+    /// this.
     ///
     /// # Errors
     /// Damaged data; a limit; those of `work`.

@@ -392,8 +392,8 @@ fn has_large_integers(text: &str) -> bool {
     text.contains("9223372036854775807") || digits.sum::<usize>() > 18
 }
 
-/// Whether these are an integer and the next one: Oxigraph casts a double to an integer by way of a decimal, which may be
-/// a little less.
+/// Whether these are an integer and the next one: Oxigraph casts a double to an integer by way of a decimal,
+/// which may be a little less.
 fn are_neighbours(a: Option<&Term>, b: Option<&Term>) -> bool {
     let value = |term: Option<&Term>| match term {
         Some(Term::Literal(literal)) if literal.datatype().as_str().ends_with("#integer") => {

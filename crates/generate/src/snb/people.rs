@@ -9,7 +9,8 @@ use std::io;
 const INTERESTS_MAX: usize = 80;
 /// More friends than this nobody is meant to have.
 const FRIENDS_MAX: u32 = 1_000;
-/// So many of a hundred friends come from the same place and university, and share an interest; the rest is chance.
+/// So many of a hundred friends come from the same place and university, and share an interest; the rest is
+/// chance.
 const SHARES: [u32; 2] = [45, 45];
 
 const BROWSERS: [&str; 5] = ["Firefox", "Internet Explorer", "Chrome", "Safari", "Opera"];
@@ -170,7 +171,8 @@ impl People {
     }
 }
 
-/// Who knows whom: persons stand in three orders, each time beside those who are like them, and choose friends near by.
+/// Who knows whom: persons stand in three orders, each time beside those who are like them, and choose
+/// friends near by.
 fn knows(all: &[Person], seed: u64) -> Vec<Vec<u32>> {
     let count = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let mut random = random(seed, Purpose::Knows, u64::MAX);
@@ -221,7 +223,8 @@ fn knows(all: &[Person], seed: u64) -> Vec<Vec<u32>> {
     friends
 }
 
-/// How many friends persons have in the mean, as in Datagen; in tenths, so that the last digits of powers do not matter.
+/// How many friends persons have in the mean, as in Datagen; in tenths, so that the last digits of powers do
+/// not matter.
 fn mean_degree(count: u32) -> f64 {
     let count = f64::from(count.max(2));
     // A sixth less than the formula, as SF0.1 has it.

@@ -1,5 +1,6 @@
-//! The made social network has the shape of LDBC's: counts for each person and percentiles of degrees lie near those of
-//! SF0.1 (1,528 persons), and nobody does anything too early. docs/benchmarks/snb-like.md has the figures.
+//! The made social network has the shape of LDBC's: counts for each person and percentiles of degrees lie
+//! near those of SF0.1 (1,528 persons), and nobody does anything too early. docs/benchmarks/snb-like.md has
+//! the figures.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -1,9 +1,9 @@
 //! Components: what is connected has one name.
 //!
 //! # Shape
-//! Vertices are taken in the order of their names, and each gives its name to all that arcs lead to from it and that have none
-//! yet. So every vertex gets the least name of those from which arcs lead to it. Where arcs lead both ways these are the
-//! components of the graph.
+//! Vertices are taken in the order of their names, and each gives its name to all that arcs lead to from it
+//! and that have none yet. So every vertex gets the least name of those from which arcs lead to it. Where
+//! arcs lead both ways these are the components of the graph.
 
 use super::{Effort, Network};
 use vervet_model::Result;

@@ -1,8 +1,9 @@
 //! A graph as numbered vertices and the arcs between them.
 //!
 //! # Cost
-//! 20 bytes a vertex and 4 an arc; while it is read 4 bytes for each number of a vertex and 8 an arc more. Reading takes one
-//! batch expansion for each 4,096 sources of a predicate, on several threads, and a counting sort.
+//! 20 bytes a vertex and 4 an arc; while it is read 4 bytes for each number of a vertex and 8 an arc more.
+//! Reading takes one batch expansion for each 4,096 sources of a predicate, on several threads, and a
+//! counting sort.
 
 use super::Effort;
 use super::pieces::in_pieces;
@@ -42,8 +43,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// All vertices of a graph (whatever has a type, a property or an edge) and an arc for each edge with one of these labels
-    /// (none: any label).
+    /// All vertices of a graph (whatever has a type, a property or an edge) and an arc for each edge with one
+    /// of these labels (none: any label).
     ///
     /// # Errors
     /// Limits; damaged data. [`ErrorKind::Unsupported`]: 2^32 vertices or more.
@@ -113,7 +114,8 @@ impl Network {
     /// These vertices, ascending, and arcs between them by their places. Counts its memory.
     ///
     /// # Errors
-    /// Limits. [`ErrorKind::Unsupported`]: 2^32 vertices or more. Internal: an arc to a place that is not there.
+    /// Limits. [`ErrorKind::Unsupported`]: 2^32 vertices or more. Internal: an arc to a place that is not
+    /// there.
     pub fn new(vertices: Vec<Id>, arcs: &[[u32; 2]], effort: &Effort<'_>) -> Result<Self> {
         if u32::try_from(vertices.len()).is_err() {
             return Err(too_many());

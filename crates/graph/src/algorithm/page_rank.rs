@@ -1,10 +1,10 @@
 //! PageRank: how much of a walk that goes on for ever is spent at each vertex.
 //!
-//! A share `alpha` of the rank of a vertex goes along its arcs, in equal parts; the rest, and all that vertices without arcs
-//! would send, is spread over all vertices (*teleportation*).
+//! A share `alpha` of the rank of a vertex goes along its arcs, in equal parts; the rest, and all that
+//! vertices without arcs would send, is spread over all vertices (*teleportation*).
 //! # Source
-//! L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank Citation Ranking", 1999; rounds and first ranks as TinkerPop's
-//! `PageRankVertexProgram` has them.
+//! L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank Citation Ranking", 1999; rounds and first ranks
+//! as TinkerPop's `PageRankVertexProgram` has them.
 
 use super::pieces::in_pieces;
 use super::{Effort, Network};
@@ -30,8 +30,8 @@ impl Default for PageRank {
     }
 }
 
-/// The rank of each vertex. Without `first` all vertices begin with an equal part of 1; with it these are the first ranks, of
-/// which the sum is kept.
+/// The rank of each vertex. Without `first` all vertices begin with an equal part of 1; with it these are the
+/// first ranks, of which the sum is kept.
 ///
 /// # Cost
 /// `O((vertices + arcs) * times)`, on several threads; 16 bytes a vertex.

@@ -1,16 +1,17 @@
 //! Shortest paths from one vertex to others, all of those that are equally short.
 //!
 //! # Shape
-//! A search in the order of distances (by levels where each arc is 1, else with a heap) notes for each vertex the arcs by which
-//! the shortest ways arrive; paths are read off backwards, each by itself. Vertices get numbers when they are reached, and their
-//! arcs are kept for the next search.
+//! A search in the order of distances (by levels where each arc is 1, else with a heap) notes for each vertex
+//! the arcs by which the shortest ways arrive; paths are read off backwards, each by itself. Vertices get
+//! numbers when they are reached, and their arcs are kept for the next search.
 //! # Cost
-//! A search takes `O(arcs)`, or `O(arcs log(vertices))` with distances; 44 bytes a vertex that is reached, 48 an arc of it and 16 for
-//! each arc of a shortest way. There may be exponentially many paths: they are given one at a time and not kept.
+//! A search takes `O(arcs)`, or `O(arcs log(vertices))` with distances; 44 bytes a vertex that is reached, 48
+//! an arc of it and 16 for each arc of a shortest way. There may be exponentially many paths: they are given
+//! one at a time and not kept.
 //! # Source
-//! E. W. Dijkstra, "A note on two problems in connexion with graphs", 1959. What a path is (no vertex twice, paths of parallel
-//! edges apart only if edges are asked for) as TinkerPop's `ShortestPathVertexProgram` has it; that one also takes negative
-//! distances, by trying all paths.
+//! E. W. Dijkstra, "A note on two problems in connexion with graphs", 1959. What a path is (no vertex twice,
+//! paths of parallel edges apart only if edges are asked for) as TinkerPop's `ShortestPathVertexProgram` has
+//! it; that one also takes negative distances, by trying all paths.
 
 use super::{Effort, Way, Ways};
 use crate::Edge;
@@ -117,11 +118,13 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         &mut self.ways
     }
 
-    /// Calls `visit` with each shortest path from `source` to a vertex that `is_target` accepts, that to itself included, which has
-    /// no arcs. Vertices come in the order of their distances, paths of one vertex in an order that is the same each time.
+    /// Calls `visit` with each shortest path from `source` to a vertex that `is_target` accepts, that to
+    /// itself included, which has no arcs. Vertices come in the order of their distances, paths of one vertex
+    /// in an order that is the same each time.
     ///
     /// # Errors
-    /// Limits; a distance that is negative or no number; those of `is_target`, `visit` and of whoever knows the arcs.
+    /// Limits; a distance that is negative or no number; those of `is_target`, `visit` and of whoever knows
+    /// the arcs.
     pub fn from(
         &mut self,
         source: Id,

@@ -1,8 +1,9 @@
 //! Clusters by peer pressure: each vertex goes where most of those go that have an arc to it.
 //!
 //! # Shape
-//! Each vertex begins as a cluster of its own. In each round it takes the cluster with the most votes among its own and those of
-//! the vertices with arcs to it; of equal ones that with the least name. It ends once nobody moves.
+//! Each vertex begins as a cluster of its own. In each round it takes the cluster with the most votes among
+//! its own and those of the vertices with arcs to it; of equal ones that with the least name. It ends once
+//! nobody moves.
 //! # Source
 //! Rounds, votes and ties as TinkerPop's `PeerPressureVertexProgram` has them.
 
@@ -28,8 +29,8 @@ impl Default for PeerPressure {
     }
 }
 
-/// The place of the vertex that names the cluster of each vertex. `strengths`: what the vote of a vertex counts; without, 1.
-/// `order` says which name is less ([`name_order`](super::name_order)).
+/// The place of the vertex that names the cluster of each vertex. `strengths`: what the vote of a vertex
+/// counts; without, 1. `order` says which name is less ([`name_order`](super::name_order)).
 ///
 /// # Cost
 /// `O((vertices + arcs log(arcs of one vertex)) * times)`, on several threads; 8 bytes a vertex.

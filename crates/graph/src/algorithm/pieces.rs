@@ -9,10 +9,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use vervet_model::{Error, Result};
 
-/// Calls `work` with pieces of `0..length` that have `size` numbers each but for the last; what it gives, in their order.
+/// Calls `work` with pieces of `0..length` that have `size` numbers each but for the last; what it gives, in
+/// their order.
 ///
 /// # Errors
-/// The first one of `work` in the order of the pieces, of those that have run; limits, which are checked before each piece.
+/// The first one of `work` in the order of the pieces, of those that have run; limits, which are checked
+/// before each piece.
 pub(super) fn in_pieces<R: Send>(
     effort: &Effort<'_>,
     length: usize,

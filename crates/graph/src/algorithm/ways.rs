@@ -42,8 +42,8 @@ pub struct SegmentWays<'s> {
 }
 
 impl<'s> SegmentWays<'s> {
-    /// Arcs for the edges with one of these labels (none: any label). Without a key of a distance each is 1; an edge without a
-    /// value of that key has the distance 0. With `edges` arcs know their edges.
+    /// Arcs for the edges with one of these labels (none: any label). Without a key of a distance each is 1;
+    /// an edge without a value of that key has the distance 0. With `edges` arcs know their edges.
     ///
     /// # Errors
     /// Damaged data.
@@ -124,7 +124,8 @@ impl Ways for SegmentWays<'_> {
     }
 }
 
-/// Calls `visit` with the place of the key, the neighbour and the edge of all entries, with and without an edge id.
+/// Calls `visit` with the place of the key, the neighbour and the edge of all entries, with and without an
+/// edge id.
 fn each_entry(
     segment: &dyn Segment,
     keys: &[Id],

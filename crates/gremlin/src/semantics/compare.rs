@@ -1,23 +1,25 @@
 //! Equality, comparability and orderability.
 //!
 //! # Shape
-//! * [`equal`]: `P.eq`. Numbers by value in their common class, elements by who they are, collections item by item.
-//! * [`compare`]: `P.lt`. The same, and `None` where there is no answer: other types, null with something, `NaN`.
-//! * [`order`], [`order_with`]: `order()`. Always an answer; types in the order of [`Kind`], null first, `NaN` the last
-//!   number.
+//! * [`equal`]: `P.eq`. Numbers by value in their common class, elements by who they are, collections item by
+//!   item.
+//! * [`compare`]: `P.lt`. The same, and `None` where there is no answer: other types, null with something,
+//!   `NaN`.
+//! * [`order`], [`order_with`]: `order()`. Always an answer; types in the order of [`Kind`], null first,
+//!   `NaN` the last number.
 //! # Invariants
-//! `compare(a, b) == Some(Equal)` exactly if `equal(a, b)`. [`order`] is a total preorder: reflexive, transitive, and
-//! `order(a, b) == order(b, a).reverse()`.
+//! `compare(a, b) == Some(Equal)` exactly if `equal(a, b)`. [`order`] is a total preorder: reflexive,
+//! transitive, and `order(a, b) == order(b, a).reverse()`.
 //! # Elements
-//! With keys of the store on both sides equality is that of keys. Their order is that of `T.id`, which is not known
-//! here: [`order_with`] asks [`Details`] for it at each comparison (who sorts many looks ids up once, before);
-//! [`order`] falls back on keys. Elements whose id is not known come before others of their kind.
+//! With keys of the store on both sides equality is that of keys. Their order is that of `T.id`, which is not
+//! known here: [`order_with`] asks [`Details`] for it at each comparison (who sorts many looks ids up once,
+//! before); [`order`] falls back on keys. Elements whose id is not known come before others of their kind.
 //! # Cost
 //! Linear in what is compared; sets and maps are sorted first.
 //! # Source
-//! TinkerPop 3.8, "Comparability, Equality, Orderability, and Equivalence". Different: `order` compares numbers without
-//! rounding, because comparison in a common class is not transitive; `-0.0` equals `0.0` (as the text has it); texts
-//! compare by code points, not by UTF-16 units; a bag is a set with repetitions.
+//! TinkerPop 3.8, "Comparability, Equality, Orderability, and Equivalence". Different: `order` compares
+//! numbers without rounding, because comparison in a common class is not transitive; `-0.0` equals `0.0` (as
+//! the text has it); texts compare by code points, not by UTF-16 units; a bag is a set with repetitions.
 
 use super::{Details, NoDetails, details, number};
 use crate::{Extended, Tree, Value};

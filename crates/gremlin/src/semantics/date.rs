@@ -1,13 +1,15 @@
 //! Date-times: `asDate`, `dateAdd`, `dateDiff`, and their texts.
 //!
 //! # Shape
-//! Texts are read as ISO 8601 has them: `2023-08-02T10:15:30.123456789+02:00`, where seconds, fraction and offset may be
-//! missing and the offset is `Z`, `+02:00`, `+02:00:30`, `+0200` or `+020030`; a date alone is midnight, a month alone its
-//! first day; without an offset it is UTC. They are written as Java's `OffsetDateTime.toString` does.
+//! Texts are read as ISO 8601 has them: `2023-08-02T10:15:30.123456789+02:00`, where seconds, fraction and
+//! offset may be missing and the offset is `Z`, `+02:00`, `+02:00:30`, `+0200` or `+020030`; a date alone is
+//! midnight, a month alone its first day; without an offset it is UTC. They are written as Java's
+//! `OffsetDateTime.toString` does.
 //! # Invariants
 //! Years are -9999 to 9999; what would be beyond is an error.
 //! # Source
-//! TinkerPop 3.8, `DatetimeHelper`. Different: a day that its month does not have is an error, not the last of the month.
+//! TinkerPop 3.8, `DatetimeHelper`. Different: a day that its month does not have is an error, not the last
+//! of the month.
 
 mod duration;
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A value that a function cannot take, or a result that it cannot give. Nothing but to change the traversal helps.
+/// A value that a function cannot take, or a result that it cannot give. Nothing but to change the traversal
+/// helps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error(Box<str>);
 

@@ -3,7 +3,8 @@
 use bigdecimal::BigDecimal;
 use std::fmt::Write;
 
-/// `Double.toString`: shortest digits that give the number back, scientific below 0.001 and from 10,000,000 on.
+/// `Double.toString`: shortest digits that give the number back, scientific below 0.001 and from 10,000,000
+/// on.
 pub(crate) fn double(number: f64) -> String {
     if number.is_finite() { floating(&format!("{number:e}")) } else { special(number).to_owned() }
 }

@@ -1,12 +1,13 @@
-//! Collections: how to walk through them, and `combine`, `conjoin`, `difference`, `disjunct`, `intersect`, `merge`,
-//! `product`, `reverse`, `all`, `any`, `none`.
+//! Collections: how to walk through them, and `combine`, `conjoin`, `difference`, `disjunct`, `intersect`,
+//! `merge`, `product`, `reverse`, `all`, `any`, `none`.
 //!
 //! # Shape
-//! [`items`] walks through lists, sets, bags and paths; items of a bag come once, with their count. [`unfold`] also takes
-//! maps and trees apart, into maps of one entry, and gives everything else as the one item that it is.
+//! [`items`] walks through lists, sets, bags and paths; items of a bag come once, with their count.
+//! [`unfold`] also takes maps and trees apart, into maps of one entry, and gives everything else as the one
+//! item that it is.
 //!
-//! Items are the same if they are *equivalent* (`==` of [`Value`]). Results are sets where an item counts once, in the
-//! order of first appearance.
+//! Items are the same if they are *equivalent* (`==` of [`Value`]). Results are sets where an item counts
+//! once, in the order of first appearance.
 //! # Invariants
 //! No result has more than [`MAX_ITEMS`] items, whatever the counts in a bag.
 //! # Cost

@@ -1,9 +1,10 @@
 //! The expressions of `math()`: `_ + x * sin(2)`.
 //!
 //! # Shape
-//! Numbers, variables (`_` is the current object), `+ - * / % ^`, unary minus and plus, brackets, and functions of one
-//! argument. `^` binds most and to the right (`-2 ^ 2` is -4), then unary minus, then `* / %`, then `+ -`. A function
-//! without brackets takes all that follows: `sin _ + 1` is `sin(_ + 1)`, as in exp4j, which TinkerPop uses.
+//! Numbers, variables (`_` is the current object), `+ - * / % ^`, unary minus and plus, brackets, and
+//! functions of one argument. `^` binds most and to the right (`-2 ^ 2` is -4), then unary minus, then `* /
+//! %`, then `+ -`. A function without brackets takes all that follows: `sin _ + 1` is `sin(_ + 1)`, as in
+//! exp4j, which TinkerPop uses.
 //!
 //! An [`Expression`] is parsed once to a program for a stack machine and evaluated for each traverser.
 //! # Invariants
@@ -59,8 +60,8 @@ impl Expression {
         parse::expression(text)
     }
 
-    /// The variables, each once, in the order of their first appearance. `pi` and `e` are among them: a scope that has
-    /// none of that name gives [`constant`].
+    /// The variables, each once, in the order of their first appearance. `pi` and `e` are among them: a scope
+    /// that has none of that name gives [`constant`].
     #[must_use]
     pub fn variables(&self) -> &[Arc<str>] {
         &self.variables

@@ -1,9 +1,10 @@
 //! Arithmetic on numbers of eight types.
 //!
 //! # Shape
-//! Two numbers meet in their *common class*: the wider of both widths (8, 16, 32, 64 bits, arbitrary), floating point
-//! if one of them is. A result that does not fit is computed in the next wider class: byte, short, int, long; float,
-//! double. A long that overflows is an error, a double that overflows is infinite, arbitrary precision has a limit.
+//! Two numbers meet in their *common class*: the wider of both widths (8, 16, 32, 64 bits, arbitrary),
+//! floating point if one of them is. A result that does not fit is computed in the next wider class: byte,
+//! short, int, long; float, double. A long that overflows is an error, a double that overflows is infinite,
+//! arbitrary precision has a limit.
 //! # Invariants
 //! No result has more than [`MAX_BITS`] bits of digits; what would have is an error.
 //! # Cost
@@ -30,7 +31,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The most bits that the digits of a number of arbitrary precision may have after an operation: 19,728 digits.
+/// The most bits that the digits of a number of arbitrary precision may have after an operation: 19,728
+/// digits.
 pub const MAX_BITS: u64 = 1 << 16;
 
 /// `a + b`; null if `a` is null, `a` if `b` is.
@@ -150,8 +152,8 @@ pub(crate) fn equal_decimals(a: &BigDecimal, b: &BigDecimal) -> bool {
     big::compare(a, b) == Ordering::Equal
 }
 
-/// Compares two numbers by their values, without rounding; `NaN` is the greatest and equals itself. `None` if one is no
-/// number. A total order: `order()` sorts by it.
+/// Compares two numbers by their values, without rounding; `NaN` is the greatest and equals itself. `None` if
+/// one is no number. A total order: `order()` sorts by it.
 #[must_use]
 pub fn compare_exactly(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {

@@ -1,4 +1,5 @@
-//! The members of [`Operator`] as functions: what sacks, `fold` and side effects put two values together with.
+//! The members of [`Operator`] as functions: what sacks, `fold` and side effects put two values together
+//! with.
 
 use super::{Error, Result, list, number};
 use crate::{Bulk, Operator, Set, Value};

@@ -1,17 +1,17 @@
 //! Whether a [`P`] holds.
 //!
 //! # Shape
-//! [`Compiled`] is a predicate made ready once: regular expressions compiled, types looked up, long lists of `within`
-//! indexed. [`test()`] does both at once.
+//! [`Compiled`] is a predicate made ready once: regular expressions compiled, types looked up, long lists of
+//! `within` indexed. [`test()`] does both at once.
 //! # Invariants
-//! Logic has two values. A comparison without an answer (`lt(NaN)`, a text with a number) does not hold, so its
-//! negation does. [`negate`] gives a predicate that holds exactly where the given one does not.
+//! Logic has two values. A comparison without an answer (`lt(NaN)`, a text with a number) does not hold, so
+//! its negation does. [`negate`] gives a predicate that holds exactly where the given one does not.
 //! # Cost
-//! Linear in value and predicate; `within` of strings, integers and vertices with keys: constant. Regular expressions
-//! take time linear in the text, for which they know neither look-around nor references back.
+//! Linear in value and predicate; `within` of strings, integers and vertices with keys: constant. Regular
+//! expressions take time linear in the text, for which they know neither look-around nor references back.
 //! # Source
-//! TinkerPop 3.8, `P`, `TextP`. Different: a test of text on what is no text does not hold (TinkerPop throws), an
-//! unknown name of a type is an error even where nothing is tested.
+//! TinkerPop 3.8, `P`, `TextP`. Different: a test of text on what is no text does not hold (TinkerPop
+//! throws), an unknown name of a type is an error even where nothing is tested.
 
 mod types;
 mod within;

@@ -1,8 +1,9 @@
 //! `asString()`: the textual forms of all values, as Java prints them.
 //!
-//! `[a, b]`, `{a=b}`, `1.0E10`, `2023-08-02T00:00Z`, `v[1]`, `e[7][1-knows->2]`, `vp[name->marko]`, `path[a, b]`.
-//! Elements need their details ([`Details`]); what is unknown of them is `?`. Types that have no settled form print as
-//! their parts. Different from Java: a `Date` prints as its instant, because Java prints it in the zone of its machine.
+//! `[a, b]`, `{a=b}`, `1.0E10`, `2023-08-02T00:00Z`, `v[1]`, `e[7][1-knows->2]`, `vp[name->marko]`, `path[a,
+//! b]`. Elements need their details ([`Details`]); what is unknown of them is `?`. Types that have no settled
+//! form print as their parts. Different from Java: a `Date` prints as its instant, because Java prints it in
+//! the zone of its machine.
 
 mod extended;
 

@@ -1,12 +1,12 @@
 //! Functions on texts: `concat`, `length`, `toUpper`, …, `substring`; templates of `format()`; `asBool`.
 //!
 //! # Shape
-//! A [`TextFunction`] is a step with its arguments. Globally it takes a string, locally also a collection of strings, of
-//! which it makes a list; null stays null in both.
+//! A [`TextFunction`] is a step with its arguments. Globally it takes a string, locally also a collection of
+//! strings, of which it makes a list; null stays null in both.
 //! # Invariants
-//! Positions and lengths count characters (Unicode scalar values; TinkerPop counts UTF-16 units, of which some characters
-//! take two). White space is what Java holds for it: no non-breaking spaces. No result is longer than
-//! [`super::string::MAX_TEXT_BYTES`].
+//! Positions and lengths count characters (Unicode scalar values; TinkerPop counts UTF-16 units, of which
+//! some characters take two). White space is what Java holds for it: no non-breaking spaces. No result is
+//! longer than [`super::string::MAX_TEXT_BYTES`].
 //! # Cost
 //! Linear in the text and the result.
 
@@ -41,7 +41,8 @@ pub enum TextFunction {
         /// What comes.
         new: Option<Arc<str>>,
     },
-    /// The list of what is between separators, without empty texts; null: white space; empty: between all characters.
+    /// The list of what is between separators, without empty texts; null: white space; empty: between all
+    /// characters.
     Split(Option<Arc<str>>),
     /// From `start` to before `end`; negative positions count from the end.
     Substring {
@@ -138,7 +139,8 @@ fn split(text: &str, separator: Option<&str>) -> Value {
     let parts: Vec<Value> = match separator {
         Some("") if text.is_empty() => vec![Value::text("")],
         Some("") => text.chars().map(|c| Value::text(c.encode_utf8(&mut [0; 4]))).collect(),
-        // Separators side by side are one, and one at the beginning is none; behind one at the end there is an empty text.
+        // Separators side by side are one, and one at the beginning is none; behind one at the end there is
+        // an empty text.
         Some(separator) => {
             let mut parts: Vec<&str> = text.split(separator).collect();
             let last = parts.pop().filter(|last| !last.is_empty() || !parts.is_empty());

@@ -1,5 +1,5 @@
-//! What `datetime("…")` takes: `2023-08-02`, `2023-08`, `2023-08-02T10:30`, with seconds, fractions of them and an offset
-//! (`Z`, `+0100`, `+01:00`). Without an offset it is UTC.
+//! What `datetime("…")` takes: `2023-08-02`, `2023-08`, `2023-08-02T10:30`, with seconds, fractions of them
+//! and an offset (`Z`, `+0100`, `+01:00`). Without an offset it is UTC.
 
 use std::fmt::{self, Write};
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};

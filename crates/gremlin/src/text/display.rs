@@ -1,9 +1,9 @@
 //! Traversals and values as text, in one canonical form: `g.V(1).has("age", P.gt(29))`.
 //!
 //! # Invariants
-//! What is printed is read again as the same, but for values that have no literal: elements, paths, trees, characters,
-//! durations, lambdas, `NaN` as a float, empty anonymous traversals, Java class names, anything that only the wire has. Those
-//! are printed for people.
+//! What is printed is read again as the same, but for values that have no literal: elements, paths, trees,
+//! characters, durations, lambdas, `NaN` as a float, empty anonymous traversals, Java class names, anything
+//! that only the wire has. Those are printed for people.
 
 use super::forms::is_terminal;
 use super::{datetime, strings, words};

@@ -49,7 +49,8 @@ impl Fault {
     }
 }
 
-/// ` (line 1, column 3)`, the line, and carets below `start..end` of it. Long lines are cut, control characters are blanks.
+/// ` (line 1, column 3)`, the line, and carets below `start..end` of it. Long lines are cut, control
+/// characters are blanks.
 fn place(text: &str, start: usize, end: usize) -> String {
     const WIDTH: usize = 100;
     const BEFORE: usize = 60;

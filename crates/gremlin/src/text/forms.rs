@@ -1,8 +1,8 @@
 //! Whether a call is one of the forms in the table (`steps`), and what to say if it is not.
 //!
 //! # Shape
-//! Each value has one *kind*, a bit; a word of the table is a set of kinds, a form is a row of sets. All of it is made from the
-//! table on first use.
+//! Each value has one *kind*, a bit; a word of the table is a set of kinds, a form is a row of sets. All of
+//! it is made from the table on first use.
 
 use super::steps::{self, Entry, OLD};
 use crate::{Token, Value};
@@ -108,7 +108,8 @@ pub(super) fn is_any(value: &Value) -> bool {
     kind(value) & ANY != 0
 }
 
-/// A way to call something: what its arguments are, then what any number of further ones are (0: there are none).
+/// A way to call something: what its arguments are, then what any number of further ones are (0: there are
+/// none).
 #[derive(Debug)]
 struct Form {
     arguments: Vec<Kinds>,

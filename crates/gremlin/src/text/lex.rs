@@ -1,7 +1,7 @@
 //! Tokens, made when they are asked for.
 //!
-//! Numbers and strings are only found here; `number` and `strings` read them. A name may have any letters, also those
-//! outside of the basic plane, which the grammar of TinkerPop does not have.
+//! Numbers and strings are only found here; `number` and `strings` read them. A name may have any letters,
+//! also those outside of the basic plane, which the grammar of TinkerPop does not have.
 
 use super::TOKENS_MAX;
 use super::error::{Fault, NO_LAMBDAS, Result};

@@ -1,4 +1,5 @@
-//! What stands between the parentheses of a step: literals, members of enumerations, collections, strategies, variables.
+//! What stands between the parentheses of a step: literals, members of enumerations, collections, strategies,
+//! variables.
 
 use super::error::{NO_LAMBDAS, Result};
 use super::forms::{PREDICATES, STEPS, is_any};
@@ -457,7 +458,8 @@ impl Parser<'_> {
     }
 }
 
-/// Whether what was read can only be a key, in parentheses or as a bare word, or is a literal that starts there.
+/// Whether what was read can only be a key, in parentheses or as a bare word, or is a literal that starts
+/// there.
 #[derive(Clone, Copy)]
 enum Key {
     Sure,

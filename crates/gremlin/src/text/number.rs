@@ -1,6 +1,7 @@
 //! Numbers: `1`, `1l`, `0x1F`, `017`, `1_000`, `1.5`, `1e3f`, `1.5m`, `-Infinity`.
 //!
-//! An integer without a suffix is an int if it fits, else a long, else a big integer. A decimal without a suffix is a double.
+//! An integer without a suffix is an int if it fits, else a long, else a big integer. A decimal without a
+//! suffix is a double.
 
 use crate::Value;
 use bigdecimal::BigDecimal;

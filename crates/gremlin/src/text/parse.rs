@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! * One token of lookahead: a name is taken, then the token behind it decides.
-//! * `depth` counts what the parser is inside of; `deepest` is where the value just read goes deepest, for predicates, which
-//!   grow at their root (`p.and(q).or(r)`).
+//! * `depth` counts what the parser is inside of; `deepest` is where the value just read goes deepest, for
+//!   predicates, which grow at their root (`p.and(q).or(r)`).
 
 use super::error::{Fault, NO_LAMBDAS, Result};
 use super::forms::{Callable, SOURCE, SPAWN, STEPS, TERMINALS, Table, is_terminal};
@@ -125,7 +125,8 @@ impl<'a> Parser<'a> {
         Err(fault.hint("take the query apart, or put the values into parameters"))
     }
 
-    /// Begins to measure how deep a value goes; the older measure is handed back, to be put into `deepest` again.
+    /// Begins to measure how deep a value goes; the older measure is handed back, to be put into `deepest`
+    /// again.
     pub(super) fn measure(&mut self) -> usize {
         std::mem::replace(&mut self.deepest, self.depth)
     }

@@ -23,7 +23,8 @@ impl Parser<'_> {
         Ok(predicate)
     }
 
-    /// What is chained to `not(p)`, whose argument and parenthesis are taken; `outer` is how deep it went before.
+    /// What is chained to `not(p)`, whose argument and parenthesis are taken; `outer` is how deep it went
+    /// before.
     pub(super) fn negated(&mut self, inner: P, outer: usize) -> Result<P> {
         let predicate = self.chained(P::Not(Box::new(inner)))?;
         self.deepest = self.deepest.max(outer);

@@ -1,7 +1,8 @@
 //! What may be called, with what arguments: the one table of names. `forms` says what its words mean.
 //!
-//! An entry is a name and its forms. A form lists kinds of arguments; `a | b` takes either, `a?` also `null`, `a...` any
-//! number of them, none included. Forms behind [`OLD`] are of 3.6 and 3.7; the executor says what became of them.
+//! An entry is a name and its forms. A form lists kinds of arguments; `a | b` takes either, `a?` also `null`,
+//! `a...` any number of them, none included. Forms behind [`OLD`] are of 3.6 and 3.7; the executor says what
+//! became of them.
 
 /// Not a form: those behind it are not of 3.8.
 pub(super) const OLD: &str = "old";

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write};
 
-/// What stands between the quotes, its escapes replaced; else the byte in `inside` where an escape is wrong, and why.
+/// What stands between the quotes, its escapes replaced; else the byte in `inside` where an escape is wrong,
+/// and why.
 pub(super) fn unescape(inside: &str) -> Result<String, (usize, &'static str)> {
     let mut text = String::with_capacity(inside.len());
     let mut rest = inside;
@@ -41,7 +42,8 @@ pub(super) fn unescape(inside: &str) -> Result<String, (usize, &'static str)> {
     Ok(text)
 }
 
-/// The character of `u0041…` and what follows it. Two halves of a pair are one character; a single half is U+FFFD.
+/// The character of `u0041…` and what follows it. Two halves of a pair are one character; a single half is
+/// U+FFFD.
 fn unicode(escape: &str) -> Option<(char, &str)> {
     let (first, rest) = unit(escape)?;
     let second = rest.strip_prefix('\\').filter(|rest| rest.starts_with('u')).and_then(unit);

@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest known word.
 
-/// The candidate with the fewest single-letter changes from `word` (case does not count), if that is few enough to be a slip;
-/// else one that begins as it does (`addVertex`: `addV`).
+/// The candidate with the fewest single-letter changes from `word` (case does not count), if that is few
+/// enough to be a slip; else one that begins as it does (`addVertex`: `addV`).
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,

@@ -1,11 +1,13 @@
 //! Elements of a graph, and what is made of them: paths, trees, parts of a graph.
 //!
 //! # Shape
-//! An element has a *key*, the ids of the store that name it, and a *detail*, what a client sees of it (id, label,
-//! properties). Inside a traversal elements have keys and no details: details are looked up when a result leaves.
-//! Elements that came over the wire have details and no key (all zero) until they are found in the graph.
+//! An element has a *key*, the ids of the store that name it, and a *detail*, what a client sees of it (id,
+//! label, properties). Inside a traversal elements have keys and no details: details are looked up when a
+//! result leaves. Elements that came over the wire have details and no key (all zero) until they are found in
+//! the graph.
 //! # Invariants
-//! Two elements with keys are equal if their keys are; else if the ids in their details are. No set or map mixes both.
+//! Two elements with keys are equal if their keys are; else if the ids in their details are. No set or map
+//! mixes both.
 
 use super::{Hashing, commutative};
 use crate::Value;

@@ -12,7 +12,8 @@ pub struct Duration {
     pub nanoseconds: u32,
 }
 
-/// Types of the wire formats that the language does nothing with. Fields are those of the formats, not checked.
+/// Types of the wire formats that the language does nothing with. Fields are those of the formats, not
+/// checked.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Extended {
     /// `java.util.Date`: milliseconds since 1970.

@@ -1,4 +1,5 @@
-//! Equality, comparability, orderability and predicates: cases of the feature files, and laws on random values.
+//! Equality, comparability, orderability and predicates: cases of the feature files, and laws on random
+//! values.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use crate::random::{Random, value};

@@ -1,5 +1,5 @@
-//! The texts of Apache TinkerPop: values and traversals that its grammar takes or refuses, and all traversals of its scenarios,
-//! which are also printed and read again.
+//! The texts of Apache TinkerPop: values and traversals that its grammar takes or refuses, and all traversals
+//! of its scenarios, which are also printed and read again.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::borrow::Cow;
@@ -27,7 +27,8 @@ fn lines(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The grammar takes them; the reference refuses their values as we do: a byte out of range, strings that are no times.
+/// The grammar takes them; the reference refuses their values as we do: a byte out of range, strings that are
+/// no times.
 const NO_VALUES: &[&str] = &[
     "-789b",
     "datetime(\"\")",

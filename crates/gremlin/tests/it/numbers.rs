@@ -1,4 +1,5 @@
-//! Arithmetic with promotion: cases of `Sum`, `Mean`, `Min`, `Max`, `Sack` and `AsNumber` of the feature files, limits.
+//! Arithmetic with promotion: cases of `Sum`, `Mean`, `Min`, `Max`, `Sack` and `AsNumber` of the feature
+//! files, limits.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use bigdecimal::BigDecimal;

@@ -1,7 +1,7 @@
 //! The nesting of JSON, and the size of contexts of JSON-LD.
 //!
-//! Each key in a context may be a term whose definition needs that of the next one, a recursion in the parser, and each may
-//! have a context of its own, which is made from a copy of all before.
+//! Each key in a context may be a term whose definition needs that of the next one, a recursion in the
+//! parser, and each may have a context of its own, which is made from a copy of all before.
 
 use super::{CONTEXT_KEYS_MAX, DEPTH_MAX, too_deep};
 

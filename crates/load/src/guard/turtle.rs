@@ -1,5 +1,6 @@
-//! The nesting of triple terms and reified triples in Turtle, TriG, N-Triples and N-Quads: parsers keep them as
-//! boxes in boxes, and giving those back is a recursion. Lists and blank nodes are statements, and may nest.
+//! The nesting of triple terms and reified triples in Turtle, TriG, N-Triples and N-Quads: parsers keep them
+//! as boxes in boxes, and giving those back is a recursion. Lists and blank nodes are statements, and may
+//! nest.
 
 use super::{DEPTH_MAX, too_deep};
 

@@ -1,7 +1,7 @@
 //! The nesting of XML, the attributes of its elements, and what its entities stand for.
 //!
-//! Where a tag, a comment or a document type ends is what `quick-xml` takes for its end: a document type ends where as
-//! many `>` as `<` have come, whatever stands in quotes and comments.
+//! Where a tag, a comment or a document type ends is what `quick-xml` takes for its end: a document type ends
+//! where as many `>` as `<` have come, whatever stands in quotes and comments.
 
 use super::{
     ATTRIBUTES_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX, ENTITY_BYTES_MAX,
@@ -9,7 +9,8 @@ use super::{
 };
 use std::collections::HashMap;
 
-/// The longest name of an entity that is looked up. The document type may hold longer ones: `DOCTYPE_BYTES_MAX`.
+/// The longest name of an entity that is looked up. The document type may hold longer ones:
+/// `DOCTYPE_BYTES_MAX`.
 const NAME_BYTES_MAX: usize = DOCTYPE_BYTES_MAX;
 
 #[derive(Debug, Default)]

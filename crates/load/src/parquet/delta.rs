@@ -1,17 +1,17 @@
 //! Lengths in delta encodings, which the library unpacks as a whole before it gives out the first value.
 //!
-//! A stream of lengths says how many there are, and may say so in ten bytes; texts that share a beginning may be a page of
-//! texts each as long as the page. Both are added up here before the library sees them.
+//! A stream of lengths says how many there are, and may say so in ten bytes; texts that share a beginning may
+//! be a page of texts each as long as the page. Both are added up here before the library sees them.
 //!
 //! # Source
-//! Apache Parquet, "Encodings", *DELTA_BINARY_PACKED*, *DELTA_LENGTH_BYTE_ARRAY*, *DELTA_BYTE_ARRAY*. Where a stream ends is
-//! taken as the library takes it: widths of blocks behind the last value count as nothing.
+//! Apache Parquet, "Encodings", *DELTA_BINARY_PACKED*, *DELTA_LENGTH_BYTE_ARRAY*, *DELTA_BYTE_ARRAY*. Where a
+//! stream ends is taken as the library takes it: widths of blocks behind the last value count as nothing.
 
 const WRONG: &str = "the lengths of its texts are damaged";
 const MANY: &str = "it has more lengths of texts than values";
 
-/// Bytes of all texts of a page that are encoded as lengths and texts; `with_prefixes`: each begins as the one before
-/// does. `values_max`: how many there may be.
+/// Bytes of all texts of a page that are encoded as lengths and texts; `with_prefixes`: each begins as the
+/// one before does. `values_max`: how many there may be.
 pub(super) fn text_bytes(data: &[u8], with_prefixes: bool, values_max: usize) -> Result<u64, &'static str> {
     let mut prefixes = Vec::new();
     let mut rest = data;

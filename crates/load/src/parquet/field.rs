@@ -127,7 +127,8 @@ fn leaves(node: &Node) -> usize {
     if node.is_primitive() { 1 } else { node.get_fields().iter().map(|node| leaves(node)).sum() }
 }
 
-/// Whether a field with one column is a list; an error: the name of what is neither a value nor a list of values.
+/// Whether a field with one column is a list; an error: the name of what is neither a value nor a list of
+/// values.
 fn element(node: &Node) -> Result<bool, &'static str> {
     let info = node.get_basic_info();
     let is_repeated = |node: &Node| {
@@ -334,7 +335,8 @@ pub(super) fn write_bytes(bytes: &[u8], kind: Kind, out: &mut String) -> Result<
     }
 }
 
-/// The digits of the magnitude of a number in two's complement, from the high byte on, whose sign has been cut off.
+/// The digits of the magnitude of a number in two's complement, from the high byte on, whose sign has been
+/// cut off.
 fn digits(bytes: &[u8], is_negative: bool) -> String {
     // -n is !n + 1.
     let mut limbs: Vec<u32> = bytes

@@ -1,10 +1,10 @@
-//! Limits on Parquet files, which the library lacks: a file of some hundred bytes may say that it has 2^63 rows, or pages of
-//! 2 GiB each, and the library makes room for what it is told.
+//! Limits on Parquet files, which the library lacks: a file of some hundred bytes may say that it has 2^63
+//! rows, or pages of 2 GiB each, and the library makes room for what it is told.
 //!
 //! # Shape
-//! [`Input`] hands bytes of the file to the library; the header of a page is walked (`thrift`) before the library
-//! sees it. [`Pages`] stands between the library's pages and its decoders, and looks at what those would believe. Both
-//! draw on one [`Budget`] for the file.
+//! [`Input`] hands bytes of the file to the library; the header of a page is walked (`thrift`) before the
+//! library sees it. [`Pages`] stands between the library's pages and its decoders, and looks at what those
+//! would believe. Both draw on one [`Budget`] for the file.
 //! # Invariants
 //! 1. All columns together hold at most [`PAGES_BYTES_MIN`] and [`PAGES_TIMES_MAX`] times the file in pages.
 //! 2. All that is decompressed, all values and all texts are at most [`WORK_TIMES_MAX`] times the file.

@@ -1,12 +1,13 @@
 //! Reads along with the library what the footer and the headers of pages say: Thrift's compact protocol.
 //!
-//! The library makes room for as many things as a list declares, and goes as deep as a schema does. So these bytes are
-//! walked first, by tables of what the structures may hold, and only what passes goes to the library. Fields that the tables
-//! do not have are passed over, as the library does.
+//! The library makes room for as many things as a list declares, and goes as deep as a schema does. So these
+//! bytes are walked first, by tables of what the structures may hold, and only what passes goes to the
+//! library. Fields that the tables do not have are passed over, as the library does.
 //!
 //! # Invariants
-//! 1. What passes is cut into the same fields by the library, for each field that it knows has the type that it takes for
-//!    granted, and where the two might differ (maps, lists of truth values, numbers that are too long) nothing passes.
+//! 1. What passes is cut into the same fields by the library, for each field that it knows has the type that
+//!    it takes for granted, and where the two might differ (maps, lists of truth values, numbers that are too
+//!    long) nothing passes.
 //! 2. A list is never longer than the bytes that are left.
 //! # Cost
 //! One pass, no memory.
@@ -440,7 +441,8 @@ mod tests {
     #[test]
     fn what_the_library_would_take_otherwise_does_not_pass() {
         let check = |bytes: &[u8]| assert!(matches!(walk(bytes), Err(Fault::Wrong(_))), "{bytes:?}");
-        // A text where a number is expected; a map; a list of truth values; a list of lists without end; a field beyond the last.
+        // A text where a number is expected; a map; a list of truth values; a list of lists without end; a
+        // field beyond the last.
         check(&[0x18, 1, 0, 0]);
         check(&[0x9B, 1, 0, 0]);
         check(&[0x99, 0x12, 1, 0]);

@@ -92,7 +92,8 @@ impl Unpacker {
     }
 }
 
-/// Fills `out` from frames: the length of the text and that of the block, both from the high byte on, and the block.
+/// Fills `out` from frames: the length of the text and that of the block, both from the high byte on, and the
+/// block.
 fn unframe(mut packed: &[u8], mut out: &mut [u8]) -> Option<()> {
     while !packed.is_empty() {
         let (size, rest) = packed.split_first_chunk()?;

@@ -1,4 +1,5 @@
-//! Mapping files: what headers do not say; the schema that is shown, and printed as a mapping that loads the same.
+//! Mapping files: what headers do not say; the schema that is shown, and printed as a mapping that loads the
+//! same.
 
 use std::path::PathBuf;
 use vervet_load::testing::MapTarget;
@@ -67,7 +68,8 @@ fn tables_without_headers_are_read() {
     );
 }
 
-/// Foreign keys as edges, in either direction, several in a cell; dates by patterns; columns that are nothing.
+/// Foreign keys as edges, in either direction, several in a cell; dates by patterns; columns that are
+/// nothing.
 #[test]
 fn columns_can_be_edges() {
     let mapping = r#"
@@ -182,7 +184,8 @@ fn the_examples_of_the_manual_are_mappings() {
     }
 }
 
-/// The two forms of LDBC's tiny network are one graph: the edges are the same, whether they are files or columns.
+/// The two forms of LDBC's tiny network are one graph: the edges are the same, whether they are files or
+/// columns.
 #[test]
 fn the_forms_of_ldbc_are_one_graph() {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");

@@ -1,5 +1,5 @@
-//! Parquet files that others wrote (`tests/parquet/write.py`) against texts that say what is in them, and against CSV; and damaged
-//! ones.
+//! Parquet files that others wrote (`tests/parquet/write.py`) against texts that say what is in them, and
+//! against CSV; and damaged ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};

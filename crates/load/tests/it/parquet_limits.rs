@@ -1,5 +1,5 @@
-//! Parquet files of some hundred bytes that say too much: each is written here by hand, and ends with the name of a limit, soon and without
-//! memory.
+//! Parquet files of some hundred bytes that say too much: each is written here by hand, and ends with the
+//! name of a limit, soon and without memory.
 
 use vervet_load::testing::CountTarget;
 use vervet_load::{LoadOptions, LoadReport, Source, load};
@@ -242,7 +242,8 @@ fn lengths_of_texts_are_not_believed() {
 #[test]
 fn lists_without_end_end() {
     let list = |values: i64| {
-        // One row, and all other values belong to it; the levels that say so, and those that say that the values are there.
+        // One row, and all other values belong to it; the levels that say so, and those that say that the
+        // values are there.
         let levels = |counts: &[(i64, u8)]| {
             let mut levels = Vec::new();
             for (count, level) in counts {

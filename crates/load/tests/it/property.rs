@@ -502,7 +502,8 @@ fn shared_rdf_files_have_their_known_counts() {
     }
 }
 
-/// Rows keep what they have in common with those before: ends, labels, keys. Row by row against what each says alone.
+/// Rows keep what they have in common with those before: ends, labels, keys. Row by row against what each
+/// says alone.
 #[test]
 fn rows_mean_the_same_whatever_stands_before_them() {
     let ends = [
@@ -544,7 +545,8 @@ fn rows_mean_the_same_whatever_stands_before_them() {
     assert_eq!(found, expected);
 }
 
-/// Rows are read some at a time; what is wrong with one is told in its place, and the others are there, long ones too.
+/// Rows are read some at a time; what is wrong with one is told in its place, and the others are there, long
+/// ones too.
 #[test]
 fn malformed_rows_are_told_in_their_order() {
     let mut text = ":START_ID(V),:END_ID(V),n:int,t:string\n".to_owned();

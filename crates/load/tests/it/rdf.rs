@@ -66,8 +66,8 @@ fn check_line(line: &str, with_graph: bool) {
         return;
     }
     let name = if with_graph { "x.nq" } else { "x.nt" };
-    // Twice in one block: the second time every token is known. Not at the beginning of the file, where a byte order mark
-    // is no part of the line.
+    // Twice in one block: the second time every token is known. Not at the beginning of the file, where a
+    // byte order mark is no part of the line.
     let text = format!("\n{line}\n{line}\n");
     let ours = load_text(name, text.as_bytes(), &options(1));
     match (by_library(line, with_graph), ours) {

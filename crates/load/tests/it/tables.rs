@@ -1,5 +1,6 @@
-//! Tables and graph files as other programs write them: headers of Gephi, NetworkX, igraph, pandas and spreadsheets, missing
-//! ids, labels under other keys, undirected graphs, and what a load says of them at its end.
+//! Tables and graph files as other programs write them: headers of Gephi, NetworkX, igraph, pandas and
+//! spreadsheets, missing ids, labels under other keys, undirected graphs, and what a load says of them at its
+//! end.
 
 use vervet_load::testing::MapTarget;
 use vervet_load::{LoadOptions, LoadReport, Mapping, Source, load, schema};
@@ -50,7 +51,8 @@ fn users_38_headers_of_other_programs_are_understood() {
     );
 }
 
-/// users 38: vertices without an id column get one by name, or the numbers of their rows; else the error says how.
+/// users 38: vertices without an id column get one by name, or the numbers of their rows; else the error says
+/// how.
 #[test]
 fn users_38_ids_that_are_missing_are_named_or_numbered() {
     let people = [("people.csv", "Name,Age\nAnn,31\nBob,27\n")];
@@ -78,8 +80,8 @@ fn users_38_ids_that_are_missing_are_named_or_numbered() {
     assert_eq!(read(&people, &mapped).unwrap().0, lines, "{}", shown.to_mapping());
 }
 
-/// users 39: a mapping to begin with is printed for files whose headers say nothing, too; an entry that fits no file is an
-/// error.
+/// users 39: a mapping to begin with is printed for files whose headers say nothing, too; an entry that fits
+/// no file is an error.
 #[test]
 fn users_39_every_file_has_a_mapping_to_begin_with() {
     let files = [("people.csv", "Name,Age\nAnn,31\n"), ("odd.csv", "place:point,x\n1,2\n")];
@@ -107,8 +109,8 @@ const KARATE: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   </graph>
 </graphml>"#;
 
-/// users 40: labels stand under the keys that the caller names; undirected edges are counted, and loaded in both directions
-/// if that is asked for.
+/// users 40: labels stand under the keys that the caller names; undirected edges are counted, and loaded in
+/// both directions if that is asked for.
 #[test]
 fn users_40_graphml_of_networkx_and_gephi() {
     let named = LoadOptions { label_keys: vec!["label".to_owned(), "Edge Label".to_owned()], ..options() };
@@ -141,7 +143,8 @@ fn users_40_graphml_of_networkx_and_gephi() {
     assert_eq!(lines, ["<vertex:1> <key:knows> <vertex:2>  edge:0"]);
 }
 
-/// users 41: rows that are one vertex, ends that no row has and columns that one value has made texts are told.
+/// users 41: rows that are one vertex, ends that no row has and columns that one value has made texts are
+/// told.
 #[test]
 fn users_41_merges_and_missing_ends_are_counted() {
     let files = [

@@ -1,6 +1,7 @@
-//! Accidents at every operation: a random life of a log is stopped at each operation on its files in turn, by an error
-//! or a full disk, with or without a loss of power, and sometimes again while it is opened. Afterwards every
-//! record that was acknowledged is there, none is half there, none is out of order, and the log goes on.
+//! Accidents at every operation: a random life of a log is stopped at each operation on its files in turn, by
+//! an error or a full disk, with or without a loss of power, and sometimes again while it is opened.
+//! Afterwards every record that was acknowledged is there, none is half there, none is out of order, and the
+//! log goes on.
 
 use crate::common::{Model, disk, read_all, seed};
 use vervet_env::{Fault, SeededRandom, Simulation};
@@ -103,8 +104,9 @@ fn nothing_acknowledged_is_lost_by_an_accident_at_any_operation() {
     println!("{points} points in {lives} lives, {again} accidents on opening");
 }
 
-/// A sync fails, the process starts again and finds the records in the page cache, then the power fails. They have
-/// been found and so shown to somebody: they must stay. Seen also with a sync that fails at every one of its turns.
+/// A sync fails, the process starts again and finds the records in the page cache, then the power fails. They
+/// have been found and so shown to somebody: they must stay. Seen also with a sync that fails at every one of
+/// its turns.
 #[test]
 fn records_found_after_a_failed_sync_are_made_durable_first() {
     for acknowledged in 0..3 {

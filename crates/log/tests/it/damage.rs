@@ -1,6 +1,6 @@
-//! Damage: every byte of every file changed in several ways, every file missing or cut at every length. What is read
-//! is then an error, or the log up to some record; of a log that was closed it is an error or the whole log, since
-//! nothing acknowledged may go without a word.
+//! Damage: every byte of every file changed in several ways, every file missing or cut at every length. What
+//! is read is then an error, or the log up to some record; of a log that was closed it is an error or the
+//! whole log, since nothing acknowledged may go without a word.
 
 use crate::common::{DIR, Record, disk, read_all, reopen, seed};
 use std::path::{Path, PathBuf};
@@ -131,7 +131,8 @@ fn every_length_and_every_missing_file_is_seen() {
     }
 }
 
-/// Cutting at damage fails or loses power at each of its operations; tried again, it keeps what it would have kept.
+/// Cutting at damage fails or loses power at each of its operations; tried again, it keeps what it would have
+/// kept.
 #[test]
 fn cutting_may_be_interrupted() {
     let seed = seed();

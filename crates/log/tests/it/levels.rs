@@ -142,8 +142,8 @@ fn checkpoints_remove_files_that_lie_before_them() {
     assert_eq!(read_all(&environment, far, &ReadOptions::default()).expect("reads").1.len(), 1);
 }
 
-/// A log that was closed goes on in a file of its own: behind the mark of the close, whose sync may have failed unseen,
-/// nothing would be safe. Nothing is lost or found twice, and the files are few.
+/// A log that was closed goes on in a file of its own: behind the mark of the close, whose sync may have
+/// failed unseen, nothing would be safe. Nothing is lost or found twice, and the files are few.
 #[test]
 fn a_closed_log_goes_on_in_a_new_file() {
     let simulation = disk(1);
@@ -161,7 +161,8 @@ fn a_closed_log_goes_on_in_a_new_file() {
     }
 }
 
-/// A reader on the real file system, while threads append, rotate and remove: it always sees a prefix, without gaps.
+/// A reader on the real file system, while threads append, rotate and remove: it always sees a prefix,
+/// without gaps.
 #[test]
 fn readers_beside_a_writer_see_a_prefix() {
     let dir = tempfile::tempdir().expect("works");

@@ -1,5 +1,5 @@
-//! A disk that is full and has room again, sectors that cannot be read, many short writers, and readers that must not believe
-//! what a loss of power would undo: findings B3, B10, B11, B12 and B16 of the reviews.
+//! A disk that is full and has room again, sectors that cannot be read, many short writers, and readers that
+//! must not believe what a loss of power would undo: findings B3, B10, B11, B12 and B16 of the reviews.
 
 use crate::common::{DIR, disk, read_all, reopen, seed};
 use std::path::Path;
@@ -13,8 +13,8 @@ fn options(level: Level) -> LogOptions {
     LogOptions { level, ..LogOptions::default() }
 }
 
-/// Storage B3: at every operation and level the disk becomes full; nothing more is appended, and once there is room the same
-/// log goes on, with everything that was appended, in its order, published once.
+/// Storage B3: at every operation and level the disk becomes full; nothing more is appended, and once there
+/// is room the same log goes on, with everything that was appended, in its order, published once.
 #[test]
 fn b3_a_full_disk_is_no_end() {
     let seed = seed();
@@ -89,8 +89,8 @@ fn b3_a_full_disk_and_a_loss_of_power() {
     }
 }
 
-/// Storage B16: at the levels that do not wait, a record that is published is no error, whatever the disk says then; the next
-/// one is.
+/// Storage B16: at the levels that do not wait, a record that is published is no error, whatever the disk
+/// says then; the next one is.
 #[test]
 fn b16_what_is_published_is_acknowledged() {
     for fault in [Fault::Io, Fault::DiskFull] {
@@ -117,8 +117,8 @@ fn b16_what_is_published_is_acknowledged() {
     }
 }
 
-/// Storage B10: a sector of the log that cannot be read is an error that says where, and the log may be cut there. (It was
-/// mapped, and the process died.)
+/// Storage B10: a sector of the log that cannot be read is an error that says where, and the log may be cut
+/// there. (It was mapped, and the process died.)
 #[test]
 fn b10_a_bad_sector_is_an_error() {
     let simulation = disk(1);

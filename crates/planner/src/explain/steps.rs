@@ -76,7 +76,8 @@ impl Writer<'_> {
     }
 }
 
-/// The operator of a line, and the rest: operators stand in a column of their own, or before the first of these words.
+/// The operator of a line, and the rest: operators stand in a column of their own, or before the first of
+/// these words.
 fn words(text: &str) -> (&str, &str) {
     if let Some((operator, detail)) = text.split_once("  ") {
         return (operator, detail.trim_start());

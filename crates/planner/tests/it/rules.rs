@@ -229,7 +229,8 @@ fn a_prefix_and_a_range_start_from_their_values() {
     assert_eq!(found[0], "├─ seek ?n ←:age─ ?s among 9 values", "{found:#?}");
 }
 
-/// Two comparisons of ids cost less than a walk to a text that is one of two, so they come first and leave less to walk from.
+/// Two comparisons of ids cost less than a walk to a text that is one of two, so they come first and leave
+/// less to walk from.
 #[test]
 fn what_ids_decide_is_tested_before_walks_to_other_conditions() {
     let mut text = String::new();
@@ -299,7 +300,8 @@ fn parameters_are_bound_from_the_start() {
     check(&query, &["├─ expand ?s ─:knows→ ?o", "└─ expand ?o ─:lives→ ?c"]);
 }
 
-/// Friends of one in both directions, and what they wrote: from the friends on, unless what was written is rarer than they are.
+/// Friends of one in both directions, and what they wrote: from the friends on, unless what was written is
+/// rarer than they are.
 #[test]
 fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
     let mut text = String::new();
@@ -328,8 +330,8 @@ fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
     assert!(rare.iter().any(|line| line.contains("expand :rare ←:about─ ?m")), "{rare:#?}");
 }
 
-/// What friends wrote about something, as a condition: from the topic on, each message once, if that is rare; for each message of
-/// theirs if not.
+/// What friends wrote about something, as a condition: from the topic on, each message once, if that is rare;
+/// for each message of theirs if not.
 #[test]
 fn a_condition_that_names_something_rare_comes_first() {
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! A client that keeps its connection, counts the rows of an answer without keeping them, and knows a broken answer
-//! from a whole one.
+//! A client that keeps its connection, counts the rows of an answer without keeping them, and knows a broken
+//! answer from a whole one.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -81,7 +81,8 @@ impl Connection {
         self.stream.write_all(request.as_bytes())
     }
 
-    /// Reads one answer. An answer that ends too early is one that is not whole; no answer at all is an error.
+    /// Reads one answer. An answer that ends too early is one that is not whole; no answer at all is an
+    /// error.
     pub(crate) fn answer(&mut self) -> io::Result<Answer> {
         let mut answer = Answer::default();
         let status = self.line()?.ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -1,8 +1,9 @@
 //! Attacks, each of which must meet its limit, while a client that means no harm goes on being answered.
 //!
 //! # Shape
-//! An attack is a function that does its worst and tells what came back; a list says what is to come back. After each
-//! one the server must have nothing running any more. The server has seconds for what by default takes half a minute.
+//! An attack is a function that does its worst and tells what came back; a list says what is to come back.
+//! After each one the server must have nothing running any more. The server has seconds for what by default
+//! takes half a minute.
 //! # Not here
 //! Damaged requests, byte by byte (`tests/server/mutations.rs`), TLS and users.
 
@@ -233,8 +234,8 @@ fn raw(to: &Served, bytes: &str) -> Outcome {
     end(&mut connection)
 }
 
-/// Sends `first` byte by byte, `pause_ms` between two, for as long as the server listens; without a pause: at once, and
-/// nothing after it.
+/// Sends `first` byte by byte, `pause_ms` between two, for as long as the server listens; without a pause: at
+/// once, and nothing after it.
 fn drip(to: &Served, first: &str, pause_ms: u64) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let mut bytes = first.bytes().chain(std::iter::repeat(b'x'));

@@ -1,8 +1,9 @@
 //! Load and hostile clients: what a server bears for minutes, and what it says to those who would break it.
 //!
-//! `cargo run --release -p vervet-server --example load -- --data lubm-10.nt.zst`. Takes some eleven minutes; `--minutes 0.5`
-//! is enough for a look; `--only load`, `--only hostile` and `--only siege` do one part. It fails (exit code 1) if anything comes
-//! back that is neither the right answer nor a limit that docs/server.md names.
+//! `cargo run --release -p vervet-server --example load -- --data lubm-10.nt.zst`. Takes some eleven minutes;
+//! `--minutes 0.5` is enough for a look; `--only load`, `--only hostile` and `--only siege` do one part. It
+//! fails (exit code 1) if anything comes back that is neither the right answer nor a limit that
+//! docs/server.md names.
 //!
 //! # Shape
 //! ```text
@@ -13,8 +14,8 @@
 //! hostile: attacks, beside a client that means no harm ─> the same with short time limits
 //! siege: all reproducers at once, beside light questions ─> the same, with the statements they are about
 //! ```
-//! The server is another process so that its memory and its processor time are its own. Both share the machine: at a
-//! high rate the clients take as much of the processor as the server does.
+//! The server is another process so that its memory and its processor time are its own. Both share the
+//! machine: at a high rate the clients take as much of the processor as the server does.
 
 mod client;
 mod hostile;

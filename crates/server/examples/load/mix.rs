@@ -1,10 +1,12 @@
-//! Light and heavy questions at a time: what they get, how long they wait, and what memory the server takes meanwhile.
+//! Light and heavy questions at a time: what they get, how long they wait, and what memory the server takes
+//! meanwhile.
 //!
 //! # Shape
-//! A thread for each connection. Those with light questions send them at random times (a Poisson process each), so that
-//! together they come at a rate; those with heavy ones send the next when the last is answered. A light
-//! question that is due while its connection still waits counts from when it was due: a slow answer is not hidden
-//! by what could not be asked meanwhile. First the light ones come alone, for a tenth of the time.
+//! A thread for each connection. Those with light questions send them at random times (a Poisson process
+//! each), so that together they come at a rate; those with heavy ones send the next when the last is
+//! answered. A light question that is due while its connection still waits counts from when it was due: a
+//! slow answer is not hidden by what could not be asked meanwhile. First the light ones come alone, for a
+//! tenth of the time.
 
 use crate::Error;
 use crate::client::{Answer, Connection};
@@ -18,7 +20,8 @@ use std::time::{Duration, Instant};
 /// How long a client that goes away waits first, and one that was refused before it asks again.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Memory of the last quarter over that of the second one, both medians, at most; and what is no growth anyway, in MiB.
+/// Memory of the last quarter over that of the second one, both medians, at most; and what is no growth
+/// anyway, in MiB.
 const GROWTH_MAX: (f64, f64) = (1.25, 32.0);
 
 /// How long requests whose clients have gone may still run, and how soon their memory goes back.
@@ -191,7 +194,8 @@ pub(crate) fn settled(server: &Served, report: &mut Report) -> Result<bool, Erro
     Ok(true)
 }
 
-/// Sends light and heavy questions and hostile requests for `time`, and samples what the server says of itself.
+/// Sends light and heavy questions and hostile requests for `time`, and samples what the server says of
+/// itself.
 pub(crate) fn phase(
     server: &Served,
     questions: &Questions,
@@ -326,7 +330,8 @@ fn heavy_client(
             Expected::Rows(rows) if answer.status == 200 && answer.whole && answer.lines == rows + 1 => {
                 tally.right(start.elapsed());
             }
-            // On a machine with other work every question may meet a limit of time, but those made for one must.
+            // On a machine with other work every question may meet a limit of time, but those made for one
+            // must.
             Expected::Rows(_)
                 if answer.status == 200 && !answer.whole && start.elapsed() >= QUERY_TIMEOUT =>
             {

@@ -1,6 +1,7 @@
 //! What is asked: light questions with constants from the data, heavy ones, and how many rows each has.
 //!
-//! The right numbers come from the same data embedded in this process, on one thread, before anything is sent.
+//! The right numbers come from the same data embedded in this process, on one thread, before anything is
+//! sent.
 
 use crate::Error;
 use std::collections::HashMap;

@@ -78,8 +78,8 @@ fn today() -> String {
     format!("{year}-{month:02}-{day:02}")
 }
 
-/// The date of a day since 1970-01-01, which is day 719,468 since a March 1 (Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms", 2013).
+/// The date of a day since 1970-01-01, which is day 719,468 since a March 1 (Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms", 2013).
 fn civil(days: u64) -> (u64, u64, u64) {
     let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -1,7 +1,7 @@
 //! The server: this program once more, as a process of its own.
 //!
-//! It loads the data into memory, prints its address, and ends gracefully when its standard input ends, which it does
-//! also if the parent dies.
+//! It loads the data into memory, prints its address, and ends gracefully when its standard input ends, which
+//! it does also if the parent dies.
 
 use crate::Error;
 use crate::client::Connection;
@@ -14,7 +14,8 @@ use std::time::Duration;
 use vervet::{Database, Format};
 use vervet_server::{Server, ServerOptions};
 
-/// What the tables of one query may take, in both parts: little enough for eight of them to show in the process.
+/// What the tables of one query may take, in both parts: little enough for eight of them to show in the
+/// process.
 pub(crate) const MEMORY_BYTES: u64 = 256 << 20;
 
 /// How long the impatient server waits for heads, bodies, and clients that take nothing.

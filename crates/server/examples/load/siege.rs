@@ -1,10 +1,12 @@
-//! Every request that once ended, hung or misled a server, all at once and again and again, beside ordinary questions.
+//! Every request that once ended, hung or misled a server, all at once and again and again, beside ordinary
+//! questions.
 //!
 //! # Shape
-//! One thread for each hostile request sends it, reads the answer and sends it again; light questions come at a
-//! rate meanwhile, on connections of their own, and were measured alone before. A hostile request may be answered
-//! right or be refused by a limit that docs/server.md names; nothing else may come back, the server must not end, and
-//! its memory must stay flat. The 99th percentile of the light questions is compared with the time alone.
+//! One thread for each hostile request sends it, reads the answer and sends it again; light questions come at
+//! a rate meanwhile, on connections of their own, and were measured alone before. A hostile request may be
+//! answered right or be refused by a limit that docs/server.md names; nothing else may come back, the server
+//! must not end, and its memory must stay flat. The 99th percentile of the light questions is compared with
+//! the time alone.
 //! # Source
 //! The requests are the reproducers of docs/testing.md, "Findings of the reviews".
 
@@ -135,8 +137,8 @@ fn requests() -> Vec<Hostile> {
     all
 }
 
-/// Runs the siege; whether nothing but right answers and limits came back, memory stayed flat, and light questions
-/// were not slowed by more than [`P99_MAX`].
+/// Runs the siege; whether nothing but right answers and limits came back, memory stayed flat, and light
+/// questions were not slowed by more than [`P99_MAX`].
 pub(crate) fn run(
     server: &Served,
     questions: &Questions,

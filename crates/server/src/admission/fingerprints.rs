@@ -16,7 +16,7 @@ const COUNT: usize = 4096;
 pub(crate) struct Fingerprints {
     /// 0: none.
     hashes: Box<[AtomicU64]>,
-    /// Keyed, so that nobody can choose requests that take each other's places.
+    /// Keyed, so that clients cannot choose requests that take each other's places.
     hasher: RandomState,
 }
 

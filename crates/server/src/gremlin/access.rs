@@ -32,7 +32,7 @@ impl Access {
     /// 401 for wrong or missing credentials, 403 for pages that may not even read.
     pub(super) async fn of_request(context: &Context<'_>) -> Outcome<Self> {
         let access = Self::of(context, context.site.allow_write().err()).await?;
-        // Nobody who may do nothing makes us read a body.
+        // A body is read for callers with a role alone.
         access.allow(Role::Read).map_err(|trouble| *trouble.failure)?;
         context.site.allow_read()?;
         Ok(access)

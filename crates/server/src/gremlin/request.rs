@@ -23,7 +23,7 @@ const BATCH_MAX: usize = 10_000;
 const MESSAGE_BYTES: usize = 256 << 10;
 /// The one source of traversals.
 const SOURCE: &str = "g";
-/// Languages of texts. Clients say Groovy if nobody tells them otherwise; what is not Gremlin in it is an
+/// Languages of texts. Clients say Groovy by default; what is not Gremlin in it is an
 /// error of the text.
 const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 

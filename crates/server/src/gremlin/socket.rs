@@ -287,7 +287,7 @@ fn read(bytes: &[u8], is_text: bool, limits: Limits) -> (Format, Result<Request,
     (format, Request::read_frame(bytes, limits).map(|(_, request)| request))
 }
 
-/// Waits until the server has other users: what one of before may do now, nobody has checked.
+/// Waits until the server has other users: the role of one of before is unchecked now.
 async fn other_users(state: &State, settings: &mut watch::Receiver<Settings>) {
     let has_ended = settings.wait_for(|settings| !state.users.are_same(&settings.state.users)).await.is_err();
     if has_ended {

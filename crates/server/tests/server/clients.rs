@@ -1,5 +1,6 @@
-//! Clients that others have written: curl, Python's SPARQLWrapper and rdflib, YASGUI in a browser, and TinkerPop's drivers
-//! for Python, JavaScript and Java. Where one is not installed, its test says so and does nothing; `tests/clients/README.md` has the commands that install them.
+//! Clients that others have written: curl, Python's SPARQLWrapper and rdflib, YASGUI in a browser, and
+//! TinkerPop's drivers for Python, JavaScript and Java. Where one is not installed, its test says so and does
+//! nothing; `tests/clients/README.md` has the commands that install them.
 
 use crate::common::{Running, people};
 use crate::users::users;

@@ -157,8 +157,8 @@ fn tls_encrypts_it() {
     Server::bind(Database::in_memory(), options).expect_err("the files are swapped");
 }
 
-/// security S6: an address that guesses passwords waits, and keeps nobody else from logging in; failures are
-/// counted.
+/// security S6: an address that guesses passwords waits, and keeps no other address from logging in; failures
+/// are counted.
 #[cfg(target_os = "linux")]
 #[test]
 fn s6_wrong_passwords_are_slowed_by_address() {

@@ -76,7 +76,8 @@ const KNOWN_DIFFERENCES: &[&str] = &[
     // A subject of a triple term in an expression is an IRI or a variable.
     "syntax-triple-terms-negative/tripleterm-subject-03.rq: only we refuse it",
     "syntax-triple-terms-negative/tripleterm-subject-06.rq: only we refuse it",
-    // Valid by its manifest; the second parser does not let a SELECT expression use an earlier one in a group.
+    // Valid by its manifest; the second parser does not let a SELECT expression use an earlier one in a
+    // group.
     "sparql12/grouping/select-variable-reuse.rq: only we accept",
     // Valid by its manifest, since keywords have no case; the second parser wants small letters.
     "sparql10/expr-builtin/case-insensitive-booleans.rq: only we accept",

@@ -529,7 +529,8 @@ fn exists_of(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// A name in `EXISTS` is that of the row outside if the row may bind it, wherever the filter stands in its group.
+/// A name in `EXISTS` is that of the row outside if the row may bind it, wherever the filter stands in its
+/// group.
 #[test]
 fn exists_sees_what_its_group_binds() {
     for (text, expected) in [

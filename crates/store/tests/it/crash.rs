@@ -123,7 +123,8 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
     assert!(met > 0, "no operation lies between the renaming and the sync");
 }
 
-/// Storage B18: a directory above that is on a file system without directory syncs (FUSE, drvfs) is no reason to refuse a load.
+/// Storage B18: a directory above that is on a file system without directory syncs (FUSE, drvfs) is no reason
+/// to refuse a load.
 #[test]
 fn b18_an_ancestor_that_cannot_be_synced() {
     let simulation = Simulation::new(1);

@@ -126,7 +126,8 @@ fn a_changed_byte_is_found_or_harmless() {
     assert!(!check(&environment, &dir, &answers, "restored"));
 }
 
-/// Version 2 of the segment file differs in nothing but that it has no framed arrays, nor have small ones of version 3.
+/// Version 2 of the segment file differs in nothing but that it has no framed arrays, nor have small ones of
+/// version 3.
 #[test]
 fn older_versions_are_read_or_refused() {
     let (environment, dir, answers) = database();

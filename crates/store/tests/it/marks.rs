@@ -1,4 +1,5 @@
-//! A check for one type says the same however often it is asked: what is remembered after a while changes nothing.
+//! A check for one type says the same however often it is asked: what is remembered after a while changes
+//! nothing.
 
 use crate::common::{Graph, Random, Shape, options, seed};
 use std::collections::BTreeSet;

@@ -1,21 +1,22 @@
-//! Graph files in the adjacency form of GraphSON: an object for each vertex, with its properties and its edges in both
-//! directions.
+//! Graph files in the adjacency form of GraphSON: an object for each vertex, with its properties and its
+//! edges in both directions.
 //!
 //! # Shape
 //! ```text
 //! {"id": 1, "label": "person", "inE": {"knows": [{"id": 7, "outV": 4, "properties": {"weight": 0.5}}]},
 //!  "outE": {…}, "properties": {"name": [{"id": 0, "value": "marko", "properties": {…}}]}}
 //! ```
-//! Vertices stand one after the other, each on its line, or wrapped, `{"vertices": [vertex, vertex]}`. Values have types or
-//! none; all of GraphSON 2 and 3 is read, and what GraphSON 1 writes in this form.
+//! Vertices stand one after the other, each on its line, or wrapped, `{"vertices": [vertex, vertex]}`. Values
+//! have types or none; all of GraphSON 2 and 3 is read, and what GraphSON 1 writes in this form.
 //! # Invariants
-//! An edge stands at both its ends and counts once: in the direction of the first edge of the file, or incoming if the
-//! first vertex with edges has both. A file that was written with one direction is read as well; one whose directions
-//! disagree about the number of edges is refused at its end.
+//! An edge stands at both its ends and counts once: in the direction of the first edge of the file, or
+//! incoming if the first vertex with edges has both. A file that was written with one direction is read as
+//! well; one whose directions disagree about the number of edges is refused at its end.
 //! # Cost
 //! One vertex in memory at a time.
 //! # Not here
-//! Whole graphs as one value (`tinker:graph`: see [`graphson`](crate::graphson)), GraphML (`vervet-load`), Gryo.
+//! Whole graphs as one value (`tinker:graph`: see [`graphson`](crate::graphson)), GraphML (`vervet-load`),
+//! Gryo.
 
 mod read;
 mod write;
@@ -60,7 +61,8 @@ pub struct GraphEdge {
 }
 
 impl GraphVertex {
-    /// Each edge that counts here, with the ids of its source and of its target. Over all vertices each edge once.
+    /// Each edge that counts here, with the ids of its source and of its target. Over all vertices each edge
+    /// once.
     pub fn edges(&self) -> impl Iterator<Item = (&GraphEdge, &Value, &Value)> {
         let incoming = self.counted == Direction::In;
         let edges = if incoming { &self.incoming } else { &self.outgoing };

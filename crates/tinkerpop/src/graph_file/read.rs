@@ -1,5 +1,6 @@
-//! Reads a graph file, a vertex at a time: braces are counted to find where a vertex ends, then it is read as one text.
-//! Whether the file can be read on behind an error depends on that: behind a text that is JSON and no vertex it can.
+//! Reads a graph file, a vertex at a time: braces are counted to find where a vertex ends, then it is read as
+//! one text. Whether the file can be read on behind an error depends on that: behind a text that is JSON and
+//! no vertex it can.
 
 use super::{GraphEdge, GraphVertex, VERTEX_BYTES_MAX};
 use crate::graphson::{EDGE_LABEL, VERTEX_LABEL};
@@ -61,7 +62,8 @@ impl<R: BufRead> GraphReader<R> {
         self
     }
 
-    /// Whether there may be more: not behind the end, nor behind an error that leaves open where the next vertex begins.
+    /// Whether there may be more: not behind the end, nor behind an error that leaves open where the next
+    /// vertex begins.
     pub fn goes_on(&self) -> bool {
         self.state != State::End
     }

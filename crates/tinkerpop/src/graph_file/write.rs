@@ -62,7 +62,8 @@ pub struct GraphWriter<W> {
 }
 
 impl<W: Write> GraphWriter<W> {
-    /// A file in GraphSON 3 with types is `GraphWriter::new(file, Dialect::V3, Layout::Lines)`. `file` should have a buffer.
+    /// A file in GraphSON 3 with types is `GraphWriter::new(file, Dialect::V3, Layout::Lines)`. `file` should
+    /// have a buffer.
     pub fn new(file: W, dialect: Dialect, layout: Layout) -> Self {
         Self { file, dialect, layout, count: 0, text: Vec::new() }
     }

@@ -1,10 +1,12 @@
 //! GraphBinary 1: type code, flag (0: a value, 1: null), value; big-endian; lengths first.
 //!
 //! # Shape
-//! `code.rs` lists the types, `read.rs` and `write.rs` are symmetric, `message.rs` has requests and responses.
+//! `code.rs` lists the types, `read.rs` and `write.rs` are symmetric, `message.rs` has requests and
+//! responses.
 //! # What is written
-//! A vertex or an edge without properties has null for them; a property of a vertex says that it has none by an empty
-//! list inside a vertex, by null on its own. This is what TinkerPop does with references and with elements.
+//! A vertex or an edge without properties has null for them; a property of a vertex says that it has none by
+//! an empty list inside a vertex, by null on its own. This is what TinkerPop does with references and with
+//! elements.
 
 mod code;
 mod message;
@@ -48,8 +50,8 @@ pub fn read_traverser(bytes: &[u8], limits: Limits) -> Result<Traverser, ReadErr
 /// Appends `value` to `out`, in one pass.
 ///
 /// # Errors
-/// An element has no details, a number or a length is over a limit, or values are too deep inside one another; `out` is
-/// then as it was.
+/// An element has no details, a number or a length is over a limit, or values are too deep inside one
+/// another; `out` is then as it was.
 pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(out, |writer| writer.value(value))
 }

@@ -313,7 +313,8 @@ impl<'a> Reader<'a> {
         Ok(BigInt::from_signed_bytes_be(self.take(length, "an integer")?))
     }
 
-    /// Takes the name of a member of an enumeration, which is a string with code and flag; some write it without.
+    /// Takes the name of a member of an enumeration, which is a string with code and flag; some write it
+    /// without.
     fn token(&mut self, kind: &str) -> Result<Value> {
         if self.bytes.get(self.at) == Some(&code::STRING) {
             self.at += 1;

@@ -1,4 +1,5 @@
-//! GraphSON, read: elements of graphs, paths, trees and metrics. Members come in any order; unknown ones are passed over.
+//! GraphSON, read: elements of graphs, paths, trees and metrics. Members come in any order; unknown ones are
+//! passed over.
 
 use super::read::{Result, needed};
 use crate::json::Cursor;

@@ -1,7 +1,7 @@
 //! Requests and responses in GraphSON.
 //!
-//! A request's id is a text or a `g:UUID`, its arguments are an object or a `g:Map`: drivers differ. Members come in any
-//! order, unknown ones are passed over.
+//! A request's id is a text or a `g:UUID`, its arguments are an object or a `g:Map`: drivers differ. Members
+//! come in any order, unknown ones are passed over.
 
 use super::read::{Item, Result, needed};
 use super::write::{Writer, whole};

@@ -1,13 +1,13 @@
 //! GraphSON: JSON whose objects may say which type they are, `{"@type": "g:Int32", "@value": 1}`.
 //!
 //! # Shape
-//! `read.rs` and `element.rs` read, `write.rs`, `write_element.rs` and `key.rs` write, `message.rs` has requests and
-//! responses.
+//! `read.rs` and `element.rs` read, `write.rs`, `write_element.rs` and `key.rs` write, `message.rs` has
+//! requests and responses.
 //! # What is read
-//! All of GraphSON 2 and 3, with and without types, by one reader, since no text means two things: an array without a
-//! type is a list, an object without a type is a map with texts as keys, a number without a type is the first of
-//! `Int`, `Long`, `BigInteger` that it fits, or a `Double` if it has a point or an exponent. `g:Binding` is its value. A
-//! lone `g:Metrics` is metrics of one step.
+//! All of GraphSON 2 and 3, with and without types, by one reader, since no text means two things: an array
+//! without a type is a list, an object without a type is a map with texts as keys, a number without a type is
+//! the first of `Int`, `Long`, `BigInteger` that it fits, or a `Double` if it has a point or an exponent.
+//! `g:Binding` is its value. A lone `g:Metrics` is metrics of one step.
 
 mod element;
 mod key;
@@ -75,8 +75,8 @@ pub fn read_traverser(text: &[u8], limits: Limits) -> Result<Traverser, ReadErro
 /// Appends `value` to `out`, in one pass.
 ///
 /// # Errors
-/// An element has no details, a number is over a limit, or values are too deep inside one another; `out` is then as it
-/// was.
+/// An element has no details, a number is over a limit, or values are too deep inside one another; `out` is
+/// then as it was.
 pub fn write(value: &Value, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(dialect, out, |writer| writer.value(value))
 }

@@ -98,8 +98,8 @@ impl<'a> Cursor<'a> {
         Ok(Item::Value(Value::map(self.map()?)))
     }
 
-    /// Goes to the value of a typed object. Also says where the object ends, if the value stood before the type; it is
-    /// read then although more follows. None: it is no typed object.
+    /// Goes to the value of a typed object. Also says where the object ends, if the value stood before the
+    /// type; it is read then although more follows. None: it is no typed object.
     pub(super) fn type_of(&mut self) -> Result<Option<(String, Option<usize>)>> {
         self.need(b'{', "an object")?;
         if self.peek() != Some(b'"') {

@@ -1,8 +1,8 @@
 //! GraphSON, written: one pass over the value, straight into the bytes.
 //!
-//! Without types an element of GraphSON 3 says what it is in a member `type`, and what has no form of its own in JSON is a
-//! text. Where keys must be texts, a key that is none is written as TinkerPop prints it; an element as key is its id in
-//! GraphSON 2.
+//! Without types an element of GraphSON 3 says what it is in a member `type`, and what has no form of its own
+//! in JSON is a text. Where keys must be texts, a key that is none is written as TinkerPop prints it; an
+//! element as key is its id in GraphSON 2.
 
 use super::key::key_text;
 use super::{Dialect, read};

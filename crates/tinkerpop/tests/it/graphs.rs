@@ -137,7 +137,8 @@ fn bad_files_say_where() {
         let last = GraphReader::new(text.as_bytes()).enumerate().skip_while(|(_, item)| item.is_ok());
         assert_eq!(last.count(), 1, "{text}");
     }
-    // Behind a vertex that is JSON of another shape the next one is read, and that there are fewer edges is no second error.
+    // Behind a vertex that is JSON of another shape the next one is read, and that there are fewer edges is
+    // no second error.
     let text = concat!(
         r#"{"id":1,"outE":{"x":[{"inV":2},{"inV":3}]}} {"id":2,"properties":{"name":"bare"}} {"id":[}"#,
         "\n{\"id\":3}"

@@ -1,5 +1,5 @@
-//! Damaged input: whatever a byte is changed to, wherever the input ends, a reader gives a value or an error with a place
-//! inside the input; and what it gives can be written and read again.
+//! Damaged input: whatever a byte is changed to, wherever the input ends, a reader gives a value or an error
+//! with a place inside the input; and what it gives can be written and read again.
 
 use crate::{folder, samples};
 use vervet_testkit::{Random, seed};
@@ -9,7 +9,8 @@ use vervet_tinkerpop::{Format, Limits, ReadError, Request, Response, graphbinary
 
 /// Up to how many bytes of a sample every bit is flipped; of a larger one, one bit of each byte.
 const BITS_ALL: usize = 1_500;
-/// Beyond how many bytes of a sample only every seventh place is damaged, from a random one on: it repeats itself.
+/// Beyond how many bytes of a sample only every seventh place is damaged, from a random one on: it repeats
+/// itself.
 const PLACES_ALL: usize = 4_000;
 /// Changes of several bytes at once, of each sample.
 const RANDOM_ROUNDS: usize = 200;

@@ -148,7 +148,8 @@ fn formats_agree() {
         if kind(&name) != Kind::Value {
             continue;
         }
-        // The samples differ in these: a zone without a name, metrics that compare by address, more nested metrics.
+        // The samples differ in these: a zone without a name, metrics that compare by address, more nested
+        // metrics.
         if ["zoneddatetime-v3", "metrics-v3", "traversalmetrics-v3"].contains(&name.as_str()) {
             continue;
         }

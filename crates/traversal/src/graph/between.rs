@@ -1,8 +1,8 @@
 //! The edges from one vertex to another.
 //!
 //! # Cost
-//! Where there is none: one check for each label. So a transaction that looks for an edge and then adds it conflicts only
-//! with those that add the same one.
+//! Where there is none: one check for each label. So a transaction that looks for an edge and then adds it
+//! conflicts only with those that add the same one.
 
 use super::ids::EVERY;
 use super::names::Names;

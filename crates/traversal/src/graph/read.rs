@@ -1,8 +1,8 @@
 //! Neighbours, edges, labels and properties of elements.
 //!
 //! # Cost
-//! A look-up in a hash table for each name, and a call of a segment for each predicate that is asked for. Without names all
-//! predicates are asked.
+//! A look-up in a hash table for each name, and a call of a segment for each predicate that is asked for.
+//! Without names all predicates are asked.
 
 use super::ids::EVERY;
 use super::literal::value;
@@ -120,7 +120,8 @@ pub(crate) fn retain_labelled(
     Ok(())
 }
 
-/// Appends the rows of those of some vertices that have one of these labels, as [`retain_labelled`]; `rows` is empty before.
+/// Appends the rows of those of some vertices that have one of these labels, as [`retain_labelled`]; `rows`
+/// is empty before.
 pub(crate) fn labelled_rows(
     snapshot: &dyn Snapshot,
     names: &mut Names,

@@ -1,9 +1,9 @@
 //! All vertices, all edges, and those that have a label, a key or a value, a piece at a time.
 //!
 //! # Shape
-//! A vertex is whatever has a type, a property, or an edge. Vertices come in the order of their numbers: of each list of keys
-//! the next few are read, and what lies below the least of their ends is complete.
-//! Pieces grow from some entries to some thousand: the first result costs little, and no piece takes long.
+//! A vertex is whatever has a type, a property, or an edge. Vertices come in the order of their numbers: of
+//! each list of keys the next few are read, and what lies below the least of their ends is complete. Pieces
+//! grow from some entries to some thousand: the first result costs little, and no piece takes long.
 //! # Invariants
 //! Between two pieces the graph may change; what is behind the border of a piece is seen as it is then.
 

@@ -1,13 +1,15 @@
 //! `unfold()` behind a group, and what follows on it, without the map and its lists.
 //!
 //! # Shape
-//! `group().by("name").by(select("date").fold()).unfold().where(select(values).min(local).is(gte(d))).project("tag", "count").
-//! by(keys).by(select(values).count(local)).order().by("count", desc).limit(10)` makes lists only to count them, and to look
-//! for their least values. The query then gives these instead: a row for each group. [`Entries`] says what becomes of the rows;
-//! `steps/entries.rs` does it.
+//! ```text
+//! group().by("name").by(select("date").fold()).unfold().where(select(values).min(local).is(gte(d)))
+//!     .project("tag", "count").by(keys).by(select(values).count(local)).order().by("count", desc).limit(10)
+//! ```
+//! makes lists only to count them, and to look for their least values. The query then gives these instead: a
+//! row for each group. [`Entries`] says what becomes of the rows; `steps/entries.rs` does it.
 //! # Invariants
-//! A list is left out only where nothing sees it. Least and greatest values are of integers, which both languages order alike;
-//! where their type shows, all have one.
+//! A list is left out only where nothing sees it. Least and greatest values are of integers, which both
+//! languages order alike; where their type shows, all have one.
 
 use super::{Builder, Place, Shape};
 use crate::compile::Modulated;

@@ -78,7 +78,8 @@ impl Builder {
         }
     }
 
-    /// Whether traversers here can be put to groups: they need no path behind it, and what they are at is known.
+    /// Whether traversers here can be put to groups: they need no path behind it, and what they are at is
+    /// known.
     fn groups(&self, step: &Modulated<'_>) -> Option<()> {
         let is_plain = step.arguments().is_empty() && step.labels.is_empty();
         (is_plain && self.is_of_vertices() && !self.productive && !self.keep_paths && !self.has_sack)

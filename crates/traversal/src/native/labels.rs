@@ -1,9 +1,9 @@
 //! Labels of the path: what they stand for, and `where(eq("a"))`.
 //!
 //! # Shape
-//! A label stands for a variable. Two vertices that are to be one get one variable: a walk that comes back to `a` is a pattern
-//! that ends in `a`, and the planner closes the cycle instead of walking all the ways out of it. Two that are to be different
-//! are a filter.
+//! A label stands for a variable. Two vertices that are to be one get one variable: a walk that comes back to
+//! `a` is a pattern that ends in `a`, and the planner closes the cycle instead of walking all the ways out of
+//! it. Two that are to be different are a filter.
 //! # Invariants
 //! Only vertices are compared: each is one term, whereas values that are equal may be several.
 
@@ -28,7 +28,8 @@ impl Builder {
         Some(if is_value { Place::Value(found) } else { Place::Vertex(found) })
     }
 
-    /// `where(eq("a"))`, `where("b", neq("a"))`: whether two vertices are one. Without a label the first is the current one.
+    /// `where(eq("a"))`, `where("b", neq("a"))`: whether two vertices are one. Without a label the first is
+    /// the current one.
     pub(super) fn compare_labelled(&mut self, label: Option<&Arc<str>>, test: &P) -> Option<()> {
         let P::Compare(comparison @ (Comparison::Eq | Comparison::Neq), Value::String(other)) = test else {
             return None;

@@ -48,7 +48,8 @@ impl Builder {
         Some(())
     }
 
-    /// `repeat(both("knows").dedup()).emit().times(3)`: each vertex that a walk of at most so many edges leads to, once.
+    /// `repeat(both("knows").dedup()).emit().times(3)`: each vertex that a walk of at most so many edges
+    /// leads to, once.
     fn emitted(&mut self, step: &Modulated<'_>, emit: &Instruction, times: &Instruction) -> Option<()> {
         let ([], [rounds], [Value::Traversal(body)]) =
             (emit.arguments.as_slice(), times.arguments.as_slice(), step.arguments())

@@ -1,13 +1,14 @@
 //! `pageRank`, `peerPressure`, `connectedComponent`, `shortestPath`: algorithms on the whole graph.
 //!
 //! # Shape
-//! * this file: options, and the first three, which give each vertex a property that the rest of the traversal sees.
-//! * `edges`: the edges that an algorithm follows; those of certain labels are read from segments in bulk, any others are what a
-//!   traversal gives for one vertex after the other.
+//! * this file: options, and the first three, which give each vertex a property that the rest of the
+//!   traversal sees.
+//! * `edges`: the edges that an algorithm follows; those of certain labels are read from segments in bulk,
+//!   any others are what a traversal gives for one vertex after the other.
 //! * `paths`: `shortestPath`, which makes paths of its traversers.
 //! # Source
-//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. There a traversal with these steps needs
-//! `withComputer()`; here that changes nothing.
+//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. There a traversal with these steps
+//! needs `withComputer()`; here that changes nothing.
 
 mod edges;
 mod paths;
@@ -31,7 +32,8 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 /// What a computed value of a vertex counts as, in bytes.
 const COMPUTED_BYTES: u64 = 64;
 
-/// Whether behind this step traversers are where the source has put them, so that nobody has counted them yet.
+/// Whether behind this step traversers are where the source has put them, so that nobody has counted them
+/// yet.
 pub(crate) fn keeps_place(name: &str) -> bool {
     matches!(name, "V" | "E" | "as" | "pageRank" | "peerPressure" | "connectedComponent")
 }

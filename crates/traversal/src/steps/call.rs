@@ -1,7 +1,7 @@
 //! `call`: services by name, and `fail`.
 //!
-//! The services are those that TinkerGraph registers, under their names there: `tinker.search` finds elements with a text in a
-//! property, `tinker.degree.centrality` counts edges.
+//! The services are those that TinkerGraph registers, under their names there: `tinker.search` finds elements
+//! with a text in a property, `tinker.degree.centrality` counts edges.
 
 use super::make::{self, Outputs};
 use crate::compile::{Compiler, Modulated};

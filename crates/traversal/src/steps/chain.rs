@@ -1,22 +1,24 @@
 //! Walks in a row, and tests between them, as one step over ids.
 //!
 //! # Shape
-//! Step by step, `in("hasCreator").hasLabel("Post").in("containerOf")` makes a traverser for each post only to ask it for its
-//! forum. Here these steps are the links of a chain. Before each link ids wait, and a number with each; a link takes a chunk of
-//! them, and what it finds waits before the next one. The last link that something waits for goes first, so little is found that
-//! nobody asks for; chunks grow as more is asked for. `where` and `not` of a chain are links too: the chain in them goes
-//! through a chunk at once, with the row of each id, and leaves a row alone once it has led somewhere. Vertices that several ways
-//! lead to become one with their number, as the bulk of a traverser.
+//! Step by step, `in("hasCreator").hasLabel("Post").in("containerOf")` makes a traverser for each post only
+//! to ask it for its forum. Here these steps are the links of a chain. Before each link ids wait, and a
+//! number with each; a link takes a chunk of them, and what it finds waits before the next one. The last link
+//! that something waits for goes first, so little is found that nobody asks for; chunks grow as more is asked
+//! for. `where` and `not` of a chain are links too: the chain in them goes through a chunk at once, with the
+//! row of each id, and leaves a row alone once it has led somewhere. Vertices that several ways lead to
+//! become one with their number, as the bulk of a traverser.
 //! # Invariants
-//! 1. Nobody asks for what lies between: no whole paths are kept, and no link but the last has labels. Neither does a strategy test
-//!    what walks find.
-//! 2. A link tells nobody that it ran, and what it reads does not change meanwhile: a test against a side effect is a link only if no
-//!    step from there on puts to that.
-//! 3. Vertices become one only where nobody sees it: no sack, no side effect that steps from there on put to, bulk allowed.
+//! 1. Nobody asks for what lies between: no whole paths are kept, and no link but the last has labels.
+//!    Neither does a strategy test what walks find.
+//! 2. A link tells nobody that it ran, and what it reads does not change meanwhile: a test against a side
+//!    effect is a link only if no step from there on puts to that.
+//! 3. Vertices become one only where nobody sees it: no sack, no side effect that steps from there on put to,
+//!    bulk allowed.
 //! 4. Who remembers what is read takes one id after the other, a vertex with all its edges.
 //! # Cost
-//! Two calls of a segment for each chunk and link, and about 20 ns for an entry. 16 bytes for each id that waits: before each link
-//! [`WAITING`] at most, or the neighbours of one vertex.
+//! Two calls of a segment for each chunk and link, and about 20 ns for an entry. 16 bytes for each id that
+//! waits: before each link [`WAITING`] at most, or the neighbours of one vertex.
 //! # Not here
 //! An order of links, for which [`crate::native`] is: these are what is left to steps, mostly inside others.
 
@@ -148,8 +150,8 @@ impl Rows {
     }
 }
 
-/// Makes the last of these nodes a part of a chain with those before it, if it can be; `merges`: nobody sees whether equal vertices
-/// come apart.
+/// Makes the last of these nodes a part of a chain with those before it, if it can be; `merges`: nobody sees
+/// whether equal vertices come apart.
 pub(crate) fn join(nodes: &mut Vec<Node>, merges: bool) {
     join_ends(nodes, merges);
     let Some((last, before)) = nodes.split_last_mut() else { return };
@@ -269,8 +271,8 @@ impl Link {
         matches!(self, Self::Walk { .. } | Self::Through { .. })
     }
 
-    /// Appends what comes of the first of some ids to `out`, with the number of the id that it comes of, and says how many they
-    /// were; `from`: whose values names are.
+    /// Appends what comes of the first of some ids to `out`, with the number of the id that it comes of, and
+    /// says how many they were; `from`: whose values names are.
     fn apply(
         &mut self,
         ids: &[Id],
@@ -425,7 +427,8 @@ fn walk(
     Ok(taken)
 }
 
-/// Appends the vertices at the other ends of edges with properties that pass, of how many ids; edges without an identity have none.
+/// Appends the vertices at the other ends of edges with properties that pass, of how many ids; edges without
+/// an identity have none.
 fn through(
     ends: Ends,
     labels: &[Arc<str>],

@@ -1,7 +1,8 @@
 //! `group`, `groupCount`, `aggregate`, `cap`, `tree`, `subgraph`, `sack`: values gathered on the way.
 //!
 //! # Shape
-//! A side effect is a value under a name. Steps with a name put to it and let the traverser through; `cap` gives it.
+//! A side effect is a value under a name. Steps with a name put to it and let the traverser through; `cap`
+//! gives it.
 
 use super::group::Grouped;
 use super::make;

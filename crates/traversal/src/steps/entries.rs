@@ -1,8 +1,9 @@
 //! What `native/entries.rs` has taken, done with the rows of its query: a row is a group.
 //!
 //! # Cost
-//! Keys are read where something sees them: of the entries that are left by tests of numbers, by an order that begins with
-//! numbers, and by its range. Of the other texts it is looked up whether they are plain, since two that are not can be one value.
+//! Keys are read where something sees them: of the entries that are left by tests of numbers, by an order
+//! that begins with numbers, and by its range. Of the other texts it is looked up whether they are plain,
+//! since two that are not can be one value.
 
 use super::solve::{plus, value_of};
 use crate::context::Context;

@@ -220,8 +220,8 @@ impl Test for Named {
     }
 }
 
-/// `within` and `without` of one name, for a vertex: whether it is in the collection of that name, without going through all
-/// that is in there. `None`: it is another test.
+/// `within` and `without` of one name, for a vertex: whether it is in the collection of that name, without
+/// going through all that is in there. `None`: it is another test.
 fn is_in_collection(
     test: &P,
     value: &Value,
@@ -242,8 +242,8 @@ fn is_in_collection(
     Some(is_in == matches!(test, P::Within(_)))
 }
 
-/// The list that was last looked at, and the vertices in it once it is looked at again. Who owns the list may change it, and it is
-/// another one then.
+/// The list that was last looked at, and the vertices in it once it is looked at again. Who owns the list may
+/// change it, and it is another one then.
 #[derive(Clone, Default)]
 struct Lists {
     last: Weak<Vec<Value>>,

@@ -1,4 +1,5 @@
-//! `group().by(…).by(traversal that reduces)`: traversers are kept by group; when all have come each group goes through the traversal.
+//! `group().by(…).by(traversal that reduces)`: traversers are kept by group; when all have come each group
+//! goes through the traversal.
 
 use crate::by::By;
 use crate::context::{Context, SideEffect};

@@ -1,7 +1,7 @@
 //! `has` and its relatives: tests of what an element has.
 //!
-//! Behind `V()` or `E()` they become conditions of that step, so that an index can answer them; behind `out`, `in` and `both` a test
-//! of labels becomes a part of it, so that all neighbours are tested together.
+//! Behind `V()` or `E()` they become conditions of that step, so that an index can answer them; behind `out`,
+//! `in` and `both` a test of labels becomes a part of it, so that all neighbours are tested together.
 
 use super::make::{self, Test};
 use super::start::{Elements, label_names};
@@ -276,8 +276,8 @@ fn id_test(test: P) -> Condition {
     })
 }
 
-/// Whether only the vertex that is looked up by this text can have it as its id: others may have ids that are no texts but
-/// numbers, UUIDs or blank nodes.
+/// Whether only the vertex that is looked up by this text can have it as its id: others may have ids that are
+/// no texts but numbers, UUIDs or blank nodes.
 pub(crate) fn is_of_one_vertex(id: &str) -> bool {
     id.contains(':') && !id.starts_with("_:")
 }

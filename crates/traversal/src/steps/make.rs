@@ -366,7 +366,7 @@ where
         }
         self.done = true;
         let value = (self.finish)(std::mem::take(&mut self.state), context)?;
-        // From here on whoever keeps the value counts it.
+        // From here on the step that keeps the value counts it.
         self.held.clear();
         Ok(value.map(|value| {
             let mut traverser = Traverser::new(value);

@@ -112,7 +112,8 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
         };
         Ok(Some(match &traverser.value {
             Value::Map(map) => {
-                // Entries are ordered by what `by` makes of them; Column.keys and Column.values name their parts.
+                // Entries are ordered by what `by` makes of them; Column.keys and Column.values name their
+                // parts.
                 let entries =
                     map.iter().map(|(key, value)| Value::Entry(Arc::new((key.clone(), value.clone()))));
                 let mut keyed = Vec::new();
@@ -436,8 +437,8 @@ fn barrier(norm: bool) -> Box<dyn Step> {
     })
 }
 
-/// Divides sacks by their sum: in doubles, and in decimals where one of them is a number of arbitrary precision, which a double
-/// may not hold.
+/// Divides sacks by their sum: in doubles, and in decimals where one of them is a number of arbitrary
+/// precision, which a double may not hold.
 fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
     let is_big = |sack: &Value| matches!(sack, Value::BigInteger(_) | Value::BigDecimal(_));
     let number = |sack: &Value| semantic::to_f64(sack).is_some();

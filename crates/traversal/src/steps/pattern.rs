@@ -1,8 +1,8 @@
 //! `match`: all ways to give values to names so that every pattern holds.
 //!
 //! # Shape
-//! Patterns are solved one after the other, the most bound first; each way to solve one goes on to the next. What is bound is in
-//! the path of the traverser, under the names. The result is a map of the names.
+//! Patterns are solved one after the other, the most bound first; each way to solve one goes on to the next.
+//! What is bound is in the path of the traverser, under the names. The result is a map of the names.
 //! # Not here
 //! The planner: patterns that are walks are joined by it where the traversal is compiled to kernels.
 

@@ -1,17 +1,20 @@
-//! Whether anything comes of a traversal: what `choose`, `where`, `filter`, `not`, `and` and `or` ask of each traverser.
+//! Whether anything comes of a traversal: what `choose`, `where`, `filter`, `not`, `and` and `or` ask of each
+//! traverser.
 //!
 //! # Shape
-//! The steps of the traversal, asked for one result. If they are walks along named edges that end at one known vertex
-//! (`both("knows").both("knows").hasId(person)`), the vertices of which the answer is yes are found once, from that vertex
-//! backwards; what is left for each traverser is one look-up in a set.
+//! The steps of the traversal, asked for one result. If they are walks along named edges that end at one
+//! known vertex (`both("knows").both("knows").hasId(person)`), the vertices of which the answer is yes are
+//! found once, from that vertex backwards; what is left for each traverser is one look-up in a set.
 //! # Cost
-//! The set may have [`VERTICES_MIN`] vertices and [`VERTICES_EACH`] for each traverser that has asked. If that is too few, traversers
-//! are answered by walking from them, and the set is tried again when four times as many have asked.
+//! The set may have [`VERTICES_MIN`] vertices and [`VERTICES_EACH`] for each traverser that has asked. If
+//! that is too few, traversers are answered by walking from them, and the set is tried again when four times
+//! as many have asked.
 //! # Invariants
-//! A change of the graph makes the set anew. Who remembers what is read (a serializable transaction that may be in conflict with
-//! others) goes forwards only, and so does a set of more than [`VERTICES_MAX`] vertices.
+//! A change of the graph makes the set anew. Who remembers what is read (a serializable transaction that may
+//! be in conflict with others) goes forwards only, and so does a set of more than [`VERTICES_MAX`] vertices.
 //! # Source
-//! The planner does the same for queries, as a semi-join; J. Chen et al., "Grasper", SoCC 2019, §4.3, decomposes such walks.
+//! The planner does the same for queries, as a semi-join; J. Chen et al., "Grasper", SoCC 2019, §4.3,
+//! decomposes such walks.
 
 use super::chain::{Link, links_of_all};
 use super::has::is_of_one_vertex;
@@ -52,7 +55,8 @@ struct End {
     from: Option<Found>,
 }
 
-/// The vertices from which the walks lead there; `None`: too many for so many traversers. As of so many changes of the graph.
+/// The vertices from which the walks lead there; `None`: too many for so many traversers. As of so many
+/// changes of the graph.
 #[derive(Clone)]
 struct Found {
     changes: u64,

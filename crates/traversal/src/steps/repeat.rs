@@ -1,9 +1,10 @@
 //! `repeat` with `until`, `emit`, `times`.
 //!
 //! # Shape
-//! Traversers that have been through the body once more wait in line; all of one round go through the body together, so equal
-//! ones are one traverser with their bulks, and a walk of many steps costs as many traversers as there are places. Of those that
-//! come in, more and more begin together: few if a `limit` is behind, and soon all that can meet.
+//! Traversers that have been through the body once more wait in line; all of one round go through the body
+//! together, so equal ones are one traverser with their bulks, and a walk of many steps costs as many
+//! traversers as there are places. Of those that come in, more and more begin together: few if a `limit` is
+//! behind, and soon all that can meet.
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019 (frontier of a loop); TinkerPop's bulking.
 

@@ -1,4 +1,5 @@
-//! Functions of one value: texts, numbers, dates, collections. What they do is in `vervet_gremlin::semantics`.
+//! Functions of one value: texts, numbers, dates, collections. What they do is in
+//! `vervet_gremlin::semantics`.
 
 use super::make;
 use crate::by::By;

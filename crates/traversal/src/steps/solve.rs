@@ -20,7 +20,8 @@ use vervet_gremlin::semantics::number::{add, counted};
 use vervet_gremlin::{EdgeKey, Hashing, Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
-/// See the header of this file. Where the query does not fit the graph, or the host solves none, the same steps run as steps.
+/// See the header of this file. Where the query does not fit the graph, or the host solves none, the same
+/// steps run as steps.
 #[derive(Clone)]
 pub(crate) struct Solve {
     native: Rc<Native>,
@@ -108,7 +109,8 @@ impl Solve {
         Ok(())
     }
 
-    /// The traverser of the next row; `None`: there is no row. Rows with a term that is no value here are passed over.
+    /// The traverser of the next row; `None`: there is no row. Rows with a term that is no value here are
+    /// passed over.
     fn row(&mut self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         let State::Rows(rows) = &mut self.state else { return Ok(None) };
         let is_count = self.native.shape == Shape::Count;

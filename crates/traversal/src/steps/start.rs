@@ -1,8 +1,9 @@
 //! `V`, `E`, `inject`: where traversers come from.
 //!
 //! # Shape
-//! `V` and `E` list elements by id, by label, by the value of a property, by a property that they have, or all of them; what `has` says right behind them
-//! is tested here, and the most selective of it is asked of an index.
+//! `V` and `E` list elements by id, by label, by the value of a property, by a property that they have, or
+//! all of them; what `has` says right behind them is tested here, and the most selective of it is asked of an
+//! index.
 
 use super::has::Condition;
 use crate::compile::{Compiler, Modulated};
@@ -75,7 +76,8 @@ struct Inject {
 
 impl Step for Inject {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        // At the start of a traversal there is one traverser that stands for nothing; in its middle the values come first.
+        // At the start of a traversal there is one traverser that stands for nothing; in its middle the
+        // values come first.
         if self.at == 0
             && let Some(first) = input.next(context)?
             && !matches!(&first.value, Value::Token(_) if is_start(&first.value))
@@ -257,8 +259,8 @@ impl Elements {
     }
 }
 
-/// The key that the fewest elements have, of those that the conditions ask for; `Some(None)`: one that none has; `None`: they ask
-/// for none.
+/// The key that the fewest elements have, of those that the conditions ask for; `Some(None)`: one that none
+/// has; `None`: they ask for none.
 fn rarest_key(conditions: &[Condition], context: &mut Context<'_>) -> Result<Option<Option<Id>>> {
     let mut rarest: Option<(u64, Option<Id>)> = None;
     for condition in conditions {

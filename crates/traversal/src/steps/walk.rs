@@ -115,7 +115,8 @@ fn vertices(
     }))
 }
 
-/// The vertices at the other ends of edges; of these, where `hasLabel` is right behind the step, those with a label.
+/// The vertices at the other ends of edges; of these, where `hasLabel` is right behind the step, those with a
+/// label.
 #[derive(Clone)]
 pub(crate) struct Neighbours {
     ends: Direction,

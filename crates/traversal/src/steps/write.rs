@@ -7,13 +7,16 @@
 //! * `drop`: `drop`.
 //! * `merge`: maps of `mergeV` and `mergeE`; `merge_vertex`, `merge_edge`: these steps.
 //! # Invariants
-//! 1. Before a step that writes anywhere in it, the compiler puts a barrier if steps before it are still reading. So all
-//!    that is found is found before anything changes, and a traversal never walks what it adds itself.
+//! 1. Before a step that writes anywhere in it, the compiler puts a barrier if steps before it are still
+//!    reading. So all that is found is found before anything changes, and a traversal never walks what it
+//!    adds itself.
 //! 2. A traverser that stands for several writes once for each of them.
-//! 3. There are no null values: `property(k, null)` removes what is there if a key has one value, else it says nothing.
+//! 3. There are no null values: `property(k, null)` removes what is there if a key has one value, else it
+//!    says nothing.
 //! # Source
-//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. Different: invariant 1, where TinkerPop leaves the
-//! outcome to the order of its steps; a step that writes nothing, such as `property(null)`, is no step.
+//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. Different: invariant 1, where
+//! TinkerPop leaves the outcome to the order of its steps; a step that writes nothing, such as
+//! `property(null)`, is no step.
 
 mod add;
 mod drop;
@@ -68,8 +71,8 @@ fn value_writes(value: &Value) -> bool {
     }
 }
 
-/// Whether a step asks the graph for something more each time that it is asked for a traverser. Steps that need all of their
-/// input have finished before they give anything.
+/// Whether a step asks the graph for something more each time that it is asked for a traverser. Steps that
+/// need all of their input have finished before they give anything.
 pub(crate) fn reads_on(name: &str, before: bool) -> bool {
     match name {
         "inject" | "identity" | "constant" | "unfold" | "select" | "as" | "index" => before,

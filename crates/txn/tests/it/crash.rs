@@ -1,7 +1,7 @@
-//! Accidents at every operation on the files: a random life of a database (transactions that overlap, new terms,
-//! edges, removals, checkpoints, bulk loads, reopenings) is stopped at each operation in turn by a loss of power, or
-//! hit by an error or a full disk and goes on. Opened again, it holds every acknowledged commit, and of the others all
-//! or nothing: what is there is the graph after some commit that was begun.
+//! Accidents at every operation on the files: a random life of a database (transactions that overlap, new
+//! terms, edges, removals, checkpoints, bulk loads, reopenings) is stopped at each operation in turn by a
+//! loss of power, or hit by an error or a full disk and goes on. Opened again, it holds every acknowledged
+//! commit, and of the others all or nothing: what is there is the graph after some commit that was begun.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, read, seed, statement, term};
@@ -89,7 +89,8 @@ impl Life {
         }
     }
 
-    /// One step of a life, and the checkpoint in the background that it asks for: so all lives of a seed are the same.
+    /// One step of a life, and the checkpoint in the background that it asks for: so all lives of a seed are
+    /// the same.
     fn step(&mut self, random: &SeededRandom) -> Result<()> {
         // A checkpoint that failed may be tried again.
         self.clock.advance(Duration::from_secs(120));
@@ -217,7 +218,8 @@ impl Life {
         }
     }
 
-    /// There is room on the disk again: the same process commits and makes checkpoints, and nothing acknowledged is gone.
+    /// There is room on the disk again: the same process commits and makes checkpoints, and nothing
+    /// acknowledged is gone.
     fn goes_on(&mut self, random: &SeededRandom) {
         if self.transactions.is_none() {
             return;
@@ -313,7 +315,8 @@ fn disk(seed: u64) -> Simulation {
 /// A life up to an operation: whether the accident happened, and counts.
 type OneLife = fn(&Simulation, &SeededRandom, &SeededRandom, u64) -> (bool, [u64; 5]);
 
-/// Runs lives, each once for every operation at which `run` lets something happen, until there were enough points.
+/// Runs lives, each once for every operation at which `run` lets something happen, until there were enough
+/// points.
 fn every_operation(points_min: u64, run: OneLife) {
     let seed = seed();
     let (mut points, mut lives, mut counts) = (0, 0, [0; 5]);

@@ -1,6 +1,7 @@
-//! Random transactions that overlap, in one thread, against a model: each sees the graph of its begin and its own
-//! changes; a commit that is accepted gives the same answers when it is run again on the graph as it is by then, so
-//! the history is that of the commits one after another; one that is refused has read what somebody changed.
+//! Random transactions that overlap, in one thread, against a model: each sees the graph of its begin and its
+//! own changes; a commit that is accepted gives the same answers when it is run again on the graph as it is
+//! by then, so the history is that of the commits one after another; one that is refused has read what
+//! somebody changed.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};
@@ -50,8 +51,8 @@ fn graphs(model: &Model) -> usize {
     model.0.iter().filter(|row| row.g != 0).map(|row| row.g).collect::<BTreeSet<T>>().len()
 }
 
-/// Runs steps on a model; `None`: some answer is another one now. Whether a term is known is not asked again: it
-/// may be known for having been in a transaction that failed.
+/// Runs steps on a model; `None`: some answer is another one now. Whether a term is known is not asked again:
+/// it may be known for having been in a transaction that failed.
 fn rerun(mut model: Model, steps: &[Step]) -> Option<Model> {
     let mut saved = Vec::new();
     for step in steps {

@@ -1,7 +1,7 @@
-//! Threads that transfer, count and read registers at once, while checkpoints run: no snapshot has a wrong sum, no update
-//! is lost, no skew and no phantom gets through at the serializable level; and the whole history of registers is held
-//! against the definition of serializability (Adya, "Weak Consistency", 1999): the graph of who wrote before, read from
-//! and was overwritten by whom has no cycle.
+//! Threads that transfer, count and read registers at once, while checkpoints run: no snapshot has a wrong
+//! sum, no update is lost, no skew and no phantom gets through at the serializable level; and the whole
+//! history of registers is held against the definition of serializability (Adya, "Weak Consistency", 1999):
+//! the graph of who wrote before, read from and was overwritten by whom has no cycle.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::seed;
@@ -190,7 +190,8 @@ fn no_increment_is_lost() {
     }
 }
 
-/// One of two must be on duty; each leaves only if the other one is there. Under snapshot isolation both may leave.
+/// One of two must be on duty; each leaves only if the other one is there. Under snapshot isolation both may
+/// leave.
 #[test]
 fn no_skew_at_the_serializable_level() {
     let pair = Registers::new(2, |_| 1, true);
@@ -374,7 +375,8 @@ fn histories_are_serializable() {
     let edges = check(&events).expect("serializable");
     println!("{} transactions, {edges} edges", events.len());
 
-    // The checker sees faults: of a read that is one version too old, of a lost update, of a read from nowhere.
+    // The checker sees faults: of a read that is one version too old, of a lost update, of a read from
+    // nowhere.
     let (mut old, mut lost, mut nowhere) = (events.clone(), events.clone(), events);
     let stale = old.iter_mut().rev().find(|event| event.writes.len() == 2).expect("some");
     let (register, before, _) = stale.writes[0];

@@ -1,12 +1,13 @@
-//! Values and statements that have an identity: equal values apart, external ids of edges, and what is said about a
-//! value.
+//! Values and statements that have an identity: equal values apart, external ids of edges, and what is said
+//! about a value.
 //!
 //! # Shape
-//! A value of a property is a statement. With an edge id of its own it can stand beside an equal value, and other
-//! statements can be about it: that is what Gremlin calls meta-properties. Elements are named by ids of the store here.
+//! A value of a property is a statement. With an edge id of its own it can stand beside an equal value, and
+//! other statements can be about it: that is what Gremlin calls meta-properties. Elements are named by ids of
+//! the store here.
 //! # Invariants
-//! 1. A plain statement beside one of the same that has an identity would be swallowed by it, so it gets an identity
-//!    before another one comes.
+//! 1. A plain statement beside one of the same that has an identity would be swallowed by it, so it gets an
+//!    identity before another one comes.
 //! 2. Who names a plain statement that has meanwhile got an identity means the first one that is there.
 
 use super::find::ALL;
@@ -95,7 +96,8 @@ impl Transaction {
         Ok(Named { edge, ..named })
     }
 
-    /// Says something about a statement, as the only value of that key; the identity that the statement has, or has got.
+    /// Says something about a statement, as the only value of that key; the identity that the statement has,
+    /// or has got.
     ///
     /// # Errors
     /// Input: it is not there.

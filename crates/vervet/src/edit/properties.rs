@@ -11,11 +11,12 @@ use vervet_model::{Direction, Id, Result, Statement};
 use vervet_txn::Read;
 
 impl Transaction {
-    /// Makes this the only value of a property, also of an edge. Two transactions that set the same property conflict.
+    /// Makes this the only value of a property, also of an edge. Two transactions that set the same property
+    /// conflict.
     ///
     /// # Errors
-    /// [`vervet_model::ErrorKind::Input`]: the element is not there, or is an edge without an id; a key that is
-    /// not an IRI although it looks like one, or that has another meaning, such as `rdf:type`.
+    /// [`vervet_model::ErrorKind::Input`]: the element is not there, or is an edge without an id; a key that
+    /// is not an IRI although it looks like one, or that has another meaning, such as `rdf:type`.
     pub fn set_property(
         &mut self,
         element: impl Element,

@@ -1,8 +1,8 @@
 //! What goes along with what goes.
 //!
 //! # Shape
-//! A statement that has an identity takes along the statements about it, and so on. Those about others go first, since
-//! nothing may speak of an edge that is not there.
+//! A statement that has an identity takes along the statements about it, and so on. Those about others go
+//! first, since nothing may speak of an edge that is not there.
 //! # Invariants
 //! That nothing more speaks of an edge is noted by removing it, so what is found here need not be.
 
@@ -53,7 +53,8 @@ impl Transaction {
         Ok(count)
     }
 
-    /// Removes these statements, which are there, with all that is said about those that have an identity; how many.
+    /// Removes these statements, which are there, with all that is said about those that have an identity;
+    /// how many.
     pub(super) fn take_out(&mut self, statements: Vec<Statement>) -> Result<u64> {
         if statements.iter().all(|statement| !statement.edge.is_bound()) {
             self.inner.remove_all(&statements)?;

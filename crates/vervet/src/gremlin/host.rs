@@ -1,8 +1,8 @@
 //! A transaction as the graph that a traversal walks and changes.
 //!
 //! # Invariants
-//! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and that is as
-//! little as its answer needs: two traversals that add edges to one vertex do not conflict.
+//! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and
+//! that is as little as its answer needs: two traversals that add edges to one vertex do not conflict.
 
 use super::solve::solve;
 use super::{GremlinOptions, files};

@@ -1,15 +1,15 @@
 //! New identities: `s p o ~ name` and `s p o {| key value |}` in `INSERT`.
 //!
 //! # Shape
-//! A reifier makes the statement an edge, as it does in a load (docs/loading.md): the edge gets a new number, and
-//! wherever the name stands as subject or object in the template, it is that edge. An IRI stays known: edge
-//! `urn:vervet:id` IRI, in the graph of the statement. A blank node, or none, leaves no name.
+//! A reifier makes the statement an edge, as it does in a load (docs/loading.md): the edge gets a new number,
+//! and wherever the name stands as subject or object in the template, it is that edge. An IRI stays known:
+//! edge `urn:vervet:id` IRI, in the graph of the statement. A blank node, or none, leaves no name.
 //! # Invariants
-//! 1. One name is one statement. Where that statement has an edge of this name already, that is it, so the same request
-//!    twice adds an edge once; another statement with that name is an error.
+//! 1. One name is one statement. Where that statement has an edge of this name already, that is it, so the
+//!    same request twice adds an edge once; another statement with that name is an error.
 //! 2. A blank node is a new edge for each solution.
-//! 3. Without the statement (a variable of it is not bound) nothing is said about its edge. Without the name (a
-//!    variable that is not bound, or a literal) the statement comes plain.
+//! 3. Without the statement (a variable of it is not bound) nothing is said about its edge. Without the name
+//!    (a variable that is not bound, or a literal) the statement comes plain.
 
 use super::Request;
 use super::modify::{Filling, Sort};

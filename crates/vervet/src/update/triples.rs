@@ -18,8 +18,8 @@ pub(super) struct RowTerms<'a> {
 }
 
 impl RowTerms<'_> {
-    /// The term at a position of the template; `None`: the row has no value for it, or for a part of it, or a value that cannot
-    /// stand there. As deep as triple terms are in the text.
+    /// The term at a position of the template; `None`: the row has no value for it, or for a part of it, or a
+    /// value that cannot stand there. As deep as triple terms are in the text.
     ///
     /// # Errors
     /// Damaged dictionary.

@@ -1,5 +1,5 @@
-//! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers, in SPARQL and in Gremlin; and a round
-//! trip.
+//! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers, in SPARQL and in
+//! Gremlin; and a round trip.
 
 use std::path::PathBuf;
 use vervet::gremlin::Value;
@@ -239,7 +239,8 @@ fn rows(db: &Database, query: &str) -> Vec<String> {
     all
 }
 
-/// The results of a traversal in the same form: maps as their values, lists as their items, numbers as SPARQL writes them.
+/// The results of a traversal in the same form: maps as their values, lists as their items, numbers as SPARQL
+/// writes them.
 fn results(db: &Database, text: &str, kernels: bool) -> Vec<String> {
     fn show(value: &Value) -> String {
         match value {
@@ -353,7 +354,8 @@ fn both_languages_give_the_same_answers() {
     }
 }
 
-/// All triangles: a cycle that is closed by the plan, where all walks of three routes would not fit into memory.
+/// All triangles: a cycle that is closed by the plan, where all walks of three routes would not fit into
+/// memory.
 #[test]
 fn triangles_are_closed_in_both_languages() {
     let Some(db) = load(&CSV) else { return };

@@ -1,5 +1,5 @@
-//! Loads and backups that are cancelled: at any step until they are published nothing has happened, and from then on
-//! they are done. Cancelling hangs on steps and on the renaming of the manifest, never on time.
+//! Loads and backups that are cancelled: at any step until they are published nothing has happened, and from
+//! then on they are done. Cancelling hangs on steps and on the renaming of the manifest, never on time.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{self, Read};
@@ -45,8 +45,8 @@ fn count(db: &Database) -> u64 {
     db.snapshot().statement_count()
 }
 
-/// users 1: a load can be cancelled at every step of its second half, in which the files are built, and then has left the
-/// database as it was; by a facade user's token as by Ctrl-C.
+/// users 1: a load can be cancelled at every step of its second half, in which the files are built, and then
+/// has left the database as it was; by a facade user's token as by Ctrl-C.
 #[test]
 fn users_1_a_load_is_cancelled_at_any_step_of_building() {
     let world = Simulation::new(1);
@@ -115,8 +115,8 @@ fn users_1_what_is_published_is_not_cancelled() {
     assert!(token.is_cancelled());
 }
 
-/// users 9: a backup that is cancelled leaves nothing, nor the directories that it made; one into a folder with other files
-/// is refused.
+/// users 9: a backup that is cancelled leaves nothing, nor the directories that it made; one into a folder
+/// with other files is refused.
 #[test]
 fn users_9_a_cancelled_backup_leaves_nothing() {
     let world = Simulation::new(3);
@@ -151,8 +151,8 @@ fn users_9_a_cancelled_backup_leaves_nothing() {
     assert!(error.kind() == ErrorKind::Input && error.message().contains("thesis.tex"), "{error}");
 }
 
-/// users 9: a load that fails leaves no directory behind, and one into a folder with other files is refused; hidden files,
-/// and what a load that was killed has left, are no obstacle.
+/// users 9: a load that fails leaves no directory behind, and one into a folder with other files is refused;
+/// hidden files, and what a load that was killed has left, are no obstacle.
 #[test]
 fn users_9_a_failed_load_leaves_nothing() {
     let world = Simulation::new(4);

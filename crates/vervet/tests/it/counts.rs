@@ -1,5 +1,5 @@
-//! Counts inside of serializable transactions: what a count has seen is remembered as read, also where statistics
-//! would know it without a look, so a concurrent insert that changes it is a conflict.
+//! Counts inside of serializable transactions: what a count has seen is remembered as read, also where
+//! statistics would know it without a look, so a concurrent insert that changes it is a conflict.
 
 use vervet::{Database, ErrorKind, Format, Isolation, TransactionOptions};
 

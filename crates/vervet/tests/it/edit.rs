@@ -298,7 +298,8 @@ fn a_failed_or_dropped_transaction_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Runs two transactions at the same time, of which the first one commits first; whether the second one may, too.
+/// Runs two transactions at the same time, of which the first one commits first; whether the second one may,
+/// too.
 fn both(
     database: &Database,
     isolation: Isolation,
@@ -505,7 +506,8 @@ fn updates_remove_edges_with_what_they_say() -> Result<()> {
     Ok(())
 }
 
-/// Who knows an edge by its number must not meet another one: not after a checkpoint, a load, a backup or an opening.
+/// Who knows an edge by its number must not meet another one: not after a checkpoint, a load, a backup or an
+/// opening.
 #[test]
 fn numbers_of_edges_that_are_gone_do_not_come_again() -> Result<()> {
     let environment = Environment::simulated(4);

@@ -1,5 +1,5 @@
-//! Typed writes against a model of a few lines: in the delta, in the base, after a checkpoint, opened again; and on the
-//! world's air routes.
+//! Typed writes against a model of a few lines: in the delta, in the base, after a checkpoint, opened again;
+//! and on the world's air routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

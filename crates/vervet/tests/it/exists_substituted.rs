@@ -1,5 +1,5 @@
-//! `EXISTS` against its definition: for each row the pattern with the values of the row in the place of its variables
-//! (SPARQL 1.1 §18.6), which is asked for by itself.
+//! `EXISTS` against its definition: for each row the pattern with the values of the row in the place of its
+//! variables (SPARQL 1.1 §18.6), which is asked for by itself.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use vervet::{Answer, Database, ErrorKind, Format, QueryOptions};
@@ -146,7 +146,8 @@ fn conditions_in_minus_read_parameters() {
     }
 }
 
-/// A name that a sub-query shows is the name around it, in its conditions too; what it does not show is its own.
+/// A name that a sub-query shows is the name around it, in its conditions too; what it does not show is its
+/// own.
 #[test]
 fn sub_queries_read_what_they_show() {
     let database = database();

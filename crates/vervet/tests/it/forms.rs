@@ -214,7 +214,8 @@ fn every_form_can_be_profiled() {
     }
 }
 
-/// A parameter has its value in a template, and in what is described, also if the pattern does not mention it.
+/// A parameter has its value in a template, and in what is described, also if the pattern does not mention
+/// it.
 #[test]
 fn parameters_are_values_in_templates() {
     let database = sample();

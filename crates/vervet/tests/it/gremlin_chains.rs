@@ -1,5 +1,5 @@
-//! Walks and tests that run as one step (`steps/chain.rs` in `vervet-traversal`) find what the same steps find one by one: where
-//! whole paths are kept they run so.
+//! Walks and tests that run as one step (`steps/chain.rs` in `vervet-traversal`) find what the same steps
+//! find one by one: where whole paths are kept they run so.
 
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{Database, ErrorKind, Format};
@@ -164,8 +164,8 @@ fn chains_find_what_steps_find() {
     }
 }
 
-/// What steps behind a chain put to a side effect counts for its tests from then on, one traverser after the other.
-/// A label that is null is that of no edge.
+/// What steps behind a chain put to a side effect counts for its tests from then on, one traverser after the
+/// other. A label that is null is that of no edge.
 #[test]
 fn nothing_is_at_the_end_of_edges_without_a_label() {
     for (name, database) in graphs() {
@@ -182,8 +182,8 @@ fn nothing_is_at_the_end_of_edges_without_a_label() {
     }
 }
 
-/// Twenty hubs with 2,500 neighbours each, which have the next hub for a neighbour, by edges with a weight: far more than a chunk may leave
-/// behind it.
+/// Twenty hubs with 2,500 neighbours each, which have the next hub for a neighbour, by edges with a weight:
+/// far more than a chunk may leave behind it.
 #[test]
 fn hubs_are_walked_through_in_parts() {
     let mut text = String::from("PREFIX k: <urn:vervet:key:> PREFIX l: <urn:vervet:label:>\n");

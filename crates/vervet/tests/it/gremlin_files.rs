@@ -1,4 +1,5 @@
-//! `io()`: a graph that is written to a file and read from it is the same graph, and nothing but the allowed folder is touched.
+//! `io()`: a graph that is written to a file and read from it is the same graph, and nothing but the allowed
+//! folder is touched.
 
 use std::fs;
 use vervet::gremlin::Value;

@@ -1,11 +1,11 @@
-//! What of a traversal runs on kernels gives what the same steps give one by one: on a graph with parallel edges, self-loops,
-//! missing values and keys of two types.
+//! What of a traversal runs on kernels gives what the same steps give one by one: on a graph with parallel
+//! edges, self-loops, missing values and keys of two types.
 
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{Database, ErrorKind, Format};
 
-/// Vertices `P:0` to `P:39` with friends, some of them twice or themselves; every third has no `age`, and `mixed` is a number
-/// or a text.
+/// Vertices `P:0` to `P:39` with friends, some of them twice or themselves; every third has no `age`, and
+/// `mixed` is a number or a text.
 fn graph() -> Database {
     let database = Database::in_memory();
     let mut random = 12_345_u64;
@@ -40,8 +40,8 @@ fn graph() -> Database {
     database
 }
 
-/// Vertices whose names are one text in several languages and types, a number that looks like another text, and truth values
-/// in both of their forms; every one has one `name`, and knows the next and the fourth.
+/// Vertices whose names are one text in several languages and types, a number that looks like another text,
+/// and truth values in both of their forms; every one has one `name`, and knows the next and the fourth.
 fn graph_of_literals() -> Database {
     let names = [
         "\"ann\"",
@@ -83,7 +83,8 @@ fn explained(database: &Database, text: &str) -> String {
     }
 }
 
-/// Kernels and steps find the same, in any order, and kernels take the traversal up to `taken`; empty: whatever they take.
+/// Kernels and steps find the same, in any order, and kernels take the traversal up to `taken`; empty:
+/// whatever they take.
 #[track_caller]
 fn check_agree(database: &Database, text: &str, taken: &str) {
     let [mut kernels, mut steps] = [true, false].map(|kernels| run(database, text, kernels));
@@ -162,7 +163,8 @@ fn kernels_and_steps_agree() {
         ("g.V().out('knows').group().by('name').by(count())", "group()"),
         ("g.V().out('knows').as('a').out('knows').group().by('number').by(select('a').count())", "group()"),
         ("g.V().hasLabel('nothing').out('knows').group().by('number')", "group()"),
-        // Entries of groups: lists that are only counted, or looked through for their least and greatest values.
+        // Entries of groups: lists that are only counted, or looked through for their least and greatest
+        // values.
         (
             "g.V().out('knows').as('a').values('number').as('n').select('a').group().by('name').by(select('n').fold()).unfold().where(select(values).min(local).is(lt(3))).project('k', 'v').by(keys).by(select(values).count(local))",
             "project(\"k\", \"v\")",
@@ -228,7 +230,8 @@ fn kernels_and_steps_agree() {
     }
 }
 
-/// What `values()` gives is what tests, groups and duplicates are about, whoever runs them: a text is a text in any language.
+/// What `values()` gives is what tests, groups and duplicates are about, whoever runs them: a text is a text
+/// in any language.
 #[test]
 fn texts_in_languages_are_texts() {
     let database = graph_of_literals();
@@ -330,7 +333,8 @@ fn a_text_in_a_language_that_comes_meanwhile_is_a_conflict() {
     }
 }
 
-/// Walks that come back to a vertex, or must not: against the same steps one by one, and against all edges gone through.
+/// Walks that come back to a vertex, or must not: against the same steps one by one, and against all edges
+/// gone through.
 #[test]
 fn labelled_vertices_are_compared() {
     let database = graph();
@@ -713,8 +717,8 @@ fn orders_are_kept() {
     }
 }
 
-/// Whoever has no room for heavy queries is told before one begins, however much time there is; light ones, and what is no query,
-/// run.
+/// Whoever has no room for heavy queries is told before one begins, however much time there is; light ones,
+/// and what is no query, run.
 #[test]
 fn heavy_queries_are_refused_where_they_are_to_be() {
     let database = Database::in_memory();

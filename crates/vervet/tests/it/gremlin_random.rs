@@ -1,5 +1,5 @@
-//! What random traversals have found (`cargo xtask conformance random-gremlin`): each ran otherwise on kernels than as steps, or
-//! otherwise than in TinkerGraph.
+//! What random traversals have found (`cargo xtask conformance random-gremlin`): each ran otherwise on
+//! kernels than as steps, or otherwise than in TinkerGraph.
 
 use vervet::gremlin::{Map, Value};
 use vervet::{Database, GremlinOptions};

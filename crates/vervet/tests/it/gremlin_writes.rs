@@ -1,5 +1,5 @@
-//! What Gremlin writes, read back by Gremlin and by SPARQL: before and after the commit, from base and delta, by
-//! several transactions, and after the directory is opened again.
+//! What Gremlin writes, read back by Gremlin and by SPARQL: before and after the commit, from base and delta,
+//! by several transactions, and after the directory is opened again.
 
 use std::cell::Cell;
 use vervet::gremlin::{Bytecode, Instruction, Token, Value};
@@ -469,8 +469,8 @@ fn base_and_delta_are_one_graph() {
     db.check().expect("no damage");
 }
 
-/// Two transactions at a time, each as it would be alone; whether both may commit. Results with their properties would be
-/// read.
+/// Two transactions at a time, each as it would be alone; whether both may commit. Results with their
+/// properties would be read.
 fn both_commit(db: &Database, one: &str, other: &str) -> bool {
     let (mut first, mut second) = (db.begin().expect("one"), db.begin().expect("another"));
     let (one, other) = (&format!("{one}.iterate()"), &format!("{other}.iterate()"));

@@ -1,11 +1,11 @@
-//! Processes that are ended with SIGKILL in the middle of durable commits, again and again on one directory: every
-//! commit that was acknowledged is there, at most the one in flight besides, and none of them in part.
+//! Processes that are ended with SIGKILL in the middle of durable commits, again and again on one directory:
+//! every commit that was acknowledged is there, at most the one in flight besides, and none of them in part.
 //!
 //! # Shape
 //! The parent starts this test program again as a child that commits without end, from several threads, while
-//! another one writes new bases; the child prints the number of each commit when it has returned. The parent ends it
-//! after a random time from its start, so that some are hit while they open the directory, and reads what is left.
-//! `VERVET_KILLS` is how often: 8, and 50 for a release (CONTRIBUTING.md).
+//! another one writes new bases; the child prints the number of each commit when it has returned. The parent
+//! ends it after a random time from its start, so that some are hit while they open the directory, and reads
+//! what is left. `VERVET_KILLS` is how often: 8, and 50 for a release (CONTRIBUTING.md).
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Write};

@@ -21,8 +21,8 @@ fn integer(value: &str) -> String {
     format!("\"{value}\"^^<http://www.w3.org/2001/XMLSchema#integer>")
 }
 
-/// Finding "query B3" of the reviews: `EXISTS` around a pattern with a variable predicate, whose batches end exactly when the
-/// pattern's buffer is full.
+/// Finding "query B3" of the reviews: `EXISTS` around a pattern with a variable predicate, whose batches end
+/// exactly when the pattern's buffer is full.
 #[test]
 fn b3_exists_with_variable_predicate_ends() {
     let database = Database::in_memory();
@@ -36,8 +36,8 @@ fn b3_exists_with_variable_predicate_ends() {
     assert_eq!(found[1], integer("2100"));
 }
 
-/// Finding "query B9" of the reviews: a count beyond 64 bits is exact, is a number to what follows on it, and one beyond 127
-/// bits is an error.
+/// Finding "query B9" of the reviews: a count beyond 64 bits is exact, is a number to what follows on it, and
+/// one beyond 127 bits is an error.
 #[test]
 fn b9_large_counts_are_exact() {
     let database = Database::in_memory();
@@ -69,8 +69,8 @@ fn b9_large_counts_are_exact() {
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }
 
-/// Findings "query B4" and "query B5" of the reviews, and loops like them: what takes time in proportion to a query takes no
-/// more than that.
+/// Findings "query B4" and "query B5" of the reviews, and loops like them: what takes time in proportion to a
+/// query takes no more than that.
 #[test]
 fn b4_b5_long_queries_are_planned_soon() {
     let database = Database::in_memory();
@@ -130,8 +130,8 @@ fn b4_b5_long_queries_are_planned_soon() {
     );
 }
 
-/// Each step of a plan takes a part of the stack while a batch is in it, so a plan has a greatest number of steps: many more
-/// patterns in one query ended the process.
+/// Each step of a plan takes a part of the stack while a batch is in it, so a plan has a greatest number of
+/// steps: many more patterns in one query ended the process.
 #[test]
 fn too_many_steps_are_an_error() {
     let database = Database::in_memory();

@@ -1,6 +1,8 @@
-//! Property paths against relations as sets of pairs: random graphs, random paths, every way to bind the ends.
+//! Property paths against relations as sets of pairs: random graphs, random paths, every way to bind the
+//! ends.
 //!
-//! The model composes sets and closes them until nothing comes any more; it knows nothing of automata or searches.
+//! The model composes sets and closes them until nothing comes any more; it knows nothing of automata or
+//! searches.
 
 use std::collections::BTreeSet;
 use vervet::{Database, Format, QueryOptions, Result, Solutions};

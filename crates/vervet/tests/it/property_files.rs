@@ -1,5 +1,5 @@
-//! Files of property graphs: TinkerPop's own graphs come out of an export as they were in the file (but for ids that the
-//! database gives), and what was exported loads as the same graph.
+//! Files of property graphs: TinkerPop's own graphs come out of an export as they were in the file (but for
+//! ids that the database gives), and what was exported loads as the same graph.
 
 use std::path::{Path, PathBuf};
 use vervet::gremlin::Value;
@@ -159,7 +159,8 @@ fn air_routes_are_one_graph_in_every_form() {
     assert!(expected == dump_of(&again), "GraphSON does not bring it back");
 }
 
-/// Each sample of TinkerPop as a value of a property: it comes back, or is refused if no property can be such a thing.
+/// Each sample of TinkerPop as a value of a property: it comes back, or is refused if no property can be such
+/// a thing.
 #[test]
 fn every_type_of_value_survives() {
     let Some(folder) = shared("conformance/tinkerpop/io-samples/graphson-v3") else { return };
@@ -301,7 +302,8 @@ fn zstd(text: &str) -> Vec<u8> {
     frame
 }
 
-/// Gremlin has no type for triple terms: in files of property graphs they are the texts that `values()` gives.
+/// Gremlin has no type for triple terms: in files of property graphs they are the texts that `values()`
+/// gives.
 #[test]
 fn triple_terms_are_texts_in_property_graphs() {
     let said = "<<( <http://e/a> <http://e/p> <<( _:b <http://e/q> \"x & \\\"y\\\"\"@en )>> )>>";

@@ -1,8 +1,10 @@
-//! A long life: statements that are there are added again, others come and go at once, transactions with new terms are rolled back, and
-//! for a time the disk is full, first for bases alone (checkpoints fail), then for everything. Throughout, log bytes, files, threads
-//! and memory stay below limits that have names; afterwards everything that was acknowledged is there, without a restart.
+//! A long life: statements that are there are added again, others come and go at once, transactions with new
+//! terms are rolled back, and for a time the disk is full, first for bases alone (checkpoints fail), then for
+//! everything. Throughout, log bytes, files, threads and memory stay below limits that have names; afterwards
+//! everything that was acknowledged is there, without a restart.
 //!
-//! As a test for a second or two; as a program for as long as it is told: `cargo run --release -p vervet --example soak`.
+//! As a test for a second or two; as a program for as long as it is told: `cargo run --release -p vervet
+//! --example soak`.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -29,15 +31,15 @@ pub(crate) struct Soak {
     pub(crate) tell_every: u64,
 }
 
-/// The most files of the log at any time: the last one, one that a checkpoint is about to remove, and one for each attempt that
-/// failed, of which there is one a minute at most.
+/// The most files of the log at any time: the last one, one that a checkpoint is about to remove, and one for
+/// each attempt that failed, of which there is one a minute at most.
 const LOG_FILES_MAX: u64 = 4;
 /// The most bytes of log of one operation.
 const COMMIT_BYTES_MAX: u64 = 4096;
 /// The most threads beside those of the first moment: the one that merges, and the log's.
 const MORE_THREADS_MAX: u64 = 2;
-/// What a term of a transaction that was rolled back takes, in memory or in the mapped dictionary, beside what building a
-/// dictionary takes.
+/// What a term of a transaction that was rolled back takes, in memory or in the mapped dictionary, beside
+/// what building a dictionary takes.
 const TERM_BYTES_MAX: u64 = 400;
 /// Memory that is taken whatever is done.
 const MEMORY_BYTES_MAX: u64 = 256 << 20;
@@ -177,7 +179,7 @@ struct Life<'a> {
     disk: Disk,
     begin: (u64, u64),
     report: Report,
-    /// Terms that nobody uses.
+    /// Terms that no statement uses.
     terms: u64,
     /// Statements that must be there beside those of the beginning, by their numbers, and those that may be.
     kept: u64,
@@ -318,7 +320,7 @@ fn base(number: u64) -> String {
     format!("<urn:base:{number}> <urn:base> \"{number}\"")
 }
 
-/// Runs it. `is_alone`: nobody else takes memory and threads of this process.
+/// Runs it. `is_alone`: no other test takes memory and threads of this process.
 pub(crate) fn run(options: &Soak, is_alone: bool) -> Result<Report> {
     let disk = Disk { full: Arc::new(AtomicU8::new(ROOM)) };
     let environment = Environment { files: Arc::new(disk.clone()), ..Environment::real() };

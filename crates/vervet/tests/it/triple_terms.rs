@@ -1,4 +1,5 @@
-//! Triple terms as values: what functions make of them, their order, their limits; and as objects of statements.
+//! Triple terms as values: what functions make of them, their order, their limits; and as objects of
+//! statements.
 
 use std::path::Path;
 use vervet::{Answer, Database, Environment, ErrorKind, Format, LoadOptions, QueryOptions, Source, Term};
@@ -107,7 +108,8 @@ fn depth_has_a_limit() {
     assert_eq!(["t100", "t101"].map(|name| row.get(name).expect("readable").is_some()), [true, false]);
 }
 
-/// What is stored as deep as can be goes no deeper: not as a value, not in a template, not as what an edge reifies.
+/// What is stored as deep as can be goes no deeper: not as a value, not in a template, not as what an edge
+/// reifies.
 #[test]
 fn nobody_makes_what_could_not_be_loaded() {
     let database = Database::in_memory();
@@ -357,7 +359,8 @@ fn a_stored_triple_term_speaks_of_no_edge() {
     assert_eq!(count(&database, ":a :p 2 ~ ?e BIND(TRIPLE(?e, :p, 1) AS ?t) FILTER(SUBJECT(?t) = ?e)"), 1);
 }
 
-/// Inside EXISTS, and with parameters, a variable has a value already: the parts of a triple term are compared with it.
+/// Inside EXISTS, and with parameters, a variable has a value already: the parts of a triple term are
+/// compared with it.
 #[test]
 fn what_rows_outside_bind_is_compared() {
     let database = Database::in_memory();

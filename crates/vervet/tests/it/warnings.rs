@@ -1,5 +1,6 @@
-//! What is said of queries whose answer is empty: names that the graph does not have, variables that nothing binds, patterns
-//! that cannot be read; `HAVING` on a name that `SELECT` gives; and how many vertices there are.
+//! What is said of queries whose answer is empty: names that the graph does not have, variables that nothing
+//! binds, patterns that cannot be read; `HAVING` on a name that `SELECT` gives; and how many vertices there
+//! are.
 
 use vervet::{Database, Format, GremlinOptions};
 

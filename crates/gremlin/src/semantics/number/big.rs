@@ -1,7 +1,7 @@
 //! Integers and decimals of arbitrary precision, with limits.
 //!
-//! A decimal is `digits * 10^-scale`. `scale` may be anything, so nothing here writes a decimal out before it knows how
-//! long that gets.
+//! A decimal is `digits * 10^-scale`. `scale` may be anything, so nothing here writes a decimal out before it
+//! knows how long that gets.
 
 use super::{MAX_BITS, Operation};
 use crate::semantics::{Error, Result};
@@ -215,7 +215,8 @@ pub(super) fn to_double(digits: &BigInt, scale: i64) -> f64 {
     if high < -1080.0 {
         return sign * 0.0;
     }
-    // The number has many digits and about as many of them behind the point: a quotient of some 70 bits says it.
+    // The number has many digits and about as many of them behind the point: a quotient of some 70 bits says
+    // it.
     let Ok(places) = u32::try_from(scale) else { return sign * f64::INFINITY };
     let divisor = ten().pow(places);
     let shift = i64::try_from(divisor.bits()).unwrap_or(0) + 70 - i64::try_from(digits.bits()).unwrap_or(0);

@@ -7,12 +7,12 @@ use bigdecimal::{BigDecimal, ToPrimitive};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
-/// A number of the given type, or of the type that fits: texts are parsed, dates are milliseconds since 1970, null stays
-/// null.
+/// A number of the given type, or of the type that fits: texts are parsed, dates are milliseconds since 1970,
+/// null stays null.
 ///
 /// # Errors
-/// If the type is none of a number, the value is none and cannot be made one, or the number does not fit the type.
-/// Digits behind the point are dropped without one.
+/// If the type is none of a number, the value is none and cannot be made one, or the number does not fit the
+/// type. Digits behind the point are dropped without one.
 pub fn as_number(value: &Value, wanted: Option<GType>) -> Result<Value> {
     if let Some(wanted) = wanted.filter(|wanted| target(*wanted).is_none()) {
         return Err(if wanted == GType::Number {

@@ -1,6 +1,7 @@
 //! `sum()`, `mean()`, `min()` and `max()` over many values, each with how often it came.
 //!
-//! Nulls do not count, but they are something: over nothing at all there is no result, over nulls the result is null.
+//! Nulls do not count, but they are something: over nothing at all there is no result, over nulls the result
+//! is null.
 
 use super::{add, counted, divide_exactly, is_nan, max, min, multiply};
 use crate::Value;

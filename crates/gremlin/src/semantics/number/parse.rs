@@ -1,10 +1,10 @@
 //! Numbers from texts that are none of the language's literals: `asNumber()` of a string.
 //!
 //! # Shape
-//! White space around it does not count. A sign, then one of: `0x` and hexadecimal digits; `0` and octal digits; decimal
-//! digits with a point, an exponent and one of the suffixes `l` (integers only), `f`, `d`. An integer gets the narrowest
-//! of int, long, big integer; a fraction is a float if a float prints as a double would, else a double if no digit gets
-//! lost, else a decimal.
+//! White space around it does not count. A sign, then one of: `0x` and hexadecimal digits; `0` and octal
+//! digits; decimal digits with a point, an exponent and one of the suffixes `l` (integers only), `f`, `d`. An
+//! integer gets the narrowest of int, long, big integer; a fraction is a float if a float prints as a double
+//! would, else a double if no digit gets lost, else a decimal.
 //! # Source
 //! Apache Commons Lang, `NumberUtils.createNumber`, which TinkerPop calls.
 

@@ -11,8 +11,8 @@ const SCANNED_COUNT: usize = 8;
 
 /// Values of `within`, with an index if there are many.
 ///
-/// A string equals strings only, a vertex with a key is among vertices with keys that key, an integer of at most 64 bits
-/// is among integers that number; everything else is looked for one by one.
+/// A string equals strings only, a vertex with a key is among vertices with keys that key, an integer of at
+/// most 64 bits is among integers that number; everything else is looked for one by one.
 #[derive(Clone, Debug)]
 pub(super) struct Members {
     values: Vec<Value>,

@@ -19,7 +19,8 @@ pub enum Part {
 }
 
 impl Template {
-    /// Parses `text`. Whatever is no variable stands for itself: also `%%{name}`, and a name with a line break.
+    /// Parses `text`. Whatever is no variable stands for itself: also `%%{name}`, and a name with a line
+    /// break.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
@@ -53,8 +54,8 @@ impl Template {
         &self.0
     }
 
-    /// The text, where `find` gives the value of a variable each time one comes, from left to right. `None` if a
-    /// variable has no value or is null.
+    /// The text, where `find` gives the value of a variable each time one comes, from left to right. `None`
+    /// if a variable has no value or is null.
     ///
     /// # Errors
     /// If `find` fails, or the text gets too long.

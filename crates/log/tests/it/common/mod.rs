@@ -139,8 +139,8 @@ impl Model {
         Ok(log)
     }
 
-    /// Reads and opens the log after anything that may have happened to it, and checks what is there. From then on
-    /// this is what must be there.
+    /// Reads and opens the log after anything that may have happened to it, and checks what is there. From
+    /// then on this is what must be there.
     pub fn reopen(&mut self, environment: &Environment) -> Result<Log> {
         let (found, records) = read_all(environment, self.checkpoint, &ReadOptions::default())?;
         let first = self.records.partition_point(|(lsn, ..)| *lsn <= self.checkpoint);

@@ -162,7 +162,8 @@ fn there_are_only_so_many() {
     server.wait_for("vervet_gremlin_sessions", 0.0);
 }
 
-/// Names of sessions are those of a connection: nobody gets into a transaction of somebody else by knowing its name.
+/// Names of sessions are those of a connection: nobody gets into a transaction of somebody else by knowing
+/// its name.
 #[test]
 fn sessions_end_with_their_connection_and_belong_to_it() {
     let server = Running::start(&modern(), |_| ());

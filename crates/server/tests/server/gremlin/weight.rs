@@ -1,4 +1,5 @@
-//! Light and heavy: which traversals take a place among heavy requests, and that nothing is done or told twice for it.
+//! Light and heavy: which traversals take a place among heavy requests, and that nothing is done or told
+//! twice for it.
 
 use super::client::{Client, ENDLESS, args, modern};
 use crate::common::Running;
@@ -22,7 +23,8 @@ fn post(server: &Running, text: &str) -> u16 {
     server.send("POST", "/gremlin", &["Content-Type: application/json"], body.as_bytes()).status
 }
 
-/// Whatever way a heavy one comes, it fills the one place; light ones are answered by every way, before and after they are known.
+/// Whatever way a heavy one comes, it fills the one place; light ones are answered by every way, before and
+/// after they are known.
 #[test]
 fn light_ones_do_not_wait_for_heavy_ones() {
     let server = Running::start(&modern(), one_heavy);

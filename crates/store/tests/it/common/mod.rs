@@ -129,8 +129,9 @@ impl Graph {
         Self { statements, dictionary, vertices, literals, predicates, type_predicate, graphs }
     }
 
-    /// Messages as files have them: in the order of their numbers, each with an edge to one of a few vertices, the time of
-    /// that edge, a text, a small number, and now and then several tags; large enough for arrays in frames.
+    /// Messages as files have them: in the order of their numbers, each with an edge to one of a few
+    /// vertices, the time of that edge, a text, a small number, and now and then several tags; large enough
+    /// for arrays in frames.
     pub fn network(messages: u64, random: &mut Random) -> Self {
         let mut dictionary = DictionaryBuilder::new();
         let mut iri = |name: String| dictionary.intern_iri(&name).expect("short");

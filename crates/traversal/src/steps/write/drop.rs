@@ -1,4 +1,5 @@
-//! `drop`: elements and properties go, with all that belongs to them. What an algorithm has computed is not in the graph.
+//! `drop`: elements and properties go, with all that belongs to them. What an algorithm has computed is not
+//! in the graph.
 
 use super::{find_edge, find_vertex, illegal};
 use crate::by::vervet_gremlin_text;

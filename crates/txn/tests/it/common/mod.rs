@@ -51,7 +51,8 @@ pub struct Row {
     pub e: T,
 }
 
-/// Why the model refuses a change: an edge with another statement, one that is used, or one that does not exist.
+/// Why the model refuses a change: an edge with another statement, one that is used, or one that does not
+/// exist.
 #[derive(Debug)]
 pub struct Refused;
 

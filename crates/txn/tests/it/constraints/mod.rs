@@ -1,6 +1,6 @@
-//! Constraints against their definition: random transactions, loads, checkpoints and reopenings in a small world; threads
-//! that race for the same values at both isolation levels while constraints come and go; and accidents at every
-//! operation on the files, after which a constraint is there or not, and holds.
+//! Constraints against their definition: random transactions, loads, checkpoints and reopenings in a small
+//! world; threads that race for the same values at both isolation levels while constraints come and go; and
+//! accidents at every operation on the files, after which a constraint is there or not, and holds.
 
 mod world;
 
