@@ -13,7 +13,7 @@ const BULK: &str = "g.inject(1).repeat(union(identity(),identity())).times(50)";
 /// 1, 2, 3, …
 const ENDLESS: &str = "g.inject(0).repeat(math('_ + 1')).emit()";
 
-/// What comes of a text: what each value is, with its count.
+/// The results of a text: each value with its count.
 fn run(database: &Database, text: &str, options: &GremlinOptions) -> Result<Vec<(Value, u64)>, ErrorKind> {
     let (done, watch) = mpsc::channel::<()>();
     let name = text.to_owned();
@@ -282,6 +282,13 @@ fn b7_barriers_do_not_search_all_that_they_hold() {
     assert_eq!(tree, Ok(vec![(Value::Long(60), 1)]));
     let trees = "g.V().out().tree('x').tree('x').cap('x').count(local)";
     assert_eq!(run(&database, trees, &capped(16 << 20)), Ok(vec![(Value::Long(60), 1)]));
+    // With a look at all others for each of these, 10^10 comparisons.
+    let many = "inject(0).flatMap(repeat(math('_ + 1')).emit().limit(131072))";
+    let large = &capped(256 << 20);
+    let sacks = run(&database, &format!("g.withSack(1, Operator.sum).{many}.barrier().count()"), large);
+    assert_eq!(sacks, Ok(vec![(Value::Long(131_072), 1)]));
+    let tree = run(&database, &format!("g.{many}.tree().count(local)"), large);
+    assert_eq!(tree, Ok(vec![(Value::Long(1), 1)]));
     let same = "g.V().limit(1).union(V().out().path().tree(), V().out().path().tree()).dedup().count()";
     assert_eq!(run(&database, same, &capped(64 << 20)), Ok(vec![(Value::Long(1), 1)]));
 }

@@ -21,7 +21,9 @@ use vervet_env::Simulation;
 use vervet_testkit::{Random, seed};
 
 const VERTICES: u64 = 3;
-const STEPS: usize = 2500;
+/// Each has a graph of its own. Twelve of this length miss the findings with the default seed.
+const ROUNDS: usize = 60;
+const STEPS: usize = 200;
 
 /// One operation: a kind and a few numbers, so that it can be run again elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -198,12 +200,12 @@ fn b7_b8_b9_all_front_ends_are_serializable() {
     let mut random = Random(seed);
     let (mut accepted, mut refused) = (0, 0);
     let mut round = 0;
-    while round < 12 {
+    while round < ROUNDS {
         round += 1;
         let (database, judge) = (prepared(round % 2 == 0), prepared(false));
         let mut open: Vec<Open> = Vec::new();
         let mut last = database.begin().expect("begins").commit().expect("nothing to commit");
-        for step in 0..STEPS / 12 {
+        for step in 0..STEPS {
             if open.len() < 2 || open.len() < 4 && random.below(6) == 0 {
                 let transaction = database.begin().expect("begins");
                 open.push(Open { transaction, operations: Vec::new() });
@@ -300,7 +302,7 @@ fn b7_a_predicate_that_became_empty_is_read_as_absent() {
     conflict(one, "Gremlin");
 }
 
-/// storage B8: that a predicate has no edges is a read for whoever skips a look at them.
+/// storage B8: that a predicate has no edges is a read for an operation that skips a look at them.
 #[test]
 fn b8_a_statement_that_becomes_an_edge_meanwhile_is_a_conflict() {
     let database = Database::in_memory();
@@ -316,19 +318,24 @@ fn b8_a_statement_that_becomes_an_edge_meanwhile_is_a_conflict() {
 }
 
 /// storage B9: that nothing has a type is a read, also where the base knows the term `rdf:type` from earlier
-/// statements.
+/// statements. The typed interface reads nothing else here; Gremlin lists predicates too.
 #[test]
 fn b9_the_first_type_conflicts_with_a_label_that_was_not_there() {
-    for in_base in [false, true] {
+    for (in_base, typed) in [(false, false), (true, false), (false, true), (true, true)] {
         let database = prepared(in_base);
         database.update("INSERT DATA { <urn:v0> <urn:vervet:key:k0> \"x0\" }").expect("it runs");
         let (mut one, mut other) = (database.begin().expect("begins"), database.begin().expect("begins"));
-        let label = one.gremlin("g.V(\"urn:v0\").label()").expect("it runs");
+        if typed {
+            let labels = one.read(|graph| graph.labels(graph.vertex("urn:v0")?.expect("it is there")));
+            assert!(labels.expect("sound").is_empty());
+        } else {
+            one.gremlin("g.V(\"urn:v0\").label()").expect("it runs");
+        }
         one.update("INSERT DATA { <urn:v1> <urn:vervet:key:k0> \"x1\" }").expect("it runs");
         other.update("INSERT DATA { <urn:v0> a <urn:vervet:label:L> }").expect("it runs");
         other.commit().expect("the first");
         let error = one.commit().expect_err("it read the label");
-        assert_eq!(error.kind(), ErrorKind::Conflict, "in the base: {in_base}, label {label:?}");
+        assert_eq!(error.kind(), ErrorKind::Conflict, "in the base: {in_base}, typed: {typed}");
     }
 }
 
@@ -389,7 +396,7 @@ fn b15_attempts_share_one_deadline() {
     assert!(attempts < ATTEMPTS_MAX, "{attempts} attempts");
 }
 
-/// storage B5: numbering new terms does no I/O, however many there are, so nobody who looks terms up waits
+/// storage B5: numbering new terms does no I/O, however many there are, so no look-up of terms waits
 /// for the disk; their records are written by the commit that needs them, or not at all.
 #[test]
 fn b5_new_terms_do_not_touch_the_disk_before_their_commit() {
