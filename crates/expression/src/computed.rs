@@ -1,26 +1,49 @@
 //! Terms that a query has made and that neither fit inside an id nor occur in the snapshot.
 //!
 //! # Shape
-//! All texts stand one after the other in one `String`; an entry says where, and what else the literal
-//! has. A hash table of entry numbers finds a term again.
+//! A term belongs to one of [`SHARDS`] by its hash. In a shard all texts stand one after the other in one
+//! `String`; an entry says where, and what else the literal has; a hash table of entry positions finds a term
+//! again. Ids count up over all shards; [`Numbered`] maps them to shard and position without a lock.
 //! # Invariants
-//! 1. Each term has one entry, so equal ids are equal terms.
+//! 1. Equal terms have equal hashes, hence one shard and one entry: equal ids are equal terms.
 //! 2. Entries never change or go away while the query runs.
+//! 3. On one thread the ids of new terms are 0, 1, 2, …, whatever the seed of the hash is.
 //! # Cost
-//! 24 bytes and the text for each term; a lookup hashes the text once and takes one uncontended lock.
+//! Some 40 bytes and the text for each term; a lookup hashes the text once and takes the lock of its shard, which
+//! few other threads want at the same time.
 
 use crate::MAX_TEXT_BYTES;
+use crate::numbered::Numbered;
+use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
-use std::hash::Hasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use rustc_hash::FxHashMap;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
+
+/// Enough that sixteen threads that do little else seldom meet.
+const SHARDS: usize = 32;
 
 /// The computed terms of one query. See the header of this file.
 #[derive(Default, Debug)]
 pub struct ComputedTerms {
-    inner: Mutex<Inner>,
+    /// Made when the first term comes: most queries make none.
+    shards: OnceLock<Box<[Shard; SHARDS]>>,
+    numbers: Numbered,
+    /// Number of terms.
+    count: AtomicU64,
+    text_bytes: AtomicUsize,
+    /// Memory held.
+    size_bytes: AtomicU64,
+    limit_bytes: Option<usize>,
+    seed: u64,
 }
+
+/// A cache line of its own for each lock.
+#[derive(Default, Debug)]
+#[repr(align(64))]
+struct Shard(Mutex<Inner>);
 
 /// What kind of term an entry is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,8 +60,10 @@ pub(crate) enum ComputedKind {
 struct Entry {
     start: usize,
     length: u32,
-    /// Index into `extras`: the language tag or the datatype; 0 where there is none.
+    /// The language tag or the datatype: 1 + an index into `extras`; 0 where there is none.
     extra: u32,
+    /// The payload of the id.
+    number: u32,
     kind: ComputedKind,
 }
 
@@ -50,7 +75,14 @@ struct Inner {
     extras: Vec<Box<str>>,
     extra_numbers: FxHashMap<Box<str>, u32>,
     extra_bytes: usize,
-    limit_bytes: Option<usize>,
+}
+
+/// A term that is looked for.
+#[derive(Clone, Copy)]
+struct Key<'t> {
+    kind: ComputedKind,
+    text: &'t str,
+    extra: &'t str,
 }
 
 impl ComputedTerms {
@@ -60,18 +92,55 @@ impl ComputedTerms {
         Self::default()
     }
 
-    /// An empty table whose texts may take so many bytes.
+    /// The same where texts may take so many bytes.
     #[must_use]
-    pub fn with_limit(limit_bytes: usize) -> Self {
-        Self { inner: Mutex::new(Inner { limit_bytes: Some(limit_bytes), ..Inner::default() }) }
+    pub fn with_limit(self, limit_bytes: usize) -> Self {
+        Self { limit_bytes: Some(limit_bytes), ..self }
+    }
+
+    /// The same with another seed of the hash. Clients choose the terms, so they should not know it.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
     }
 
     /// The id of a term in this table, new or not. The caller has made sure that the term does not fit
     /// inside an id and is not in the snapshot (see [`crate::Evaluator::intern`]).
     pub(crate) fn intern(&self, kind: ComputedKind, text: &str, extra: &str) -> Result<Id> {
-        let mut inner = self.lock();
-        let extra = inner.extra_number(extra)?;
-        inner.intern(kind, text, extra)
+        let key = Key { kind, text, extra };
+        let hashing = FixedState::with_seed(self.seed);
+        let hash = key.hash(&hashing);
+        // Tables in the shards use the high and the low bits.
+        let shard = index(hash >> 32) % SHARDS;
+        let mut inner = self.shard(shard);
+        if let Some(number) = inner.find(hash, &key) {
+            return Ok(Id::new(Tag::Computed, u64::from(number)));
+        }
+        self.add_text(text)?;
+        let number = u32::try_from(self.count.fetch_add(1, Relaxed)).map_err(|_| too_many())?;
+        let before = inner.size_bytes();
+        let position = inner.push(hash, &key, number, &hashing)?;
+        let grown = inner.size_bytes() - before;
+        let grown = grown as u64 + self.numbers.set(number, (shard as u64) << 32 | u64::from(position));
+        self.size_bytes.fetch_add(grown, Relaxed);
+        Ok(Id::new(Tag::Computed, u64::from(number)))
+    }
+
+    /// Counts the text of a new term.
+    fn add_text(&self, text: &str) -> Result<()> {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(text_too_long());
+        }
+        let all = self.text_bytes.fetch_add(text.len(), Relaxed).saturating_add(text.len());
+        match self.limit_bytes {
+            Some(limit) if all > limit => {
+                self.text_bytes.fetch_sub(text.len(), Relaxed);
+                let message = format!("the query makes more text than its memory cap of {limit} bytes");
+                Err(Error::new(ErrorKind::MemoryLimit, message)
+                    .with_hint("raise the memory cap, or ask for less (more constants, LIMIT)"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Calls `read` with the pieces of the term `id`. `scratch` is working space.
@@ -82,10 +151,9 @@ impl ComputedTerms {
         // The term is copied, so that `read` may use this table itself.
         scratch.clear();
         let (kind, length) = {
-            let inner = self.lock();
-            let entry = inner.entry(id)?;
+            let (inner, entry) = self.entry(id)?;
             scratch.push_str(inner.text_of(entry));
-            scratch.push_str(inner.extras.get(entry.extra as usize).map_or("", |extra| extra));
+            scratch.push_str(inner.extra_of(entry));
             (entry.kind, entry.length as usize)
         };
         let (text, extra) = scratch.split_at(length);
@@ -102,13 +170,13 @@ impl ComputedTerms {
     }
 
     pub(crate) fn kind(&self, id: Id) -> Result<ComputedKind> {
-        Ok(self.lock().entry(id)?.kind)
+        Ok(self.entry(id)?.1.kind)
     }
 
     /// Number of terms.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lock().entries.len()
+        usize::try_from(self.count.load(Relaxed)).unwrap_or(usize::MAX)
     }
 
     /// Whether there are no terms.
@@ -120,77 +188,111 @@ impl ComputedTerms {
     /// Memory held, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        let inner = self.lock();
-        inner.text.capacity()
-            + inner.entries.capacity() * size_of::<Entry>()
-            + inner.index.capacity() * (size_of::<u32>() + 1)
-            + inner.extra_bytes
+        usize::try_from(self.size_bytes.load(Relaxed)).unwrap_or(usize::MAX)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    /// The entry of a term, and the shard that it is in.
+    fn entry(&self, id: Id) -> Result<(MutexGuard<'_, Inner>, Entry)> {
+        let place = (id.tag() == Tag::Computed)
+            .then(|| self.numbers.get(u32::try_from(id.payload()).ok()?))
+            .flatten();
+        let found = place.and_then(|place| {
+            let inner = self.shard(index(place >> 32));
+            let position = index(place & u64::from(u32::MAX));
+            let entry = inner.entries.get(position).copied()?;
+            Some((inner, entry))
+        });
+        found.ok_or_else(|| Error::internal(format!("{id:?} is not a term of this query")))
+    }
+
+    fn shard(&self, shard: usize) -> MutexGuard<'_, Inner> {
+        let shards = self.shards.get_or_init(|| {
+            self.size_bytes.fetch_add((SHARDS * size_of::<Shard>()) as u64, Relaxed);
+            Box::default()
+        });
         // Each change leaves the table whole, so a panic elsewhere does not spoil it.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Key<'_> {
+    fn hash(&self, hashing: &FixedState) -> u64 {
+        let mut hasher = hashing.build_hasher();
+        hasher.write_u64((self.text.len() as u64) << 3 | self.kind as u64);
+        hasher.write(self.text.as_bytes());
+        hasher.write(self.extra.as_bytes());
+        hasher.finish()
     }
 }
 
 impl Inner {
-    fn entry(&self, id: Id) -> Result<Entry> {
-        (id.tag() == Tag::Computed)
-            .then(|| self.entries.get(usize::try_from(id.payload()).ok()?).copied())
-            .flatten()
-            .ok_or_else(|| Error::internal(format!("{id:?} is not a term of this query")))
+    fn text_of(&self, entry: Entry) -> &str {
+        text_of(&self.text, entry)
     }
 
-    fn text_of(&self, entry: Entry) -> &str {
-        &self.text[entry.start..entry.start + entry.length as usize]
+    fn extra_of(&self, entry: Entry) -> &str {
+        extra_of(&self.extras, entry)
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.text.capacity()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.index.capacity() * (size_of::<u32>() + 1)
+            + self.extra_bytes
+    }
+
+    /// The number of a term; `None`: it is new.
+    fn find(&self, hash: u64, key: &Key<'_>) -> Option<u32> {
+        let is_it = |&position: &u32| {
+            let entry = self.entries[position as usize];
+            entry.kind == key.kind && self.text_of(entry) == key.text && self.extra_of(entry) == key.extra
+        };
+        let position = *self.index.find(hash, is_it)?;
+        Some(self.entries[position as usize].number)
     }
 
     fn extra_number(&mut self, extra: &str) -> Result<u32> {
+        if extra.is_empty() {
+            return Ok(0);
+        }
         if let Some(&number) = self.extra_numbers.get(extra) {
             return Ok(number);
         }
-        let number = u32::try_from(self.extras.len()).map_err(|_| too_many())?;
+        let number = u32::try_from(self.extras.len() + 1).map_err(|_| too_many())?;
         self.extras.push(extra.into());
         self.extra_numbers.insert(extra.into(), number);
         self.extra_bytes += 2 * extra.len() + 40;
         Ok(number)
     }
 
-    fn intern(&mut self, kind: ComputedKind, text: &str, extra: u32) -> Result<Id> {
-        let hash = hash_of(kind, text, extra);
-        let found = self.index.find(hash, |&number| {
-            let entry = self.entries[number as usize];
-            entry.kind == kind && entry.extra == extra && self.text_of(entry) == text
-        });
-        if let Some(&number) = found {
-            return Ok(Id::new(Tag::Computed, u64::from(number)));
-        }
-        if text.len() > MAX_TEXT_BYTES {
-            return Err(text_too_long());
-        }
-        let length = u32::try_from(text.len()).map_err(|_| text_too_long())?;
-        if let Some(limit) = self.limit_bytes.filter(|limit| self.text.len() + text.len() > *limit) {
-            let message = format!("the query makes more text than its memory cap of {limit} bytes");
-            return Err(Error::new(ErrorKind::MemoryLimit, message)
-                .with_hint("raise the memory cap, or ask for less (more constants, LIMIT)"));
-        }
-        let number = u32::try_from(self.entries.len()).map_err(|_| too_many())?;
-        self.entries.push(Entry { start: self.text.len(), length, extra, kind });
-        self.text.push_str(text);
-        let (entries, all) = (&self.entries, &self.text);
-        self.index.insert_unique(hash, number, |&number| {
-            let entry = entries[number as usize];
-            hash_of(entry.kind, &all[entry.start..entry.start + entry.length as usize], entry.extra)
-        });
-        Ok(Id::new(Tag::Computed, u64::from(number)))
+    /// Adds a term that is new; returns its position.
+    fn push(&mut self, hash: u64, key: &Key<'_>, number: u32, hashing: &FixedState) -> Result<u32> {
+        let length = u32::try_from(key.text.len()).map_err(|_| text_too_long())?;
+        let position = u32::try_from(self.entries.len()).map_err(|_| too_many())?;
+        let extra = self.extra_number(key.extra)?;
+        self.entries.push(Entry { start: self.text.len(), length, extra, number, kind: key.kind });
+        self.text.push_str(key.text);
+        let Self { entries, text, extras, index, .. } = self;
+        let hash_of = |&position: &u32| {
+            let entry = entries[position as usize];
+            Key { kind: entry.kind, text: text_of(text, entry), extra: extra_of(extras, entry) }.hash(hashing)
+        };
+        index.insert_unique(hash, position, hash_of);
+        Ok(position)
     }
 }
 
-fn hash_of(kind: ComputedKind, text: &str, extra: u32) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write_u32(extra << 3 | kind as u32);
-    hasher.write(text.as_bytes());
-    hasher.finish()
+/// A number of 32 bits.
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn text_of(text: &str, entry: Entry) -> &str {
+    &text[entry.start..entry.start + entry.length as usize]
+}
+
+fn extra_of(extras: &[Box<str>], entry: Entry) -> &str {
+    (entry.extra as usize).checked_sub(1).and_then(|at| extras.get(at)).map_or("", |extra| extra)
 }
 
 pub(crate) fn text_too_long() -> Error {
@@ -234,5 +336,68 @@ mod tests {
         assert!(table.size_bytes() > 1000 * 30);
         assert!(table.kind(Id::new(Tag::Computed, 5000)).is_err());
         assert!(table.kind(Id::vertex(0)).is_err());
+    }
+
+    /// Threads that intern the same and different terms at once; ids are equal exactly if terms are.
+    #[test]
+    fn b16_terms_of_many_threads_have_one_id_each() {
+        const THREADS: usize = 8;
+        const TERMS: usize = 3000;
+        let table = ComputedTerms::new().with_seed(16);
+        let kinds = [ComputedKind::String, ComputedKind::Language, ComputedKind::Typed, ComputedKind::Iri];
+        let term = |number: usize| {
+            let extra = ["", "en", "urn:t", ""][number % 4];
+            (kinds[number % 4], format!("text {}", number / 8), extra)
+        };
+        let start = std::sync::Barrier::new(THREADS);
+        let run = |thread: usize| {
+            start.wait();
+            let mut ids = vec![Id::UNBOUND; TERMS];
+            // Each thread in an order of its own, so that each is the first to come with some.
+            for at in 0..TERMS {
+                let number = (at * (2 * thread + 1) * 7 + thread * 100) % TERMS;
+                let (kind, text, extra) = term(number);
+                let id = table.intern(kind, &text, extra).unwrap();
+                let mut scratch = String::new();
+                let mut read_back = String::new();
+                table.read(id, &mut scratch, &mut |parts| parts.write_str(&mut read_back)).unwrap();
+                assert_eq!((read_back, table.kind(id).unwrap()), (text, kind));
+                ids[number] = id;
+            }
+            ids
+        };
+        let of_threads: Vec<Vec<Id>> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
+            handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+        });
+        let mut id_of = std::collections::HashMap::new();
+        for number in 0..TERMS {
+            let (kind, text, extra) = term(number);
+            for ids in of_threads.iter().filter(|ids| ids[number].is_bound()) {
+                let known = *id_of.entry((kind as u8, text.clone(), extra)).or_insert(ids[number]);
+                assert_eq!(known, ids[number], "one term, one id: {text} {extra}");
+            }
+        }
+        let distinct: std::collections::HashSet<Id> = id_of.values().copied().collect();
+        assert_eq!(distinct.len(), id_of.len(), "one id, one term");
+        assert_eq!(table.len(), id_of.len());
+        // Dense, as on one thread.
+        assert!(distinct.iter().all(|id| index(id.payload()) < id_of.len()));
+        // What is counted is what the shards hold.
+        let held: usize = (0..SHARDS).map(|shard| table.shard(shard).size_bytes()).sum();
+        assert!(table.size_bytes() >= held + 8 * id_of.len(), "{} {held}", table.size_bytes());
+    }
+
+    #[test]
+    fn texts_of_all_shards_count_against_the_limit() {
+        let table = ComputedTerms::new().with_limit(10_000);
+        let long = "x".repeat(95);
+        let interned = (0..).take_while(|number| {
+            let made = table.intern(ComputedKind::String, &format!("{long}{number:05}"), "");
+            made.is_ok_and(|id| id == Id::new(Tag::Computed, *number))
+        });
+        assert_eq!(interned.count(), 100);
+        let known = table.intern(ComputedKind::String, &format!("{long}00007"), "");
+        assert_eq!(known.unwrap(), Id::new(Tag::Computed, 7), "what is there is no new text");
     }
 }

@@ -31,6 +31,7 @@ mod context;
 mod dates;
 mod evaluate;
 mod evaluator;
+mod numbered;
 mod order;
 mod pattern;
 mod strings;

@@ -127,9 +127,10 @@ pub(crate) fn run(
     control: &Control<'_>,
     sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
 ) -> Result<(ComputedTerms, Profile)> {
+    let computed = ComputedTerms::new().with_seed(parts.seed);
     let computed = match options.memory_limit_bytes {
-        Some(limit) => ComputedTerms::with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
-        None => ComputedTerms::new(),
+        Some(limit) => computed.with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
+        None => computed,
     };
     let evaluator = Evaluator::new(snapshot, &computed, now(parts.environment), parts.seed)
         .with_base(options.base_iri.clone())

@@ -80,3 +80,40 @@ fn nanoseconds_per_row() {
     }
     report("SortKey of a number or a text", start);
 }
+
+/// Terms that threads make at once: each row of each thread a new one, or all threads the same thousand.
+#[test]
+#[ignore = "a measurement, not a check"]
+fn nanoseconds_per_term_by_threads() {
+    let snapshot = Terms::default();
+    for (what, text) in [
+        ("new terms", "CONCAT('a text that is longer than an id ', STR(?v0))"),
+        ("known terms", "CONCAT('a text that is longer than an id ', STR(?v1))"),
+    ] {
+        for threads in [1, 2, 4] {
+            let computed = ComputedTerms::new();
+            let evaluator = Evaluator::new(&snapshot, &computed, now(), 1);
+            let start = Instant::now();
+            std::thread::scope(|scope| {
+                for thread in 0..threads {
+                    let evaluator = &evaluator;
+                    scope.spawn(move || {
+                        let compiled = CompiledExpression::new(&parse(text), evaluator).unwrap();
+                        let id = |n: usize| Inline::Integer(i64::try_from(n).unwrap()).to_id().unwrap();
+                        let mut out = Vec::new();
+                        for batch in thread * BATCHES..(thread + 1) * BATCHES {
+                            let columns = [
+                                (batch * ROWS..(batch + 1) * ROWS).map(id).collect::<Vec<Id>>(),
+                                (0..ROWS).map(id).collect(),
+                            ];
+                            out.clear();
+                            compiled.evaluate(evaluator, &columns, ROWS, &mut out).unwrap();
+                        }
+                    });
+                }
+            });
+            let rows = (threads * ROWS * BATCHES) as f64;
+            println!("{:8.1} ns  {what}, {threads} threads", start.elapsed().as_nanos() as f64 / rows);
+        }
+    }
+}

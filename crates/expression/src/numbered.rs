@@ -1,0 +1,82 @@
+//! An append-only table of words by number that is read without a lock.
+//!
+//! # Shape
+//! Chunks of doubling length, each allocated when its first word is written. A chunk never moves, so a reader
+//! needs no lock.
+//! # Invariants
+//! 1. A word is written once, before its number is given to anyone.
+//! 2. A word that is not written is 0; stored words are one more than their values.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words of the first chunk.
+const FIRST: u64 = 1 << FIRST_BITS;
+const FIRST_BITS: u32 = 6;
+
+/// Together they hold 2^32 words.
+const CHUNKS: usize = 33 - FIRST_BITS as usize;
+
+/// See the header of this file.
+#[derive(Default, Debug)]
+pub(crate) struct Numbered {
+    chunks: [OnceLock<Box<[AtomicU64]>>; CHUNKS],
+}
+
+impl Numbered {
+    /// Sets the word of a number; returns the bytes that this has allocated.
+    pub(crate) fn set(&self, number: u32, word: u64) -> u64 {
+        let (chunk, at) = place(number);
+        let length = length_of(chunk);
+        let mut allocated = 0;
+        let words = self.chunks[chunk].get_or_init(|| {
+            allocated = length * size_of::<AtomicU64>() as u64;
+            (0..length).map(|_| AtomicU64::new(0)).collect()
+        });
+        // Release: who reads the word sees what was written before it.
+        words[at].store(word + 1, Ordering::Release);
+        allocated
+    }
+
+    /// The word of a number; `None`: it has none.
+    pub(crate) fn get(&self, number: u32) -> Option<u64> {
+        let (chunk, at) = place(number);
+        self.chunks[chunk].get()?.get(at)?.load(Ordering::Acquire).checked_sub(1)
+    }
+}
+
+/// Words of a chunk.
+fn length_of(chunk: usize) -> u64 {
+    if chunk == 0 { FIRST } else { FIRST << (chunk - 1) }
+}
+
+/// The chunk of a number, and its position there.
+fn place(number: u32) -> (usize, usize) {
+    let number = u64::from(number);
+    let chunk = (u64::BITS - (number >> FIRST_BITS).leading_zeros()) as usize;
+    let start = if chunk == 0 { 0 } else { length_of(chunk) };
+    (chunk, usize::try_from(number - start).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_dense_and_words_come_back() {
+        let mut expected = (0, 0);
+        for number in 0..5000 {
+            assert_eq!(place(number), expected, "{number}");
+            expected.1 += 1;
+            if expected.1 as u64 == length_of(expected.0) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+        assert_eq!(place(u32::MAX), (CHUNKS - 1, (1 << 31) - 1));
+        let table = Numbered::default();
+        assert_eq!((table.get(0), table.get(u32::MAX)), (None, None));
+        let bytes: u64 = (0..1000).map(|number| table.set(number, u64::from(number) * 3)).sum();
+        assert_eq!(bytes, 8 * 1024);
+        assert_eq!((table.get(0), table.get(999), table.get(1000)), (Some(0), Some(2997), None));
+    }
+}
