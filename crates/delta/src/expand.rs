@@ -6,6 +6,7 @@
 //! the entry that the cursor names: a search, however many came before.
 
 use crate::Overlay;
+use crate::cell::CellKey;
 use crate::merged::{Cells, Merged};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
@@ -48,6 +49,35 @@ pub(crate) fn expand(
     Ok(())
 }
 
+/// See [`vervet_snapshot::Segment::split`]. Stretches of lower entries and of cells lie across each other, so
+/// there are up to twice as many.
+pub(crate) fn split(
+    overlay: &Overlay,
+    key: Id,
+    parts: usize,
+    entries_min: usize,
+    out: &mut Vec<Id>,
+) -> Result<()> {
+    let first = out.len();
+    if let Some(lower) = &overlay.lower {
+        lower.split(key, parts, entries_min, out)?;
+    }
+    if overlay.cells_of(key).is_none() {
+        return Ok(());
+    }
+    let below = |at| overlay.cells.sum_below(at).items;
+    let (start, end) = (below(CellKey::start(key)), below(CellKey::end(key)));
+    let count = end.saturating_sub(start);
+    let parts = (parts as u64).min(count / (entries_min as u64).max(1));
+    let cells = (1..parts).filter_map(|part| overlay.cells.nth(start + count / parts * part));
+    out.extend(cells.map(|cell| cell.entry()[0]));
+    let mut own = out.split_off(first);
+    own.sort_unstable();
+    own.dedup();
+    out.append(&mut own);
+    Ok(())
+}
+
 /// Appends what fits of one touched key, that of `cursor.row`.
 fn one(
     overlay: &Overlay,
@@ -67,6 +97,9 @@ fn one(
     let mut last = None;
     while let Some(entry) = entries.next()? {
         let [neighbour, graph, edge] = entry;
+        if out.end.is_some_and(|(row, below)| row == cursor.row && neighbour >= below) {
+            break;
+        }
         if !filter.graph.passes(graph) || out.want_edges && !edge.is_bound() {
             continue;
         }

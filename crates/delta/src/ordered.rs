@@ -164,6 +164,10 @@ impl Segment for Ordered {
         self.segment.expand(keys, filter, cursor, out)
     }
 
+    fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
+        self.segment.split(key, parts, entries_min, out)
+    }
+
     fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
         self.segment.degrees(keys, filter, out)
     }

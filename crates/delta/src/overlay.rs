@@ -299,6 +299,10 @@ impl Segment for Overlay {
         crate::expand::expand(self, keys, filter, cursor, out)
     }
 
+    fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
+        crate::expand::split(self, key, parts, entries_min, out)
+    }
+
     fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
         crate::degrees::degrees(self, keys, filter, out)
     }

@@ -264,6 +264,64 @@ fn whoever_has_enough_ends_all_threads() {
     assert_eq!(error.expect_err("the sink failed").kind(), ErrorKind::Io);
 }
 
+/// The source of an expansion is claimed without a lock around the work: whatever the degrees of the rows are, each
+/// entry is found once.
+#[test]
+fn b16_every_entry_of_an_expansion_is_claimed_once() {
+    let (graph, predicate) = hubs();
+    let driver = LocalDriver::default();
+    let vertex = |number: u64| {
+        let term = NamedNode::new_unchecked(format!("urn:v{number}"));
+        graph.lookup(oxrdf::TermRef::NamedNode(term.as_ref())).expect("whole").expect("it is there")
+    };
+    let every: Vec<u64> = (0..VERTICES).collect();
+    let among: Vec<u64> = (0..VERTICES).map(|number| if number % 150 == 90 { 0 } else { number }).collect();
+    for head in [vec![0], vec![1, 0, 1, 0, 399], vec![399], every, among] {
+        let rows: Vec<Vec<Id>> = head.iter().map(|number| vec![vertex(*number)]).collect();
+        let to = |key, neighbour| Step::Expand {
+            key: Operand::Variable(key),
+            access: access(predicate),
+            neighbour: Some(neighbour),
+            edge: None,
+        };
+        let steps = vec![Step::Values { variables: vec![A], rows: rows.into() }, to(A, B), to(B, C)];
+        let found = |threads| {
+            let mut rows: Vec<[u64; 3]> = Vec::new();
+            let mut sink = |batch: &Batch| {
+                let value = |variable, row| batch.value(variable, row).bits();
+                rows.extend((0..batch.rows).map(|row| VARIABLES.map(|variable| value(variable, row))));
+                Ok(Flow::More)
+            };
+            run(&driver, threads, &plan(steps.clone()), &graph, &Control::default(), &mut sink)
+                .expect("nothing stops this query");
+            rows.sort_unstable();
+            rows
+        };
+        let wanted = found(1);
+        for threads in [2, 4, 8] {
+            assert!(found(threads) == wanted, "{threads} threads, head of {} rows", head.len());
+        }
+    }
+}
+
+/// Vertex 0 has an edge to every vertex, 399 has none, and the others have 0 to 6.
+fn hubs() -> (MemorySnapshot, Id) {
+    let mut snapshot = MemorySnapshot::default();
+    let predicate = snapshot.intern(&NamedNode::new_unchecked("urn:p").into());
+    let vertices: Vec<Id> = (0..VERTICES)
+        .map(|i| snapshot.intern(&NamedNode::new_unchecked(format!("urn:v{i}")).into()))
+        .collect();
+    let mut add = |subject: usize, object: usize| {
+        let (subject, object) = (vertices[subject], vertices[object % vertices.len()]);
+        snapshot.add(Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND });
+    };
+    for number in 0..vertices.len() {
+        add(0, number);
+        (0..number % 7).filter(|_| number < 399).for_each(|step| add(number, number + 11 * step + 1));
+    }
+    (snapshot.finish(), predicate)
+}
+
 #[test]
 fn a_slow_reader_makes_helpers_wait() {
     let (graph, predicate) = graph();

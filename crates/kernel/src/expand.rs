@@ -7,8 +7,8 @@
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, operand_column};
+use crate::claims::Claims;
 use crate::plan::Operand;
-use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
@@ -50,26 +50,17 @@ impl<'a> Expand<'a> {
 }
 
 impl<'a> Expand<'a> {
-    /// Takes from `cursor` on up to `capacity` entries of the rows of `batch`, whose keys are `keys`, and
-    /// pushes them. `None`: there are no more. Other threads wait while entries are copied, for about a
-    /// microsecond.
+    /// Claims some entries of the rows of `batch`, at most `entries_max`, and pushes them. `None`: there are no more.
     pub(crate) fn push_next(
         &mut self,
         batch: &Batch,
-        keys: &[Id],
-        cursor: &Mutex<Cursor>,
-        capacity: usize,
+        claims: &Claims,
+        entries_max: usize,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Option<Flow>> {
-        self.expansion.capacity = capacity;
         self.expansion.clear();
-        {
-            // A cursor is whole at any time, so a panic elsewhere does not spoil it.
-            let mut cursor = cursor.lock().unwrap_or_else(PoisonError::into_inner);
-            if cursor.row >= keys.len() {
-                return Ok(None);
-            }
-            self.segment.expand(keys, self.filter, &mut cursor, &mut self.expansion)?;
+        if !claims.expand_next(self.segment, self.filter, entries_max, &mut self.expansion)? {
+            return Ok(None);
         }
         self.out.gather(batch, &self.expansion.rows, &self.keep);
         let (neighbour, edge) = (self.neighbour, self.edge);

@@ -8,6 +8,7 @@
 mod batch;
 mod chain;
 mod check;
+mod claims;
 mod common;
 mod compile;
 mod control;

@@ -7,6 +7,7 @@
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Run, Stage, Table, nanoseconds, operand_column};
+use crate::claims::Claims;
 use crate::compile::{segment, stages_of};
 use crate::cut::{Cut, SourceKind};
 use crate::distinct::RowTable;
@@ -21,7 +22,7 @@ use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_expression::{Accumulators, SortKey};
 use vervet_model::{Error, Id, Result};
-use vervet_snapshot::{Cursor, GraphFilter};
+use vervet_snapshot::GraphFilter;
 
 /// How many morsels there should be for each thread: enough that threads that drew light ones take more of
 /// them and all end together.
@@ -141,10 +142,7 @@ enum Next {
     Nothing,
     /// A row of the head, and the key to go on with in it.
     Scan(Mutex<(usize, Id)>),
-    Expand {
-        cursor: Mutex<Cursor>,
-        keys: Vec<Id>,
-    },
+    Expand(Claims),
     Rows(AtomicU64),
 }
 
@@ -176,13 +174,20 @@ impl<'m> Morsels<'m> {
                     None => (Next::Nothing, 1),
                 }
             }
-            Some((Step::Expand { key, .. }, estimate)) if cut.source == SourceKind::Expand => {
+            Some((Step::Expand { key, access, .. }, estimate)) if cut.source == SourceKind::Expand => {
                 let mut scratch = Vec::new();
                 let keys = operand_column(*key, rows, &mut scratch).to_vec();
                 // The estimate is of all rows of the head, these may be a part.
                 #[expect(clippy::cast_possible_truncation, reason = "saturates; it is an estimate")]
                 let total = estimate as u64;
-                (Next::Expand { cursor: Mutex::default(), keys }, size(total))
+                let (rows, entries) = (size(keys.len() as u64), size(total));
+                match segment(access, run)? {
+                    Some((segment, _)) => {
+                        let claims = Claims::new(keys, segment, to_usize(rows), to_usize(entries), threads)?;
+                        (Next::Expand(claims), entries)
+                    }
+                    None => (Next::Nothing, 1),
+                }
             }
             _ => (Next::Rows(AtomicU64::new(0)), size(rows.rows as u64)),
         };
@@ -307,26 +312,27 @@ fn take<'a>(
     let most = next.run().control.batch_rows();
     match (source, &morsels.next) {
         (Source::Scan(scan), Next::Scan(place)) => {
-            let capacity = most.min(usize::try_from(morsels.size).unwrap_or(most));
-            scan.push_next(rows, place, capacity, next)
+            scan.push_next(rows, place, most.min(to_usize(morsels.size)), next)
         }
-        (Source::Expand(expand), Next::Expand { cursor, keys }) => {
-            let capacity = most.min(usize::try_from(morsels.size).unwrap_or(most));
-            expand.push_next(rows, keys, cursor, capacity, next)
-        }
+        (Source::Expand(expand), Next::Expand(claims)) => expand.push_next(rows, claims, most, next),
         (Source::Rows(batch), Next::Rows(number)) => {
             let start = usize::try_from(number.fetch_add(1, Relaxed).saturating_mul(morsels.size))
                 .unwrap_or(usize::MAX);
             if start >= rows.rows {
                 return Ok(None);
             }
-            let size = usize::try_from(morsels.size).unwrap_or(BATCH_ROWS);
-            batch.copy_rows(rows, start..start.saturating_add(size).min(rows.rows));
+            let end = start.saturating_add(to_usize(morsels.size)).min(rows.rows);
+            batch.copy_rows(rows, start..end);
             next.push(batch).map(Some)
         }
         // The segment is empty.
         _ => Ok(None),
     }
+}
+
+/// The size of a morsel.
+fn to_usize(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(BATCH_ROWS)
 }
 
 /// Rows that come out of the head of a cut and wait for the threads.

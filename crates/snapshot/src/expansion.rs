@@ -77,8 +77,9 @@ pub struct Cursor {
     pub row: usize,
     /// How many entries of that row have been looked at, or 0 where `resume` says it.
     pub offset: u64,
-    /// The first entry (neighbour, graph, edge) of that row that has not been looked at, for segments
-    /// that find an entry faster than they count; nothing bound: `offset` says it.
+    /// The first entry (neighbour, graph, edge) of that row that has not been looked at, or what is not above
+    /// it; nothing bound: `offset` says it. Segments that find an entry faster than they count set it, and
+    /// so do callers that begin at one of the neighbours of [`crate::Segment::split`].
     pub resume: [Id; 3],
 }
 
@@ -107,6 +108,8 @@ pub struct Expansion {
     pub want_graphs: bool,
     /// The most entries to hold.
     pub capacity: usize,
+    /// Of this row only entries with a neighbour below this id are appended.
+    pub end: Option<(usize, Id)>,
 }
 
 impl Expansion {

@@ -17,9 +17,20 @@ pub(crate) fn all(view: &View<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut E
         view.locate(&keys[cursor.row..], &mut located);
         let done = usize::try_from(cursor.offset).unwrap_or(usize::MAX);
         located.starts[0] = located.starts[0].saturating_add(done).min(located.ends[0]);
+        end(view, &mut located, cursor.row, out);
         let first_row = cursor.row;
         let total = cut(&mut located, out.room(), cursor);
         append(view, &located, first_row, total, out);
+    }
+}
+
+/// Cuts the row in which an expansion ends ([`Expansion::end`]), if it is among those located from `first_row` on.
+fn end(view: &View<'_>, located: &mut Located, first_row: usize, out: &Expansion) {
+    if let Some((row, below)) = out.end
+        && let Some(at) = row.checked_sub(first_row).filter(|at| *at < located.rows)
+    {
+        let range = located.starts[at]..located.ends[at];
+        located.ends[at] = view.lower_bound(range, [below, Id::UNBOUND, Id::UNBOUND]);
     }
 }
 
@@ -248,6 +259,7 @@ pub(crate) fn some(
     while cursor.row < keys.len() {
         view.locate(&keys[cursor.row..], &mut located);
         let first_row = cursor.row;
+        end(view, &mut located, first_row, out);
         for (row, range) in (first_row..).zip(located.ranges()) {
             let skipped =
                 if row == first_row { usize::try_from(cursor.offset).unwrap_or(usize::MAX) } else { 0 };

@@ -242,10 +242,34 @@ impl Segment for BaseSegment {
     ) -> Result<()> {
         if self.is_void(filter, out.want_edges) {
             *cursor = Cursor::at(keys.len());
-        } else if self.is_plain(filter, out.want_edges) {
+            return Ok(());
+        }
+        if cursor.resume != Cursor::default().resume
+            && let Some(key) = keys.get(cursor.row)
+        {
+            let view = self.view();
+            let range = view.range_of(view.position(*key));
+            let offset = view.lower_bound(range.clone(), cursor.resume) - range.start;
+            *cursor = Cursor { offset: offset as u64, ..Cursor::at(cursor.row) };
+        }
+        if self.is_plain(filter, out.want_edges) {
             crate::expand::all(&self.view(), keys, cursor, out);
         } else {
             crate::expand::some(&self.view(), keys, filter, cursor, out);
+        }
+        Ok(())
+    }
+
+    fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
+        let view = self.view();
+        let range = view.range_of(view.position(key));
+        let parts = parts.min(range.len() / entries_min.max(1));
+        let first = out.len();
+        for part in 1..parts {
+            let neighbour = Id::from_bits(view.neighbours.get(range.start + range.len() / parts * part));
+            if out[first..].last().is_none_or(|last| *last < neighbour) {
+                out.push(neighbour);
+            }
         }
         Ok(())
     }
@@ -394,24 +418,8 @@ impl Segment for BaseSegment {
     fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
         let view = self.view();
         let range = view.range_of(view.position(key));
-        let triple = |index| {
-            let Entry { neighbour, graph, edge, .. } = view.entry(index);
-            [neighbour, graph, edge]
-        };
-        let mut start = range.start;
-        if from > [Id::UNBOUND; 3] {
-            let mut length = range.len();
-            while length > 0 {
-                let half = length / 2;
-                if triple(start + half) < from {
-                    start += half + 1;
-                    length -= half + 1;
-                } else {
-                    length = half;
-                }
-            }
-        }
-        out.extend((start..start.saturating_add(limit).min(range.end)).map(triple));
+        let start = if from > [Id::UNBOUND; 3] { view.lower_bound(range.clone(), from) } else { range.start };
+        out.extend((start..start.saturating_add(limit).min(range.end)).map(|index| view.triple(index)));
         Ok(())
     }
 }
@@ -430,6 +438,27 @@ impl View<'_> {
             graph: optional(&self.graphs, Tag::Vertex),
             edge: optional(&self.edges, Tag::Edge),
         }
+    }
+
+    /// Neighbour, graph and edge of the entry at a position.
+    pub(crate) fn triple(&self, index: usize) -> [Id; 3] {
+        let Entry { neighbour, graph, edge, .. } = self.entry(index);
+        [neighbour, graph, edge]
+    }
+
+    /// The first position in the `range` of a key whose entry is not below `from`; its end if there is none.
+    pub(crate) fn lower_bound(&self, range: std::ops::Range<usize>, from: [Id; 3]) -> usize {
+        let (mut start, mut length) = (range.start, range.len());
+        while length > 0 {
+            let half = length / 2;
+            if self.triple(start + half) < from {
+                start += half + 1;
+                length -= half + 1;
+            } else {
+                length = half;
+            }
+        }
+        start
     }
 
     /// The entries of a position in the key set; empty for [`NONE`].

@@ -88,6 +88,7 @@ pub fn check_segment(
             let filter = EntryFilter { graph: graph_filter, parallel };
             let context = format!("{context}, {filter:?}");
             compare_filtered(segment, entries, &asked, filter, random, &context);
+            compare_stretches(segment, entries, &asked, filter, random, &context);
         }
     }
 }
@@ -206,6 +207,49 @@ fn compare_filtered(
         let mut wanted: Vec<Id> = expected(entries, *key, filter, false).iter().map(|e| e[0]).collect();
         wanted.dedup();
         assert_eq!(neighbours, wanted, "{context}: neighbours of {key:?}");
+    }
+}
+
+/// The stretches of a key hold all its entries, each once.
+fn compare_stretches(
+    segment: &dyn Segment,
+    entries: &[[Id; 4]],
+    asked: &[Id],
+    filter: EntryFilter,
+    random: &mut Random,
+    context: &str,
+) {
+    // The key with the most entries, and some others; each behind rows that are not asked for.
+    let longest = entries.chunk_by(|a, b| a[0] == b[0]).max_by_key(|run| run.len()).map(|run| run[0][0]);
+    let mut rows: Vec<Id> = asked.iter().copied().take(8).collect();
+    rows.extend(longest);
+    for (row, &key) in rows.iter().enumerate() {
+        let want_edges = random.one_in(3);
+        let (parts, entries_min) = (1 + random.below(9) as usize, 1 + random.below(3) as usize);
+        let mut bounds = Vec::new();
+        segment.split(key, parts, entries_min, &mut bounds).expect("whole");
+        assert!(bounds.is_sorted_by(|a, b| a < b), "{context}: bounds of {key:?} {bounds:?}");
+        let degree = expected(entries, key, EntryFilter { graph: GraphFilter::Any, parallel: true }, false);
+        let is_cut = parts > 1 && degree.first().map(|e| e[0]) != degree.last().map(|e| e[0]);
+        let is_long = degree.len() >= 2 * entries_min * parts;
+        assert!(!(is_cut && is_long && bounds.is_empty()), "{context}: {key:?} is not cut");
+        let mut found = Vec::new();
+        let from = |at: usize| {
+            at.checked_sub(1).map_or([Id::UNBOUND; 3], |at| [bounds[at], Id::UNBOUND, Id::UNBOUND])
+        };
+        for at in 0..=bounds.len() {
+            let mut cursor = Cursor { resume: from(at), ..Cursor::at(row) };
+            let mut out = Expansion::new(1 + random.below(20) as usize);
+            (out.want_edges, out.end) = (want_edges, bounds.get(at).map(|bound| (row, *bound)));
+            while cursor.row <= row {
+                out.clear();
+                segment.expand(&rows[..=row], filter, &mut cursor, &mut out).expect("whole");
+                assert!(out.rows.iter().all(|of| *of as usize == row), "{context}");
+                found.extend_from_slice(&out.neighbours);
+            }
+        }
+        let wanted: Vec<Id> = expected(entries, key, filter, want_edges).iter().map(|e| e[0]).collect();
+        assert_eq!(found, wanted, "{context}: stretches of {key:?} between {bounds:?}");
     }
 }
 

@@ -434,9 +434,16 @@ impl Segment for MemorySegment {
         out: &mut Expansion,
     ) -> Result<()> {
         while cursor.row < keys.len() {
-            let found = self.matching(keys[cursor.row], filter, out.want_edges);
+            let mut found = self.matching(keys[cursor.row], filter, out.want_edges);
+            if cursor.resume != Cursor::default().resume {
+                let skipped = found.partition_point(|entry| entry[1..] < cursor.resume[..]);
+                *cursor = Cursor { offset: skipped as u64, ..Cursor::at(cursor.row) };
+            }
+            if let Some((_, below)) = out.end.filter(|(row, _)| *row == cursor.row) {
+                found.retain(|entry| entry[1] < below);
+            }
             let offset = usize::try_from(cursor.offset).expect("an offset into memory");
-            for entry in &found[offset..] {
+            for entry in found.get(offset..).unwrap_or_default() {
                 if out.room() == 0 {
                     return Ok(());
                 }
@@ -452,6 +459,17 @@ impl Segment for MemorySegment {
             }
             *cursor = Cursor::at(cursor.row + 1);
         }
+        Ok(())
+    }
+
+    fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
+        let all = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let mut found: Vec<Id> = self.matching(key, all, false).into_iter().map(|entry| entry[1]).collect();
+        let parts = parts.min(found.len() / entries_min.max(1)).max(1);
+        let stretch = (found.len() / parts).max(1);
+        found = found.into_iter().skip(stretch).step_by(stretch).take(parts - 1).collect();
+        found.dedup();
+        out.append(&mut found);
         Ok(())
     }
 

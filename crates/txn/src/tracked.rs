@@ -219,6 +219,11 @@ impl Segment for TrackedSegment<'_> {
         Ok(())
     }
 
+    fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
+        // Where entries are cut changes no result, so this is no read.
+        self.segment.split(key, parts, entries_min, out)
+    }
+
     fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
         lock(self.reads).add_keys(self.predicate, self.direction, keys);
         self.segment.degrees(keys, filter, out)

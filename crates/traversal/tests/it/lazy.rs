@@ -100,6 +100,10 @@ impl Segment for CountingSegment<'_> {
         Ok(())
     }
 
+    fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
+        self.inner.split(key, parts, entries_min, out)
+    }
+
     fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
         self.add(keys.len());
         self.inner.degrees(keys, filter, out)
