@@ -165,7 +165,10 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
         Step::Intersect { target, legs, count_only } => {
             intersect_kernel(*target, legs, *count_only, keep, run)?
         }
-        Step::Match(pattern) => Box::new(matching::Matching::new(*pattern, keep, run.variables)),
+        Step::Match(pattern) => Box::new(matching::Matching::new(*pattern, None, keep, run.variables)),
+        Step::SeekMatch { pattern, among } => {
+            Box::new(matching::Matching::new(*pattern, Some(among), keep, run.variables))
+        }
         Step::Filter(condition) => {
             Box::new(filter::Filter { condition: compile(condition, run)?, keep, selection: Vec::new() })
         }

@@ -5,6 +5,7 @@
 //! its pipeline. [`parallel`] has the pieces with which a driver runs one plan on many threads.
 #![forbid(unsafe_code)]
 
+mod among;
 mod batch;
 mod chain;
 mod check;

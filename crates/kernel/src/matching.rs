@@ -4,11 +4,13 @@
 //! twice. Rows are grouped by which positions they bind; each group is expanded in batch, predicate by
 //! predicate, from the side that is bound; what the segment cannot test is tested afterwards.
 //! # Cost
-//! With an unbound predicate: one batch expansion for each predicate of the graph.
+//! With an unbound predicate: one batch expansion for each predicate of the graph. Where neither subject nor
+//! object is bound, all its entries; those of some objects if a condition leaves only those ([`AmongKeys`]).
 
+use crate::among::AmongKeys;
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::plan::{GraphOperand, Match, Operand};
+use crate::plan::{Among, GraphOperand, Match, Operand};
 use std::collections::BTreeMap;
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
@@ -17,8 +19,10 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
 type Found = [Id; 5];
 const POSITIONS: usize = 5;
 
-pub(crate) struct Matching {
+pub(crate) struct Matching<'a> {
     pub pattern: Match,
+    /// Objects that matter where neither they nor subjects are bound; `None`: all.
+    pub among: Option<AmongKeys<'a>>,
     pub keep: Keep,
     pub found: Vec<(u32, Found)>,
     pub rows: Vec<u32>,
@@ -36,13 +40,14 @@ struct Group {
     edge_bound: bool,
 }
 
-impl Matching {
-    pub(crate) fn new(pattern: Match, keep: Keep, variables: usize) -> Self {
+impl<'a> Matching<'a> {
+    pub(crate) fn new(pattern: Match, among: Option<&'a Among>, keep: Keep, variables: usize) -> Self {
         let mut expansion = Expansion::new(BATCH_ROWS);
         expansion.want_edges = pattern.edge.is_some();
         expansion.want_graphs = matches!(pattern.graph, GraphOperand::Variable(_));
         let out = Batch::new(variables);
-        Self { pattern, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
+        let among = among.map(AmongKeys::new);
+        Self { pattern, among, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
     }
 
     /// What each position holds: a constant, a variable, or nothing that the pattern speaks of.
@@ -87,7 +92,7 @@ impl Matching {
         })
     }
 
-    fn add<'a>(&mut self, batch: &Batch, row: u32, found: Found, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn add(&mut self, batch: &Batch, row: u32, found: Found, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.found.push((row, found));
         if self.found.len() >= next.run().control.batch_rows() {
             self.flush(batch, next)
@@ -96,7 +101,7 @@ impl Matching {
         }
     }
 
-    fn flush<'a>(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.rows.clear();
         self.rows.extend(self.found.iter().map(|found| found.0));
         self.out.gather(batch, &self.rows, &self.keep);
@@ -113,7 +118,7 @@ impl Matching {
     }
 
     /// Answers the rows of one group that all start at the keys `keys` of one segment.
-    fn expand<'a>(
+    fn expand(
         &mut self,
         batch: &Batch,
         rows: &[u32],
@@ -128,7 +133,7 @@ impl Matching {
         flow
     }
 
-    fn expand_into<'a>(
+    fn expand_into(
         &mut self,
         expansion: &mut Expansion,
         batch: &Batch,
@@ -163,7 +168,7 @@ impl Matching {
     }
 
     /// All entries of a segment, for each row.
-    fn scan<'a>(
+    fn scan(
         &mut self,
         batch: &Batch,
         rows: &[u32],
@@ -187,8 +192,37 @@ impl Matching {
         Ok(Flow::More)
     }
 
+    /// The entries of some objects, for each row.
+    fn seek(
+        &mut self,
+        among: &mut AmongKeys<'a>,
+        batch: &Batch,
+        rows: &[u32],
+        predicate: Id,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let snapshot = next.run().snapshot;
+        let only_vertices = |segment: &dyn Segment| segment.statistics().vertices_only;
+        if !among.has_vertices() && snapshot.segment(predicate, Direction::Out)?.is_none_or(only_vertices) {
+            return Ok(Flow::More);
+        }
+        let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(Flow::More) };
+        let mut keys = Vec::new();
+        among.restart();
+        while among.next(segment, next.run(), &mut keys)? {
+            for &row in rows {
+                let same = vec![row; keys.len()];
+                if self.expand(batch, &same, &keys, (predicate, Direction::In, segment), next)? == Flow::Done
+                {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
     /// Rows whose edge is bound: the edge table knows the rest.
-    fn by_edge<'a>(&mut self, batch: &Batch, rows: &[u32], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn by_edge(&mut self, batch: &Batch, rows: &[u32], next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let run: &Run<'a> = next.run();
         for &row in rows {
             let wanted = self.wanted(batch, row as usize);
@@ -211,7 +245,7 @@ impl Matching {
         Ok(Flow::More)
     }
 
-    fn answer<'a>(
+    fn answer(
         &mut self,
         batch: &Batch,
         group: Group,
@@ -234,6 +268,18 @@ impl Matching {
         let one = [(group.predicate, 0)];
         let predicates = if group.predicate.is_bound() { &one } else { snapshot.predicates() };
         for &(predicate, _) in predicates {
+            next.run().control.work(1)?;
+            if position == POSITIONS
+                && let Some(mut among) = self.among.take()
+            {
+                // Put back however this ends: batches may follow `Done`.
+                let flow = self.seek(&mut among, batch, rows, predicate, next);
+                self.among = Some(among);
+                if flow? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+                continue;
+            }
             let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
             let flow = if position == POSITIONS {
                 self.scan(batch, rows, predicate, segment, next)?
@@ -248,7 +294,7 @@ impl Matching {
     }
 }
 
-impl<'a> Kernel<'a> for Matching {
+impl<'a> Kernel<'a> for Matching<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let mut groups: BTreeMap<Group, Vec<u32>> = BTreeMap::new();
         for row in 0..batch.rows {

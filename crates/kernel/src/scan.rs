@@ -5,20 +5,19 @@
 //! segment in order costs. Literals of a seek come in the order of their texts, so that they are looked up
 //! like any other column.
 
+use crate::among::AmongKeys;
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::plan::{Among, Texts};
-use std::ops::Range;
+use crate::plan::Among;
 use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
 pub(crate) struct Scan<'a> {
-    pub snapshot: &'a dyn Snapshot,
     pub segment: &'a dyn Segment,
     /// `None`: all keys.
-    pub among: Option<&'a Among>,
+    pub among: Option<AmongKeys<'a>>,
     pub filter: EntryFilter,
     pub key: Variable,
     pub neighbour: Option<Variable>,
@@ -27,8 +26,6 @@ pub(crate) struct Scan<'a> {
     pub expansion: Expansion,
     pub degrees: Vec<u64>,
     pub selection: Vec<u32>,
-    /// See [`Scan::list_literals`].
-    pub listed: Option<Vec<Id>>,
     pub out: Batch,
 }
 
@@ -42,9 +39,8 @@ impl<'a> Scan<'a> {
         run: &Run<'a>,
     ) -> Self {
         Self {
-            snapshot: run.snapshot,
             segment,
-            among,
+            among: among.map(AmongKeys::new),
             filter,
             key,
             neighbour,
@@ -53,7 +49,6 @@ impl<'a> Scan<'a> {
             expansion: Expansion::new(BATCH_ROWS),
             degrees: Vec::new(),
             selection: Vec::new(),
-            listed: None,
             out: Batch::new(run.variables),
         }
     }
@@ -78,19 +73,30 @@ impl<'a> Scan<'a> {
         self.out.rows = rows;
     }
 
-    /// Pushes, for one row, the entries of the keys between these two, both included.
-    fn push_range(
-        &mut self,
-        batch: &Batch,
-        row: usize,
-        (first, last): (Id, Id),
-        next: &mut Chain<'_, 'a>,
-    ) -> Result<Flow> {
-        let mut next_key = Some(first);
+    /// Pushes, for one row, the entries of all keys.
+    fn push_all(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let mut next_key = Some(Id::UNBOUND);
         while let Some(from) = next_key {
             let keys = &mut self.keys.columns[0];
             keys.clear();
-            next_key = self.segment.keys_up_to(from, last, next.run().control.batch_rows(), keys)?;
+            next_key = self.segment.keys(from, next.run().control.batch_rows(), keys)?;
+            if self.push_keys(batch, row, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Pushes, for one row, the entries of some keys.
+    fn push_among(
+        &mut self,
+        among: &mut AmongKeys<'a>,
+        batch: &Batch,
+        row: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        among.restart();
+        while among.next(self.segment, next.run(), &mut self.keys.columns[0])? {
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
@@ -122,64 +128,6 @@ impl<'a> Scan<'a> {
             row
         };
         self.push_keys(batch, row, next).map(Some)
-    }
-
-    /// Those literals at these positions of their order that are keys.
-    fn push_literals(
-        &mut self,
-        range: &Range<u64>,
-        batch: &Batch,
-        row: usize,
-        next: &mut Chain<'_, 'a>,
-    ) -> Result<Flow> {
-        let mut position = range.start;
-        while position < range.end {
-            let end = range.end.min(position + next.run().control.batch_rows() as u64);
-            self.keys.columns[0].clear();
-            self.snapshot.literals_in_order(position..end, &mut self.keys.columns[0])?;
-            position = end;
-            // Literals that are no keys put out nothing, so nobody else would count this work.
-            next.run().control.work(self.keys.columns[0].len())?;
-            if self.push_keys(batch, row, next)? == Flow::Done {
-                return Ok(Flow::Done);
-            }
-        }
-        Ok(Flow::More)
-    }
-
-    /// Lists, once for all rows, the literals that came after the order was made, or that a search may find.
-    fn list_literals(&mut self, among: &Among, run: &Run<'a>) -> Result<()> {
-        if self.listed.is_some() {
-            return Ok(());
-        }
-        let mut listed = Vec::new();
-        if let Some(Texts { from, to }) = &among.texts {
-            self.snapshot.later_literals(from, to.as_deref(), &mut listed)?;
-        }
-        if let Some(search) = &among.search {
-            self.snapshot.search(search, &mut listed)?;
-        }
-        run.control.grow(8 * listed.capacity() as u64)?;
-        self.listed = Some(listed);
-        Ok(())
-    }
-
-    /// Those of the listed literals that are keys.
-    fn push_listed(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        let mut position = 0;
-        while let Some(literals) = self.listed.as_ref().and_then(|listed| listed.get(position..))
-            && !literals.is_empty()
-        {
-            let literals = &literals[..literals.len().min(next.run().control.batch_rows())];
-            self.keys.columns[0].clear();
-            self.keys.columns[0].extend_from_slice(literals);
-            position += literals.len();
-            next.run().control.work(literals.len())?;
-            if self.push_keys(batch, row, next)? == Flow::Done {
-                return Ok(Flow::Done);
-            }
-        }
-        Ok(Flow::More)
     }
 
     fn push_keys(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
@@ -214,24 +162,17 @@ impl<'a> Scan<'a> {
 impl<'a> Kernel<'a> for Scan<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         for row in 0..batch.rows {
-            let all = [(Id::UNBOUND, Id::from_bits(u64::MAX))];
-            let ranges = self.among.map_or(all.as_slice(), |among| among.keys.as_slice());
-            debug_assert!(ranges.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are apart");
-            for range in ranges {
-                if self.push_range(batch, row, *range, next)? == Flow::Done {
-                    return Ok(Flow::Done);
+            let flow = match self.among.take() {
+                None => self.push_all(batch, row, next)?,
+                Some(mut among) => {
+                    // Put back however this ends: batches may follow `Done`.
+                    let flow = self.push_among(&mut among, batch, row, next);
+                    self.among = Some(among);
+                    flow?
                 }
-            }
-            if let Some(among) = self.among
-                && self.push_literals(&among.literals, batch, row, next)? == Flow::Done
-            {
+            };
+            if flow == Flow::Done {
                 return Ok(Flow::Done);
-            }
-            if let Some(among) = self.among {
-                self.list_literals(among, next.run())?;
-                if self.push_listed(batch, row, next)? == Flow::Done {
-                    return Ok(Flow::Done);
-                }
             }
         }
         Ok(Flow::More)

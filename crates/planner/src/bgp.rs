@@ -7,7 +7,7 @@ use crate::filter::Conjunct;
 use crate::flow::Flow;
 use crate::lower::Planner;
 use crate::search::{Action, Chosen, Search, bind};
-use crate::seek::seek;
+use crate::seek::{Segments, is_sought, seek};
 use crate::set::{Uses, VariableSet};
 use std::rc::Rc;
 use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
@@ -84,15 +84,23 @@ impl<'a> Planner<'a> {
         if !self.options.seek || filters.is_empty() {
             return Ok(());
         }
-        for atom in atoms.iter_mut().filter(|atom| atom.general.is_none() && !atom.implied) {
-            let (Some(_), Some(object)) = (variable_of(atom.subject), variable_of(atom.object)) else {
+        for atom in atoms.iter_mut().filter(|atom| !atom.implied) {
+            let (Some(subject), Some(object)) = (variable_of(atom.subject), variable_of(atom.object)) else {
                 continue;
             };
-            if flow.possible.contains(object) {
+            if flow.possible.contains(object) || !is_sought(object, filters) {
                 continue;
             }
-            if let Some(side) = atom.side(Direction::In) {
-                atom.seek = seek(object, side.segment, self.snapshot, filters, self.control)?;
+            let segments = match (&atom.general, atom.side(Direction::In)) {
+                (None, Some(side)) => Some(Segments::one(side.segment)),
+                // Matches find what is there from the subject.
+                (Some(_), _) if flow.certain.contains(subject) => None,
+                (Some(_), Some(side)) => Some(Segments::one(side.segment)),
+                (Some(_), None) => Segments::objects_of_all(self.snapshot, self.control)?,
+                (None, None) => None,
+            };
+            if let Some(segments) = segments {
+                atom.seek = seek(object, &segments, self.snapshot, filters, self.control)?;
             }
         }
         Ok(())
@@ -283,8 +291,7 @@ impl<'a> Planner<'a> {
             let rows = match action {
                 Action::Seek(at) => {
                     let atom = &atoms[usize::from(at)];
-                    let average = atom.side(Direction::In).map_or(1.0, |side| side.average_degree());
-                    atom.seek.as_ref().map_or(rows_after, |seek| seek.candidates * average * flow.rows)
+                    atom.seek.as_ref().map_or(rows_after, |seek| seek.candidates * seek.degree * flow.rows)
                 }
                 _ => rows_after / passed.max(1e-9),
             };
@@ -327,6 +334,12 @@ fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
                 Step::Scan { access, key, neighbour: variable_of(neighbour) }
             }
             (Operand::Constant(_), ..) => general(at),
+        },
+        Action::Seek(at) if atoms[usize::from(at)].general.is_some() => match &atoms[usize::from(at)].seek {
+            Some(seek) => {
+                Step::SeekMatch { pattern: atoms[usize::from(at)].to_match(), among: seek.among.clone() }
+            }
+            None => general(at),
         },
         Action::Seek(at) => match (access(usize::from(at), Direction::In), &atoms[usize::from(at)].seek) {
             ((Operand::Variable(key), access, neighbour), Some(seek)) => {

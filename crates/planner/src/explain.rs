@@ -187,6 +187,9 @@ impl Writer<'_> {
                 format!("intersect  {target} in {}", legs.join(" and "))
             }
             Step::Match(pattern) => format!("match      {}", self.pattern(pattern)),
+            Step::SeekMatch { pattern, among } => {
+                format!("seek       {}  among {} values", self.pattern(pattern), grouped(among.count))
+            }
             Step::Filter(condition) => format!("filter     {}", self.condition(condition)),
             Step::Extend { variable, expression } => {
                 format!("extend     {} = {}", self.name(*variable), self.condition(expression))

@@ -52,7 +52,7 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
             after.extend(*edge);
         }
         Step::Intersect { target, count_only, .. } => after.extend((!count_only).then_some(*target)),
-        Step::Match(pattern) => after.add_all(&match_variables(pattern)),
+        Step::Match(pattern) | Step::SeekMatch { pattern, .. } => after.add_all(&match_variables(pattern)),
         Step::Path(path) => after.add_all(&path_variables(path)),
         Step::Exists { existence, .. } => {
             if let Existence::Mark(variable) = existence {
@@ -164,7 +164,9 @@ fn live_before(
             live.remove(*target);
             legs.iter().for_each(|leg| add_operand(&mut live, leg.key));
         }
-        Step::Match(pattern) => live.add_all(&match_variables(pattern).intersection(columns)),
+        Step::Match(pattern) | Step::SeekMatch { pattern, .. } => {
+            live.add_all(&match_variables(pattern).intersection(columns))
+        }
         Step::Path(path) => live.add_all(&path_variables(path).intersection(columns)),
         Step::Exists { inner, row, existence } => {
             if let Existence::Mark(variable) = existence {

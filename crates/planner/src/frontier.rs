@@ -61,6 +61,7 @@ fn makes_duplicates(step: &Step, at: usize) -> bool {
         Step::Union { .. }
         | Step::Join { kind: JoinKind::Inner | JoinKind::Left(_), .. }
         | Step::Match(_)
+        | Step::SeekMatch { .. }
         | Step::Intersect { .. }
         | Step::Optional { .. } => true,
         Step::Path(_) => at > 0,
@@ -92,6 +93,7 @@ fn before(step: &mut Step, behind: Behind) -> Behind {
         | Step::Scan { .. }
         | Step::Seek { .. }
         | Step::Match(_)
+        | Step::SeekMatch { .. }
         | Step::Path(_)
         | Step::Intersect { .. }
         | Step::Join { .. }

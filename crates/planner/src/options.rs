@@ -66,6 +66,7 @@ impl Options<'_, '_, '_> {
                 if continues || atom.variables.is_empty() || bound.0 || bound.1 {
                     connected = true;
                     self.general(index);
+                    self.seek(index);
                 }
                 continue;
             }
@@ -90,6 +91,7 @@ impl Options<'_, '_, '_> {
             let atom = &atoms[index];
             if atom.general.is_some() {
                 self.general(index);
+                self.seek(index);
             } else if self.is_bound(atom.object) && !self.is_bound(atom.subject) {
                 if atom.implied {
                     self.expand(index, Direction::In);
@@ -128,13 +130,23 @@ impl Options<'_, '_, '_> {
     /// A scan of the keys that conditions leave.
     fn seek(&mut self, index: usize) {
         let atom = &self.search.atoms[index];
-        let (Some(seek), Some(side)) = (&atom.seek, atom.side(Direction::In)) else { return };
+        let Some(seek) = &atom.seek else { return };
         let done = self.state.done | 1 << index;
         let dead = variable_of(atom.subject).is_some_and(|variable| self.search.is_dead(variable, done));
-        let fan = if dead { 1.0 } else { side.average_degree() };
-        let all = side.statistics.keys as f64 * fan;
+        let (fan, start) = match &atom.general {
+            None if dead => (1.0, 0.0),
+            None => (seek.degree, 0.0),
+            Some((general, _)) => {
+                let edge = general.edge.is_some_and(|edge| self.is_bound(edge));
+                if edge || self.is_bound(atom.subject) || self.is_bound(atom.object) {
+                    return;
+                }
+                (seek.degree, cost::MATCH_ROW)
+            }
+        };
+        let all = seek.keys * fan;
         let read = (seek.candidates * fan).min(all);
-        let cost = seek.candidates * cost::EXPAND_ROW + read * cost::OUTPUT_ROW;
+        let cost = start + seek.lookups * cost::EXPAND_ROW + read * cost::OUTPUT_ROW;
         // The condition that is sought is counted as if it were still to be tested on all rows.
         let cost = cost - (all - read) * seek.test;
         let action = Action::Seek(number(index));
@@ -399,7 +411,9 @@ impl Options<'_, '_, '_> {
     fn unusable(&self, action: &Action, done: u64) -> u64 {
         let atoms = self.search.atoms;
         let target = match action {
-            Action::Seek(of) => variable_of(atoms[usize::from(*of)].subject),
+            Action::Seek(of) if atoms[usize::from(*of)].general.is_none() => {
+                variable_of(atoms[usize::from(*of)].subject)
+            }
             Action::Scan(of, direction) | Action::Expand(of, direction) => {
                 variable_of(atoms[usize::from(*of)].ends(*direction).1)
             }

@@ -302,6 +302,7 @@ impl Work<'_, '_, '_> {
         bind(atoms, &candidate.action, &mut bound);
         let classes = match &candidate.action {
             Action::Start | Action::Match(_) => before,
+            Action::Seek(index) if atoms[usize::from(*index)].general.is_some() => before,
             Action::Scan(index, direction) => self.estimator.scanned(before, usize::from(*index), *direction),
             Action::Seek(index) => self.estimator.scanned(before, usize::from(*index), Direction::In),
             Action::Expand(index, direction) => {

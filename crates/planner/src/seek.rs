@@ -22,10 +22,10 @@ use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{Among, Texts};
 use vervet_model::{
-    Id, Inline, Result, Tag, TextSearch, double_bounds, inline_id, integer_bounds, short_string_bound,
-    vocab::EDGE_NAMESPACE,
+    Direction, Id, Inline, Result, Tag, TextSearch, double_bounds, inline_id, integer_bounds,
+    short_string_bound, vocab::EDGE_NAMESPACE,
 };
-use vervet_snapshot::{Segment, Snapshot};
+use vervet_snapshot::{Segment, SegmentStatistics, Snapshot};
 
 /// Of a string inside an id.
 const SHORT_BYTES: usize = 7;
@@ -39,6 +39,12 @@ pub(crate) struct Seek {
     pub(crate) candidates: f64,
     /// Estimated fraction of all keys that passes the conditions.
     pub(crate) fraction: f64,
+    /// How many keys there are.
+    pub(crate) keys: f64,
+    /// Entries of a key on average.
+    pub(crate) degree: f64,
+    /// Look-ups in segments: of a key that is listed from one, and of a literal in each.
+    pub(crate) lookups: f64,
     /// What the first condition costs for each value that it is tested on, in ns.
     pub(crate) test: f64,
 }
@@ -63,11 +69,59 @@ enum Allowed {
     OneOf(Vec<Term>),
 }
 
-/// What `filters` leave of the keys `variable` of `segment`; `None` if they say nothing of use. Sharpens
+/// More predicates than this are not looked at one by one.
+const SEGMENTS_MAX: usize = 1024;
+
+/// The segments whose keys are chosen.
+pub(crate) struct Segments<'s> {
+    all: Vec<&'s dyn Segment>,
+    keys: u64,
+    entries: u64,
+    /// Whether it is known for certain which keys there are. Never of all predicates: others may come while the plan
+    /// is in use.
+    exact: bool,
+}
+
+impl<'s> Segments<'s> {
+    pub(crate) fn one(segment: &'s dyn Segment) -> Self {
+        let SegmentStatistics { keys, entries, exact, .. } = *segment.statistics();
+        Self { all: vec![segment], keys, entries, exact }
+    }
+
+    /// Those from objects to subjects of all predicates; `None`: too many.
+    pub(crate) fn objects_of_all(snapshot: &'s dyn Snapshot, control: &Control<'_>) -> Result<Option<Self>> {
+        let predicates = snapshot.predicates();
+        if predicates.len() > SEGMENTS_MAX {
+            return Ok(None);
+        }
+        let mut found = Self { all: Vec::with_capacity(predicates.len()), keys: 0, entries: 0, exact: false };
+        for &(predicate, _) in predicates {
+            control.work(1)?;
+            if let Some(segment) = snapshot.segment(predicate, Direction::In)? {
+                let statistics = segment.statistics();
+                found.keys = found.keys.saturating_add(statistics.keys);
+                found.entries = found.entries.saturating_add(statistics.entries);
+                found.all.push(segment);
+            }
+        }
+        Ok(Some(found))
+    }
+
+    fn keys_below(&self, id: Id) -> Result<u64> {
+        self.all.iter().try_fold(0_u64, |sum, segment| Ok(sum.saturating_add(segment.keys_below(id)?)))
+    }
+}
+
+/// Whether a condition says something about the values of a variable.
+pub(crate) fn is_sought(variable: Variable, filters: &[Conjunct]) -> bool {
+    filters.iter().any(|filter| allowed_by(&filter.expression).is_some_and(|(of, _)| of == variable))
+}
+
+/// What `filters` leave of the keys `variable` of some segments; `None` if they say nothing of use. Sharpens
 /// the estimates of those that do.
 pub(crate) fn seek(
     variable: Variable,
-    segment: &dyn Segment,
+    segments: &Segments<'_>,
     snapshot: &dyn Snapshot,
     filters: &mut [Conjunct],
     control: &Control<'_>,
@@ -93,7 +147,7 @@ pub(crate) fn seek(
     }
     let Some(allowed) = allowed else { return Ok(None) };
     let default: f64 = used.iter().map(|at| filters[*at].selectivity).product();
-    let mut found = candidates(&allowed, default, segment, snapshot, control)?;
+    let mut found = candidates(&allowed, default, segments, snapshot, control)?;
     found.test = used.first().map_or(0.0, |at| filters[*at].cost);
     for (place, at) in used.into_iter().enumerate() {
         filters[at].selectivity = if place == 0 { found.fraction } else { 1.0 };
@@ -278,7 +332,7 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
 
 /// The keys of a segment that are being chosen.
 struct Chosen<'s> {
-    segment: &'s dyn Segment,
+    segments: &'s Segments<'s>,
     /// Ids between which they are, both included.
     ranges: Vec<(Id, Id)>,
     /// Keys that pass for certain, by their order.
@@ -297,10 +351,10 @@ fn whole(tag: Tag) -> (Id, Id) {
 impl Chosen<'_> {
     /// Number of keys between two ids, both included.
     fn between(&self, (first, last): (Id, Id)) -> Result<u64> {
-        let start = self.segment.keys_below(first)?;
+        let start = self.segments.keys_below(first)?;
         let end = match last.bits().checked_add(1) {
-            Some(next) => self.segment.keys_below(Id::from_bits(next))?,
-            None => self.segment.statistics().keys,
+            Some(next) => self.segments.keys_below(Id::from_bits(next))?,
+            None => self.segments.keys,
         };
         Ok(end.saturating_sub(start))
     }
@@ -312,7 +366,7 @@ impl Chosen<'_> {
     /// Takes what is between two ids, unless that is certainly nothing.
     fn add(&mut self, range: (Id, Id)) -> Result<u64> {
         let count = self.between(range)?;
-        if range.0 <= range.1 && (count > 0 || !self.segment.statistics().exact) {
+        if range.0 <= range.1 && (count > 0 || !self.segments.exact) {
             self.ranges.push(range);
         }
         self.count += count;
@@ -336,11 +390,11 @@ impl Chosen<'_> {
 fn candidates(
     allowed: &Allowed,
     default: f64,
-    segment: &dyn Segment,
+    segments: &Segments<'_>,
     snapshot: &dyn Snapshot,
     control: &Control<'_>,
 ) -> Result<Seek> {
-    let mut chosen = Chosen { segment, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
+    let mut chosen = Chosen { segments, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
     let (mut literals, mut texts, mut later) = (0..0, None, 0);
     let mut search = None;
     match allowed {
@@ -362,7 +416,7 @@ fn candidates(
         Allowed::Text { from, to, any_kind } => {
             let stored = chosen.of_tag(Tag::Literal)?;
             let in_order = match stored {
-                0 if segment.statistics().exact => Some((0..0, 0)),
+                0 if segments.exact => Some((0..0, 0)),
                 _ => match snapshot.literal_range(from, to.as_deref())? {
                     Some(range) => Some((range, snapshot.later_literal_count(from, to.as_deref())?)),
                     None => None,
@@ -430,12 +484,16 @@ fn candidates(
     let Chosen { mut ranges, sure, unsure, count, .. } = chosen;
     ranges.sort_unstable();
     ranges.dedup();
-    let count = count.saturating_add(literals.end - literals.start).saturating_add(later);
+    let listed = (literals.end - literals.start).saturating_add(later);
+    let lookups = count as f64 + listed as f64 * segments.all.len() as f64;
+    let count = count.saturating_add(listed);
     let candidates = count as f64;
     let passing = sure as f64 + unsure as f64 * default;
-    let fraction = (passing / segment.statistics().keys.max(1) as f64).clamp(1e-9, 1.0);
+    let fraction = (passing / segments.keys.max(1) as f64).clamp(1e-9, 1.0);
     let among = Among { keys: ranges, literals, texts, search, count };
-    Ok(Seek { among, candidates, fraction, test: 0.0 })
+    let keys = segments.keys as f64;
+    let degree = segments.entries as f64 / keys.max(1.0);
+    Ok(Seek { among, candidates, fraction, keys, degree, lookups, test: 0.0 })
 }
 
 #[cfg(test)]

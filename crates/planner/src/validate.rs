@@ -105,7 +105,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             legs.iter().try_for_each(|leg| rows.bound(leg.key))?;
             certain.insert(*target);
         }
-        Step::Match(pattern) => {
+        Step::Match(pattern) | Step::SeekMatch { pattern, .. } => {
             let gone = match_variables(pattern).intersection(&rows.dropped).iter().next();
             need(gone.is_none(), || format!("{gone:?} has been dropped"))?;
             certain.add_all(&match_variables(pattern));

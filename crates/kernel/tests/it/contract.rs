@@ -133,15 +133,11 @@ impl World {
         let out = Direction::Out;
         let expand = || Step::Expand { key: a, access: self.access(0, out), neighbour: Some(B), edge: None };
         let scan = |neighbour| Step::Scan { access: self.access(0, out), key: B, neighbour };
-        let seek = |neighbour| Step::Seek {
-            access: self.access(0, out),
-            key: B,
-            neighbour,
-            among: Among {
-                keys: vec![(self.vertices[0], self.vertices[3]), (self.vertices[7], self.vertices[20])],
-                ..Among::default()
-            },
+        let among = || Among {
+            keys: vec![(self.vertices[0], self.vertices[3]), (self.vertices[7], self.vertices[20])],
+            ..Among::default()
         };
+        let seek = |neighbour| Step::Seek { access: self.access(0, out), key: B, neighbour, among: among() };
         let legs = |second| {
             let leg = |key, predicate| Leg { key, access: self.access(predicate, out) };
             vec![leg(a, 0), leg(b, second)]
@@ -210,6 +206,9 @@ impl World {
                 ..self.pattern(a, Operand::Constant(self.predicates[0]), b)
             })],
         );
+        let seek_match = |pattern| Step::SeekMatch { pattern, among: among() };
+        add("seek of any predicate", vec![seek_match(self.pattern(b, Operand::Variable(ROW), any))]);
+        add("seek from a subject", vec![seek_match(self.pattern(a, any, b))]);
         let text = call(Function::Str, vec![variable(A)]);
         add(
             "filter",
@@ -439,12 +438,13 @@ fn every_step_has_a_case() {
             Step::Frontier { .. } => 17,
             Step::Order { .. } => 18,
             Step::Slice { .. } => 19,
+            Step::SeekMatch { .. } => 20,
         }
     }
     let world = world(60, 2);
     let cases = world.cases(10);
     let kinds: BTreeSet<usize> = cases.iter().flat_map(|case| &case.steps).map(kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..21).collect::<Vec<_>>());
 }
 
 /// Of each kernel, at work on batches that come without end, how long it goes on after its query was cancelled. The bound is

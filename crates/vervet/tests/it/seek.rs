@@ -128,7 +128,8 @@ fn rows_of(solutions: &vervet::Solutions) -> BTreeMap<String, usize> {
 /// A query with conditions, and the same with the conditions hidden from the planner.
 fn queries(random: &mut Random) -> (String, String) {
     let conditions: Vec<String> = (0..1 + random.below(2)).map(|_| random.condition()).collect();
-    let predicate = random.pick(&["p", "q", "r"]);
+    let predicate =
+        random.pick(&["<http://e/p>", "<http://e/q>", "<http://e/r>", "?predicate", "?predicate"]);
     let (select, more) = random.pick(&[
         ("*", ""),
         ("?o", ""),
@@ -139,9 +140,8 @@ fn queries(random: &mut Random) -> (String, String) {
         ("*", "?from <http://e/q> ?s ."),
         ("?from", "?from <http://e/p> ?s . ?from <http://e/r> ?other ."),
     ]);
-    let query = |conditions: &str| {
-        format!("SELECT {select} {{ ?s <http://e/{predicate}> ?o . {more} FILTER({conditions}) }}")
-    };
+    let query =
+        |conditions: &str| format!("SELECT {select} {{ ?s {predicate} ?o . {more} FILTER({conditions}) }}");
     let hidden: Vec<String> = conditions.iter().map(|one| format!("IF(true, {one}, false)")).collect();
     (query(&conditions.join(" && ")), query(&hidden.join(" && ")))
 }
@@ -247,6 +247,76 @@ fn seeking_changes_no_answer_while_data_change() {
         }
     }
     assert!(sought > 100, "only {sought} of 900 plans seek");
+}
+
+/// Rows of a query and of the same query with its condition hidden from the planner, which reads all objects
+/// then.
+fn rows_without_seek(database: &Database, pattern: &str, condition: &str) -> BTreeMap<String, usize> {
+    let open = format!("SELECT * {{ {pattern} FILTER({condition}) }}");
+    let plan = database.explain(&open, &QueryOptions::default()).expect("plan");
+    assert!(plan.contains("seek "), "{open}\n{plan}");
+    let hidden = format!("SELECT * {{ {pattern} FILTER(IF(true, {condition}, false)) }}");
+    let plan = database.explain(&hidden, &QueryOptions::default()).expect("plan");
+    assert!(!plan.contains("seek "), "{hidden}\n{plan}");
+    let found = rows(database, &open);
+    assert_eq!(found, rows(database, &hidden), "{open}");
+    found
+}
+
+/// A search for words in the values of any predicate starts from the index: in what was loaded, in what came
+/// since, in named graphs, and in properties of edges.
+#[test]
+fn users_29_searches_of_any_predicate_are_seeks() {
+    let database = Database::in_memory();
+    index_words(&database);
+    let mut text = String::new();
+    for number in 0..2000 {
+        let vertex = format!("<http://e/v{number}>");
+        let next = format!("<http://e/v{}>", (number + 1) % 2000);
+        write!(
+            text,
+            "{vertex} <http://e/name> \"A vertex with number {number}\" ; <http://e/code> \"c {number}\" ;
+             <http://e/age> {number} ; <http://e/note{}> \"Note on {number}\"@en .
+             {vertex} <http://e/knows> {next} {{| <http://e/why> \"Because of {number}\" |}} .\n",
+            number % 7,
+        )
+        .expect("text");
+    }
+    database.load_text(Format::Turtle, &text).expect("it loads");
+    let matches = |search: &str| format!("<urn:vervet:text:matches>(?t, '{search}')");
+    // A name, a short code inside its id, a note, and the reason of an edge.
+    for (search, count) in [("1234", 4), ("note 77", 1), ("c 5", 1), ("because 9*", 111), ("absent", 0)] {
+        let found = rows_without_seek(&database, "?s ?p ?t", &matches(search));
+        assert_eq!(found.len(), count, "{search}: {found:?}");
+    }
+    let prefix = "STRSTARTS(?t, \"A vertex with number 199\")";
+    assert_eq!(rows_without_seek(&database, "?s ?p ?t", prefix).len(), 11);
+    // Bound on one side, in two patterns, with a join.
+    rows_without_seek(&database, "?s ?p ?t . ?s <http://e/age> ?age", &matches("number 1234"));
+    rows_without_seek(&database, "?s ?p ?t . ?other ?q ?s", &matches("number 1234"));
+
+    let update = "INSERT DATA {
+        <http://e/v1> <http://e/late> \"The late 1234 one\" , \"1234\" .
+        GRAPH <http://e/g> { <http://e/v2> <http://e/name> \"In a graph 1234\" , \"A vertex with number 1234\" }
+        GRAPH <http://e/h> { <http://e/v3> <http://e/other> \"1234\"@de } } ;
+        DELETE DATA { <http://e/v1234> <http://e/code> \"c 1234\" }";
+    database.update(update).expect("it runs");
+    for round in ["delta", "base"] {
+        let found = |pattern: &str| rows_without_seek(&database, pattern, &matches("1234")).len();
+        assert_eq!(found("?s ?p ?t"), 5, "{round}");
+        assert_eq!(found("GRAPH ?g { ?s ?p ?t }"), 3, "{round}");
+        assert_eq!(found("GRAPH <http://e/g> { ?s ?p ?t }"), 2, "{round}");
+        database.checkpoint().expect("room");
+    }
+    // A predicate that comes while a prepared query is kept.
+    let query = format!("SELECT * {{ ?s ?p ?t FILTER({}) }}", matches("1234"));
+    let prepared = database.prepare(&query).expect("it parses");
+    let count = || prepared.run().expect("it runs").into_solutions().expect("a SELECT").len();
+    assert_eq!(count(), 5);
+    database
+        .update("INSERT DATA { <http://e/x> <http://e/new> 'A new 1234' , '1234 too' }")
+        .expect("it runs");
+    assert_eq!(count(), 7);
 }
 
 /// New texts are found by a seek: what a query looks at does not grow with all of them.

@@ -188,7 +188,8 @@ impl<'a> Runner<'a> {
                     Self::listed(&row, (!count_only).then_some(*target), &found, &mut out);
                 }
             }
-            Step::Match(pattern) => {
+            // A seek may leave out only what a condition behind it stops.
+            Step::Match(pattern) | Step::SeekMatch { pattern, .. } => {
                 assert!(matches!(pattern.graph, GraphOperand::Filter(_)) && pattern.edge.is_none());
                 for row in rows {
                     for triple in self.triples {
