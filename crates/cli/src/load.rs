@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vervet::{Database, Error, LoadOptions, LoadReport, Mapping, Source};
+use vervet::{Database, DatabaseOptions, Error, LoadOptions, LoadReport, Mapping, Source};
 
 /// Shorter loads have no rate.
 const RATED_MIN: Duration = Duration::from_secs(1);
@@ -36,7 +36,10 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
         }
         return out.finish();
     }
-    let database = Database::open_or_create(&arguments.database)?;
+    let database = Database::open_or_create_with(
+        &arguments.database,
+        DatabaseOptions { to_write: true, ..DatabaseOptions::default() },
+    )?;
     let bar = Bar::new();
     options.progress = Some(&bar);
     let mut skipped = Skipped::new(arguments);

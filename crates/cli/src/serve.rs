@@ -11,7 +11,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     let options = options_of(arguments)?;
-    let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
+    // A server that may write takes the directory before it answers.
+    let open = DatabaseOptions {
+        durability: arguments.durability,
+        to_write: !options.read_only,
+        ..DatabaseOptions::default()
+    };
     let database = match arguments.create && !options.read_only {
         true => Database::open_or_create_with(&arguments.database, open)?,
         false => Database::open_with(&arguments.database, open).map_err(|error| match error.kind() {

@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     };
     let running = interrupt::start();
     let started = Instant::now();
-    let open = DatabaseOptions { durability: arguments.durability, ..DatabaseOptions::default() };
+    let open = DatabaseOptions { durability: arguments.durability, to_write: true, ..Default::default() };
     let database = Database::open_or_create_with(&arguments.database, open)?;
     let mut options = UpdateOptions::default();
     let query = &mut options.query;

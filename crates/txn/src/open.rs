@@ -30,17 +30,48 @@ impl Transactions {
         Ok(Self::new(environment, Some(directory.to_owned()), options, version, timestamp, constraints))
     }
 
+    /// [`Transactions::open`] for a process that is going to write: the directory becomes its own at once, so log and base
+    /// are read once, and not again by the first transaction.
+    ///
+    /// # Errors
+    /// As [`Transactions::open`]; [`ErrorKind::Unavailable`]: another process writes to it.
+    pub fn open_to_write(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
+        // Nothing is locked, and so nothing made, where no database is.
+        Store::open(&environment, directory)?;
+        let owner = Self::empty(environment, directory, options)?;
+        owner.own()?;
+        Ok(owner)
+    }
+
+    /// [`Transactions::open_to_write`], or an empty graph that the first commit or load will put there.
+    ///
+    /// # Errors
+    /// As [`Transactions::open_to_write`].
+    pub fn open_or_create_to_write(
+        environment: Environment,
+        directory: &Path,
+        options: Options,
+    ) -> Result<Arc<Self>> {
+        match Self::open_to_write(environment.clone(), directory, options.clone()) {
+            Err(error) if error.kind() == ErrorKind::Input => Self::empty(environment, directory, options),
+            opened => opened,
+        }
+    }
+
+    /// An empty graph that is in no file yet.
+    fn empty(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
+        let version = version_of(Store::empty()?);
+        let directory = Some(directory.to_owned());
+        Ok(Self::new(environment, directory, options, version, Timestamp::default(), Arc::default()))
+    }
+
     /// [`Transactions::open`], or an empty graph that the first commit or load will put there.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`]: what is there is damaged.
     pub fn open_or_create(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
         match Self::open(environment.clone(), directory, options.clone()) {
-            Err(error) if error.kind() == ErrorKind::Input => {
-                let version = version_of(Store::empty()?);
-                let directory = Some(directory.to_owned());
-                Ok(Self::new(environment, directory, options, version, Timestamp::default(), Arc::default()))
-            }
+            Err(error) if error.kind() == ErrorKind::Input => Self::empty(environment, directory, options),
             opened => opened,
         }
     }

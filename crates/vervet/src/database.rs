@@ -214,8 +214,8 @@ impl Database {
     pub fn open_with(directory: impl AsRef<Path>, options: DatabaseOptions) -> Result<Self> {
         let directory = directory.as_ref();
         let begin = Instant::now();
-        let transactions =
-            Transactions::open(options.environment.clone(), directory, options.of_transactions())?;
+        let open = if options.to_write { Transactions::open_to_write } else { Transactions::open };
+        let transactions = open(options.environment.clone(), directory, options.of_transactions())?;
         log_opened(directory, &transactions, begin);
         Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
     }
@@ -243,8 +243,11 @@ impl Database {
     pub fn open_or_create_with(directory: impl AsRef<Path>, options: DatabaseOptions) -> Result<Self> {
         let directory = directory.as_ref();
         let begin = Instant::now();
-        let transactions =
-            Transactions::open_or_create(options.environment.clone(), directory, options.of_transactions())?;
+        let open = match options.to_write {
+            true => Transactions::open_or_create_to_write,
+            false => Transactions::open_or_create,
+        };
+        let transactions = open(options.environment.clone(), directory, options.of_transactions())?;
         log_opened(directory, &transactions, begin);
         Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
     }

@@ -101,6 +101,9 @@ pub struct DatabaseOptions {
     pub delta_bytes_max: u64,
     /// The most bytes of log that recovery may have to read: see [`vervet_txn::Options::log_bytes_max`].
     pub log_bytes_max: u64,
+    /// Whether a directory becomes this process's own when it is opened, and not with the first transaction or load. Who is
+    /// going to write reads the log once then, and not twice.
+    pub to_write: bool,
 }
 
 impl Default for DatabaseOptions {
@@ -113,6 +116,7 @@ impl Default for DatabaseOptions {
             gate: true,
             delta_bytes_max: vervet_txn::DELTA_BYTES_MAX_DEFAULT,
             log_bytes_max: vervet_txn::LOG_BYTES_MAX_DEFAULT,
+            to_write: false,
         }
     }
 }

@@ -335,6 +335,43 @@ fn b11_short_writers_leave_few_files() {
     assert_eq!(open(&simulation, options).current().version.statement_count(), 300);
 }
 
+/// Storage B11: who opens a directory to write reads the log once, and sees and continues the same.
+#[test]
+fn b11_who_opens_to_write_reads_the_log_once() {
+    let simulation = Simulation::new(1);
+    let files = &simulation.files;
+    let graph = open(&simulation, options());
+    for number in 0..400 {
+        change(&graph, &[row(2 * number), row(2 * number + 1)], true).expect("works");
+    }
+    drop(graph);
+    let reads = |open: &dyn Fn() -> Arc<Transactions>| {
+        let before = files.read_count();
+        let graph = open();
+        graph.begin(Isolation::Serializable).expect("begins").roll_back();
+        assert_eq!(graph.current().version.statement_count(), 800);
+        files.read_count() - before
+    };
+    let path = Path::new(DIR);
+    let twice = reads(&|| open(&simulation, options()));
+    let once =
+        reads(&|| Transactions::open_to_write(simulation.environment(), path, options()).expect("opens"));
+    assert!(once < twice, "{once} reads, and {twice} where the first transaction reads again");
+    let writer = Transactions::open_or_create_to_write(simulation.environment(), path, options());
+    let writer = writer.expect("opens");
+    let other = Transactions::open_to_write(simulation.environment(), path, options());
+    assert_eq!(other.expect_err("it has a writer").kind(), ErrorKind::Unavailable);
+    change(&writer, &[row(1000)], true).expect("works");
+    drop(writer);
+    assert_eq!(open(&simulation, options()).current().version.statement_count(), 801);
+    let nowhere = Path::new("/nowhere");
+    let none = Transactions::open_to_write(simulation.environment(), nowhere, options());
+    assert_eq!(none.expect_err("nothing is there").kind(), ErrorKind::Input);
+    assert!(simulation.environment().files.list(nowhere).is_err(), "and nothing is made");
+    let new = Transactions::open_or_create_to_write(simulation.environment(), nowhere, options());
+    assert_eq!(new.expect("opens").current().version.statement_count(), 0);
+}
+
 /// Storage B17: who wants to change something while a bulk load runs waited without a limit.
 #[test]
 fn b17_a_load_lets_writers_wait_for_a_time_only() {
