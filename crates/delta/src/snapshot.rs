@@ -9,7 +9,7 @@ use crate::predicate::segment;
 use oxrdf::TermRef;
 use std::ops::Range;
 use std::sync::Arc;
-use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, TextSearch};
+use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Meter, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 
 impl Version {
@@ -174,9 +174,15 @@ impl Snapshot for Version {
         self.base.literal_range(from, to)
     }
 
-    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+    fn later_literals(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        out: &mut Vec<Id>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
         if self.literal_end > self.base.literal_count() {
-            self.terms.literals_between(from, to, self.literal_end, out);
+            self.terms.literals_between(from, to, self.literal_end, out, meter)?;
         }
         Ok(())
     }
@@ -188,18 +194,18 @@ impl Snapshot for Version {
         Ok(self.terms.literals_between_count(from, to, self.literal_end))
     }
 
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
-        let Some(count) = self.base.search_count(search)? else { return Ok(None) };
+    fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>> {
+        let Some(count) = self.base.search_count(search, meter)? else { return Ok(None) };
         if self.literal_end <= self.base.literal_count() {
             return Ok(Some(count));
         }
-        Ok(Some(count + self.terms.search_count(search, self.literal_end)?))
+        Ok(Some(count + self.terms.search_count(search, self.literal_end, meter)?))
     }
 
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
-        self.base.search(search, out)?;
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
+        self.base.search(search, out, meter)?;
         if self.literal_end > self.base.literal_count() {
-            self.terms.search(search, self.literal_end, out)?;
+            self.terms.search(search, self.literal_end, out, meter)?;
         }
         Ok(())
     }

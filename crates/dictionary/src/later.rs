@@ -159,7 +159,15 @@ mod tests {
                     .collect();
                 expected.sort();
                 let mut found = Vec::new();
-                asked.literals_between(from.as_bytes(), to.as_deref(), end, &mut found);
+                asked
+                    .literals_between(
+                        from.as_bytes(),
+                        to.as_deref(),
+                        end,
+                        &mut found,
+                        &mut vervet_model::unmetered,
+                    )
+                    .expect("nothing limits it");
                 let count = asked.literals_between_count(from.as_bytes(), to.as_deref(), end);
                 assert!(count >= found.len() as u64, "seed {seed}");
                 found.sort_unstable();

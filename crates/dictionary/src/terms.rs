@@ -31,7 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[cfg(not(feature = "shuttle"))]
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use vervet_model::{
-    Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, TextSearch, speaks_of_edge, triple_text,
+    Error, ErrorKind, Id, LiteralKind, METER_STEP, Meter, Result, Tag, TermParts, TextSearch, speaks_of_edge,
+    triple_text,
 };
 
 /// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.
@@ -328,21 +329,33 @@ impl Terms {
     ///
     /// # Cost
     /// See `later`: the first who asks sorts what came since somebody asked.
-    pub fn literals_between(&self, from: &[u8], to: Option<&[u8]>, end: u64, out: &mut Vec<Id>) {
+    ///
+    /// # Errors
+    /// Those of `meter`.
+    pub fn literals_between(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        end: u64,
+        out: &mut Vec<Id>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
         let (own_end, next) = self.ends();
         let mut found: Vec<Item> = Vec::new();
         let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
         for run in self.runs(own_end.min(end)) {
-            let items = later::range(&run, from, to, &text_of).iter();
-            // A run may have later ones than the version that asks.
-            found.extend(items.filter(|item| item.number() < end));
+            for items in later::range(&run, from, to, &text_of).chunks(METER_STEP) {
+                meter(items.len())?;
+                // A run may have later ones than the version that asks.
+                found.extend(items.iter().filter(|item| item.number() < end));
+            }
         }
         // Each run is in order; of one nothing is left to do.
         found.sort_by(|a, b| later::compare(a, b, &text_of));
         out.extend(found.iter().map(|item| Id::literal(item.number())));
         if let Some(next) = next.filter(|_| own_end < end) {
             let first = out.len();
-            next.literals_between(from, to, end, out);
+            next.literals_between(from, to, end, out, meter)?;
             // It has those that are here and in no file, too.
             let mut place = 0;
             out.retain(|id| {
@@ -350,6 +363,7 @@ impl Terms {
                 place <= first || id.payload() >= own_end
             });
         }
+        Ok(())
     }
 
     /// How many literals [`Terms::literals_between`] gives, or some more.
@@ -367,19 +381,26 @@ impl Terms {
     /// Appends the literals with numbers below `end` that `search` finds, and perhaps others, ascending.
     ///
     /// # Errors
-    /// None that is known.
+    /// Those of `meter`.
     ///
     /// # Cost
     /// See `words`: the first who asks takes the words of what came since somebody asked.
-    pub fn search(&self, search: &TextSearch, end: u64, out: &mut Vec<Id>) -> Result<()> {
+    pub fn search(
+        &self,
+        search: &TextSearch,
+        end: u64,
+        out: &mut Vec<Id>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
         let (own_end, next) = self.ends();
         let mut numbers = Vec::new();
-        candidates(&*self.words(own_end.min(end)), search, &mut numbers)?;
+        candidates(&*self.words(own_end.min(end), meter)?, search, &mut numbers, meter)?;
+        meter(numbers.len())?;
         // There may be words of later ones than the version that asks knows.
         out.extend(numbers.into_iter().filter(|number| *number < end).map(Id::literal));
         if let Some(next) = next.filter(|_| own_end < end) {
             let first = out.len();
-            next.search(search, end, out)?;
+            next.search(search, end, out, meter)?;
             // It has those that are here and in no file, too.
             let mut place = 0;
             out.retain(|id| {
@@ -393,25 +414,26 @@ impl Terms {
     /// How many literals [`Terms::search`] gives, or some more.
     ///
     /// # Errors
-    /// None that is known.
-    pub fn search_count(&self, search: &TextSearch, end: u64) -> Result<u64> {
+    /// Those of `meter`.
+    pub fn search_count(&self, search: &TextSearch, end: u64, meter: &mut Meter<'_>) -> Result<u64> {
         let (own_end, next) = self.ends();
-        let count = candidate_count(&*self.words(own_end.min(end)), search)?;
+        let count = candidate_count(&*self.words(own_end.min(end), meter)?, search)?;
         match next.filter(|_| own_end < end) {
-            Some(next) => Ok(count + next.search_count(search, end)?),
+            Some(next) => Ok(count + next.search_count(search, end, meter)?),
             None => Ok(count),
         }
     }
 
     /// The words of all literals here below `end`, and perhaps of later ones.
-    fn words(&self, end: u64) -> MutexGuard<'_, LaterWords> {
+    fn words(&self, end: u64, meter: &mut Meter<'_>) -> Result<MutexGuard<'_, LaterWords>> {
         // A panic half way leaves a literal in some lists that is not counted, and so is looked at again.
         let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        words.up_to(self.literals.first, end, |number| {
+        let text_of = |number| {
             let entry = self.literals.get(number)?;
             matches!(entry.kind, EntryKind::String | EntryKind::Language(_)).then_some(&*entry.text)
-        });
-        words
+        };
+        words.up_to(self.literals.first, end, text_of, meter)?;
+        Ok(words)
     }
 
     /// Where the literals here end, and who has those behind them.

@@ -23,7 +23,9 @@ use crate::number::{bytes_for, read_first_le, read_le, read_varint, write_varint
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
-use vervet_model::{Id, LiteralKind, Part, Result, TermParts, TextSearch, Watch, for_each_word};
+use vervet_model::{
+    Id, LiteralKind, METER_STEP, Meter, Part, Result, TermParts, TextSearch, Watch, for_each_word,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A list that is so many times as long as what is left of a search is not worth reading.
@@ -44,7 +46,7 @@ pub(crate) trait Lists {
     fn count(&self, wanted: Wanted<'_>) -> Result<u64>;
 
     /// Appends the literals of these lists, in any order, perhaps several times.
-    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>) -> Result<()>;
+    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()>;
 }
 
 /// How many [`candidates`] gives, or some more.
@@ -61,7 +63,12 @@ pub(crate) fn candidate_count(lists: &dyn Lists, search: &TextSearch) -> Result<
 }
 
 /// Appends the numbers of all literals that `search` finds, and of others that it may find; ascending, each once.
-pub(crate) fn candidates(lists: &dyn Lists, search: &TextSearch, out: &mut Vec<u64>) -> Result<()> {
+pub(crate) fn candidates(
+    lists: &dyn Lists,
+    search: &TextSearch,
+    out: &mut Vec<u64>,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
     let first = out.len();
     for parts in search.alternatives() {
         let mut by_count = Vec::new();
@@ -76,7 +83,7 @@ pub(crate) fn candidates(lists: &dyn Lists, search: &TextSearch, out: &mut Vec<u
                 break;
             }
             let mut list = Vec::new();
-            lists.list(wanted, &mut list)?;
+            lists.list(wanted, &mut list, meter)?;
             if wanted.is_prefix {
                 list.sort_unstable();
                 list.dedup();
@@ -310,11 +317,16 @@ impl<'d> Index<'d> {
     }
 
     /// Appends a list.
-    fn decode(&self, word: u64, out: &mut Vec<u64>) -> Result<()> {
+    fn decode(&self, word: u64, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
         let mut bytes = self.encoded(word)?;
         let count = read_varint(&mut bytes).ok_or_else(|| self.damaged())?;
         let mut last = 0_u64;
+        let mut counted = out.len();
         for at in 0..count {
+            if out.len() - counted == METER_STEP {
+                counted = out.len();
+                meter(METER_STEP)?;
+            }
             let difference = read_varint(&mut bytes).ok_or_else(|| self.damaged())?;
             last = last.checked_add(difference).ok_or_else(|| self.damaged())?;
             if last >= self.dictionary.literal_count() || (difference == 0 && at > 0) {
@@ -322,6 +334,7 @@ impl<'d> Index<'d> {
             }
             out.push(last);
         }
+        meter(out.len() - counted)?;
         if bytes.is_empty() { Ok(()) } else { Err(self.damaged()) }
     }
 }
@@ -340,8 +353,8 @@ impl Lists for Index<'_> {
         Ok(last.end.saturating_sub(first.start) as u64)
     }
 
-    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>) -> Result<()> {
-        self.places(wanted)?.into_iter().try_for_each(|word| self.decode(word, out))
+    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
+        self.places(wanted)?.into_iter().try_for_each(|word| self.decode(word, out, meter))
     }
 }
 
@@ -366,10 +379,11 @@ impl Dictionary {
     /// Appends all literals that `search` finds, and perhaps others, ascending: see `words.rs`.
     ///
     /// # Errors
-    /// Damaged file; there is no index.
-    pub fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+    /// Damaged file; there is no index; those of `meter`.
+    pub fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
         let mut numbers = Vec::new();
-        candidates(&Index::open(self)?, search, &mut numbers)?;
+        candidates(&Index::open(self)?, search, &mut numbers, meter)?;
+        meter(numbers.len())?;
         out.extend(numbers.into_iter().map(Id::literal));
         Ok(())
     }
@@ -411,9 +425,20 @@ pub(crate) struct LaterWords {
 impl LaterWords {
     /// Takes the literals from `first` to `end` that are not there yet; `text_of` gives the text of those that are
     /// searched.
-    pub(crate) fn up_to<'t>(&mut self, first: u64, end: u64, text_of: impl Fn(u64) -> Option<&'t str>) {
+    pub(crate) fn up_to<'t>(
+        &mut self,
+        first: u64,
+        end: u64,
+        text_of: impl Fn(u64) -> Option<&'t str>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
         let mut scratch = String::new();
         for number in self.end.max(first)..end {
+            if number % METER_STEP as u64 == 0 {
+                // Who comes next goes on here. What is in the lists belongs to all who search.
+                self.end = self.end.max(number);
+                meter(0)?;
+            }
             for_each_word(text_of(number).unwrap_or_default(), &mut scratch, |word| {
                 match self.lists.get_mut(word) {
                     Some(list) if list.last() == Some(&number) => {}
@@ -425,6 +450,7 @@ impl LaterWords {
             });
         }
         self.end = self.end.max(end);
+        Ok(())
     }
 
     fn places(&self, wanted: Wanted<'_>) -> impl Iterator<Item = &Vec<u64>> {
@@ -444,8 +470,11 @@ impl Lists for LaterWords {
         Ok(self.places(wanted).map(|list| list.len() as u64).sum())
     }
 
-    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>) -> Result<()> {
-        self.places(wanted).for_each(|list| out.extend_from_slice(list));
+    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
+        for part in self.places(wanted).flat_map(|list| list.chunks(METER_STEP)) {
+            meter(part.len())?;
+            out.extend_from_slice(part);
+        }
         Ok(())
     }
 }

@@ -86,13 +86,23 @@ impl<'a> AmongKeys<'a> {
     /// The literals that came after the order was made, or that a search may find.
     fn list(&self, run: &Run<'_>) -> Result<Vec<Id>> {
         let mut listed = Vec::new();
+        // What is collected on the way counts until it is gone.
+        let mut counted = 0;
+        let mut meter = |ids: usize| {
+            let bytes = (ids * size_of::<Id>()) as u64;
+            counted += bytes;
+            run.control.grow(bytes)?;
+            run.control.work(ids)?;
+            run.control.check()
+        };
         if let Some(Texts { from, to }) = &self.among.texts {
-            run.snapshot.later_literals(from, to.as_deref(), &mut listed)?;
+            run.snapshot.later_literals(from, to.as_deref(), &mut listed, &mut meter)?;
         }
         if let Some(search) = &self.among.search {
-            run.snapshot.search(search, &mut listed)?;
+            run.snapshot.search(search, &mut listed, &mut meter)?;
         }
-        run.control.grow(8 * listed.capacity() as u64)?;
+        run.control.shrink(counted);
+        run.control.grow((listed.capacity() * size_of::<Id>()) as u64)?;
         Ok(listed)
     }
 }

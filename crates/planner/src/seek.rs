@@ -400,7 +400,7 @@ fn candidates(
     match allowed {
         Allowed::Found(wanted) => {
             let stored = chosen.of_tag(Tag::Literal)?;
-            match snapshot.search_count(wanted)? {
+            match snapshot.search_count(wanted, &mut |ids| control.work(ids))? {
                 // A literal of another predicate costs a look at the keys; one that is not found its words.
                 Some(count) if count <= stored.saturating_mul(2) || stored == 0 => {
                     chosen.sure += count.min(stored);

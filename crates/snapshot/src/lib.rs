@@ -24,7 +24,7 @@ pub use statistics::{ClassId, Flow, SegmentStatistics};
 
 use oxrdf::TermRef;
 use std::ops::Range;
-use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Result, TermParts, TextSearch};
+use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Meter, Result, TermParts, TextSearch};
 
 /// A consistent view of one graph.
 pub trait Snapshot: Send + Sync {
@@ -123,8 +123,14 @@ pub trait Snapshot: Send + Sync {
     /// texts: with those at its positions they are all that there are.
     ///
     /// # Errors
-    /// None that is known.
-    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()>;
+    /// Those of `meter`.
+    fn later_literals(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        out: &mut Vec<Id>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()>;
 
     /// How many [`Snapshot::later_literals`] gives, or some more.
     ///
@@ -136,15 +142,15 @@ pub trait Snapshot: Send + Sync {
     /// their words.
     ///
     /// # Errors
-    /// Damaged dictionary.
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>>;
+    /// Damaged dictionary; those of `meter`.
+    fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>>;
 
     /// Appends all strings, with or without language, that `search` finds, and perhaps other literals, each once;
     /// without those inside ids.
     ///
     /// # Errors
-    /// Damaged dictionary; this snapshot cannot ([`Snapshot::search_count`] says so).
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()>;
+    /// Damaged dictionary; this snapshot cannot ([`Snapshot::search_count`] says so); those of `meter`.
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()>;
 
     /// Appends the literals at these positions of the order of texts to `out`.
     ///

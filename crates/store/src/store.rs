@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::{Bytes, Environment};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, TermParts, TextSearch};
+use vervet_model::{Direction, Error, ErrorKind, Id, Meter, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -430,15 +430,21 @@ impl Snapshot for Store {
         self.dictionary.literals_between(from, to).map(Some)
     }
 
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+    fn search_count(&self, search: &TextSearch, _meter: &mut Meter<'_>) -> Result<Option<u64>> {
         self.dictionary.search_count(search)
     }
 
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
-        self.dictionary.search(search, out)
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
+        self.dictionary.search(search, out, meter)
     }
 
-    fn later_literals(&self, _from: &[u8], _to: Option<&[u8]>, _out: &mut Vec<Id>) -> Result<()> {
+    fn later_literals(
+        &self,
+        _from: &[u8],
+        _to: Option<&[u8]>,
+        _out: &mut Vec<Id>,
+        _meter: &mut Meter<'_>,
+    ) -> Result<()> {
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use vervet_model::{
-    Direction, Error, Id, Inline, LiteralKind, Result, Statement, Tag, TermParts, TextSearch, Words,
+    Direction, Error, Id, Inline, LiteralKind, Meter, Result, Statement, Tag, TermParts, TextSearch, Words,
     inline_id, triple_text,
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
@@ -308,7 +308,13 @@ impl Snapshot for MemorySnapshot {
         true
     }
 
-    fn later_literals(&self, _from: &[u8], _to: Option<&[u8]>, _out: &mut Vec<Id>) -> Result<()> {
+    fn later_literals(
+        &self,
+        _from: &[u8],
+        _to: Option<&[u8]>,
+        _out: &mut Vec<Id>,
+        _meter: &mut Meter<'_>,
+    ) -> Result<()> {
         Ok(())
     }
 
@@ -329,15 +335,16 @@ impl Snapshot for MemorySnapshot {
         Ok(Some(start..to.map_or(self.order.len() as u64, below).max(start)))
     }
 
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
+    fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>> {
         let mut found = Vec::new();
-        self.search(search, &mut found)?;
+        self.search(search, &mut found, meter)?;
         Ok(Some(found.len() as u64))
     }
 
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
         let mut words = Words::default();
         for (at, literal) in self.literals.iter().enumerate() {
+            meter(1)?;
             let Term::Literal(literal) = literal else { continue };
             words.take(literal.value());
             let is_text = literal.language().is_some() || literal.datatype() == oxrdf::vocab::xsd::STRING;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vervet_delta::Version;
 use vervet_model::vocab::RDF_TYPE;
-use vervet_model::{Direction, Id, Result, Tag, TermParts, TextSearch};
+use vervet_model::{Direction, Id, Meter, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics, Snapshot,
@@ -165,9 +165,15 @@ impl Snapshot for Tracked<'_> {
         self.version.literal_range(from, to)
     }
 
-    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
+    fn later_literals(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        out: &mut Vec<Id>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
         lock(self.reads).add_texts(from, to);
-        self.version.later_literals(from, to, out)
+        self.version.later_literals(from, to, out, meter)
     }
 
     /// An estimate.
@@ -176,13 +182,13 @@ impl Snapshot for Tracked<'_> {
     }
 
     /// An estimate.
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
-        self.version.search_count(search)
+    fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>> {
+        self.version.search_count(search, meter)
     }
 
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
         lock(self.reads).add_search(search);
-        self.version.search(search, out)
+        self.version.search(search, out, meter)
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vervet_delta::Version;
 use vervet_kernel::Control;
 use vervet_kernel::plan::Plan;
-use vervet_model::{Direction, Id, Result, TermParts, TextSearch};
+use vervet_model::{Direction, Id, Meter, Result, TermParts, TextSearch};
 use vervet_planner::PlanOptions;
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_txn::{Published, Timestamp};
@@ -167,20 +167,26 @@ impl Snapshot for Noting<'_> {
         self.version.literal_range(from, to)
     }
 
-    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
-        self.version.later_literals(from, to, out)
+    fn later_literals(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        out: &mut Vec<Id>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
+        self.version.later_literals(from, to, out, meter)
     }
 
     fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
         self.version.later_literal_count(from, to)
     }
 
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
-        self.version.search_count(search)
+    fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>> {
+        self.version.search_count(search, meter)
     }
 
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
-        self.version.search(search, out)
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
+        self.version.search(search, out, meter)
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

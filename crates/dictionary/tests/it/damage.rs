@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::Bytes;
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, TRIPLE_DEPTH_MAX, TextSearch};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, TRIPLE_DEPTH_MAX, TextSearch, unmetered};
 
 fn sample() -> (Vec<u8>, HashMap<Id, Vec<u8>>) {
     let mut builder = DictionaryBuilder::new();
@@ -152,7 +152,7 @@ fn damage_behind_right_checksums_does_not_panic() {
             for search in ["student2", "s*", "edu OR long*"] {
                 let search = TextSearch::parse(search).expect("a search");
                 let _ = dictionary.search_count(&search);
-                let _ = dictionary.search(&search, &mut Vec::new());
+                let _ = dictionary.search(&search, &mut Vec::new(), &mut unmetered);
             }
             let _ = dictionary.validate();
             let _ = DictionaryBuilder::from_dictionary(&dictionary);

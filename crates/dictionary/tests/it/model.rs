@@ -5,9 +5,13 @@
 
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, Term};
 use std::collections::HashMap;
-use vervet_dictionary::{Dictionary, DictionaryBuilder, hash_blank, hash_iri, hash_literal, hash_term};
+use vervet_dictionary::{
+    Dictionary, DictionaryBuilder, Terms, hash_blank, hash_iri, hash_literal, hash_term,
+};
 use vervet_env::{Bytes, SeededRandom};
-use vervet_model::{Id, Inline, LiteralKind, Tag, TextSearch, Words};
+use vervet_model::{
+    Error, ErrorKind, Id, Inline, LiteralKind, METER_STEP, Meter, Tag, TextSearch, Words, unmetered,
+};
 
 /// Text of all sorts: what patterns like, what they trip over, and plain noise.
 fn text(random: &SeededRandom) -> String {
@@ -141,7 +145,7 @@ fn check_words(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
         assert_eq!(count.is_some(), dictionary.has_words());
         let Some(count) = count else { continue };
         let mut found = Vec::new();
-        dictionary.search(&search, &mut found).expect("whole");
+        dictionary.search(&search, &mut found, &mut unmetered).expect("whole");
         assert!(found.is_sorted_by(|a, b| a < b) && found.len() as u64 <= count, "seed {seed}: {search:?}");
         for (term, id) in known {
             let Term::Literal(literal) = term else { continue };
@@ -152,6 +156,49 @@ fn check_words(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
             }
         }
     }
+}
+
+/// Searches tell how much they hold and can be ended, in a file and among terms that came later; who searches then finds all.
+#[test]
+fn searches_are_metered_and_can_be_ended() {
+    const COUNT: u64 = 20_000;
+    let text = |number: u64| format!("a common text with number {number}");
+    let mut builder = DictionaryBuilder::new();
+    builder.index_words();
+    let terms = Terms::new(0, 0);
+    for number in 0..COUNT {
+        builder.intern_literal(&text(number), LiteralKind::String).expect("room");
+        terms.intern(Literal::from(text(number)).as_ref().into()).expect("room");
+    }
+    let image = builder.finish().expect("room");
+    let dictionary = Dictionary::open(Bytes::from(image), "sample").expect("whole");
+    let search = TextSearch::parse("common").expect("a search");
+    let ask = |which: usize, out: &mut Vec<Id>, meter: &mut Meter<'_>| match which {
+        0 => dictionary.search(&search, out, meter),
+        1 => terms.search(&search, COUNT, out, meter),
+        _ => terms.literals_between(b"a common", None, COUNT, out, meter),
+    };
+    for which in 0..3 {
+        // Ended at the first, the second, … call.
+        for end in 0..4 {
+            let mut calls = 0;
+            let mut meter = |_: usize| {
+                calls += 1;
+                if calls > end { Err(Error::new(ErrorKind::Cancelled, "enough")) } else { Ok(()) }
+            };
+            let error = ask(which, &mut Vec::new(), &mut meter).expect_err("it was ended");
+            assert_eq!((error.kind(), calls), (ErrorKind::Cancelled, end + 1), "{which}");
+        }
+        let (mut found, mut held) = (Vec::new(), 0);
+        let mut meter = |ids: usize| {
+            assert!(ids <= METER_STEP || held >= COUNT, "{ids} at once");
+            held += ids as u64;
+            Ok(())
+        };
+        ask(which, &mut found, &mut meter).expect("whole");
+        assert_eq!((found.len() as u64, held >= COUNT), (COUNT, true), "{which}: {held}");
+    }
+    assert_eq!(terms.search_count(&search, COUNT, &mut unmetered).expect("whole"), COUNT);
 }
 
 /// Literals in the order of their texts, and bounds in it, against a sort of all of them.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
-use vervet_model::{Direction, Id, Result, TermParts, TextSearch};
+use vervet_model::{Direction, Id, Meter, Result, TermParts, TextSearch};
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics, Snapshot,
@@ -198,20 +198,26 @@ impl Snapshot for Probe<'_> {
         self.graph.literal_range(from, to)
     }
 
-    fn later_literals(&self, from: &[u8], to: Option<&[u8]>, out: &mut Vec<Id>) -> Result<()> {
-        self.graph.later_literals(from, to, out)
+    fn later_literals(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        out: &mut Vec<Id>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
+        self.graph.later_literals(from, to, out, meter)
     }
 
     fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
         self.graph.later_literal_count(from, to)
     }
 
-    fn search_count(&self, search: &TextSearch) -> Result<Option<u64>> {
-        self.graph.search_count(search)
+    fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>> {
+        self.graph.search_count(search, meter)
     }
 
-    fn search(&self, search: &TextSearch, out: &mut Vec<Id>) -> Result<()> {
-        self.graph.search(search, out)
+    fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
+        self.graph.search(search, out, meter)
     }
 
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()> {

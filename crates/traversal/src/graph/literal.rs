@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use time::{Duration as Span, OffsetDateTime};
 use vervet_gremlin::{Extended, Value};
-use vervet_model::{Id, Inline, LiteralKind, Result, TermParts};
+use vervet_model::{Id, Inline, LiteralKind, Result, TermParts, unmetered};
 use vervet_snapshot::Snapshot;
 pub use vervet_tinkerpop::stored::literal;
 use vervet_tinkerpop::stored::{double_text, float_text, typed};
@@ -98,7 +98,7 @@ pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<
         };
         let mut others = Vec::new();
         snapshot.literals_in_order(places, &mut others)?;
-        snapshot.later_literals(text.as_bytes(), Some(end.as_bytes()), &mut others)?;
+        snapshot.later_literals(text.as_bytes(), Some(end.as_bytes()), &mut others, &mut unmetered)?;
         for id in others {
             // A number, say, with this lexical form is another value.
             if value(snapshot, id)?.as_ref() == Some(wanted) {

@@ -20,7 +20,7 @@ use oxrdf::Term;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vervet_env::{Environment, SeededRandom};
-use vervet_model::{Direction, ErrorKind, Id, Statement, Tag};
+use vervet_model::{Direction, ErrorKind, Id, Statement, Tag, unmetered};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, SegmentStatistics, Snapshot};
 use vervet_txn::{Isolation, Options, Read, Transaction, Transactions};
 
@@ -316,7 +316,7 @@ impl Open {
         if let Some(positions) = snapshot.literal_range(first, last).expect("sound") {
             snapshot.literals_in_order(positions, &mut known).expect("sound");
         }
-        snapshot.later_literals(first, last, &mut known).expect("sound");
+        snapshot.later_literals(first, last, &mut known, &mut unmetered).expect("sound");
         segment.degrees(&known, EVERY, &mut Vec::new()).expect("sound");
         drop(view);
         self.seen.extend(known.into_iter().map(|literal| Seen::Key(p, Direction::In, literal)));

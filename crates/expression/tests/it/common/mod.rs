@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
-use vervet_model::{Direction, Error, Id, Inline, LiteralKind, Result, TermParts, TextSearch, inline_id};
+use vervet_model::{
+    Direction, Error, Id, Inline, LiteralKind, Meter, Result, TermParts, TextSearch, inline_id,
+};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 
 pub(crate) const PREFIXES: &str = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX ex: <http://example.org/> \
@@ -146,7 +148,13 @@ impl Snapshot for Terms {
         true
     }
 
-    fn later_literals(&self, _from: &[u8], _to: Option<&[u8]>, _out: &mut Vec<Id>) -> Result<()> {
+    fn later_literals(
+        &self,
+        _from: &[u8],
+        _to: Option<&[u8]>,
+        _out: &mut Vec<Id>,
+        _meter: &mut Meter<'_>,
+    ) -> Result<()> {
         Ok(())
     }
 
@@ -162,11 +170,11 @@ impl Snapshot for Terms {
         Ok(None)
     }
 
-    fn search_count(&self, _: &TextSearch) -> Result<Option<u64>> {
+    fn search_count(&self, _: &TextSearch, _: &mut Meter<'_>) -> Result<Option<u64>> {
         Ok(None)
     }
 
-    fn search(&self, _: &TextSearch, _: &mut Vec<Id>) -> Result<()> {
+    fn search(&self, _: &TextSearch, _: &mut Vec<Id>, _: &mut Meter<'_>) -> Result<()> {
         Err(Error::internal("no index of words"))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use vervet_algebra::{Expression, Variable};
 use vervet_kernel::plan::{GraphOperand, JoinKind, Operand, Pipeline, Plan, Step};
-use vervet_model::{Direction, Id, Tag};
+use vervet_model::{Direction, Id, Tag, unmetered};
 use vervet_snapshot::Snapshot;
 
 /// A row: its columns, and how many equal solutions it stands for.
@@ -149,7 +149,9 @@ impl<'a> Runner<'a> {
                 }
                 self.snapshot.literals_in_order(among.literals.clone(), &mut keys).unwrap();
                 if let Some(texts) = &among.texts {
-                    self.snapshot.later_literals(&texts.from, texts.to.as_deref(), &mut keys).unwrap();
+                    self.snapshot
+                        .later_literals(&texts.from, texts.to.as_deref(), &mut keys, &mut unmetered)
+                        .unwrap();
                 }
                 let count = keys.len();
                 keys.sort();
