@@ -264,8 +264,8 @@ fn whoever_has_enough_ends_all_threads() {
     assert_eq!(error.expect_err("the sink failed").kind(), ErrorKind::Io);
 }
 
-/// The source of an expansion is claimed without a lock around the work: whatever the degrees of the rows are, each
-/// entry is found once.
+/// The source of an expansion is claimed without a lock around the work: whatever the degrees of the rows
+/// are, each entry is found once.
 #[test]
 fn b16_every_entry_of_an_expansion_is_claimed_once() {
     let (graph, predicate) = hubs();

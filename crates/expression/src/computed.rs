@@ -9,8 +9,8 @@
 //! 2. Entries never change or go away while the query runs.
 //! 3. On one thread the ids of new terms are 0, 1, 2, …, whatever the seed of the hash is.
 //! # Cost
-//! Some 40 bytes and the text for each term; a lookup hashes the text once and takes the lock of its shard, which
-//! few other threads want at the same time.
+//! Some 40 bytes and the text for each term; a lookup hashes the text once and takes the lock of its shard,
+//! which few other threads want at the same time.
 
 use crate::MAX_TEXT_BYTES;
 use crate::numbered::Numbered;

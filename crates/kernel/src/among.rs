@@ -1,8 +1,8 @@
 //! The keys of a segment that a condition can let through, in batches.
 //!
 //! # Shape
-//! First keys in ranges of ids, then literals at positions of the order of texts, then those that came after the
-//! order was made or that an index of words names: see [`Among`]. Literals need not be keys.
+//! First keys in ranges of ids, then literals at positions of the order of texts, then those that came after
+//! the order was made or that an index of words names: see [`Among`]. Literals need not be keys.
 //! # Cost
 //! Literals that are listed are found once, however many segments and rows they are wanted for.
 

@@ -5,19 +5,20 @@
 //! gives the rest back, so that others take it: the rows behind and, of a row with many entries, stretches
 //! that begin and end between two neighbours ([`Segment::split`]). Few rows are cut before any thread begins.
 //! # Invariants
-//! 1. Claims are apart from each other, and together with the rows that are not claimed yet and the entries that have
-//!    been taken they are all entries.
+//! 1. Claims are apart from each other, and together with the rows that are not claimed yet and the entries
+//! that have    been taken they are all entries.
 //! 2. A claim that ends inside a row is of that row alone.
 //! # Cost
-//! An atomic addition, or a lock for a push and a pop, for each batch. No lock is held while entries are read.
+//! An atomic addition, or a lock for a push and a pop, for each batch. No lock is held while entries are
+//! read.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
-/// Stretches of one row for each thread: a stretch is given back after each batch, so only the last ones decide
-/// whether threads end together.
+/// Stretches of one row for each thread: a stretch is given back after each batch, so only the last ones
+/// decide whether threads end together.
 const PARTS_PER_THREAD: usize = 8;
 
 /// See the header of this file.
@@ -75,7 +76,8 @@ impl Claims {
         })
     }
 
-    /// Claims some entries, at most `entries_max`, and appends them to `out`, which is empty; `false`: there are no more.
+    /// Claims some entries, at most `entries_max`, and appends them to `out`, which is empty; `false`: there
+    /// are no more.
     pub(crate) fn expand_next(
         &self,
         segment: &dyn Segment,
@@ -139,7 +141,8 @@ impl Claims {
     }
 }
 
-/// Pushes the claims of the row of `cursor` from there on, the last one first. `last`: the neighbour before it.
+/// Pushes the claims of the row of `cursor` from there on, the last one first. `last`: the neighbour before
+/// it.
 fn cut(
     cursor: Cursor,
     key: Id,

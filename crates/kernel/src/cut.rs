@@ -13,7 +13,8 @@
 //! group or an order right behind the body: copies gather partial states, which are merged. The *tail*
 //! is the rest, the fold included.
 //! # Which steps have a parallel form
-//! * Scan, expand, check, intersect, match, seek, path, filter, extend, values: rows are independent of each other.
+//! * Scan, expand, check, intersect, match, seek, path, filter, extend, values: rows are independent of each
+//! other.
 //! * Hash joins: the right side runs first, in parallel where it is worth it, and all copies probe one table.
 //! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in one
 //!   morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).

@@ -50,7 +50,8 @@ impl<'a> Expand<'a> {
 }
 
 impl<'a> Expand<'a> {
-    /// Claims some entries of the rows of `batch`, at most `entries_max`, and pushes them. `None`: there are no more.
+    /// Claims some entries of the rows of `batch`, at most `entries_max`, and pushes them. `None`: there are
+    /// no more.
     pub(crate) fn push_next(
         &mut self,
         batch: &Batch,

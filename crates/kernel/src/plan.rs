@@ -239,8 +239,8 @@ pub enum Step {
     },
     /// For each row the statements that match; slower than the steps above, and always right.
     Match(Match),
-    /// As [`Step::Match`], for statements whose object a condition can let through; the condition itself is still
-    /// to be tested. Where subject and object are unbound, objects are looked up in each predicate.
+    /// As [`Step::Match`], for statements whose object a condition can let through; the condition itself is
+    /// still to be tested. Where subject and object are unbound, objects are looked up in each predicate.
     SeekMatch {
         /// What matches.
         pattern: Match,

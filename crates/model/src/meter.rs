@@ -2,8 +2,8 @@
 
 use crate::Result;
 
-/// Called with the number of ids that the callee has come to hold since the last call, at least once for every
-/// [`METER_STEP`] of them or texts that it has read. Its error ends the work.
+/// Called with the number of ids that the callee has come to hold since the last call, at least once for
+/// every [`METER_STEP`] of them or texts that it has read. Its error ends the work.
 pub type Meter<'m> = dyn FnMut(usize) -> Result<()> + 'm;
 
 /// See [`Meter`].

@@ -77,8 +77,8 @@ pub(crate) struct Segments<'s> {
     all: Vec<&'s dyn Segment>,
     keys: u64,
     entries: u64,
-    /// Whether it is known for certain which keys there are. Never of all predicates: others may come while the plan
-    /// is in use.
+    /// Whether it is known for certain which keys there are. Never of all predicates: others may come while
+    /// the plan is in use.
     exact: bool,
 }
 

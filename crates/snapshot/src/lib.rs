@@ -181,10 +181,11 @@ pub trait Segment: Send + Sync {
         out: &mut Expansion,
     ) -> Result<()>;
 
-    /// Appends ids between the neighbours of `key`, ascending and distinct, that cut its entries into at most about `parts`
-    /// stretches of about equal length, and of `entries_min` entries or more: a stretch begins with the first
-    /// neighbour that is not below such an id ([`Cursor::resume`]) and ends below the next one ([`Expansion::end`]). Nothing
-    /// is appended for a key with few entries. Takes time by the number of stretches, not of entries.
+    /// Appends ids between the neighbours of `key`, ascending and distinct, that cut its entries into at most
+    /// about `parts` stretches of about equal length, and of `entries_min` entries or more: a stretch begins
+    /// with the first neighbour that is not below such an id ([`Cursor::resume`]) and ends below the next one
+    /// ([`Expansion::end`]). Nothing is appended for a key with few entries. Takes time by the number of
+    /// stretches, not of entries.
     ///
     /// # Errors
     /// Damaged segment.

@@ -24,7 +24,8 @@ pub(crate) fn all(view: &View<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut E
     }
 }
 
-/// Cuts the row in which an expansion ends ([`Expansion::end`]), if it is among those located from `first_row` on.
+/// Cuts the row in which an expansion ends ([`Expansion::end`]), if it is among those located from
+/// `first_row` on.
 fn end(view: &View<'_>, located: &mut Located, first_row: usize, out: &Expansion) {
     if let Some((row, below)) = out.end
         && let Some(at) = row.checked_sub(first_row).filter(|at| *at < located.rows)

@@ -30,8 +30,8 @@ impl Transactions {
         Ok(Self::new(environment, Some(directory.to_owned()), options, version, timestamp, constraints))
     }
 
-    /// [`Transactions::open`] for a process that is going to write: the directory becomes its own at once, so log and base
-    /// are read once, and not again by the first transaction.
+    /// [`Transactions::open`] for a process that is going to write: the directory becomes its own at once, so
+    /// log and base are read once, and not again by the first transaction.
     ///
     /// # Errors
     /// As [`Transactions::open`]; [`ErrorKind::Unavailable`]: another process writes to it.

@@ -101,8 +101,8 @@ pub struct DatabaseOptions {
     pub delta_bytes_max: u64,
     /// The most bytes of log that recovery may have to read: see [`vervet_txn::Options::log_bytes_max`].
     pub log_bytes_max: u64,
-    /// Whether a directory becomes this process's own when it is opened, and not with the first transaction or load. Who is
-    /// going to write reads the log once then, and not twice.
+    /// Whether a directory becomes this process's own when it is opened, and not with the first transaction
+    /// or load. Who is going to write reads the log once then, and not twice.
     pub to_write: bool,
 }
 

@@ -158,7 +158,8 @@ fn check_words(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
     }
 }
 
-/// Searches tell how much they hold and can be ended, in a file and among terms that came later; who searches then finds all.
+/// Searches tell how much they hold and can be ended, in a file and among terms that came later; who searches
+/// then finds all.
 #[test]
 fn searches_are_metered_and_can_be_ended() {
     const COUNT: u64 = 20_000;
