@@ -4,16 +4,17 @@
 //! | tier | thread | at most there | which requests |
 //! | --- | --- | --- | --- |
 //! | [`Tier::Here`] | that of the connection | [`HERE`] | read-only, and short when they came last |
-//! | [`Tier::Light`] | a blocking one | Gremlin: [`LIGHT_CPU`] | all others at first |
+//! | [`Tier::Light`] | a blocking one | [`LIGHT_CPU`], an answer of 512 KiB | all others at first |
 //! | [`Tier::Heavy`] | its own, at nice 10 | its limits | heavy by estimate, or too much for the others |
 //!
 //! * *Here*: two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot
 //!   11 µs (docs/benchmarks/server.md). Short is a fingerprint that was answered within [`SHORT`].
 //! * *Light* takes a permit of [`crate::Limits::requests`]. What a traversal costs is not known before it
 //!   runs, and a light one is not to wait for the permit of a heavy one. A query leaves once it is planned.
-//! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, and
-//!   traversals with the fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A
-//!   thread costs 30 to 50 µs of a request of 1 ms and more.
+//! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, texts of
+//!   more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan, and what has the
+//!   fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A thread costs 30 to
+//!   50 µs of a request of 1 ms and more.
 //!
 //! A request that is too much for its tier is stopped there and runs again in the heavy one; it has sent
 //! nothing and changed nothing. Below all of them is the gate of the driver (`vervet-driver-local`,
@@ -47,13 +48,16 @@ pub(crate) const SHORT_STILL: Duration = Duration::from_millis(1);
 /// The deadline of a request on a thread of connections.
 pub(crate) const HERE: Duration = Duration::from_millis(2);
 
-/// What a light traversal may take of the processor.
+/// Longer texts are heavy.
+pub(crate) const TEXT_LIGHT_BYTES_MAX: usize = 64 << 10;
+
+/// What a light request may take of the processor.
 pub(crate) const LIGHT_CPU: Duration = Duration::from_millis(5);
 
 /// What it may take by the clock before its processor time is looked at.
 pub(crate) const LIGHT_WALL: Duration = Duration::from_millis(10);
 
-/// Heavy traversals that take less are heavy no more.
+/// Heavy requests that take less are heavy no more.
 pub(crate) const HEAVY_STILL: Duration = Duration::from_millis(1);
 
 /// Longer texts are neither remembered nor read on a thread of connections.

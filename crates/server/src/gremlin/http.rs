@@ -160,6 +160,9 @@ impl Work {
         ready.telling.message_bytes = usize::try_from(most).unwrap_or(usize::MAX);
         let (format, id, said) = (self.format, self.id, Arc::clone(&self.said));
         ready.progress = Some(self.progress.clone());
+        if tier == Tier::Light && state.admission.is_heavy(ready.shape) {
+            return Ok(None);
+        }
         let mut whole = Whole { bytes: Vec::new(), most, holds };
         let ran = tier::attempts(state, ready, tier, &running.token, &mut |ready| {
             let mut has_begun = false;
