@@ -1,8 +1,8 @@
 //! An overlay: a segment with changes laid over it.
 //!
 //! # Shape
-//! A lower segment (of a store, another overlay, or none), a persistent tree of cells (see `cell`), the filter of
-//! touched keys, and statistics. A clone shares all of them and costs four atomic increments.
+//! A lower segment (of a store, another overlay, or none), a persistent tree of cells (see `cell`), the
+//! filter of touched keys, and statistics. A clone shares all of them and costs four atomic increments.
 //! # Invariants
 //! 1. Cells are never redundant: an entry has a cell that says "there" only if the lower segment does not
 //!    have it, one that says "gone" only if it does. So a degree is the lower one plus a sum of 1 and -1, and

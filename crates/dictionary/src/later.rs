@@ -1,16 +1,16 @@
 //! The literals of the mutable part in the order of their texts: ranges and prefixes without a scan.
 //!
 //! # Shape
-//! Sorted runs, each at least twice as long as the next one. An item is the first eight bytes of a text (highest first,
-//! zeros behind the end) and the number of its literal; equal pieces are told apart by the texts, equal texts by the
-//! numbers.
+//! Sorted runs, each at least twice as long as the next one. An item is the first eight bytes of a text
+//! (highest first, zeros behind the end) and the number of its literal; equal pieces are told apart by the
+//! texts, equal texts by the numbers.
 //! # Invariants
 //! 1. Every literal with a number from the first one of the part up to `end` is in one run.
 //! 2. The runs are made when somebody asks for a range, so who only writes pays nothing.
 //! # Cost
-//! A new literal is sorted once and merged `log2 n` times at most, by whoever asks next: 0.3 to
-//! 0.8 µs each for 500,000 at once that begin alike (`vervet`'s example `ranges`). A range: two
-//! binary searches in each run, a sort of what is found. Memory: 16 bytes for each literal that was asked for.
+//! A new literal is sorted once and merged `log2 n` times at most, by whoever asks next: 0.3 to 0.8 µs each
+//! for 500,000 at once that begin alike (`vervet`'s example `ranges`). A range: two binary searches in each
+//! run, a sort of what is found. Memory: 16 bytes for each literal that was asked for.
 //! # Source
 //! The logarithmic method: J. Bentley, J. Saxe, "Decomposable searching problems I", J. Algorithms 1980.
 
@@ -110,8 +110,8 @@ mod tests {
     use oxrdf::Literal;
     use vervet_model::Id;
 
-    /// Ranges of literals that come and are asked for in turn, also by those who do not know the newest ones, and across
-    /// successors, against a sorted list.
+    /// Ranges of literals that come and are asked for in turn, also by those who do not know the newest ones,
+    /// and across successors, against a sorted list.
     #[test]
     fn ranges_are_those_of_a_sorted_list() {
         let seed = fastrand::u64(..);

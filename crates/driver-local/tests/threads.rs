@@ -1,8 +1,9 @@
-//! What several threads must not change: limits, errors, panics, early ends, slow readers; and that they do run.
+//! What several threads must not change: limits, errors, panics, early ends, slow readers; and that they do
+//! run.
 //!
-//! Plans are cut into the smallest morsels. A snapshot in front of the graph counts, waits and panics on demand.
-//! That rows are the same for any number of threads is tested by the steps of `vervet-kernel` and the random queries
-//! of `vervet-conformance`.
+//! Plans are cut into the smallest morsels. A snapshot in front of the graph counts, waits and panics on
+//! demand. That rows are the same for any number of threads is tested by the steps of `vervet-kernel` and the
+//! random queries of `vervet-conformance`.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 mod probe;
@@ -216,7 +217,8 @@ fn limits_hold_over_all_threads() {
     let error = run(&driver, 4, &endless, &graph, &control, &mut rows(&mut found)).expect_err("late");
     assert_eq!(error.kind(), ErrorKind::Deadline);
 
-    // Cancelled in the middle: once somebody has read. (Or at the end, should nobody: then the test fails, not hangs.)
+    // Cancelled in the middle: once somebody has read. (Or at the end, should nobody: then the test fails,
+    // not hangs.)
     let probe = Probe::new(&graph, predicate);
     let (flag, ended) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
     let control = Control::new(Limits { cancelled: Some(Arc::clone(&flag)), ..Limits::default() });

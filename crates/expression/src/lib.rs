@@ -14,7 +14,8 @@
 //! # Extensions of SPARQL 1.1
 //! `xsd:date`, `xsd:time`, durations and the Gregorian types are values that `=`, `<` and the functions on
 //! dates know; durations can be added to and subtracted from dates; values of different known types are
-//! unequal (not an error); `<=` and `>=` hold between a term and itself; triple terms are equal if their parts are, and have no `<`.
+//! unequal (not an error); `<=` and `>=` hold between a term and itself; triple terms are equal if their
+//! parts are, and have no `<`.
 //! # Not here
 //! `EXISTS` (a plan, not a function of one row), custom functions.
 #![forbid(unsafe_code)]

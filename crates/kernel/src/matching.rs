@@ -126,7 +126,8 @@ impl<'a> Matching<'a> {
         segment: (Id, Direction, &dyn Segment),
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        // Taken out, since `add` needs all of self, and put back however this ends: batches may follow `Done`.
+        // Taken out, since `add` needs all of self, and put back however this ends: batches may follow
+        // `Done`.
         let mut expansion = std::mem::take(&mut self.expansion);
         let flow = self.expand_into(&mut expansion, batch, rows, keys, segment, next);
         self.expansion = expansion;

@@ -1,11 +1,11 @@
 //! Conditions on an object that let only some keys of its segment through: prefixes and ranges.
 //!
 //! # Shape
-//! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`; `?x IN ("a", "b")`; a full-text search of `?x`. What they allow
-//! becomes ranges of ids, since values inside ids keep their order ([`vervet_model::Inline`]), and hence
-//! of keys of the direction from object to subject; and, for texts, a range in the order of the literals of the
-//! dictionary ([`Snapshot::literal_range`]) and those that came later ([`Snapshot::later_literals`]), or what an index of
-//! words says ([`Snapshot::search`]).
+//! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`; `?x IN ("a", "b")`;
+//! a full-text search of `?x`. What they allow becomes ranges of ids, since values inside ids keep their
+//! order ([`vervet_model::Inline`]), and hence of keys of the direction from object to subject; and, for
+//! texts, a range in the order of the literals of the dictionary ([`Snapshot::literal_range`]) and those that
+//! came later ([`Snapshot::later_literals`]), or what an index of words says ([`Snapshot::search`]).
 //! # Invariants
 //! No object that passes the condition is left out; others may be let in. The condition stays in the plan
 //! and is tested on what comes.

@@ -11,10 +11,10 @@
 //!   11 µs (docs/benchmarks/server.md). Short is a fingerprint that was answered within [`SHORT`].
 //! * *Light* takes a permit of [`crate::Limits::requests`]. What a traversal costs is not known before it
 //!   runs, and a light one is not to wait for the permit of a heavy one. A query leaves once it is planned.
-//! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, texts of
-//!   more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan, and what has the
-//!   fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A thread costs 30 to
-//!   50 µs of a request of 1 ms and more.
+//! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, texts
+//!   of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan, and what has the
+//!   fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A thread costs 30 to 50
+//!   µs of a request of 1 ms and more.
 //!
 //! A request that is too much for its tier is stopped there and runs again in the heavy one; it has sent
 //! nothing and changed nothing. Below all of them is the gate of the driver (`vervet-driver-local`,

@@ -113,8 +113,9 @@ pub struct Expansion {
 }
 
 impl Expansion {
-    /// An empty expansion for neighbours alone that holds up to `capacity` entries. Its memory comes with them: most light
-    /// queries find a handful, and in a heap that others have used blocks of some kilobytes may take microseconds.
+    /// An empty expansion for neighbours alone that holds up to `capacity` entries. Its memory comes with
+    /// them: most light queries find a handful, and in a heap that others have used blocks of some kilobytes
+    /// may take microseconds.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity, ..Self::default() }

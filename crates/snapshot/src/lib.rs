@@ -61,8 +61,8 @@ pub trait Snapshot: Send + Sync {
     /// Damaged dictionary.
     fn is_plain_text(&self, id: Id) -> Result<bool>;
 
-    /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so nobody has to read such
-    /// terms to tell.
+    /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so nobody
+    /// has to read such terms to tell.
     fn may_have_triple_terms(&self) -> bool;
 
     /// The segment of this predicate and direction; `None` if it has no entries.
@@ -119,8 +119,8 @@ pub trait Snapshot: Send + Sync {
     /// Damaged dictionary.
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>>;
 
-    /// Appends the literals in these bounds that came after the order of [`Snapshot::literal_range`] was made, by their
-    /// texts: with those at its positions they are all that there are.
+    /// Appends the literals in these bounds that came after the order of [`Snapshot::literal_range`] was
+    /// made, by their texts: with those at its positions they are all that there are.
     ///
     /// # Errors
     /// Those of `meter`.
@@ -138,15 +138,15 @@ pub trait Snapshot: Send + Sync {
     /// None that is known.
     fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64>;
 
-    /// How many literals [`Snapshot::search`] gives, or some more; `None` if this snapshot cannot find literals by
-    /// their words.
+    /// How many literals [`Snapshot::search`] gives, or some more; `None` if this snapshot cannot find
+    /// literals by their words.
     ///
     /// # Errors
     /// Damaged dictionary; those of `meter`.
     fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>>;
 
-    /// Appends all strings, with or without language, that `search` finds, and perhaps other literals, each once;
-    /// without those inside ids.
+    /// Appends all strings, with or without language, that `search` finds, and perhaps other literals, each
+    /// once; without those inside ids.
     ///
     /// # Errors
     /// Damaged dictionary; this snapshot cannot ([`Snapshot::search_count`] says so); those of `meter`.
@@ -252,8 +252,8 @@ pub trait Segment: Send + Sync {
     /// Damaged segment.
     fn keys_below(&self, key: Id) -> Result<u64>;
 
-    /// The property by which entries are ordered, if there is one. [`Segment::ordered`] lists by it only while neither
-    /// this segment nor that of the property has changed ([`SegmentStatistics::exact`]).
+    /// The property by which entries are ordered, if there is one. [`Segment::ordered`] lists by it only
+    /// while neither this segment nor that of the property has changed ([`SegmentStatistics::exact`]).
     fn order(&self) -> Option<Id>;
 
     /// Appends to `out` entries of `key` by their order keys; every statement counts, parallel edges too,

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use vervet_model::{Id, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, SegmentStatistics};
 
-/// Asserts that every call of a segment answers as `entries` (key, neighbour, graph, edge; sorted, not empty) say.
-/// `strangers`: ids that may be asked for although they are no keys; `graphs`: named graphs to ask for.
+/// Asserts that every call of a segment answers as `entries` (key, neighbour, graph, edge; sorted, not empty)
+/// say. `strangers`: ids that may be asked for although they are no keys; `graphs`: named graphs to ask for.
 ///
 /// # Panics
 /// It does not; `context` is part of the message.

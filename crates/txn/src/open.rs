@@ -19,8 +19,8 @@ impl Transactions {
         Ok(Self::new(environment, None, options, version, Timestamp::default(), Arc::default()))
     }
 
-    /// The graph in a directory: everything that had been committed at some moment during the call, also by a process
-    /// that is writing to it now. The directory becomes this process's own when it first writes.
+    /// The graph in a directory: everything that had been committed at some moment during the call, also by a
+    /// process that is writing to it now. The directory becomes this process's own when it first writes.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: it is damaged.

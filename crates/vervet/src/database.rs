@@ -26,8 +26,8 @@ const KEYS_AT_ONCE: usize = 1 << 12;
 
 /// One graph, in memory or in a directory. Clones share it; all calls may come from many threads.
 ///
-/// Queries never wait: each sees the graph as the last commit before its begin has left it. Changes are made by
-/// transactions ([`Database::begin`]), serializable unless asked otherwise; a bulk load is one as well.
+/// Queries never wait: each sees the graph as the last commit before its begin has left it. Changes are made
+/// by transactions ([`Database::begin`]), serializable unless asked otherwise; a bulk load is one as well.
 #[derive(Clone, Debug)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -92,8 +92,8 @@ impl GraphSnapshot {
         self.published.version.statement_count()
     }
 
-    /// How many vertices there are, as Gremlin counts them: IRIs and blank nodes with a type, a property or an edge. Predicates
-    /// and classes that nothing is said about are none, nor is what has been removed.
+    /// How many vertices there are, as Gremlin counts them: IRIs and blank nodes with a type, a property or
+    /// an edge. Predicates and classes that nothing is said about are none, nor is what has been removed.
     ///
     /// # Cost
     /// About 10 ns for each of [`GraphSnapshot::vertex_count_steps`], and a bit for each IRI and blank node.
@@ -189,12 +189,12 @@ impl Database {
         Self::new(options.environment, None, transactions, options.gate)
     }
 
-    /// Opens the database in a directory: everything that was committed there, also by another process that is
-    /// writing to it now. The directory becomes this process's own with the first transaction or load.
+    /// Opens the database in a directory: everything that was committed there, also by another process that
+    /// is writing to it now. The directory becomes this process's own with the first transaction or load.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if there is none, [`ErrorKind::Corrupt`] if its manifest or its log is damaged. Data is
-    /// verified when it is first read, or by [`Database::check`].
+    /// [`ErrorKind::Input`] if there is none, [`ErrorKind::Corrupt`] if its manifest or its log is damaged.
+    /// Data is verified when it is first read, or by [`Database::check`].
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(directory, DatabaseOptions::default())
     }
@@ -252,17 +252,18 @@ impl Database {
         Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
     }
 
-    /// Whether the log of the database in a directory is damaged, and what cutting it there would lose. Changes
-    /// nothing.
+    /// Whether the log of the database in a directory is damaged, and what cutting it there would lose.
+    /// Changes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Corrupt`] where cutting the log would not help.
+    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Corrupt`] where cutting the log would not
+    /// help.
     pub fn find_log_damage(environment: &Environment, directory: impl AsRef<Path>) -> Result<Option<Damage>> {
         vervet_txn::find_damage(environment, directory.as_ref())
     }
 
-    /// Cuts the log of the database in a directory where it is damaged: what follows is lost, as it says. `None`: it
-    /// is sound.
+    /// Cuts the log of the database in a directory where it is damaged: what follows is lost, as it says.
+    /// `None`: it is sound.
     ///
     /// # Errors
     /// As [`Database::find_log_damage`]; [`ErrorKind::Unavailable`] while a process writes to it.
@@ -344,9 +345,9 @@ impl Database {
     /// The whole database is written anew.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] with file, line and column of a malformed statement; [`ErrorKind::Constraint`] if the graph
-    /// would break one; [`ErrorKind::Io`]; [`ErrorKind::Unavailable`] if another process (the message says which) or another handle of this
-    /// one is loading into the same directory.
+    /// [`ErrorKind::Input`] with file, line and column of a malformed statement; [`ErrorKind::Constraint`] if
+    /// the graph would break one; [`ErrorKind::Io`]; [`ErrorKind::Unavailable`] if another process (the
+    /// message says which) or another handle of this one is loading into the same directory.
     pub fn load(&self, sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<LoadReport> {
         self.load_with_report(sources, options, None, &mut std::io::sink())
     }
@@ -509,19 +510,19 @@ impl Database {
         self.inner.transactions.counts()
     }
 
-    /// How storage is doing: log, changes in memory, checkpoints and their failures, conflicts, whether changes are taken.
-    /// Cheap: no file is looked at.
+    /// How storage is doing: log, changes in memory, checkpoints and their failures, conflicts, whether
+    /// changes are taken. Cheap: no file is looked at.
     #[must_use]
     pub fn storage_status(&self) -> StorageStatus {
         self.inner.transactions.storage_status()
     }
 
-    /// Copies the database as it is now into another directory, as a database of its own, while others read and write;
-    /// returns its number of statements.
+    /// Copies the database as it is now into another directory, as a database of its own, while others read
+    /// and write; returns its number of statements.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is a database in `to`, or files of something else. A full disk and the like: then nothing
-    /// of it is left.
+    /// [`ErrorKind::Input`]: there is a database in `to`, or files of something else. A full disk and the
+    /// like: then nothing of it is left.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<u64> {
         self.backup_watched(to, &Watch::new("backup"))
     }
@@ -534,14 +535,15 @@ impl Database {
         self.inner.transactions.backup_watched(to.as_ref(), watch)
     }
 
-    /// Says what this process is, such as `vervet serve at http://localhost:7878/`, to other processes that want to write
-    /// to the directory: the error that they get names it. It has no effect before this process has begun a transaction.
+    /// Says what this process is, such as `vervet serve at http://localhost:7878/`, to other processes that
+    /// want to write to the directory: the error that they get names it. It has no effect before this process
+    /// has begun a transaction.
     pub fn describe_owner(&self, text: &str) {
         self.inner.transactions.describe_owner(text);
     }
 
-    /// Merges all changes since the last load or checkpoint into a new base, while others read and write, and cuts the log; done
-    /// in the background when there is enough to merge. `false`: there was nothing to do.
+    /// Merges all changes since the last load or checkpoint into a new base, while others read and write, and
+    /// cuts the log; done in the background when there is enough to merge. `false`: there was nothing to do.
     ///
     /// # Errors
     /// A full disk and the like: then everything is as it was.
@@ -555,8 +557,8 @@ impl Database {
         self.inner.transactions.constraints()
     }
 
-    /// Adds a constraint, which holds from then on; `false`: it was there. The graph is checked while others read and
-    /// write; writers conflict with it once.
+    /// Adds a constraint, which holds from then on; `false`: it was there. The graph is checked while others
+    /// read and write; writers conflict with it once.
     ///
     /// # Errors
     /// [`ErrorKind::Constraint`]: the graph breaks it; the message names the first vertices that do. As

@@ -1,9 +1,10 @@
 //! The graph that a query reads, and plans that fit it.
 //!
 //! # Invariants
-//! A plan is used on another version of the graph only if everything that it takes for granted holds there: it is over
-//! the same base, with changes to the same predicates ([`Version::structure`]), and no term was unknown when
-//! it was made. Proofs rest on predicates without changes; where a term was unknown, on that very version.
+//! A plan is used on another version of the graph only if everything that it takes for granted holds there:
+//! it is over the same base, with changes to the same predicates ([`Version::structure`]), and no term was
+//! unknown when it was made. Proofs rest on predicates without changes; where a term was unknown, on that
+//! very version.
 
 use oxrdf::TermRef;
 use std::ops::Range;

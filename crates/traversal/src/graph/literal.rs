@@ -82,9 +82,10 @@ fn other(inline: &Inline) -> Value {
     Value::String(text.into())
 }
 
-/// The literals of the graph that are read as a value equal to this one: what an index has to be asked for. `None`: the graph
-/// cannot say. Numbers in literals of the dictionary that are not in canonical form are left out. A text is that of strings, of
-/// texts in any language, and of literals that no type here stands for.
+/// The literals of the graph that are read as a value equal to this one: what an index has to be asked for.
+/// `None`: the graph cannot say. Numbers in literals of the dictionary that are not in canonical form are
+/// left out. A text is that of strings, of texts in any language, and of literals that no type here stands
+/// for.
 pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<Option<Vec<Id>>> {
     let mut found = Vec::new();
     for literal in literals_of(wanted) {
@@ -114,7 +115,8 @@ pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<
 /// Digits behind the point of decimals in ids, at most (`vervet_model::Inline::Decimal`).
 const DIGITS_MAX: usize = 15;
 
-/// The literals that are equal to a value, whatever their types, but for texts in languages and of unknown types.
+/// The literals that are equal to a value, whatever their types, but for texts in languages and of unknown
+/// types.
 fn literals_of(value: &Value) -> Vec<Literal> {
     let mut all: Vec<Literal> = literal(value).ok().into_iter().collect();
     if let Value::Boolean(value) = value {

@@ -1,18 +1,18 @@
-//! Which commits are refused, exactly: random transactions that overlap, in one thread, against a model of a few lines
-//! that says for each commit whether it must be accepted or refused.
+//! Which commits are refused, exactly: random transactions that overlap, in one thread, against a model of a
+//! few lines that says for each commit whether it must be accepted or refused.
 //!
 //! # The model
-//! [`Seen`] is what a transaction has looked at, in the words of `reads.rs`; [`Seen::is_changed_by`] says which changes
-//! by others such an answer cannot survive. A commit must be refused if and only if
+//! [`Seen`] is what a transaction has looked at, in the words of `reads.rs`; [`Seen::is_changed_by`] says
+//! which changes by others such an answer cannot survive. A commit must be refused if and only if
 //! * serializable: some change committed since its begin touches what it has seen;
-//! * snapshot: some change since then is to what it wrote: the same property (subject and predicate) of a vertex or
-//!   edge, or the same statement between vertices, unless both add it;
+//! * snapshot: some change since then is to what it wrote: the same property (subject and predicate) of a
+//!   vertex or edge, or the same statement between vertices, unless both add it;
 //! * both: its changes do not fit the graph as it is by then (an edge that is gone, used, or another one's).
 //!
-//! There is no third answer ("may be refused"): what is documented as coarse (a predicate without statements is read as
-//! a whole, ranges of texts count for all predicates that were asked for by their objects) is a question of its own.
-//! So a refusal without a reason fails here, as does a reason without a refusal. That the graph is then the right one is
-//! shown by `model.rs`, and here for every eighth commit.
+//! There is no third answer ("may be refused"): what is documented as coarse (a predicate without statements
+//! is read as a whole, ranges of texts count for all predicates that were asked for by their objects) is a
+//! question of its own. So a refusal without a reason fails here, as does a reason without a refusal. That
+//! the graph is then the right one is shown by `model.rs`, and here for every eighth commit.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};
@@ -140,7 +140,8 @@ fn text(t: T) -> String {
     }
 }
 
-/// The graph with these changes; `None`: they do not fit. Additions that follow each other may be about each other.
+/// The graph with these changes; `None`: they do not fit. Additions that follow each other may be about each
+/// other.
 fn applied(graph: &Model, changes: &[Change]) -> Option<Model> {
     let mut graph = graph.clone();
     for run in changes.chunk_by(|one, other| one.2 == other.2) {

@@ -187,8 +187,8 @@ fn seeking_changes_no_answer() {
     assert!(implied > 5, "only {implied} of 720 plans have a condition on subjects");
 }
 
-/// The same where some of the data came later: plans that are used again on other versions, old snapshots of transactions
-/// at both levels with changes of their own, and merges in between.
+/// The same where some of the data came later: plans that are used again on other versions, old snapshots of
+/// transactions at both levels with changes of their own, and merges in between.
 #[test]
 fn seeking_changes_no_answer_while_data_change() {
     let mut sought = 0;
@@ -380,7 +380,8 @@ fn new_literals_are_sought_too() {
     assert_eq!(database.select(query).expect("it runs").len(), 1);
 }
 
-/// A transaction that has read a range conflicts with what comes into it or goes from it, and with nothing else.
+/// A transaction that has read a range conflicts with what comes into it or goes from it, and with nothing
+/// else.
 #[test]
 fn ranges_are_read_and_no_phantom_gets_in() {
     let database = Database::in_memory();
@@ -433,7 +434,8 @@ fn ranges_are_read_and_no_phantom_gets_in() {
         (&nobody, "INSERT DATA { <http://e/x> <http://e/title> \"Nobody has this title\" }", false),
     ];
     for (query, change, conflicts) in cases {
-        // As loaded, then with changes of each predicate, then with new texts in the range and its neighbourhood.
+        // As loaded, then with changes of each predicate, then with new texts in the range and its
+        // neighbourhood.
         for before in [
             "",
             "INSERT DATA { <http://e/y> <http://e/age> 50 ; <http://e/code> \"c50\" ; <http://e/name> \"Zoe with a long name\" }",
