@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Bytes, Message, Utf8Bytes};
 use uuid::Uuid;
+use vervet::CancelToken;
 use vervet::gremlin::{Map, Value};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_model::{Error, ErrorKind};
@@ -278,7 +279,7 @@ impl Drop for Reply {
 }
 
 /// How results are told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Telling {
     /// Results in a message, at most.
     pub(super) batch: usize,
@@ -290,7 +291,12 @@ pub(super) struct Telling {
     pub(super) unrolls: bool,
     /// When to stop repeating a result that comes very often.
     pub(super) deadline: Option<Instant>,
+    /// The same, by the client or by an operator.
+    pub(super) cancel: Option<CancelToken>,
 }
+
+/// Results between two looks at limits: some 100 µs.
+const CHECK_RESULTS: usize = 4096;
 
 /// Where messages with results go.
 pub(super) trait Outlet {
@@ -337,6 +343,8 @@ pub(super) struct Results<'o> {
     writer: ResultsWriter,
     texts: bool,
     rows: u64,
+    /// Results written since the last look at limits.
+    unchecked: usize,
     /// What to tell instead of the error that ended the traversal.
     unwritable: Option<WriteError>,
 }
@@ -353,7 +361,7 @@ impl<'o> Results<'o> {
     ) -> Result<Self, Trouble> {
         let writer = ResultsWriter::new(format, id, attributes)?;
         let texts = format == Format::GraphBinary1Strings;
-        Ok(Self { outlet, telling, writer, texts, rows: 0, unwritable: None })
+        Ok(Self { outlet, telling, writer, texts, rows: 0, unchecked: 0, unwritable: None })
     }
 
     /// Whether there was one.
@@ -414,15 +422,29 @@ impl<'o> Results<'o> {
         if self.writer.count() >= telling.batch || self.writer.size_bytes() >= telling.message_bytes {
             let message = self.writer.take(PARTIAL_CONTENT);
             self.outlet.take(message, false)?;
-            if self.telling.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                return Err(Error::new(ErrorKind::Deadline, "the results took too long to tell"));
-            }
+            self.unchecked = CHECK_RESULTS;
+        }
+        self.unchecked += 1;
+        if self.unchecked >= CHECK_RESULTS {
+            self.unchecked = 0;
+            self.check()?;
         }
         put(&mut self.writer).map_err(|error| {
             let message = error.to_string();
             self.unwritable = Some(error);
             Error::new(ErrorKind::Internal, message)
         })
+    }
+
+    /// Whether to go on: one result may come as often as 2^63 times, which no step of the traversal sees.
+    fn check(&self) -> vervet::Result<()> {
+        if self.telling.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Err(Error::new(ErrorKind::Cancelled, "the request was cancelled"));
+        }
+        if self.telling.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(Error::new(ErrorKind::Deadline, "the results took too long to tell"));
+        }
+        Ok(())
     }
 
     /// What went wrong, when the traversal ended with `error`.
@@ -465,5 +487,34 @@ impl Reply {
     ) -> Result<Results<'h>, Trouble> {
         let (format, id, attributes) = (self.format, self.id.unwrap_or_default(), self.attributes());
         Results::new(held, format, id, attributes, telling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// query B1: a result that comes 2^62 times, in one message without a limit.
+    #[test]
+    fn b1_repeating_a_result_sees_limits() {
+        let cancelled = CancelToken::new();
+        cancelled.cancel();
+        for (deadline, cancel, kind) in
+            [(Some(Instant::now()), None, ErrorKind::Deadline), (None, Some(cancelled), ErrorKind::Cancelled)]
+        {
+            let telling = Telling {
+                batch: usize::MAX,
+                message_bytes: usize::MAX,
+                as_traversers: false,
+                unrolls: false,
+                deadline,
+                cancel,
+            };
+            let mut held = Held::default();
+            let results = Results::new(&mut held, Format::Json, Uuid::nil(), Map::default(), telling);
+            let mut results = results.unwrap_or_else(|_| panic!("attributes are texts"));
+            let error = results.add(Value::from(1_i64), 1 << 62).unwrap_err();
+            assert_eq!(error.kind(), kind);
+        }
     }
 }

@@ -166,7 +166,7 @@ impl Work {
         let mut whole = Whole { bytes: Vec::new(), most, holds };
         let ran = tier::attempts(state, ready, tier, &running.token, &mut |ready| {
             let mut has_begun = false;
-            let results = Results::new(&mut whole, format, id, Map::default(), ready.telling);
+            let results = Results::new(&mut whole, format, id, Map::default(), ready.telling.clone());
             let mut is_empty = true;
             let done = results.and_then(|mut results| {
                 let done = tell(&mut results, ready, |each| {

@@ -90,6 +90,7 @@ impl Ready {
         self.options.threads = if is_heavy { state.options.limits.threads } else { Some(1) };
         self.options.refuse_heavy = !is_heavy;
         self.telling.deadline = Instant::now().checked_add(self.timeout);
+        self.telling.cancel = Some(token.clone());
     }
 }
 
@@ -232,6 +233,7 @@ impl Asked {
             as_traversers,
             unrolls: last_is_next && !as_traversers,
             deadline: None,
+            cancel: None,
         };
         let shape = tier::shape(state, &script);
         Ok(Ready { script, options, telling, fails, timeout, shape, done: 0, progress: None })

@@ -62,7 +62,7 @@ pub(super) fn run(
     run: &mut dyn FnMut(&mut Ready, &mut Results<'_>) -> Result<(), Trouble>,
 ) -> Ran {
     attempts(state, ready, tier, token, &mut |ready| {
-        let telling = ready.telling;
+        let telling = ready.telling.clone();
         let mut held = Held::default();
         let mut can_be_given_up = tier != Tier::Heavy;
         let results = if holds && tier != Tier::Heavy {
