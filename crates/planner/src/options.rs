@@ -48,7 +48,7 @@ impl Options<'_, '_, '_> {
         let done = self.state.done;
         let is_open = |index: &usize| done >> index & 1 == 0 && (reorder || !atoms[*index].implied);
         let todo = || (0..atoms.len()).filter(is_open).take(wanted);
-        let mut connected = false;
+        let (mut connected, mut expanded) = (false, 0_u64);
         for index in todo() {
             let atom = &atoms[index];
             let bound = (self.is_bound(atom.subject), self.is_bound(atom.object));
@@ -58,7 +58,9 @@ impl Options<'_, '_, '_> {
                     && bound.0 != bound.1
                 {
                     let direction = if bound.0 { Direction::Out } else { Direction::In };
+                    let before = self.out.len();
                     connected |= self.expand(index, direction);
+                    expanded |= u64::from(self.out.len() > before) << index;
                     continue;
                 }
                 // Only where it continues something, or below as a start.
@@ -90,8 +92,11 @@ impl Options<'_, '_, '_> {
         for index in todo().filter(|index| !atoms[*index].implied || is_start) {
             let atom = &atoms[index];
             if atom.general.is_some() {
-                self.general(index);
-                self.seek(index);
+                // What an expansion does is no start for the slower steps.
+                if expanded >> index & 1 == 0 {
+                    self.general(index);
+                    self.seek(index);
+                }
             } else if self.is_bound(atom.object) && !self.is_bound(atom.subject) {
                 if atom.implied {
                     self.expand(index, Direction::In);
@@ -243,7 +248,7 @@ impl Options<'_, '_, '_> {
             (false, false) => *all,
         };
         let rows = self.state.rows * fan;
-        let cost = self.state.rows * cost::MATCH_ROW + rows * cost::OUTPUT_ROW;
+        let cost = self.state.rows * cost::MATCH_ROW + rows * cost::MATCH_ENTRY;
         let done = self.state.done | 1 << index;
         self.push(Change { action: Action::Match(number(index)), done, rows, cost, independent: false });
     }
