@@ -5,7 +5,7 @@ use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use crate::{
     check, distinct, exists, expand, filter, group, intersect, join, matching, once, optional, order, path,
-    scan, values,
+    scan, seeded, values,
 };
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};
@@ -225,6 +225,22 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
         Step::Optional { inner, row } => {
             let inner = stages(inner, run)?;
             Box::new(optional::Optional { inner, row: *row, keep, all: all(run), input: out() })
+        }
+        Step::Seeded { inner, seed, on, adds } => {
+            let before: Vec<Variable> =
+                step.keep.iter().filter(|variable| !adds.contains(variable)).copied().collect();
+            Box::new(seeded::Seeded {
+                inner: stages(inner, run)?,
+                seed: *seed,
+                on,
+                adds,
+                keep,
+                before: run.keep(&before),
+                input: out(),
+                rows: seeded::Rows::default(),
+                pairs: Vec::new(),
+                out: out(),
+            })
         }
         Step::Exists { inner, row, existence } => Box::new(exists::Exists {
             inner: stages(inner, run)?,

@@ -146,8 +146,10 @@ fn runs_in_copies(step: &Step, outermost: bool) -> bool {
         | Step::Frontier { .. }
         | Step::Join { .. } => true,
         Step::Distinct { .. } => outermost,
-        Step::Optional { .. } | Step::Exists { .. } | Step::Union { .. } => (step.nested().iter())
-            .all(|nested| nested.steps.iter().all(|step| runs_in_copies(&step.step, false))),
+        Step::Optional { .. } | Step::Seeded { .. } | Step::Exists { .. } | Step::Union { .. } => {
+            (step.nested().iter())
+                .all(|nested| nested.steps.iter().all(|step| runs_in_copies(&step.step, false)))
+        }
         Step::Group { .. } | Step::Order { .. } | Step::Slice { .. } => false,
     }
 }

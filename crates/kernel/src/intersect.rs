@@ -94,6 +94,8 @@ pub(crate) struct IntersectLeg<'a> {
     pub runs: usize,
     /// For each row its degree.
     pub degrees: Vec<u64>,
+    /// The key of each run, and its degree, where they are asked for once for each run.
+    of_runs: (Vec<Id>, Vec<u64>),
 }
 
 impl<'a> IntersectLeg<'a> {
@@ -103,7 +105,8 @@ impl<'a> IntersectLeg<'a> {
         filter: EntryFilter,
         key: Operand,
     ) -> Self {
-        Self { segment, reverse, filter, key, keys: Vec::new(), runs: 0, degrees: Vec::new() }
+        let (keys, degrees) = (Vec::new(), Vec::new());
+        Self { segment, reverse, filter, key, keys, runs: 0, degrees, of_runs: Default::default() }
     }
 
     fn start(&mut self, batch: &Batch) {
@@ -119,7 +122,19 @@ impl<'a> IntersectLeg<'a> {
     }
 
     fn count_degrees(&mut self) -> Result<()> {
-        self.segment.degrees(&self.keys, self.filter, &mut self.degrees)
+        if self.runs * MARK_ROWS_MIN > self.keys.len() {
+            return self.segment.degrees(&self.keys, self.filter, &mut self.degrees);
+        }
+        let (keys, degrees) = &mut self.of_runs;
+        keys.clear();
+        keys.extend_from_slice(&self.keys);
+        keys.dedup();
+        self.segment.degrees(keys, self.filter, degrees)?;
+        self.degrees.clear();
+        for (run, degree) in self.keys.chunk_by(|a, b| a == b).zip(degrees) {
+            self.degrees.resize(self.degrees.len() + run.len(), *degree);
+        }
+        Ok(())
     }
 
     /// Whether a check in the other direction is cheaper, and what a check costs in ns.

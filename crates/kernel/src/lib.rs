@@ -34,6 +34,7 @@ pub mod plan;
 mod reverse;
 mod scan;
 mod search;
+mod seeded;
 mod shared;
 mod short;
 mod values;

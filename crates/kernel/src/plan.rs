@@ -284,6 +284,19 @@ pub enum Step {
         /// A variable of the plan's own that holds row positions.
         row: Variable,
     },
+    /// A left join whose right side starts from the values that rows have in `seed`: `inner` receives each of
+    /// them once for some rows, and nothing else; a row that it makes joins with each of these that has the
+    /// same values in `on`.
+    Seeded {
+        /// What is optional.
+        inner: Pipeline,
+        /// One of `on`.
+        seed: Variable,
+        /// All that both sides may bind; bound in every row of both.
+        on: Vec<Variable>,
+        /// Variables that `inner` adds to the rows.
+        adds: Vec<Variable>,
+    },
     /// For each row the ends of the paths that there are, each pair once; binds those ends that a row does not.
     Path(PathStep),
     /// Whether `inner` makes any row of an incoming one. `inner` receives the incoming rows with their positions in
@@ -379,6 +392,7 @@ impl Step {
         match self {
             Self::Join { right: one, .. }
             | Self::Optional { inner: one, .. }
+            | Self::Seeded { inner: one, .. }
             | Self::Exists { inner: one, .. } => std::slice::from_ref(one),
             Self::Union { branches } => branches,
             _ => &[],

@@ -257,6 +257,7 @@ impl<'a> Planner<'a> {
             atoms,
             uses: Search::uses_of(atoms, filters, needed),
             filters,
+            runs: &flow.runs,
             beam: match (self.options.beam, atoms.len()) {
                 (Some(beam), _) => beam.max(1),
                 (None, ..=8) => 32,

@@ -27,6 +27,9 @@ pub(crate) const CHECK_TYPE: f64 = 9.0;
 pub(crate) const LEG_ROW: f64 = 10.0;
 /// A neighbour that an intersection lists, and merges or looks up.
 pub(crate) const LEG_ENTRY: f64 = 5.0;
+/// A neighbour that an intersection lists and looks up in a leg that has been listed once for many rows, as
+/// bits.
+pub(crate) const LEG_MARKED_ENTRY: f64 = 3.0;
 /// A neighbour in the shortest leg that is looked up in another one instead: as a check, far from the last one.
 pub(crate) const LEG_PROBE: f64 = 18.0;
 /// A row of an intersection of two legs that both are short, and each entry of either. Measured 2026-11-21 on LUBM-40
@@ -54,6 +57,8 @@ pub(crate) const EXTEND_ROW: f64 = 60.0;
 pub(crate) const BUILD_ROW: f64 = 60.0;
 /// A row that is looked up in a hash table.
 pub(crate) const PROBE_ROW: f64 = 30.0;
+/// A row of a batch that is put into a table of the batch, or looked up there: it stays in the first cache.
+pub(crate) const SEEDED_ROW: f64 = 15.0;
 /// A row that is grouped or made distinct.
 pub(crate) const GROUP_ROW: f64 = 30.0;
 /// A row that is sorted, times the logarithm of the number of rows.

@@ -221,6 +221,9 @@ impl Writer<'_> {
                 text
             }
             Step::Optional { .. } => "optional".to_owned(),
+            Step::Seeded { seed, on, .. } => {
+                format!("optional   from each {} on {}", self.name(*seed), self.names(on))
+            }
             Step::Exists { existence, .. } => match existence {
                 Existence::Keep => "exists".to_owned(),
                 Existence::Drop => "not exists".to_owned(),

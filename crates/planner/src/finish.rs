@@ -68,6 +68,7 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
             after.add_all(&pipeline_columns(inner, &start));
             after.remove(*row);
         }
+        Step::Seeded { adds, .. } => after.extend(adds.iter().copied()),
         Step::Union { branches } => {
             after = VariableSet::default();
             branches.iter().for_each(|branch| after.add_all(&pipeline_columns(branch, before)));
@@ -208,6 +209,14 @@ fn live_before(
             live.add_all(&used);
             live.remove(*row);
         }
+        Step::Seeded { inner, seed, on, adds } => {
+            adds.retain(|variable| live.contains(*variable));
+            let added: VariableSet = adds.iter().copied().collect();
+            let shared: VariableSet = on.iter().copied().collect();
+            finish(inner, &VariableSet::from_iter([*seed]), &added.clone().union(&shared), control)?;
+            live.remove_all(&added);
+            live.add_all(&shared);
+        }
         Step::Union { branches } => {
             let wanted = std::mem::take(&mut live);
             for branch in branches {
@@ -269,6 +278,9 @@ pub(crate) fn for_each_expression(
             }
             Step::Optional { inner, .. } | Step::Exists { inner, .. } => {
                 for_each_expression(inner, &now, visit)
+            }
+            Step::Seeded { inner, seed, .. } => {
+                for_each_expression(inner, &VariableSet::from_iter([*seed]), visit)
             }
             Step::Union { branches } => branches.iter().for_each(|one| for_each_expression(one, &now, visit)),
             _ => {}

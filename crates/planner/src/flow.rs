@@ -2,6 +2,7 @@
 
 use crate::classes::{ClassSet, Classes, mix};
 use crate::domain::{Domains, domain};
+use crate::finish::columns_after;
 use crate::set::VariableSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,6 +13,40 @@ use vervet_model::Id;
 /// Steps that belong to one flow alone, as a pipeline.
 pub(crate) fn pipeline(steps: Vec<Rc<PlanStep>>) -> Pipeline {
     Pipeline { steps: steps.into_iter().map(Rc::unwrap_or_clone).collect() }
+}
+
+/// Variables whose runs are known, at most: those of a longer query that are bound first.
+const RUNS_MAX: usize = 64;
+
+/// How many runs of equal values one after the other the rows have of a variable, about: as many as there
+/// were rows when it was bound, since each step puts what it makes of a row in the place of that row.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Runs(Vec<(Variable, f64)>);
+
+impl Runs {
+    /// Those of `variable`, if they are known.
+    pub(crate) fn of(&self, variable: Variable) -> Option<f64> {
+        self.0.iter().find(|(of, _)| *of == variable).map(|(_, runs)| *runs)
+    }
+
+    /// What is known after a step that leaves so many rows.
+    fn after(&mut self, step: &Step, rows: f64) {
+        match step {
+            // Other rows may come between equal ones now.
+            Step::Order { .. } | Step::Group { .. } => self.0.clear(),
+            Step::Distinct { variables } => {
+                let these = self.0.iter_mut().filter(|(of, _)| variables.contains(of));
+                these.for_each(|(_, runs)| *runs = runs.min(rows));
+            }
+            step => {
+                for variable in columns_after(step, &VariableSet::default()).iter() {
+                    if self.0.len() < RUNS_MAX && self.of(variable).is_none() {
+                        self.0.push((variable, rows));
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// See the header of this file.
@@ -31,6 +66,8 @@ pub(crate) struct Flow {
     pub(crate) domains: Domains,
     /// Estimated classes.
     pub(crate) classes: Classes,
+    /// About how rows are sorted.
+    pub(crate) runs: Runs,
     /// Variables that have the same value in all rows.
     pub(crate) constants: BTreeMap<Variable, Id>,
     /// Whether there is exactly one row, which binds parameters at most, and this pipeline runs once.
@@ -50,6 +87,7 @@ impl Flow {
             certain: bound.clone(),
             domains: Domains::new(),
             classes: Classes::new(),
+            runs: Runs::default(),
             constants: BTreeMap::new(),
             unit: true,
             empty: false,
@@ -61,6 +99,17 @@ impl Flow {
         Self { steps: Vec::new(), unit: false, ..self.clone() }
     }
 
+    /// A nested pipeline that receives so many values that rows of this one have of a variable bound in all
+    /// of them.
+    pub(crate) fn seeds(&self, variable: Variable, rows: f64) -> Self {
+        let one = VariableSet::from_iter([variable]);
+        let mut seeds = Self { rows, cost: self.cost, unit: false, ..Self::start(&one) };
+        seeds.domains.extend(self.domains.iter().filter(|(of, _)| *of == variable).copied());
+        seeds.classes.extend(self.classes.iter().filter(|(of, _)| *of == variable).cloned());
+        seeds.constants.extend(self.constant(variable).map(|id| (variable, id)));
+        seeds
+    }
+
     /// Adds a step after which `rows` rows are expected.
     pub(crate) fn push(&mut self, step: Step, rows: f64) {
         if self.empty {
@@ -68,6 +117,7 @@ impl Flow {
         }
         self.unit = false;
         self.rows = rows;
+        self.runs.after(&step, rows);
         self.steps.push(Rc::new(PlanStep { step, keep: Vec::new(), rows }));
     }
 
@@ -114,8 +164,8 @@ impl Flow {
             all.cost += branch.cost - before;
             pipelines.push(pipeline(branch.steps));
         }
-        let steps = std::mem::take(&mut self.steps);
-        *self = Self { steps, unit: false, empty: false, ..all };
+        let (steps, runs) = (std::mem::take(&mut self.steps), std::mem::take(&mut self.runs));
+        *self = Self { steps, runs, unit: false, empty: false, ..all };
         pipelines
     }
 }

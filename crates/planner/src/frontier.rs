@@ -63,7 +63,8 @@ fn makes_duplicates(step: &Step, at: usize) -> bool {
         | Step::Match(_)
         | Step::SeekMatch { .. }
         | Step::Intersect { .. }
-        | Step::Optional { .. } => true,
+        | Step::Optional { .. }
+        | Step::Seeded { .. } => true,
         Step::Path(_) => at > 0,
         _ => false,
     }
@@ -77,7 +78,7 @@ fn before(step: &mut Step, behind: Behind) -> Behind {
         Step::Union { branches } => branches.iter_mut().for_each(|branch| add(branch, inside)),
         Step::Join { right, .. } => add(right, inside),
         // These run anew for each batch of rows, and a row is told from others by its place in that.
-        Step::Optional { inner, .. } | Step::Exists { inner, .. } => {
+        Step::Optional { inner, .. } | Step::Seeded { inner, .. } | Step::Exists { inner, .. } => {
             add(inner, Behind { set: false, ..behind })
         }
         _ => {}
@@ -98,6 +99,7 @@ fn before(step: &mut Step, behind: Behind) -> Behind {
         | Step::Intersect { .. }
         | Step::Join { .. }
         | Step::Optional { .. }
+        | Step::Seeded { .. }
         | Step::Union { .. } => Behind { set, multiplies: true },
         Step::Empty
         | Step::Check { .. }
@@ -111,7 +113,7 @@ fn before(step: &mut Step, behind: Behind) -> Behind {
 }
 
 /// Whether equal rows have an equal future, however often the expressions of a step are evaluated.
-fn is_stable(step: &Step) -> bool {
+pub(crate) fn is_stable(step: &Step) -> bool {
     let own = match step {
         Step::Filter(expression)
         | Step::Extend { expression, .. }

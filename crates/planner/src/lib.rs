@@ -38,6 +38,7 @@ mod parts;
 mod paths;
 mod scope;
 mod search;
+mod seeded;
 mod seek;
 mod set;
 mod validate;
@@ -76,6 +77,9 @@ pub struct PlanOptions {
     /// Rows from which on exploration is compared with a run of its own and a hash join. Below, comparing
     /// takes longer than either.
     pub compare_from_rows: f64,
+    /// How many times what exploring from each row costs an optional part may cost that is found from the
+    /// distinct values of one variable; infinity: it is, wherever that means the same.
+    pub seeded: f64,
 }
 
 impl Default for PlanOptions {
@@ -89,6 +93,7 @@ impl Default for PlanOptions {
             frontiers: true,
             beam: None,
             compare_from_rows: 64.0,
+            seeded: 1.0,
         }
     }
 }
@@ -106,6 +111,7 @@ impl PlanOptions {
             frontiers: false,
             beam: Some(1),
             compare_from_rows: f64::INFINITY,
+            seeded: 0.0,
         }
     }
 }
@@ -167,7 +173,7 @@ fn depth(pipeline: &Pipeline) -> usize {
         here = here.saturating_add(1);
         let inside = step.step.nested().iter().map(depth).max().unwrap_or(0);
         most = most.max(here.saturating_add(inside));
-        if matches!(step.step, Step::Optional { .. } | Step::Union { .. }) {
+        if matches!(step.step, Step::Optional { .. } | Step::Seeded { .. } | Step::Union { .. }) {
             // What comes out of these goes on from inside.
             here = here.saturating_add(inside);
         }

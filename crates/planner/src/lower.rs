@@ -416,7 +416,10 @@ impl<'a> Planner<'a> {
                 *flow = outer;
                 return Ok(());
             }
-            Some(outer)
+            match self.lower_seeded(right, &filters, flow, needed, rows)? {
+                Some(seeded) if seeded.cost < outer.cost * self.options.seeded => Some(seeded),
+                _ => Some(outer),
+            }
         } else {
             None
         };
@@ -683,7 +686,7 @@ fn is_pure(condition: &Expression) -> bool {
     crate::scope::is_deterministic(condition)
 }
 
-fn is_bag(node: &Node) -> bool {
+pub(crate) fn is_bag(node: &Node) -> bool {
     match node {
         Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => true,
         Node::Project { input, .. } | Node::Reduced(input) => is_bag(input),

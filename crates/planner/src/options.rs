@@ -6,7 +6,7 @@
 //! unbound variable that two patterns connect with bound ones gives an intersection.
 //! Patterns that others imply are extra: a start, or a check that saves more than it costs.
 
-use crate::atom::variable_of;
+use crate::atom::{Side, variable_of};
 use crate::cost;
 use crate::estimate::Estimator;
 use crate::search::{Action, Candidate, Legs, Search, State, bind};
@@ -18,6 +18,10 @@ use vervet_model::Direction;
 
 /// A check that nothing asks for must stop this fraction of rows to be considered.
 const IMPLIED_CHECK_STOPS_MIN: f64 = 0.1;
+
+/// The runs of equal keys for each row up to which an intersection lists a leg once for each run, and marks
+/// its entries.
+const RUNS_SHARE_MAX: f64 = 1.0 / 3.0;
 
 /// The candidates of one state in the making.
 pub(crate) struct Options<'o, 's, 'a> {
@@ -74,8 +78,10 @@ impl Options<'_, '_, '_> {
             }
             match bound {
                 (true, true) => {
-                    connected = true;
+                    // A check of what is implied may not be worth while, and then nothing goes on from it.
+                    let before = self.out.len();
                     self.check(index);
+                    connected |= self.out.len() > before;
                 }
                 (true, false) => connected |= self.expand(index, Direction::Out),
                 (false, true) if !atom.implied => connected |= self.expand(index, Direction::In),
@@ -302,7 +308,7 @@ impl Options<'_, '_, '_> {
             }
         }
         // The kernel does what is cheapest for each batch.
-        let ways = [listed, probed, self.reversed(&chosen, shortest)];
+        let ways = [listed, probed, self.reversed(&chosen, shortest), self.in_runs(&chosen)];
         let by_degrees =
             f64::from(chosen.count) * cost::LEG_ROW + ways.into_iter().fold(f64::INFINITY, f64::min);
         let per_row = by_degrees.min(self.short(&chosen));
@@ -343,10 +349,46 @@ impl Options<'_, '_, '_> {
         let reverse = self.search.atoms[usize::from(second)].side(other.reverse());
         let key = variable_of(self.search.atoms[usize::from(first)].ends(direction).0);
         let (Some(key), Some(side)) = (key, reverse) else { return f64::INFINITY };
-        let degree = (side.statistics.degree_max as f64).min(8.0 * side.average_degree());
-        let of_key = cost::LEG_GROUP_KEY + shortest * (cost::EXPAND_ROW + degree * cost::LEG_ENTRY);
+        let vertex = cost::EXPAND_ROW + reverse_degree(side) * cost::LEG_ENTRY;
+        let of_key = cost::LEG_GROUP_KEY + shortest * vertex;
         let shared = (self.distinct(key) / self.state.rows).min(1.0);
         cost::LEG_GROUP_ROW + shared * of_key
+    }
+
+    /// What a row costs if rows that share the key of one of two legs come together: that leg is listed once
+    /// for all of them, and its entries are looked up among those of the other leg as bits, or expanded in
+    /// its other direction.
+    fn in_runs(&self, legs: &Legs) -> f64 {
+        let (2, [a, b, ..]) = (legs.count, legs.all) else { return f64::INFINITY };
+        let shared = |(index, direction): (u8, Direction)| {
+            let key = variable_of(self.search.atoms[usize::from(index)].ends(direction).0);
+            let runs = key.and_then(|key| self.search.runs.of(key));
+            runs.map_or(1.0, |runs| (runs / self.state.rows).min(1.0))
+        };
+        // The kernel keeps the leg whose key changes least.
+        let (prefix, last, shared) = match (shared(a), shared(b)) {
+            (of_a, of_b) if of_a <= of_b => (a, b, of_a),
+            (_, of_b) => (b, a, of_b),
+        };
+        if shared > RUNS_SHARE_MAX {
+            return f64::INFINITY;
+        }
+        let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
+        let (of_prefix, of_last) = (degree(prefix), degree(last));
+        let is_marked = |(index, direction): (u8, Direction)| {
+            let side = self.search.atoms[usize::from(index)].side(direction);
+            side.is_some_and(|side| side.statistics.vertices_only)
+        };
+        let listed = match is_marked(prefix) && is_marked(last) {
+            true => shared * of_prefix * cost::LEG_ENTRY + of_last * cost::LEG_MARKED_ENTRY,
+            false => f64::INFINITY,
+        };
+        let reverse = self.search.atoms[usize::from(last.0)].side(last.1.reverse());
+        let reversed = reverse.map_or(f64::INFINITY, |side| {
+            let vertex = cost::EXPAND_ROW + reverse_degree(side) * cost::LEG_ENTRY;
+            cost::LEG_GROUP_ROW + shared * (cost::LEG_GROUP_KEY + of_prefix * vertex)
+        });
+        listed.min(reversed)
     }
 
     /// The most values that a bound variable can have, by the atoms that are done.
@@ -429,6 +471,12 @@ impl Options<'_, '_, '_> {
         let gone = |atom: &crate::atom::Atom<'_>| atom.implied && atom.variables.contains(target);
         atoms.iter().enumerate().filter(|(_, atom)| gone(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
     }
+}
+
+/// Neighbours of a vertex that is expanded in the other direction of a leg: those with most are the most
+/// likely to be met.
+fn reverse_degree(side: &Side<'_>) -> f64 {
+    (side.statistics.degree_max as f64).min(8.0 * side.average_degree())
 }
 
 fn number(index: usize) -> u8 {

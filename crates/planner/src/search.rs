@@ -24,10 +24,11 @@ use crate::classes::Classes;
 use crate::cost;
 use crate::estimate::{Estimator, Table};
 use crate::filter::Conjunct;
+use crate::flow::Runs;
 use crate::set::VariableSet;
 use vervet_algebra::Variable;
 use vervet_kernel::Control;
-use vervet_model::{Direction, Result};
+use vervet_model::{Direction, Error, Result};
 
 /// A set of patterns is counted as so many rows looked at: it may have some hundred candidates.
 const SET_WORK: usize = 1 << 10;
@@ -113,6 +114,8 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) filters: &'s [Conjunct],
     /// See [`Search::uses_of`].
     pub(crate) uses: Vec<(Variable, u64)>,
+    /// About how the rows that come in are sorted.
+    pub(crate) runs: &'s Runs,
     /// States that stay for each number of patterns.
     pub(crate) beam: usize,
     /// Whether to use intersections.
@@ -165,7 +168,8 @@ impl<'s, 'a> Search<'s, 'a> {
         }
         Ok(match work.best {
             None if self.limit.is_some() => None,
-            best => Some(work.path(best.map_or(0, |(_, last)| last))),
+            None => return Err(Error::internal("no order of a join has all of its patterns")),
+            Some((_, last)) => Some(work.path(last)),
         })
     }
 

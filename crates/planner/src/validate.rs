@@ -162,6 +162,22 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
                 })?;
             }
         }
+        Step::Seeded { inner, seed, on, adds } => {
+            need(on.contains(seed), || format!("?{} is no key of the join that it starts", seed.0))?;
+            let seeds = VariableSet::from_iter([*seed]);
+            let start = Rows { columns: seeds.clone(), certain: seeds, dropped: VariableSet::default() };
+            let side = walk(inner, start, None)?;
+            for variable in on {
+                rows.bound(Operand::Variable(*variable))?;
+                need(side.certain.contains(*variable), || {
+                    format!("?{} is not a key of the optional part", variable.0)
+                })?;
+            }
+            for variable in adds {
+                rows.unbound(*variable)?;
+                need(side.columns.contains(*variable), || format!("?{} is not on the right", variable.0))?;
+            }
+        }
         Step::Path(path) => {
             let gone = path_variables(path).intersection(&rows.dropped).iter().next();
             need(gone.is_none(), || format!("{gone:?} has been dropped"))?;

@@ -237,6 +237,10 @@ impl World {
             "optional",
             vec![Step::Optional { inner: pipeline(vec![general(self.pattern(a, any, b))]), row: ROW }],
         );
+        add(
+            "optional from each value",
+            vec![Step::Seeded { inner: pipeline(vec![expand()]), seed: A, on: vec![A], adds: vec![B] }],
+        );
         add("exists", vec![exists(Existence::Keep)]);
         add("not exists", vec![exists(Existence::Drop)]);
         add("mark", vec![exists(Existence::Mark(B))]);
@@ -439,12 +443,13 @@ fn every_step_has_a_case() {
             Step::Order { .. } => 18,
             Step::Slice { .. } => 19,
             Step::SeekMatch { .. } => 20,
+            Step::Seeded { .. } => 21,
         }
     }
     let world = world(60, 2);
     let cases = world.cases(10);
     let kinds: BTreeSet<usize> = cases.iter().flat_map(|case| &case.steps).map(kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..21).collect::<Vec<_>>());
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..22).collect::<Vec<_>>());
 }
 
 /// Of each kernel, at work on batches that come without end, how long it goes on after its query was cancelled. The bound is

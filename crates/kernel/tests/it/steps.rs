@@ -406,6 +406,9 @@ fn joins_find_what_nested_loops_find() {
         let optional =
             Step::Optional { inner: pipeline(vec![sample.expand(B, 1, Direction::Out, Some(C))]), row: ROW };
         assert_eq!(sample.run(vec![sample.pattern(A, 0, B), optional], &[A, B, C]), outer, "seed {seed}");
+        let inner = pipeline(vec![sample.expand(B, 1, Direction::Out, Some(C))]);
+        let seeded = Step::Seeded { inner, seed: B, on: vec![B], adds: vec![C] };
+        assert_eq!(sample.run(vec![sample.pattern(A, 0, B), seeded], &[A, B, C]), outer, "seed {seed}");
     }
 }
 

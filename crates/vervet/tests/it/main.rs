@@ -19,6 +19,7 @@ mod gremlin_review;
 mod gremlin_writes;
 mod isolation;
 mod killed;
+mod left_joins;
 mod long_queries;
 mod many_neighbours;
 mod paths;

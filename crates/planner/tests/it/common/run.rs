@@ -298,6 +298,25 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
+            Step::Seeded { inner, seed, on, adds } => {
+                let mut seeds: Vec<Id> = rows.iter().map(|(row, _)| row[seed]).collect();
+                seeds.sort();
+                seeds.dedup();
+                let start = |id: &Id| (BTreeMap::from([(*seed, *id)]), 1);
+                let found = self.pipeline(inner, seeds.iter().map(start).collect());
+                for row in rows {
+                    let before = out.len();
+                    for other in found.iter().filter(|other| on.iter().all(|v| row.0[v] == other.0[v])) {
+                        let mut next = row.clone();
+                        next.1 *= other.1;
+                        next.0.extend(adds.iter().filter_map(|v| Some((*v, *other.0.get(v)?))));
+                        out.push(next);
+                    }
+                    if out.len() == before {
+                        out.push(row);
+                    }
+                }
+            }
             Step::Path(_) | Step::Exists { .. } => panic!("the queries of these tests have neither"),
             Step::Union { branches } => {
                 for branch in branches {

@@ -1,0 +1,151 @@
+//! An optional part that is found from the distinct values of one column.
+//!
+//! # Shape
+//! [`crate::optional`] explores from each row; here each value that rows of a batch have in the column `seed`
+//! is explored from once, whatever else these rows bind, and what is found is joined with the rows by all
+//! that both have in common. So a part that connects two columns (posts of *this person* in *this forum*) is
+//! read from its cheaper end, once for all rows that share that, and the rows themselves are the hash table:
+//! what is found for none of them is dropped as soon as it comes.
+//! # Cost
+//! For each row of the batch and each row found a look-up in a table of [`crate::batch::BATCH_ROWS`] rows or
+//! fewer; the inner pipeline, for each seed and batch. Memory: some batches.
+//! # Source
+//! The idea of magic sets and of sideways information passing: F. Bancilhon et al., PODS 1986.
+
+use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::control::Control;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+use vervet_algebra::Variable;
+use vervet_model::{Id, Result};
+
+/// Ends a chain of rows.
+const END: u32 = u32::MAX;
+
+/// See the header of this file.
+pub(crate) struct Seeded<'a> {
+    pub inner: Vec<Stage<'a>>,
+    pub seed: Variable,
+    pub on: &'a [Variable],
+    pub adds: &'a [Variable],
+    pub keep: Keep,
+    /// The kept columns that rows have before.
+    pub before: Keep,
+    pub input: Batch,
+    pub rows: Rows,
+    pub pairs: Vec<(u32, u32)>,
+    pub out: Batch,
+}
+
+/// Rows of a batch by the hash of some columns; those with one hash are a chain, ascending.
+#[derive(Default)]
+pub(crate) struct Rows {
+    first: FxHashMap<u64, u32>,
+    next: Vec<u32>,
+}
+
+impl Rows {
+    fn fill(&mut self, on: &[Variable], batch: &Batch, control: &Control<'_>) -> Result<()> {
+        control.work(batch.rows)?;
+        self.first.clear();
+        self.next.clear();
+        self.next.resize(batch.rows, END);
+        // From the last to the first, so that each chain ascends.
+        for row in (0..batch.rows).rev() {
+            let number = u32::try_from(row).unwrap_or(END);
+            if let Some(following) = self.first.insert(hash(on, batch, row), number) {
+                self.next[row] = following;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hash(on: &[Variable], batch: &Batch, row: usize) -> u64 {
+    let mut hasher = FxHasher::default();
+    on.iter().for_each(|variable| batch.value(*variable, row).hash(&mut hasher));
+    hasher.finish()
+}
+
+/// Becomes the rows that `pairs` of a row and of what was found for it make.
+fn join(
+    out: &mut Batch,
+    pairs: &mut Vec<(u32, u32)>,
+    (batch, before): (&Batch, &Keep),
+    (found, adds): (&Batch, &[Variable]),
+) -> Result<()> {
+    let rows: Vec<u32> = pairs.iter().map(|pair| pair.0).collect();
+    out.gather(batch, &rows, before);
+    for &variable in adds {
+        let column = &mut out.columns[variable.index()];
+        column.clear();
+        column.extend(pairs.iter().map(|pair| found.value(variable, pair.1 as usize)));
+    }
+    if !found.multiplicity.is_empty() {
+        out.multiplicity = (pairs.iter())
+            .map(|&(row, other)| batch.times(row as usize).times(found.times(other as usize)))
+            .collect::<Result<_>>()?;
+    }
+    pairs.clear();
+    Ok(())
+}
+
+impl<'a> Kernel<'a> for Seeded<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let run = *next.run();
+        let Self { inner, seed, on, adds, keep, before, input, rows, pairs, out } = self;
+        rows.fill(on, batch, run.control)?;
+        input.clear();
+        let seeds = &mut input.columns[seed.index()];
+        seeds.extend((0..batch.rows).map(|row| batch.value(*seed, row)));
+        // Equal values mostly come one after the other.
+        seeds.dedup();
+        seeds.sort_unstable();
+        seeds.dedup();
+        debug_assert!(seeds.iter().all(|seed: &Id| seed.is_bound()), "a seed is bound in every row");
+        input.rows = seeds.len();
+        pairs.clear();
+        let mut matched = vec![false; batch.rows];
+        let mut flow = Flow::More;
+        let mut sink = |found: &mut Batch, run: &Run<'a>| {
+            for other in 0..found.rows {
+                let mut at = rows.first.get(&hash(on, found, other)).copied().unwrap_or(END);
+                while at != END {
+                    let row = at;
+                    at = rows.next[row as usize];
+                    run.control.work(1)?;
+                    if on.iter().any(|of| batch.value(*of, row as usize) != found.value(*of, other)) {
+                        continue;
+                    }
+                    matched[row as usize] = true;
+                    pairs.push((row, u32::try_from(other).unwrap_or(END)));
+                    if pairs.len() == BATCH_ROWS {
+                        join(out, pairs, (batch, before), (found, adds))?;
+                        flow = next.push(out)?;
+                        if flow == Flow::Done {
+                            return Ok(flow);
+                        }
+                    }
+                }
+            }
+            if !pairs.is_empty() {
+                join(out, pairs, (batch, before), (found, adds))?;
+                flow = next.push(out)?;
+            }
+            Ok(flow)
+        };
+        Chain::new(inner, &mut sink, &run).push(input)?;
+        if flow == Flow::Done {
+            return Ok(flow);
+        }
+        let alone: Vec<u32> =
+            (0_u32..).zip(&matched).filter(|(_, matched)| !**matched).map(|(row, _)| row).collect();
+        batch.select(&alone, keep);
+        next.push(batch)
+    }
+
+    fn inner(&self) -> Vec<&Stage<'a>> {
+        self.inner.iter().collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! Optional parts that start from the distinct values of one variable of the rows.
+//!
+//! # When it means the same
+//! `LeftJoin(L, R, C)` looks at solutions of `R` that agree with a row of `L` in all that both bind. If each
+//! solution on either side binds all of that, and `C` reads nothing but what `R` binds, then solutions of `R`
+//! with a value that no row has in one of these variables make no difference: so `R` may be explored from the
+//! values that there are, each once, as long as that is lateral ([`crate::scope::is_lateral`]), and rows are
+//! matched by equality.
+//! # When it is tried
+//! Rows come in runs of equal values ([`Runs`](crate::flow::Runs)), so that there are fewer values than rows,
+//! and exploring from each row would find the same again and again.
+
+use crate::cost;
+use crate::filter::Conjunct;
+use crate::flow::{Flow, pipeline};
+use crate::frontier::is_stable;
+use crate::lower::{Planner, is_bag};
+use crate::scope::{certain, free, possible};
+use crate::set::VariableSet;
+use vervet_algebra::Node;
+use vervet_kernel::BATCH_ROWS;
+use vervet_kernel::plan::Step;
+use vervet_model::Result;
+
+/// Rows for each value from which on it is tried.
+const RUN_MIN: f64 = 2.0;
+
+impl Planner<'_> {
+    /// `flow` with the optional part `right`, whose condition is `filters`, found from the values of one
+    /// variable, if that means the same and may be cheaper; `rows`: how many come out.
+    pub(crate) fn lower_seeded(
+        &mut self,
+        right: &Node,
+        filters: &[Conjunct],
+        flow: &Flow,
+        needed: &VariableSet,
+        rows: f64,
+    ) -> Result<Option<Flow>> {
+        let (bound, sure) = (possible(right), certain(right));
+        let shared = flow.possible.clone().intersection(&bound);
+        let means_the_same = shared.is_subset(&flow.certain)
+            && shared.is_subset(&sure)
+            && !shared.intersects(&self.parameters)
+            && !is_bag(right)
+            && filters
+                .iter()
+                .all(|filter| filter.is_movable() && !filter.has_exists && filter.variables.is_subset(&sure))
+            && free(right).is_empty();
+        let runs = |variable| (variable, flow.runs.of(variable).unwrap_or(flow.rows));
+        let least = shared.iter().map(runs).min_by(|a, b| a.1.total_cmp(&b.1));
+        let may_gain = |runs: f64| runs * RUN_MIN <= flow.rows || self.options.seeded == f64::INFINITY;
+        let Some((seed, runs)) = least.filter(|(_, runs)| means_the_same && may_gain(*runs)) else {
+            return Ok(None);
+        };
+        let mut inner = flow.seeds(seed, runs + flow.rows / BATCH_ROWS as f64);
+        if !self.is_lateral_in(right, &inner) || !self.may_compare(1) {
+            return Ok(None);
+        }
+        let wanted = needed.clone().intersection(&bound).union(&shared);
+        self.join(right, &mut inner, &wanted, filters.to_vec())?;
+        let is_sound =
+            shared.is_subset(&inner.certain) && inner.steps.iter().all(|step| is_stable(&step.step));
+        if inner.empty || inner.steps.is_empty() || !is_sound {
+            return Ok(None);
+        }
+        let adds = needed.clone().intersection(&inner.possible).minus(&flow.possible);
+        let mut outer = flow.clone();
+        outer.cost = inner.cost + (flow.rows + inner.rows) * cost::SEEDED_ROW + rows * cost::OUTPUT_ROW;
+        let step = Step::Seeded {
+            inner: pipeline(inner.steps),
+            seed,
+            on: shared.iter().collect(),
+            adds: adds.iter().collect(),
+        };
+        outer.push(step, rows);
+        outer.possible.add_all(&adds);
+        Ok(Some(outer))
+    }
+}
