@@ -43,8 +43,8 @@ pub(crate) const LEG_GROUP_ROW: f64 = 20.0;
 pub(crate) const LEG_GROUP_KEY: f64 = 60.0;
 /// A row that a general match looks at: it visits all predicates where that is a variable.
 pub(crate) const MATCH_ROW: f64 = 150.0;
-/// A statement that a general match lists. Measured 2026-11-23 on a social network, in a development build: 64 to
-/// 140 ns with what follows, where an expansion took 25.
+/// A statement that a general match lists. Measured 2026-11-23 on a social network, in a development build:
+/// 64 to 140 ns with what follows, where an expansion took 25.
 pub(crate) const MATCH_ENTRY: f64 = 30.0;
 /// A row that a filter looks at: terms may have to be decoded.
 pub(crate) const FILTER_ROW: f64 = 40.0;

@@ -330,8 +330,8 @@ fn compare(seed: u64) {
     }
 }
 
-/// Where rows bind all that an implied type is about, and no other pattern goes on from them, the others have no order
-/// that connects: they were left out of the plan.
+/// Where rows bind all that an implied type is about, and no other pattern goes on from them, the others have
+/// no order that connects: they were left out of the plan.
 #[test]
 fn patterns_beside_an_implied_type_are_not_lost() {
     [206_457, 220_441].into_iter().for_each(compare);
