@@ -6,7 +6,7 @@
 //! that begin and end between two neighbours ([`Segment::split`]). Few rows are cut before any thread begins.
 //! # Invariants
 //! 1. Claims are apart from each other, and together with the rows that are not claimed yet and the entries
-//! that have    been taken they are all entries.
+//!    that have been taken they are all entries.
 //! 2. A claim that ends inside a row is of that row alone.
 //! # Cost
 //! An atomic addition, or a lock for a push and a pop, for each batch. No lock is held while entries are

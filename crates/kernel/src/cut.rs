@@ -14,7 +14,7 @@
 //! is the rest, the fold included.
 //! # Which steps have a parallel form
 //! * Scan, expand, check, intersect, match, seek, path, filter, extend, values: rows are independent of each
-//! other.
+//!   other.
 //! * Hash joins: the right side runs first, in parallel where it is worth it, and all copies probe one table.
 //! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in one
 //!   morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
