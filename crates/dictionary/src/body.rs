@@ -27,7 +27,7 @@ pub(crate) struct Body {
 impl Body {
     pub(crate) fn new(layout: Layout, name: &str) -> Self {
         let mut start = 0;
-        let sections = layout.header.lengths.map(|length| {
+        let sections = layout.lengths.map(|length| {
             start += length;
             start - length..start
         });

@@ -15,14 +15,12 @@
 //! # Not here
 //! The bytes of the finished dictionary (see `encode`).
 
-use crate::key::{
-    BLANK_SEED, IRI_SEED, Key, Kind, Place, blank_key, hash_text, literal_seed, place_iri, place_literal,
-    too_deep, with_literal_kind,
-};
+use crate::key::{Key, Kind, Place, Seed, blank_key, place_iri, place_literal, too_deep, with_literal_kind};
 use crate::number::{VARINT_BYTES_MAX, read_varint, write_varint};
 use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
+use foldhash::quality::RandomState;
 use oxrdf::TermRef;
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 use std::ops::Range;
 use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts, Watch, triple_text};
 
@@ -55,13 +53,17 @@ pub struct DictionaryBuilder {
     slots: Vec<u64>,
     shift: u32,
     kinds: Vec<OwnKind>,
-    kind_numbers: FxHashMap<OwnKind, u32>,
+    kind_numbers: HashMap<OwnKind, u32, RandomState>,
     vertices: u32,
     literals: u32,
     /// Whether the file gets an index of words.
     words: bool,
     /// Whether there are triple terms.
     has_triples: bool,
+    /// Of the hashes in the file.
+    seed: Seed,
+    /// Working space.
+    text: String,
 }
 
 /// A language tag or datatype.
@@ -115,12 +117,25 @@ impl DictionaryBuilder {
             slots: vec![0; SLOTS_MIN],
             shift: u64::BITS - SLOTS_MIN.trailing_zeros(),
             kinds: Vec::new(),
-            kind_numbers: FxHashMap::default(),
+            kind_numbers: HashMap::default(),
             vertices: 0,
             literals: 0,
             words: false,
             has_triples: false,
+            seed: Seed::random(),
+            text: String::new(),
         }
+    }
+
+    /// Sets what the index of the file hashes terms with; it is random otherwise. Equal terms and seeds give
+    /// equal files.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = Seed(seed);
+    }
+
+    /// What the index of the file hashes terms with.
+    pub(crate) fn seed(&self) -> Seed {
+        self.seed
     }
 
     /// The file gets an index of the words of its literals, for [`Dictionary::search`]; so do those that go on from it.
@@ -155,20 +170,11 @@ impl DictionaryBuilder {
         let mut builder = Self::new();
         builder.words = dictionary.has_words();
         let mut scratch = String::new();
-        let mut text = String::new();
         let vertices = (0..dictionary.vertex_count()).map(Id::vertex);
         for id in vertices.chain((0..dictionary.literal_count()).map(Id::literal)) {
             ticker.step()?;
             let mut interned = Ok(Id::UNBOUND);
-            dictionary.read_term(id, &mut scratch, &mut |parts| {
-                text.clear();
-                parts.write_str(&mut text);
-                interned = match parts {
-                    TermParts::Blank(_) => builder.intern_blank(&text),
-                    TermParts::Literal { kind, .. } => builder.intern_literal(&text, kind),
-                    _ => builder.intern_iri(&text),
-                };
-            })?;
+            dictionary.read_term(id, &mut scratch, &mut |parts| interned = builder.intern_parts(parts))?;
             if interned? != id {
                 return Err(dictionary.damaged(&format!("{id:?} has the term of another id")));
             }
@@ -268,6 +274,23 @@ impl DictionaryBuilder {
                 self.intern_literal(&text, LiteralKind::Triple)
             }
         }
+    }
+
+    /// The id of a term in pieces.
+    ///
+    /// # Errors
+    /// As [`DictionaryBuilder::intern_iri`].
+    pub fn intern_parts(&mut self, parts: TermParts<'_>) -> Result<Id> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        parts.write_str(&mut text);
+        let interned = match parts {
+            TermParts::Blank(_) => self.intern_blank(&text),
+            TermParts::Literal { kind, .. } => self.intern_literal(&text, kind),
+            _ => self.intern_iri(&text),
+        };
+        self.text = text;
+        interned
     }
 
     /// Brings what terms with these hashes will need into the cache: call it with some 16 hashes, then
@@ -452,17 +475,17 @@ impl DictionaryBuilder {
         Some(Record { number: u32::from_le_bytes(*number), kind, text, bytes })
     }
 
-    /// The hash of the term of a record, as its key had it.
-    pub(crate) fn hash_of(&self, record: &Record<'_>) -> u64 {
+    /// The hash of the term of a record.
+    pub(crate) fn hash_of(&self, record: &Record<'_>, seed: Seed) -> u64 {
         let kind = match (record.kind, self.own_kind(record.kind)) {
-            (KIND_IRI, _) => return hash_text(record.text, IRI_SEED),
-            (KIND_BLANK, _) => return hash_text(record.text, BLANK_SEED),
-            (KIND_TRIPLE, _) => LiteralKind::Triple,
-            (_, Some(own)) if own.is_language => LiteralKind::Language(&own.detail),
-            (_, Some(own)) => LiteralKind::Typed(&own.detail),
-            (_, None) => LiteralKind::String,
+            (KIND_IRI, _) => Kind::Iri,
+            (KIND_BLANK, _) => Kind::Blank,
+            (KIND_TRIPLE, _) => Kind::Literal(LiteralKind::Triple),
+            (_, Some(own)) if own.is_language => Kind::Literal(LiteralKind::Language(&own.detail)),
+            (_, Some(own)) => Kind::Literal(LiteralKind::Typed(&own.detail)),
+            (_, None) => Kind::Literal(LiteralKind::String),
         };
-        hash_text(record.text, literal_seed(kind))
+        seed.hash(kind, record.text)
     }
 
     /// The id at `slot` if it is that of `key`.
@@ -571,7 +594,7 @@ impl DictionaryBuilder {
             let mut batch = [(0, 0, 0); AHEAD];
             let mut length = 0;
             for (entry, record) in batch.iter_mut().zip(&mut records) {
-                let hash = self.hash_of(&record);
+                let hash = self.hash_of(&record, Seed::of_builders());
                 *entry = (self.home(hash), hash, offset);
                 offset += record.bytes as u64;
                 length += 1;

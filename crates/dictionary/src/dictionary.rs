@@ -17,13 +17,13 @@
 
 use crate::DictionaryBuilder;
 use crate::body::Body;
-use crate::encode::{BLOCK_TERMS, LONG, fingerprint, home_slot, index_width, offset_width, slot_count};
-use crate::header::{self, Section};
-use crate::key::{Key, Place, blank_key, place_iri, place_literal, with_literal_kind};
+use crate::encode::{BLOCK_TERMS, LONG, offset_width};
+use crate::header::{self, Header, Section};
+use crate::index::{fingerprint, home_slot, index_width};
+use crate::key::{Key, Kind, Place, Seed, blank_key, place_iri, place_literal, with_literal_kind};
 use crate::number::{read_first_le, read_le, read_varint};
 use crate::order::order_bytes;
 use crate::template::{self, Template, TemplateKind};
-use crate::{hash_blank, hash_iri, hash_literal};
 use oxrdf::TermRef;
 use vervet_env::Bytes;
 use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts, triple_text};
@@ -48,6 +48,10 @@ pub struct Dictionary {
     nt_bytes_max: usize,
     has_triples: bool,
     file_bytes: u64,
+    /// Of the hashes in its indices.
+    seed: Seed,
+    /// Whether the file has an old version.
+    is_old: bool,
 }
 
 /// Vertices or literals.
@@ -55,11 +59,16 @@ pub struct Dictionary {
 pub(crate) struct Half {
     pub(crate) terms: u64,
     pub(crate) index: Section,
-    offsets: Section,
-    records: Section,
+    pub(crate) offsets: Section,
+    pub(crate) records: Section,
     offset_width: usize,
     index_width: usize,
-    slots: u64,
+    /// Slots in which searches begin.
+    pub(crate) slots: u64,
+    /// Slots in all.
+    slots_end: u64,
+    /// Whether a search goes on with the first slot behind the last one.
+    wraps: bool,
 }
 
 /// From the number of a term to its id.
@@ -79,8 +88,12 @@ pub(crate) struct Found<'a> {
 }
 
 impl Half {
-    fn new(terms: u64, sections: [Section; 3], body: &Body) -> Option<Self> {
-        let [offsets, records, index] = sections;
+    fn new(header: &Header, of: usize, body: &Body) -> Option<Self> {
+        let (terms, [offsets, records, index]) = match of {
+            0 => (header.vertices, [Section::VertexOffsets, Section::VertexRecords, Section::VertexIndex]),
+            _ => (header.literals, [Section::LiteralOffsets, Section::LiteralRecords, Section::LiteralIndex]),
+        };
+        let (slots, slot_bytes) = (header.slots[of], index_width(terms) + 1);
         let half = Self {
             terms,
             index,
@@ -88,13 +101,19 @@ impl Half {
             records,
             offset_width: offset_width(body.length(records)),
             index_width: index_width(terms),
-            slots: slot_count(terms),
+            slots,
+            slots_end: (body.length(index) / slot_bytes) as u64,
+            wraps: header.wraps,
         };
-        // The sections exist, so their lengths bound these products if the counts are right.
+        // The sections exist, so their lengths bound this product if the counts are right.
         let blocks = usize::try_from(terms.div_ceil(BLOCK_TERMS as u64)).ok()?;
         let offsets_bytes = blocks.checked_mul(half.offset_width)?;
-        let index_bytes = usize::try_from(half.slots).ok()?.checked_mul(half.index_width + 1)?;
-        let right = body.length(offsets) == offsets_bytes && body.length(index) == index_bytes;
+        let right_slots = if half.wraps { slots == half.slots_end } else { slots <= half.slots_end };
+        let right = body.length(offsets) == offsets_bytes
+            && body.length(index).is_multiple_of(slot_bytes)
+            && right_slots
+            && half.slots_end >= terms
+            && (slots > 0 || half.slots_end == 0);
         right.then_some(half)
     }
 }
@@ -109,21 +128,30 @@ impl Dictionary {
         let file_bytes = bytes.len() as u64;
         let image = bytes.clone();
         let layout = header::read(&bytes, name)?;
-        let (vertex_count, literal_count) = (layout.header.vertices, layout.header.literals);
+        let header = layout.header;
         let body = Body::new(layout, name);
         let templates = template::read_all(body.all(Section::Templates)?)
             .ok_or_else(|| body.damaged("its templates cannot be read"))?;
-        let sections = [Section::VertexOffsets, Section::VertexRecords, Section::VertexIndex];
-        let vertices = Half::new(vertex_count, sections, &body);
-        let sections = [Section::LiteralOffsets, Section::LiteralRecords, Section::LiteralIndex];
-        let literals = Half::new(literal_count, sections, &body);
-        let order_fits = order_bytes(literal_count) == Some(body.length(Section::LiteralOrder));
-        let (Some(vertices), Some(literals), true) = (vertices, literals, order_fits) else {
+        let halves = [0, 1].map(|of| Half::new(&header, of, &body));
+        let order_fits = order_bytes(header.literals) == Some(body.length(Section::LiteralOrder));
+        let ([Some(vertices), Some(literals)], true) = (halves, order_fits) else {
             return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
         };
         let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
         let has_triples = templates.iter().any(|template| template.kind == TemplateKind::Triple);
-        Ok(Self { image, body, templates, vertices, literals, nt_bytes_max, has_triples, file_bytes })
+        let (seed, is_old) = (header.seed, header.wraps);
+        Ok(Self {
+            image,
+            body,
+            templates,
+            vertices,
+            literals,
+            nt_bytes_max,
+            has_triples,
+            file_bytes,
+            seed,
+            is_old,
+        })
     }
 
     /// A dictionary without terms.
@@ -196,7 +224,7 @@ impl Dictionary {
     /// # Errors
     /// Damaged file.
     pub fn lookup_iri(&self, iri: &str) -> Result<Option<Id>> {
-        self.lookup_place(&place_iri(iri, || hash_iri(iri)))
+        self.lookup_place(&place_iri(iri, || self.seed.hash(Kind::Iri, iri.as_bytes())))
     }
 
     /// As [`Dictionary::lookup`] for a blank node by its label, without `_:`.
@@ -204,7 +232,8 @@ impl Dictionary {
     /// # Errors
     /// Damaged file.
     pub fn lookup_blank(&self, label: &str) -> Result<Option<Id>> {
-        self.lookup_place(&Place::Entry(blank_key(label, hash_blank(label))))
+        let hash = self.seed.hash(Kind::Blank, label.as_bytes());
+        self.lookup_place(&Place::Entry(blank_key(label, hash)))
     }
 
     /// As [`Dictionary::lookup`] for a literal.
@@ -212,7 +241,17 @@ impl Dictionary {
     /// # Errors
     /// Damaged file.
     pub fn lookup_literal(&self, value: &str, kind: LiteralKind<'_>) -> Result<Option<Id>> {
-        self.lookup_place(&place_literal(value, kind, || hash_literal(value, kind)))
+        let hash = || self.seed.hash(Kind::Literal(kind), value.as_bytes());
+        self.lookup_place(&place_literal(value, kind, hash))
+    }
+
+    /// As [`Dictionary::lookup`] for a term in pieces, whose text is `text`.
+    pub(crate) fn lookup_parts(&self, parts: TermParts<'_>, text: &str) -> Result<Option<Id>> {
+        match parts {
+            TermParts::Blank(_) => self.lookup_blank(text),
+            TermParts::Literal { kind, .. } => self.lookup_literal(text, kind),
+            _ => self.lookup_iri(text),
+        }
     }
 
     /// Calls `read` with the pieces of the term of `id`, of every kind but computed. `scratch` is
@@ -280,6 +319,33 @@ impl Dictionary {
     #[must_use]
     pub fn has_triple_terms(&self) -> bool {
         self.has_triples
+    }
+
+    /// The seed of the hashes in the file.
+    pub(crate) fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// Whether the file has an old version.
+    pub(crate) fn is_old(&self) -> bool {
+        self.is_old
+    }
+
+    /// The hash of the term of a vertex or literal.
+    pub(crate) fn hash_of(&self, id: Id, scratch: &mut [String; 2]) -> Result<u64> {
+        let [scratch, text] = scratch;
+        let mut hash = 0;
+        self.read_term(id, scratch, &mut |parts| {
+            text.clear();
+            parts.write_str(text);
+            let kind = match parts {
+                TermParts::Blank(_) => Kind::Blank,
+                TermParts::Literal { kind, .. } => Kind::Literal(kind),
+                _ => Kind::Iri,
+            };
+            hash = self.seed.hash(kind, text.as_bytes());
+        })?;
+        Ok(hash)
     }
 
     pub(crate) fn damaged(&self, what: &str) -> Error {
@@ -392,6 +458,22 @@ impl Dictionary {
         }
     }
 
+    /// Where a block begins in the section of records; behind the last one, the end of the section.
+    pub(crate) fn block_start(&self, half: &Half, block: u64) -> Result<u64> {
+        // Lossless: the section is in memory.
+        let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(half.offset_width);
+        if at >= self.body.length(half.offsets) {
+            return Ok(self.body.length(half.records) as u64);
+        }
+        Ok(read_le(self.body.get(half.offsets, at, half.offset_width)?))
+    }
+
+    /// The bytes of the record with this number, of which there are so many.
+    pub(crate) fn raw_record(&self, half: &Half, number: u64) -> Result<&[u8]> {
+        let place = usize::from(number.to_le_bytes()[0]) % BLOCK_TERMS;
+        self.block(half, number / BLOCK_OF)?.record(place).ok_or_else(|| self.damaged_block())
+    }
+
     /// The record of a term in its block.
     #[inline]
     pub(crate) fn record_of<'a>(&'a self, block: &Block<'a>, number: u64) -> Result<Found<'a>> {
@@ -412,7 +494,7 @@ impl Dictionary {
         match place {
             Place::Inside(id) => Ok(Some(*id)),
             Place::Entry(key) => {
-                let is_literal = matches!(key.kind, crate::key::Kind::Literal(_));
+                let is_literal = matches!(key.kind, Kind::Literal(_));
                 let [vertices, literals] = self.halves();
                 let (half, id) = if is_literal { literals } else { vertices };
                 Ok(self.lookup_in(half, key)?.map(id))
@@ -422,27 +504,28 @@ impl Dictionary {
 
     fn lookup_in(&self, half: &Half, key: &Key<'_>) -> Result<Option<u64>> {
         let slot_bytes = half.index_width + 1;
-        let mut slot = home_slot(key.hash, half.slots);
-        let mut left = half.slots;
-        while left > 0 {
-            // Some slots at once, up to the end of the index. Lossless: they fit the section.
-            let count = (half.slots - slot).min(PROBE_SLOTS).min(left);
-            let start = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
-            let length = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
-            for bytes in self.body.get(half.index, start, length)?.chunks_exact(slot_bytes) {
-                let (print, stored) = (bytes[0], &bytes[1..]);
-                if print == fingerprint(key.hash) || print == 0 {
-                    let stored = read_le(stored);
-                    if stored == 0 {
-                        return Ok(None);
-                    }
-                    if print == fingerprint(key.hash) && self.has_key(half, stored - 1, key)? {
-                        return Ok(Some(stored - 1));
+        let home = home_slot(key.hash, half.slots);
+        let around = if half.wraps { home } else { 0 };
+        for (mut slot, end) in [(home, half.slots_end), (0, around)] {
+            while slot < end {
+                // Some slots at once. Lossless: they fit the section.
+                let count = (end - slot).min(PROBE_SLOTS);
+                let start = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
+                let length = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
+                for bytes in self.body.get(half.index, start, length)?.chunks_exact(slot_bytes) {
+                    let (print, stored) = (bytes[0], &bytes[1..]);
+                    if print == fingerprint(key.hash) || print == 0 {
+                        let stored = read_le(stored);
+                        if stored == 0 {
+                            return Ok(None);
+                        }
+                        if print == fingerprint(key.hash) && self.has_key(half, stored - 1, key)? {
+                            return Ok(Some(stored - 1));
+                        }
                     }
                 }
+                slot += count;
             }
-            left -= count;
-            slot = if slot + count == half.slots { 0 } else { slot + count };
         }
         Ok(None)
     }

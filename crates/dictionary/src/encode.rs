@@ -1,10 +1,11 @@
-//! From a builder to the bytes of a file: choosing templates, writing records, filling the index.
+//! From a builder to the bytes of a file: choosing templates, writing records.
 //!
 //! # Shape
-//! Terms try for a template level by level: the pattern of their numbers, the namespace of an IRI, the
-//! kind alone. A pattern that enough terms share becomes a template; terms that are left at the end
-//! take the template of last resort of their kind, which is always there. A template that takes the rest of a text has a
-//! twin that takes it as codes; each term goes to the one where it is smaller.
+//! Terms try for a template level by level: the pattern of their numbers, the namespace of an IRI, the kind
+//! alone. A pattern that enough terms share becomes a template; terms that are left at the end take the
+//! template of last resort of their kind, which is always there. A template that takes the rest of a text
+//! has a twin that takes it as codes; each term goes to the one where it is smaller. Terms that are added to
+//! those of a file try the templates of the file first at each level.
 //! # Cost
 //! Each level walks the terms that are left, then one pass writes. Patterns and records are made on
 //! several threads; counting patterns and filling the index (vertices beside literals) are not split
@@ -14,14 +15,17 @@
 //! 16 for each different pattern.
 
 use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_TRIPLE, Piece, Record};
-use crate::header;
+use crate::header::{FileWriter, Header, Section, file_bytes};
+use crate::index::{NewIndex, slot_count};
+use crate::key::Seed;
 use crate::number::{bytes_for, write_varint};
 use crate::order::write_order;
 use crate::pattern::{CODED, Form, Pattern, REST, SLOT, namespace};
-use crate::symbols::{Encoder, SAMPLE_BYTES};
-use crate::template::{self, TEMPLATES_MAX, TemplateKind};
+use crate::symbols::{Encoder, SAMPLE_BYTES, Symbols};
+use crate::template::{self, Entry, TEMPLATES_MAX, TemplateKind};
 use crate::words::write_words;
-use rustc_hash::FxHashMap;
+use foldhash::quality::RandomState;
+use std::collections::HashMap;
 use vervet_model::{Result, Watch};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -31,8 +35,6 @@ const SHARED_MIN: u32 = 4;
 pub(crate) const BLOCK_TERMS: usize = 16;
 /// In place of a length: the record starts with its length as a varint.
 pub(crate) const LONG: u8 = 255;
-/// Of seven slots of the index, at most six are full.
-const FULL_OF_SEVEN: u64 = 6;
 
 /// Fewer bytes of text are not worth a table of symbols, nor a twin of a template.
 const CODED_BYTES_MIN: u64 = 1 << 11;
@@ -42,7 +44,7 @@ const SAMPLE_TEXT_BYTES: usize = 1 << 9;
 
 /// Patterns that only this kind of term has: the seed of their hash.
 fn kind_seed(record: &Record<'_>) -> u64 {
-    u64::from(record.kind)
+    u64::from(record.kind) ^ Seed::of_builders().0
 }
 
 /// Which pattern a term tries at one level.
@@ -70,7 +72,7 @@ fn pattern_at(level: Level, record: &Record<'_>, pattern: &mut Pattern) -> bool 
     }
 }
 
-/// A template before it has its final number.
+/// A template before all have their final numbers.
 struct Choice {
     kind: TemplateKind,
     detail: String,
@@ -78,11 +80,15 @@ struct Choice {
     terms: u32,
     /// Bytes of text behind the pattern, of all terms; 0 if it has numbers.
     rest_bytes: u64,
+    /// The number of the template and of its twin, if these are in the file already.
+    own: Option<u64>,
+    coded: Option<u64>,
 }
 
 impl Choice {
-    fn new(kind: TemplateKind, pattern: Vec<u8>) -> Self {
-        Self { kind, detail: String::new(), pattern, terms: 0, rest_bytes: 0 }
+    fn new(kind: TemplateKind, detail: &str, pattern: Vec<u8>) -> Self {
+        let detail = detail.to_owned();
+        Self { kind, detail, pattern, terms: 0, rest_bytes: 0, own: None, coded: None }
     }
 
     /// The text before the slot, if that takes the rest.
@@ -91,10 +97,106 @@ impl Choice {
     }
 }
 
-/// Number of the template of each term, in order of first sight.
-struct Chosen {
+/// The templates, and what texts are coded with.
+pub(crate) struct Scheme {
     choices: Vec<Choice>,
+    /// Number of the choice of each term, in order of first sight.
     of_term: Vec<u32>,
+    /// Choices that are in the file already, by [`Scheme::key`].
+    known: HashMap<Vec<u8>, u32, RandomState>,
+    /// Templates in the file, twins included.
+    in_file: usize,
+    /// For texts of vertices, of literals.
+    encoders: [Option<Encoder>; 2],
+    /// Fewer bytes of text are not worth a table of symbols.
+    coded_bytes_min: u64,
+}
+
+impl Scheme {
+    /// Without templates but those of last resort.
+    fn new(builder: &DictionaryBuilder) -> Self {
+        let resorts =
+            LAST_RESORTS.iter().filter(|kind| **kind != TemplateKind::Triple || builder.has_triples());
+        Self {
+            choices: resorts.map(|kind| Choice::new(*kind, "", vec![SLOT, REST])).collect(),
+            of_term: Vec::new(),
+            known: HashMap::default(),
+            in_file: 0,
+            encoders: [None, None],
+            coded_bytes_min: CODED_BYTES_MIN,
+        }
+    }
+
+    /// That of a file with these bytes of templates, for terms that are added; `None` if they are damaged.
+    pub(crate) fn of_file(templates: &[u8], builder: &DictionaryBuilder) -> Option<Self> {
+        let mut scheme = Self::new(builder);
+        // A table stays in the file, so it is made only from a whole sample.
+        scheme.coded_bytes_min = SAMPLE_BYTES as u64;
+        for at in (0..).take(scheme.choices.len()) {
+            let choice = &scheme.choices[at as usize];
+            scheme.known.insert(Self::key(choice.kind, "", &choice.pattern), at);
+        }
+        template::for_each(templates, |entry| {
+            let (kind, detail, pattern) = match entry {
+                Entry::Table(of, table) => {
+                    scheme.encoders[of] = Some(Encoder::of(&Symbols::read(table)?));
+                    return Some(());
+                }
+                Entry::Template(kind, detail, pattern) => (kind, detail, pattern),
+            };
+            let text_pattern =
+                pattern.strip_suffix(&[SLOT, CODED]).map(|head| [head, &[SLOT, REST]].concat());
+            let is_coded = text_pattern.is_some();
+            let pattern = text_pattern.unwrap_or_else(|| pattern.to_owned());
+            let next = u32::try_from(scheme.choices.len()).ok()?;
+            let at = *scheme.known.entry(Self::key(kind, detail, &pattern)).or_insert(next);
+            if at == next {
+                scheme.choices.push(Choice::new(kind, detail, pattern));
+            }
+            let choice = &mut scheme.choices[at as usize];
+            let number = if is_coded { &mut choice.coded } else { &mut choice.own };
+            *number = Some(scheme.in_file as u64);
+            scheme.in_file += 1;
+            Some(())
+        })?;
+        Some(scheme)
+    }
+
+    fn key(kind: TemplateKind, detail: &str, pattern: &[u8]) -> Vec<u8> {
+        let mut key = Vec::new();
+        template::write(kind, detail, pattern, &mut key);
+        key
+    }
+
+    /// How many templates more there may be. One place is left for the last resort of triple terms, which
+    /// may come later.
+    fn room(&self) -> usize {
+        let new = self.choices.iter().filter(|choice| choice.own.is_none()).count();
+        TEMPLATES_MAX.saturating_sub(self.in_file + new + 1)
+    }
+
+    /// Gives templates of the file to those terms without one that have their pattern at `level`.
+    fn assign_known(&mut self, builder: &DictionaryBuilder, level: Level, watch: &Watch<'_>) -> Result<()> {
+        if self.known.is_empty() {
+            return Ok(());
+        }
+        let mut ticker = watch.ticker();
+        let (mut pattern, mut key) = (Pattern::default(), Vec::new());
+        for (record, chosen) in builder.records().zip(&mut self.of_term) {
+            ticker.step()?;
+            if *chosen == NONE && pattern_at(level, &record, &mut pattern) {
+                let (kind, detail) = template_kind(builder, record.kind);
+                key.clear();
+                template::write(kind, detail, &pattern.bytes, &mut key);
+                if let Some(&known) = self.known.get(&key) {
+                    *chosen = known;
+                    let choice = &mut self.choices[known as usize];
+                    choice.terms = choice.terms.saturating_add(1);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 const NONE: u32 = u32::MAX;
@@ -151,27 +253,31 @@ fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> Result<T> + Syn
     })
 }
 
-fn choose(builder: &DictionaryBuilder, pieces: &[Piece], watch: &Watch<'_>) -> Result<Chosen> {
-    let rest = vec![SLOT, REST];
-    let resorts = LAST_RESORTS.iter().filter(|kind| **kind != TemplateKind::Triple || builder.has_triples());
-    let mut choices: Vec<Choice> = resorts.map(|kind| Choice::new(*kind, rest.clone())).collect();
-    let mut of_term = vec![NONE; pieces.last().map_or(0, |piece| piece.terms.end)];
+/// Gives each term of `builder` a template, and texts their tables.
+pub(crate) fn choose(
+    builder: &DictionaryBuilder,
+    pieces: &[Piece],
+    scheme: &mut Scheme,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    scheme.of_term = vec![NONE; pieces.last().map_or(0, |piece| piece.terms.end)];
     for level in [Level::Numbers, Level::Namespace, Level::Kind] {
-        choose_level(builder, pieces, level, (&mut choices, &mut of_term), watch)?;
+        scheme.assign_known(builder, level, watch)?;
+        choose_level(builder, pieces, level, scheme, watch)?;
     }
     let mut ticker = watch.ticker();
-    for (record, chosen) in builder.records().zip(&mut of_term) {
+    for (record, chosen) in builder.records().zip(&mut scheme.of_term) {
         ticker.step()?;
         if *chosen == NONE {
             *chosen = last_resort(builder, record.kind);
-            choices[*chosen as usize].terms += 1;
+            scheme.choices[*chosen as usize].terms += 1;
         }
-        let choice = &mut choices[*chosen as usize];
+        let choice = &mut scheme.choices[*chosen as usize];
         if let Some(head) = choice.head() {
             choice.rest_bytes += record.text.len().saturating_sub(head.len()) as u64;
         }
     }
-    Ok(Chosen { choices, of_term })
+    Ok(())
 }
 
 /// Gives templates to those terms without one whose pattern at `level` is shared.
@@ -179,15 +285,17 @@ fn choose_level(
     builder: &DictionaryBuilder,
     pieces: &[Piece],
     level: Level,
-    (choices, of_term): (&mut Vec<Choice>, &mut [u32]),
+    scheme: &mut Scheme,
     watch: &Watch<'_>,
 ) -> Result<()> {
+    let room = scheme.room();
+    let Scheme { choices, of_term, .. } = scheme;
     if !of_term.contains(&NONE) {
         return watch.advance(of_term.len() as u64);
     }
     // Patterns are told apart by their hash alone; `encode` looks whether they are the same.
     let hashes = on_threads(pieces, |piece| pattern_hashes(builder, piece, level, of_term, watch))?;
-    let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut numbers: HashMap<u64, u32, RandomState> = HashMap::default();
     let mut counts: Vec<u32> = Vec::new();
     let mut tried = vec![NONE; of_term.len()];
     let mut last = (NO_HASH, NONE);
@@ -216,12 +324,12 @@ fn choose_level(
         (0..).zip(&counts).filter(|(_, count)| **count >= SHARED_MIN).map(|(i, _)| i).collect();
     winners.sort_by_key(|&number| std::cmp::Reverse(counts[number as usize]));
     // Half of what is left for this level, so that later levels get their turn.
-    winners.truncate((TEMPLATES_MAX - choices.len()) / 2);
+    winners.truncate(room / 2);
     let mut pattern = Pattern::default();
     let mut chosen = vec![NONE; counts.len()];
     for (choice, &winner) in (choices.len()..).zip(&winners) {
         chosen[winner as usize] = u32::try_from(choice).expect("at most `TEMPLATES_MAX`");
-        choices.push(Choice::new(TemplateKind::Iri, Vec::new()));
+        choices.push(Choice::new(TemplateKind::Iri, "", Vec::new()));
     }
     for (i, record) in builder.records().enumerate() {
         let Some(&choice) = chosen.get(tried[i] as usize) else { continue };
@@ -273,28 +381,26 @@ const NO_HASH: u64 = 0;
 /// Those of `watch`, which gets [`DictionaryBuilder::finish_steps`] steps, roughly.
 pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize, watch: &Watch<'_>) -> Result<Vec<u8>> {
     let pieces = builder.pieces(threads);
-    let chosen = choose(builder, &pieces, watch)?;
-    let encoders = encoders(builder, &chosen);
-    watch.check()?;
+    let mut scheme = Scheme::new(builder);
+    choose(builder, &pieces, &mut scheme, watch)?;
     let mut templates = Vec::new();
-    for (of, encoder) in encoders.iter().enumerate() {
-        if let Some(encoder) = encoder {
-            template::write_table(of, &encoder.table(), &mut templates);
-        }
-    }
-    let numbers = write_templates(&chosen, &encoders, &mut templates);
-    let records =
-        on_threads(&pieces, |piece| write_records(builder, piece, (&chosen, &numbers, &encoders), watch))?;
+    let numbers = write_templates(builder, &mut scheme, &mut templates);
+    watch.check()?;
+    let seed = builder.seed();
+    let records = on_threads(&pieces, |piece| write_records(builder, piece, &scheme, &numbers, seed, watch))?;
+    drop(scheme);
     let half = |of: usize, terms: u64| -> Result<_> {
-        let mut writer = HalfWriter::new(terms);
+        let (mut blocks, mut index) = (Blocks::default(), NewIndex::new(terms));
         let mut ticker = watch.ticker();
-        for piece in &records {
-            for (hash, record) in piece[of].iter() {
-                ticker.step()?;
-                writer.push(hash, record);
-            }
+        let all = records.iter().flat_map(|piece| piece[of].iter());
+        for (number, (hash, record)) in (0..).zip(all) {
+            ticker.step()?;
+            blocks.push(record);
+            index.push(hash, number);
         }
-        Ok(writer.finish())
+        let width = offset_width(blocks.records.len());
+        let offsets = blocks.starts.iter().flat_map(|start| start.to_le_bytes().into_iter().take(width));
+        Ok([offsets.collect(), blocks.records, index.bytes()])
     };
     let (vertex_count, literal_count) = (builder.vertex_count(), builder.literal_count());
     let literals = || -> Result<_> {
@@ -313,40 +419,57 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize, watch: &Watch<
             }
         })?
     };
+    drop(records);
     let [vertex_offsets, vertex_records, vertex_index] = vertices;
     let [literal_offsets, literal_records, literal_index] = literals;
-    let sections = [
-        templates,
-        vertex_offsets,
-        vertex_records,
-        vertex_index,
-        literal_offsets,
-        literal_records,
-        literal_index,
-        order,
-        words,
+    let sections: [(Section, Vec<u8>); _] = [
+        (Section::Templates, templates),
+        (Section::VertexOffsets, vertex_offsets),
+        (Section::VertexRecords, vertex_records),
+        (Section::VertexIndex, vertex_index),
+        (Section::LiteralOffsets, literal_offsets),
+        (Section::LiteralRecords, literal_records),
+        (Section::LiteralIndex, literal_index),
+        (Section::LiteralOrder, order),
+        (Section::LiteralWords, words),
     ];
-    let version = if builder.has_triples() { header::VERSION } else { header::VERSION_WITHOUT_TRIPLES };
-    Ok(header::write(version, vertex_count, literal_count, sections))
+    let body: usize = sections.iter().map(|(_, bytes)| bytes.len()).sum();
+    let mut image = Vec::with_capacity(file_bytes(body));
+    let mut sink = |bytes: &[u8]| {
+        image.extend_from_slice(bytes);
+        Ok(())
+    };
+    let mut file = FileWriter::new(&mut sink, watch)?;
+    for (section, bytes) in sections {
+        file.write(section, &bytes)?;
+    }
+    file.finish(&Header {
+        vertices: vertex_count,
+        literals: literal_count,
+        slots: [slot_count(vertex_count), slot_count(literal_count)],
+        seed,
+        wraps: false,
+    })?;
+    debug_assert_eq!(image.len(), file_bytes(body));
+    Ok(image)
 }
 
-/// What texts are coded with: those of vertices, those of literals.
-type Encoders = [Option<Encoder>; 2];
-
-/// Tables for the texts that templates leave, made from a sample of them.
-fn encoders(builder: &DictionaryBuilder, chosen: &Chosen) -> Encoders {
+/// Tables for the texts that templates leave, made from a sample of them, where the file has none; says
+/// which are new.
+fn train(builder: &DictionaryBuilder, scheme: &mut Scheme) -> [bool; 2] {
     let mut all = [0_u64; 2];
-    for choice in &chosen.choices {
+    for choice in &scheme.choices {
         all[choice.kind.table()] += choice.rest_bytes;
     }
-    if all.iter().all(|bytes| *bytes < CODED_BYTES_MIN) {
-        return [None, None];
+    let is_new = [0, 1].map(|of| scheme.encoders[of].is_none() && all[of] >= scheme.coded_bytes_min);
+    if is_new == [false; 2] {
+        return is_new;
     }
     // Texts from all over, as many bytes of them as the sample may have.
     let mut samples = [Vec::new(), Vec::new()];
     let (mut passed, mut taken) = ([0_u64; 2], [0_u64; 2]);
-    for (record, &choice) in builder.records().zip(&chosen.of_term) {
-        let choice = &chosen.choices[choice as usize];
+    for (record, &choice) in builder.records().zip(&scheme.of_term) {
+        let choice = &scheme.choices[choice as usize];
         // A term that does not have its pattern, only the hash of it, may be here with any part of its text.
         let Some(rest) = choice.head().and_then(|head| record.text.get(head.len()..)) else { continue };
         let of = choice.kind.table();
@@ -357,38 +480,56 @@ fn encoders(builder: &DictionaryBuilder, chosen: &Chosen) -> Encoders {
         }
         passed[of] += rest.len() as u64;
     }
-    let train = |of: usize| (all[of] >= CODED_BYTES_MIN).then(|| Encoder::train(&samples[of]));
-    [train(0), train(1)]
+    for of in [0, 1].into_iter().filter(|of| is_new[*of]) {
+        scheme.encoders[of] = Some(Encoder::train(&samples[of]));
+    }
+    is_new
 }
 
 /// The numbers of a template and of its twin.
 #[derive(Clone, Copy, Default)]
-struct Numbered {
+pub(crate) struct Numbered {
     own: u64,
     coded: Option<u64>,
 }
 
-/// Appends the templates, and numbers them, by choice.
-fn write_templates(chosen: &Chosen, encoders: &Encoders, out: &mut Vec<u8>) -> Vec<Numbered> {
-    let choices = &chosen.choices;
-    // The most frequent templates get the numbers that are one byte long.
-    let mut order: Vec<(u32, usize, bool)> =
-        choices.iter().enumerate().map(|(at, choice)| (choice.terms, at, false)).collect();
-    order.sort_by_key(|(terms, ..)| std::cmp::Reverse(*terms));
-    let mut twins: Vec<(u32, usize, bool)> = Vec::new();
-    // As many as there is room for.
-    for (entry, _) in order.iter_mut().zip(choices.len()..TEMPLATES_MAX) {
-        let choice = &choices[entry.1];
-        if choice.rest_bytes >= TWIN_BYTES_MIN && encoders[choice.kind.table()].is_some() {
-            twins.push((entry.0, entry.1, true));
-            // Most texts get smaller.
-            entry.0 /= 8;
+/// Appends the tables and templates that are not in the file yet, and numbers all templates, by choice.
+pub(crate) fn write_templates(
+    builder: &DictionaryBuilder,
+    scheme: &mut Scheme,
+    out: &mut Vec<u8>,
+) -> Vec<Numbered> {
+    let is_new = train(builder, scheme);
+    for (of, encoder) in scheme.encoders.iter().enumerate() {
+        if let (Some(encoder), true) = (encoder, is_new[of]) {
+            template::write_table(of, &encoder.table(), out);
         }
     }
-    order.extend(twins);
+    let choices = &scheme.choices;
+    let mut by_terms: Vec<usize> = (0..choices.len()).collect();
+    by_terms.sort_by_key(|at| std::cmp::Reverse(choices[*at].terms));
+    let mut order: Vec<(u32, usize, bool)> = Vec::new();
+    let mut room = scheme.room();
+    for at in by_terms {
+        let Choice { kind, terms, rest_bytes, own, coded, .. } = choices[at];
+        let has_twin = coded.is_none()
+            && room > 0
+            && rest_bytes >= TWIN_BYTES_MIN
+            && scheme.encoders[kind.table()].is_some();
+        if has_twin {
+            room -= 1;
+            order.push((terms, at, true));
+        }
+        if own.is_none() {
+            // Most texts get smaller as codes.
+            order.push((if has_twin { terms / 8 } else { terms }, at, false));
+        }
+    }
+    // The most frequent templates get the numbers that are one byte long.
     order.sort_by_key(|(terms, ..)| std::cmp::Reverse(*terms));
-    let mut numbers = vec![Numbered::default(); choices.len()];
-    for (number, &(_, at, is_coded)) in (0..).zip(&order) {
+    let mut numbers: Vec<Numbered> =
+        choices.iter().map(|choice| Numbered { own: choice.own.unwrap_or(0), coded: choice.coded }).collect();
+    for (number, &(_, at, is_coded)) in (scheme.in_file as u64..).zip(&order) {
         let Choice { kind, detail, pattern, .. } = &choices[at];
         match choices[at].head().filter(|_| is_coded) {
             Some(head) => {
@@ -406,14 +547,14 @@ fn write_templates(chosen: &Chosen, encoders: &Encoders, out: &mut Vec<u8>) -> V
 
 /// Records of some vertices or literals, with their hashes.
 #[derive(Default)]
-struct Records {
+pub(crate) struct Records {
     bytes: Vec<u8>,
     /// Hash of each, and where its record ends.
     terms: Vec<(u64, usize)>,
 }
 
 impl Records {
-    fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let mut start = 0;
         self.terms
             .iter()
@@ -421,33 +562,35 @@ impl Records {
     }
 }
 
-/// The records of the vertices and of the literals of a piece.
-fn write_records(
+/// The records of the vertices and of the literals of a piece, with their hashes under `seed`.
+pub(crate) fn write_records(
     builder: &DictionaryBuilder,
     piece: &Piece,
-    (chosen, numbered, encoders): (&Chosen, &[Numbered], &Encoders),
+    scheme: &Scheme,
+    numbered: &[Numbered],
+    seed: Seed,
     watch: &Watch<'_>,
 ) -> Result<[Records; 2]> {
     let mut ticker = watch.ticker();
     let mut halves = [Records::default(), Records::default()];
     let mut numbers = Vec::new();
-    let forms: Vec<Option<Form>> = chosen.choices.iter().map(|choice| Form::new(&choice.pattern)).collect();
-    for (record, &choice) in builder.records_of(piece).zip(&chosen.of_term[piece.terms.clone()]) {
+    let forms: Vec<Option<Form>> = scheme.choices.iter().map(|choice| Form::new(&choice.pattern)).collect();
+    for (record, &choice) in builder.records_of(piece).zip(&scheme.of_term[piece.terms.clone()]) {
         ticker.step()?;
         let Records { bytes, terms } = &mut halves[usize::from(!record.is_vertex())];
-        let found = &chosen.choices[choice as usize];
+        let found = &scheme.choices[choice as usize];
         let (kind, detail) = template_kind(builder, record.kind);
         // Two patterns with one hash: the one that came second falls back to text.
         let same_kind = found.kind.is_own() || (found.kind, found.detail.as_str()) == (kind, detail);
         let fits =
             same_kind && fits(&found.pattern, forms[choice as usize].as_ref(), record.text, &mut numbers);
         let choice = if fits { choice } else { last_resort(builder, record.kind) };
-        let (number, choice) = (numbered[choice as usize], &chosen.choices[choice as usize]);
+        let (number, choice) = (numbered[choice as usize], &scheme.choices[choice as usize]);
         let start = bytes.len();
         let Some(head) = choice.head() else {
             write_varint(number.own, bytes);
             numbers.iter().for_each(|&number| write_varint(number, bytes));
-            terms.push((builder.hash_of(&record), bytes.len()));
+            terms.push((builder.hash_of(&record, seed), bytes.len()));
             continue;
         };
         let rest = &record.text[head.len()..];
@@ -458,7 +601,7 @@ fn write_records(
                 bytes.extend_from_slice(detail.as_bytes());
             }
         };
-        if let (Some(number), Some(encoder)) = (number.coded, &encoders[choice.kind.table()]) {
+        if let (Some(number), Some(encoder)) = (number.coded, &scheme.encoders[choice.kind.table()]) {
             begin(number, bytes);
             encoder.encode(rest, bytes);
         }
@@ -470,7 +613,7 @@ fn write_records(
             bytes.extend_from_slice(rest);
             bytes.drain(start..start + coded);
         }
-        terms.push((builder.hash_of(&record), bytes.len()));
+        terms.push((builder.hash_of(&record, seed), bytes.len()));
     }
     Ok(halves)
 }
@@ -483,90 +626,34 @@ fn fits(pattern: &[u8], form: Option<&Form>, text: &[u8], numbers: &mut Vec<u64>
     }
 }
 
-/// Slots of an index for so many terms; at least one stays empty.
-pub(crate) fn slot_count(terms: u64) -> u64 {
-    // A count that a damaged file could name must not overflow; its index then has the wrong length.
-    if terms == 0 { 0 } else { terms.saturating_add(terms / FULL_OF_SEVEN).saturating_add(1) }
-}
-
-/// The slot where the search for a hash starts.
-#[inline]
-pub(crate) fn home_slot(hash: u64, slots: u64) -> u64 {
-    // The upper half of the product: below `slots`.
-    u64::try_from((u128::from(hash) * u128::from(slots)) >> 64).unwrap_or_default()
-}
-
-/// The byte of a slot that says whether a closer look pays.
-#[inline]
-pub(crate) fn fingerprint(hash: u64) -> u8 {
-    hash.to_le_bytes()[0]
-}
-
-/// Bytes of a number in the index of so many terms; a slot is one byte longer.
-pub(crate) fn index_width(terms: u64) -> usize {
-    bytes_for(terms)
-}
-
 /// Bytes of an offset into records of this length.
 pub(crate) fn offset_width(records_bytes: usize) -> usize {
     bytes_for(records_bytes as u64)
 }
 
-/// The three sections of vertices or literals.
-struct HalfWriter {
-    terms: u64,
-    pushed: u64,
-    block_starts: Vec<u64>,
-    records: Vec<u8>,
-    lengths_at: usize,
-    index: Vec<u8>,
+/// Records in blocks.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    /// Where each block begins.
+    pub(crate) starts: Vec<u64>,
+    pub(crate) records: Vec<u8>,
+    pushed: usize,
 }
 
-impl HalfWriter {
-    fn new(terms: u64) -> Self {
-        let slot_bytes = index_width(terms) + 1;
-        let slots = usize::try_from(slot_count(terms)).unwrap_or(usize::MAX);
-        let index = vec![0; slots * slot_bytes];
-        Self { terms, pushed: 0, block_starts: Vec::new(), records: Vec::new(), lengths_at: 0, index }
-    }
-
-    fn push(&mut self, hash: u64, record: &[u8]) {
-        let place = usize::try_from(self.pushed % BLOCK_TERMS as u64).unwrap_or_default();
+impl Blocks {
+    pub(crate) fn push(&mut self, record: &[u8]) {
+        let place = self.pushed % BLOCK_TERMS;
         if place == 0 {
-            self.lengths_at = self.records.len();
-            self.block_starts.push(self.lengths_at as u64);
-            self.records.resize(self.lengths_at + BLOCK_TERMS, 0);
+            self.starts.push(self.records.len() as u64);
+            self.records.resize(self.records.len() + BLOCK_TERMS, 0);
         }
         let length = u8::try_from(record.len()).unwrap_or(LONG);
-        self.records[self.lengths_at + place] = length;
+        let lengths_at = self.starts.last().map_or(0, |start| usize::try_from(*start).unwrap_or(usize::MAX));
+        self.records[lengths_at + place] = length;
         if length == LONG {
             write_varint(record.len() as u64, &mut self.records);
         }
         self.records.extend_from_slice(record);
-        self.index_term(hash, self.pushed + 1);
         self.pushed += 1;
-    }
-
-    fn index_term(&mut self, hash: u64, stored: u64) {
-        let width = index_width(self.terms);
-        let slots = slot_count(self.terms);
-        let mut slot = home_slot(hash, slots);
-        loop {
-            let at = usize::try_from(slot).unwrap_or(usize::MAX) * (width + 1);
-            let bytes = &mut self.index[at..at + width + 1];
-            if bytes[1..].iter().all(|&byte| byte == 0) {
-                bytes[0] = fingerprint(hash);
-                bytes[1..].copy_from_slice(&stored.to_le_bytes()[..width]);
-                return;
-            }
-            slot = if slot + 1 == slots { 0 } else { slot + 1 };
-        }
-    }
-
-    fn finish(self) -> [Vec<u8>; 3] {
-        debug_assert_eq!(self.pushed, self.terms);
-        let width = offset_width(self.records.len());
-        let offsets = self.block_starts.iter().flat_map(|start| start.to_le_bytes().into_iter().take(width));
-        [offsets.collect(), self.records, self.index]
     }
 }

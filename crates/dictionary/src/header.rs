@@ -1,33 +1,43 @@
-//! The first bytes of a dictionary file: what is where, and checksums.
+//! The ends of a dictionary file: what is where, and checksums.
 //!
 //! # Shape
-//! All numbers are little endian. [`HEADER_BYTES`] bytes of header, the checksums of the blocks of the
-//! body (8 bytes each), the body: the sections one behind the other in the order of [`Section`].
+//! All numbers are little endian. Eight bytes [`MAGIC`], eight bytes [`VERSION`], the body: the sections one
+//! behind the other in the order of [`Section`]; the checksums of the blocks of the body (8 bytes each); the
+//! trailer, [`TRAILER_BYTES`]:
 //!
 //! | bytes | meaning |
 //! | --- | --- |
-//! | 0..8 | [`MAGIC`] |
-//! | 8..16 | [`VERSION`] |
-//! | 16..32 | number of vertices, number of literals |
-//! | 32..104 | lengths of the sections |
-//! | 104..112 | XXH3 of the checksums of the blocks |
-//! | 112..120 | XXH3 of the bytes 0..112 |
+//! | 0..16 | number of vertices, number of literals |
+//! | 16..32 | slots of the index of vertices, of literals |
+//! | 32..40 | the seed of the hashes |
+//! | 40..112 | lengths of the sections |
+//! | 112..120 | XXH3 of the checksums of the blocks |
+//! | 120..128 | XXH3 of the first 16 bytes of the file and the bytes 0..120 of the trailer |
+//!
+//! Nothing before the body depends on it, so a file is written front to back without knowing what follows.
+//! Versions 4 and 5 have a header of [`OLD_HEADER_BYTES`] and the checksums before the body, and no seed; the
+//! numbers of slots follow from those of terms.
 //! # Invariants
 //! The lengths add up to that of the file, to the byte.
 
+use crate::index::slot_count;
+use crate::key::Seed;
+use crate::number::read_le;
+use std::ops::Range;
 use vervet_env::Bytes;
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, Watch};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub(crate) const MAGIC: [u8; 8] = *b"VERVETDI";
-pub(crate) const VERSION: u64 = 5;
-/// What is written where there are no triple terms; it is the same otherwise.
-pub(crate) const VERSION_WITHOUT_TRIPLES: u64 = 4;
-/// The oldest that can be read.
-const VERSION_MIN: u64 = VERSION_WITHOUT_TRIPLES;
+const MAGIC: [u8; 8] = *b"VERVETDI";
+const VERSION: u64 = 6;
+/// Versions with a header, the second one with triple terms.
+const OLD_VERSIONS: [u64; 2] = [4, 5];
 /// The body is checked in blocks of so many bytes; the last one may be shorter.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-const HEADER_BYTES: usize = 120;
+/// Before the body.
+const FRONT_BYTES: usize = 16;
+const TRAILER_BYTES: usize = 128;
+const OLD_HEADER_BYTES: usize = 120;
 pub(crate) const SECTION_COUNT: usize = 9;
 
 /// The sections of the body. Those of literals follow those of vertices.
@@ -44,88 +54,199 @@ pub(crate) enum Section {
     LiteralWords = 8,
 }
 
-/// What the header says.
+/// What a file says of itself beside the lengths of its sections.
+#[derive(Clone, Copy)]
 pub(crate) struct Header {
     pub(crate) vertices: u64,
     pub(crate) literals: u64,
-    pub(crate) lengths: [usize; SECTION_COUNT],
+    /// Slots in which searches in the indices of vertices and literals begin.
+    pub(crate) slots: [u64; 2],
+    pub(crate) seed: Seed,
+    /// Whether a search goes on with the first slot behind the last one: in files of old versions.
+    pub(crate) wraps: bool,
 }
 
 /// The parts of a whole file.
 pub(crate) struct Layout {
     pub(crate) header: Header,
+    pub(crate) lengths: [usize; SECTION_COUNT],
     pub(crate) checksums: Bytes,
     pub(crate) body: Bytes,
 }
 
-/// The image of a file with these sections.
-pub(crate) fn write(
-    version: u64,
-    vertices: u64,
-    literals: u64,
-    sections: [Vec<u8>; SECTION_COUNT],
-) -> Vec<u8> {
-    let body_length: usize = sections.iter().map(Vec::len).sum();
-    let checksums_length = body_length.div_ceil(BLOCK_BYTES) * 8;
-    let body_start = HEADER_BYTES + checksums_length;
-    let mut image = Vec::with_capacity(body_start + body_length);
-    image.resize(body_start, 0);
-    let mut lengths = Vec::with_capacity(SECTION_COUNT);
-    for section in sections {
-        lengths.push(section.len() as u64);
-        image.extend_from_slice(&section);
+/// Takes the pieces of a file.
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(&[u8]) -> Result<()>;
+
+/// A file that is being written.
+pub(crate) struct FileWriter<'s> {
+    sink: Sink<'s>,
+    watch: &'s Watch<'s>,
+    /// The block of the body that is not full yet.
+    block: Vec<u8>,
+    checksums: Vec<u8>,
+    lengths: [u64; SECTION_COUNT],
+}
+
+impl<'s> FileWriter<'s> {
+    /// # Errors
+    /// Those of `sink`, here and below; those of `watch`, which is asked for each block.
+    pub(crate) fn new(sink: Sink<'s>, watch: &'s Watch<'s>) -> Result<Self> {
+        sink(&front())?;
+        Ok(Self { sink, watch, block: Vec::new(), checksums: Vec::new(), lengths: [0; SECTION_COUNT] })
     }
-    let checksums: Vec<u8> =
-        image[body_start..].chunks(BLOCK_BYTES).flat_map(|block| xxh3_64(block).to_le_bytes()).collect();
-    image[HEADER_BYTES..body_start].copy_from_slice(&checksums);
-    let mut header = MAGIC.to_vec();
-    for number in [version, vertices, literals].into_iter().chain(lengths).chain([xxh3_64(&checksums)]) {
-        header.extend_from_slice(&number.to_le_bytes());
+
+    /// Appends to a section; sections come in their order.
+    pub(crate) fn write(&mut self, section: Section, mut bytes: &[u8]) -> Result<()> {
+        debug_assert!(self.lengths[section as usize + 1..].iter().all(|length| *length == 0));
+        self.lengths[section as usize] += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK_BYTES - self.block.len()));
+            self.block.extend_from_slice(now);
+            bytes = later;
+            if self.block.len() == BLOCK_BYTES {
+                self.end_block()?;
+            }
+        }
+        Ok(())
     }
-    header.extend_from_slice(&xxh3_64(&header).to_le_bytes());
-    image[..HEADER_BYTES].copy_from_slice(&header);
-    image
+
+    fn end_block(&mut self) -> Result<()> {
+        self.watch.check()?;
+        self.checksums.extend_from_slice(&xxh3_64(&self.block).to_le_bytes());
+        (self.sink)(&self.block)?;
+        self.block.clear();
+        Ok(())
+    }
+
+    /// Writes what follows the body.
+    pub(crate) fn finish(mut self, header: &Header) -> Result<()> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        (self.sink)(&self.checksums)?;
+        let mut trailer = Vec::with_capacity(TRAILER_BYTES);
+        let numbers = [header.vertices, header.literals, header.slots[0], header.slots[1], header.seed.0];
+        for number in numbers.into_iter().chain(self.lengths).chain([xxh3_64(&self.checksums)]) {
+            trailer.extend_from_slice(&number.to_le_bytes());
+        }
+        trailer.extend_from_slice(&trailer_sum(&front(), &trailer).to_le_bytes());
+        (self.sink)(&trailer)
+    }
+}
+
+/// Bytes of a file with a body of so many.
+pub(crate) fn file_bytes(body: usize) -> usize {
+    FRONT_BYTES + body + body.div_ceil(BLOCK_BYTES) * 8 + TRAILER_BYTES
+}
+
+fn front() -> [u8; FRONT_BYTES] {
+    let mut front = [0; FRONT_BYTES];
+    front[..8].copy_from_slice(&MAGIC);
+    front[8..].copy_from_slice(&VERSION.to_le_bytes());
+    front
+}
+
+fn trailer_sum(front: &[u8], trailer: &[u8]) -> u64 {
+    xxh3_64(&[front, trailer].concat())
+}
+
+/// The numbers in these bytes, of which there are enough.
+fn numbers<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
+    let mut numbers = [0; COUNT];
+    for (number, field) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
+        *number = read_le(field);
+    }
+    numbers
 }
 
 /// Checks everything but the body.
 pub(crate) fn read(bytes: &Bytes, name: &str) -> Result<Layout> {
     let damaged = |what: &str| Error::corrupt(name, what);
-    let header = bytes.get(..HEADER_BYTES).ok_or_else(|| damaged("it is shorter than its header"))?;
-    if header[..8] != MAGIC {
+    let front = bytes.get(..FRONT_BYTES).ok_or_else(|| damaged("it is shorter than its header"))?;
+    if front[..8] != MAGIC {
         return Err(damaged("it does not start as a dictionary does"));
     }
-    let mut numbers = [0; HEADER_BYTES / 8];
-    for (number, field) in numbers.iter_mut().zip(header.chunks_exact(8)) {
-        *number = crate::number::read_le(field);
+    let version = read_le(&front[8..]);
+    // The checksums say what the file is, before the version is believed.
+    if let Some(header) = bytes.get(..OLD_HEADER_BYTES)
+        && let (numbers, sum) = header.split_at(OLD_HEADER_BYTES - 8)
+        && xxh3_64(numbers) == read_le(sum)
+    {
+        if !OLD_VERSIONS.contains(&version) {
+            return Err(unsupported(name, version));
+        }
+        return read_old(bytes, self::numbers(&header[FRONT_BYTES..])).map_err(damaged);
     }
-    let [_, version, vertices, literals, lengths @ .., checksums_sum, header_sum] = numbers;
-    if xxh3_64(&header[..HEADER_BYTES - 8]) != header_sum {
+    let trailer = bytes.len().checked_sub(TRAILER_BYTES).filter(|start| *start >= FRONT_BYTES);
+    let trailer = trailer.and_then(|start| bytes.get(start..)).unwrap_or_default();
+    let (numbers, sum) = trailer.split_at(trailer.len().saturating_sub(8));
+    if trailer.is_empty() || trailer_sum(front, numbers) != read_le(sum) {
         return Err(damaged("the checksum of its header is wrong"));
     }
-    if !(VERSION_MIN..=VERSION).contains(&version) {
-        let what =
-            format!("{name} has version {version}, this program reads versions {VERSION_MIN} to {VERSION}");
-        return Err(Error::new(ErrorKind::Unsupported, what).with_hint("use the program that wrote it"));
+    if version != VERSION {
+        return Err(unsupported(name, version));
     }
-    let overlong = || damaged("its sections do not fit its length");
-    let total =
-        lengths.iter().try_fold(0_u64, |sum, &length| sum.checked_add(length)).ok_or_else(overlong)?;
-    let total = usize::try_from(total).map_err(|_| overlong())?;
-    let body_start = HEADER_BYTES + total.div_ceil(BLOCK_BYTES) * 8;
-    if bytes.len().checked_sub(body_start) != Some(total) {
-        return Err(overlong());
+    read_new(bytes, self::numbers(numbers)).map_err(damaged)
+}
+
+#[cold]
+fn unsupported(name: &str, version: u64) -> Error {
+    let [first, ..] = OLD_VERSIONS;
+    let what = format!("{name} has version {version}, this program reads versions {first} to {VERSION}");
+    Error::new(ErrorKind::Unsupported, what).with_hint("use the program that wrote it")
+}
+
+fn read_new(bytes: &Bytes, numbers: [u64; 15]) -> Result<Layout, &'static str> {
+    let [vertices, literals, vertex_slots, literal_slots, seed, lengths @ .., checksums_sum] = numbers;
+    let header =
+        Header { vertices, literals, slots: [vertex_slots, literal_slots], seed: Seed(seed), wraps: false };
+    let (total, lengths) = sizes(lengths)?;
+    let checksums_start = FRONT_BYTES.checked_add(total).ok_or(OVERLONG)?;
+    let checksums_end = checksums_start.checked_add(total.div_ceil(BLOCK_BYTES) * 8).ok_or(OVERLONG)?;
+    let places = [FRONT_BYTES..checksums_start, checksums_start..checksums_end];
+    parts(bytes, places, TRAILER_BYTES, checksums_sum, (header, lengths))
+}
+
+fn read_old(bytes: &Bytes, numbers: [u64; 12]) -> Result<Layout, &'static str> {
+    let [vertices, literals, lengths @ .., checksums_sum] = numbers;
+    let slots = [slot_count(vertices), slot_count(literals)];
+    let header = Header { vertices, literals, slots, seed: Seed(0), wraps: true };
+    let (total, lengths) = sizes(lengths)?;
+    let checksums_end = OLD_HEADER_BYTES.checked_add(total.div_ceil(BLOCK_BYTES) * 8).ok_or(OVERLONG)?;
+    let body_end = checksums_end.checked_add(total).ok_or(OVERLONG)?;
+    let places = [checksums_end..body_end, OLD_HEADER_BYTES..checksums_end];
+    parts(bytes, places, 0, checksums_sum, (header, lengths))
+}
+
+const OVERLONG: &str = "its sections do not fit its length";
+
+/// The sum of the lengths, and each.
+fn sizes(lengths: [u64; SECTION_COUNT]) -> Result<(usize, [usize; SECTION_COUNT]), &'static str> {
+    let mut sizes = [0; SECTION_COUNT];
+    let mut total = 0_usize;
+    for (size, length) in sizes.iter_mut().zip(lengths) {
+        *size = usize::try_from(length).map_err(|_| OVERLONG)?;
+        total = total.checked_add(*size).ok_or(OVERLONG)?;
     }
-    let (Some(checksums), Some(body)) =
-        (bytes.checked_slice(HEADER_BYTES..body_start), bytes.checked_slice(body_start..))
-    else {
-        return Err(overlong());
+    Ok((total, sizes))
+}
+
+/// The file with its body and checksums in these places, and `behind` bytes after both.
+fn parts(
+    bytes: &Bytes,
+    [body, checksums]: [Range<usize>; 2],
+    behind: usize,
+    checksums_sum: u64,
+    (header, lengths): (Header, [usize; SECTION_COUNT]),
+) -> Result<Layout, &'static str> {
+    if bytes.len().checked_sub(body.end.max(checksums.end)) != Some(behind) {
+        return Err(OVERLONG);
+    }
+    let (Some(body), Some(checksums)) = (bytes.checked_slice(body), bytes.checked_slice(checksums)) else {
+        return Err(OVERLONG);
     };
     if xxh3_64(&checksums) != checksums_sum {
-        return Err(damaged("the checksum of its checksums is wrong"));
+        return Err("the checksum of its checksums is wrong");
     }
-    let mut sizes = [0; SECTION_COUNT];
-    for (size, length) in sizes.iter_mut().zip(lengths) {
-        *size = usize::try_from(length).map_err(|_| overlong())?;
-    }
-    Ok(Layout { header: Header { vertices, literals, lengths: sizes }, checksums, body })
+    Ok(Layout { header, lengths, checksums, body })
 }

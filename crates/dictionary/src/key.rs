@@ -3,12 +3,16 @@
 //! # Invariants
 //! 1. One term has one key: `xsd:string` as a datatype is [`LiteralKind::String`], a base direction is
 //!    part of the language tag, a triple term is its text with [`LiteralKind::Triple`].
-//! 2. The hash is part of the file format: a changed hash is a new format version.
+//! 2. The hash under the seed of a file is part of the file format: a changed hash is a new format version.
+//! 3. Terms come from clients, so each file has a random [`Seed`], and the builders of a process share
+//!    another one: a client cannot choose terms that collide.
 //! # Cost
 //! XXH3 of the terms of LUBM-40 as they stand in the file: 12 to 31 ns each in most runs (2026-11-20, a
 //! shared machine under load); it can be done by the threads that parse.
 
 use oxrdf::{BaseDirection, LiteralRef, TermRef};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, TRIPLE_DEPTH_MAX, inline_id, triple_text};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -17,8 +21,8 @@ const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 /// Longer strings never fit inside an id.
 const INLINE_STRING_BYTES_MAX: usize = 7;
 
-pub(crate) const IRI_SEED: u64 = 0;
-pub(crate) const BLANK_SEED: u64 = 1;
+const IRI_SEED: u64 = 0;
+const BLANK_SEED: u64 = 1;
 const STRING_SEED: u64 = 2;
 const LANGUAGE_SEED: u64 = 3;
 const DATATYPE_SEED: u64 = 4;
@@ -46,43 +50,62 @@ pub(crate) enum Place<'a> {
     Entry(Key<'a>),
 }
 
-/// The hash of an IRI, for [`crate::DictionaryBuilder::intern_iri_hashed`].
-#[inline]
-#[must_use]
-pub fn hash_iri(iri: &str) -> u64 {
-    hash_text(iri.as_bytes(), IRI_SEED)
-}
+/// What the hashes of an index depend on beside the terms. 0: that of files of versions 4 and 5.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seed(pub(crate) u64);
 
-/// The hash of a blank node by its label, for [`crate::DictionaryBuilder::intern_blank_hashed`].
-#[inline]
-#[must_use]
-pub fn hash_blank(label: &str) -> u64 {
-    hash_text(label.as_bytes(), BLANK_SEED)
-}
+impl Seed {
+    /// A new one.
+    pub(crate) fn random() -> Self {
+        Self(RandomState::new().hash_one(0))
+    }
 
-/// The hash of a literal, for [`crate::DictionaryBuilder::intern_literal_hashed`].
-#[inline]
-#[must_use]
-pub fn hash_literal(value: &str, kind: LiteralKind<'_>) -> u64 {
-    hash_text(value.as_bytes(), literal_seed(kind))
-}
+    /// The one of all builders of this process.
+    #[inline]
+    pub(crate) fn of_builders() -> Self {
+        static SEED: LazyLock<Seed> = LazyLock::new(Seed::random);
+        *SEED
+    }
 
-/// The seed that tells literals of this kind from the same text of other kinds.
-#[inline]
-pub(crate) fn literal_seed(kind: LiteralKind<'_>) -> u64 {
-    match kind {
-        LiteralKind::String => STRING_SEED,
-        LiteralKind::Typed(XSD_STRING) => STRING_SEED,
-        LiteralKind::Language(tag) => xxh3_64_with_seed(tag.as_bytes(), LANGUAGE_SEED),
-        LiteralKind::Typed(iri) => xxh3_64_with_seed(iri.as_bytes(), DATATYPE_SEED),
-        LiteralKind::Triple => TRIPLE_SEED,
+    /// The hash of a term.
+    #[inline]
+    pub(crate) fn hash(self, kind: Kind<'_>, text: &[u8]) -> u64 {
+        let seed = match kind {
+            Kind::Iri => IRI_SEED ^ self.0,
+            Kind::Blank => BLANK_SEED ^ self.0,
+            Kind::Literal(LiteralKind::String | LiteralKind::Typed(XSD_STRING)) => STRING_SEED ^ self.0,
+            Kind::Literal(LiteralKind::Triple) => TRIPLE_SEED ^ self.0,
+            Kind::Literal(LiteralKind::Language(tag)) => {
+                xxh3_64_with_seed(tag.as_bytes(), LANGUAGE_SEED ^ self.0)
+            }
+            Kind::Literal(LiteralKind::Typed(iri)) => {
+                xxh3_64_with_seed(iri.as_bytes(), DATATYPE_SEED ^ self.0)
+            }
+        };
+        xxh3_64_with_seed(text, seed)
     }
 }
 
-/// The hash of a text under the seed of its kind.
+/// The hash of an IRI in this process, for [`crate::DictionaryBuilder::intern_iri_hashed`].
 #[inline]
-pub(crate) fn hash_text(text: &[u8], seed: u64) -> u64 {
-    xxh3_64_with_seed(text, seed)
+#[must_use]
+pub fn hash_iri(iri: &str) -> u64 {
+    Seed::of_builders().hash(Kind::Iri, iri.as_bytes())
+}
+
+/// The hash of a blank node by its label in this process, for
+/// [`crate::DictionaryBuilder::intern_blank_hashed`].
+#[inline]
+#[must_use]
+pub fn hash_blank(label: &str) -> u64 {
+    Seed::of_builders().hash(Kind::Blank, label.as_bytes())
+}
+
+/// The hash of a literal in this process, for [`crate::DictionaryBuilder::intern_literal_hashed`].
+#[inline]
+#[must_use]
+pub fn hash_literal(value: &str, kind: LiteralKind<'_>) -> u64 {
+    Seed::of_builders().hash(Kind::Literal(kind), value.as_bytes())
 }
 
 /// The hash of any term; 0 for a triple term that no dictionary holds, since it is too deep.
@@ -186,5 +209,27 @@ mod tests {
         );
         let literal = LiteralRef::new_simple_literal("hello");
         assert_eq!(hash_term(literal.into()), hash_literal("hello", LiteralKind::String));
+    }
+
+    /// security S8: of terms that collide under one seed, also by their datatype alone, nothing follows for
+    /// another seed; the seed of old files gives the hashes of old files.
+    #[test]
+    fn s8_hashes_of_terms_depend_on_a_seed() {
+        let kinds = [
+            Kind::Iri,
+            Kind::Blank,
+            Kind::Literal(LiteralKind::String),
+            Kind::Literal(LiteralKind::Language("en")),
+            Kind::Literal(LiteralKind::Typed("http://t")),
+            Kind::Literal(LiteralKind::Triple),
+        ];
+        for kind in kinds {
+            let hashes = [Seed(0), Seed(1 << 20), Seed::random()].map(|seed| seed.hash(kind, b"a text"));
+            assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2], "{kind:?}");
+        }
+        assert_eq!(Seed(0).hash(Kind::Iri, b"x"), xxh3_64_with_seed(b"x", 0));
+        let typed = xxh3_64_with_seed(b"http://t", 4);
+        let kind = Kind::Literal(LiteralKind::Typed("http://t"));
+        assert_eq!(Seed(0).hash(kind, b"x"), xxh3_64_with_seed(b"x", typed));
     }
 }

@@ -17,7 +17,7 @@
 
 use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
-use crate::header::Section;
+use crate::header::{FileWriter, Section};
 use crate::number::read_le;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -27,6 +27,8 @@ use vervet_model::{Id, Result, TermParts, Watch};
 const PIECE_BYTES: usize = 8;
 /// Of a number in the section; a window of 8 bytes holds one at any bit.
 const WIDTH_MAX: u32 = 57;
+/// Bytes of a section that are handed on at once.
+const WRITTEN_BYTES: usize = 1 << 12;
 
 /// Bits for each of so many numbers.
 pub(crate) fn order_width(literals: u64) -> u32 {
@@ -49,17 +51,60 @@ struct Item {
     at: u64,
 }
 
-/// The section for the literals of `builder`.
-pub(crate) fn write_order(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<u8>> {
+/// The literals of `builder` in their order, as places in its arena.
+fn sorted(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<Item>> {
     let mut items: Vec<Item> =
         Vec::with_capacity(usize::try_from(builder.literal_count()).expect("they are in memory"));
     items.extend(builder.literal_places().map(|at| Item { piece: 0, at }));
     sort(&mut items, builder, watch)?;
+    Ok(items)
+}
+
+/// The section for the literals of `builder`.
+pub(crate) fn write_order(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<u8>> {
+    let items = sorted(builder, watch)?;
     let width = order_width(builder.literal_count());
-    let mut packed = BitWriter { bytes: Vec::new(), waiting: 0, bits: 0 };
+    let mut packed = BitWriter::default();
     packed.bytes.reserve_exact(order_bytes(builder.literal_count()).expect("they are in memory"));
     items.iter().for_each(|item| packed.push(u64::from(builder.number_at(item.at)), width));
     Ok(packed.finish())
+}
+
+/// Writes the section for the literals of `dictionary` and those of `new`, which are numbered on: both in
+/// their order.
+pub(crate) fn merge_order(
+    dictionary: &Dictionary,
+    new: &DictionaryBuilder,
+    file: &mut FileWriter<'_>,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    let before = dictionary.literal_count();
+    let width = order_width(before + new.literal_count());
+    let mut packed = BitWriter::default();
+    let mut ticker = watch.ticker();
+    let (mut position, mut scratch) = (0, String::new());
+    let mut copy = |positions: Range<u64>, packed: &mut BitWriter, file: &mut FileWriter<'_>| {
+        for position in positions {
+            ticker.step()?;
+            packed.push(dictionary.literal_at(position)?.payload(), width);
+            if packed.bytes.len() >= WRITTEN_BYTES {
+                file.write(Section::LiteralOrder, &packed.bytes)?;
+                packed.bytes.clear();
+            }
+        }
+        Ok(())
+    };
+    for item in sorted(new, watch)? {
+        let text = new.text_at(item.at);
+        // Behind equal texts, which have smaller numbers.
+        let end = dictionary
+            .first_from(position, |id| Ok(dictionary.compare_text(id, text, &mut scratch)?.is_gt()))?;
+        copy(position..end, &mut packed, file)?;
+        position = end;
+        packed.push(before + u64::from(new.number_at(item.at)), width);
+    }
+    copy(position..before, &mut packed, file)?;
+    file.write(Section::LiteralOrder, &packed.finish())
 }
 
 fn sort(items: &mut [Item], builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<()> {
@@ -118,6 +163,7 @@ fn piece(text: &[u8], depth: usize) -> u64 {
 }
 
 /// Numbers of a fixed number of bits, one behind the other.
+#[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,
     waiting: u128,
@@ -172,7 +218,17 @@ impl Dictionary {
     /// # Errors
     /// Damaged file.
     pub fn literals_below(&self, text: &[u8]) -> Result<u64> {
-        self.below_in(0..self.literal_count(), text)
+        let mut scratch = String::new();
+        let (mut low, mut high) = (0, self.literal_count());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.compare_text(self.literal_at(middle)?, text, &mut scratch)?.is_lt() {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
     }
 
     /// Where those stand whose text is at least `from`, and below `to` if given. Few of them take one search.
@@ -182,30 +238,30 @@ impl Dictionary {
     pub fn literals_between(&self, from: &[u8], to: Option<&[u8]>) -> Result<Range<u64>> {
         let (start, count) = (self.literals_below(from)?, self.literal_count());
         let Some(to) = to else { return Ok(start..count) };
-        let (mut scratch, mut low, mut step) = (String::new(), start, 1);
-        // Twice as far each time, until one is not below.
-        loop {
-            let at = low.saturating_add(step - 1);
-            if at >= count {
-                return Ok(start..self.below_in(low..count, to)?);
-            }
-            if self.compare_text(self.literal_at(at)?, to, &mut scratch)?.is_ge() {
-                return Ok(start..self.below_in(low..at, to)?);
+        let mut scratch = String::new();
+        Ok(start..self.first_from(start, |id| Ok(self.compare_text(id, to, &mut scratch)?.is_ge()))?)
+    }
+
+    /// The first position from `start` on whose literal is `behind` a place in the order, as all later ones
+    /// are; their number if there is none. It takes few looks if it is near.
+    fn first_from(&self, start: u64, mut behind: impl FnMut(Id) -> Result<bool>) -> Result<u64> {
+        let (mut low, mut high, mut step) = (start, self.literal_count(), 1);
+        // Twice as far each time, until one is behind.
+        while let at = low.saturating_add(step - 1)
+            && at < high
+        {
+            if behind(self.literal_at(at)?)? {
+                high = at;
+                break;
             }
             (low, step) = (at + 1, step * 2);
         }
-    }
-
-    /// The first of these positions whose text is not below `text`, or their end.
-    fn below_in(&self, positions: Range<u64>, text: &[u8]) -> Result<u64> {
-        let mut scratch = String::new();
-        let (mut low, mut high) = (positions.start, positions.end);
         while low < high {
             let middle = low.midpoint(high);
-            if self.compare_text(self.literal_at(middle)?, text, &mut scratch)?.is_lt() {
-                low = middle + 1;
-            } else {
+            if behind(self.literal_at(middle)?)? {
                 high = middle;
+            } else {
+                low = middle + 1;
             }
         }
         Ok(low)
@@ -256,7 +312,7 @@ mod tests {
         for width in 1..=WIDTH_MAX {
             let numbers: Vec<u64> =
                 (0..40_u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - width)).collect();
-            let mut writer = BitWriter { bytes: Vec::new(), waiting: 0, bits: 0 };
+            let mut writer = BitWriter::default();
             numbers.iter().for_each(|number| writer.push(*number, width));
             let bytes = writer.finish();
             assert_eq!(bytes.len(), (40 * width as usize).div_ceil(8));

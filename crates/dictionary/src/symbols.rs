@@ -199,6 +199,18 @@ impl Encoder {
         }
     }
 
+    /// The encoder of a table in a file. Codes are its places, also of symbols that no text is written with.
+    pub(crate) fn of(symbols: &Symbols) -> Self {
+        let mut encoder = Self::new();
+        for (code, symbol) in symbols.table.iter().take_while(|symbol| symbol.length > 0).enumerate() {
+            encoder.add(*symbol);
+            if encoder.symbols.len() == code {
+                encoder.symbols.push(*symbol);
+            }
+        }
+        encoder
+    }
+
     /// Adds a symbol, unless a better one has its place.
     fn add(&mut self, symbol: Symbol) {
         let code = u16::try_from(self.symbols.len()).unwrap_or(BYTES_FROM);
@@ -413,6 +425,11 @@ mod tests {
             let encoder = Encoder::train(&sample);
             assert_eq!(Encoder::train(&sample).table(), encoder.table(), "seed {seed}");
             let symbols = Symbols::read(&encoder.table()).expect("a table");
+            let again = Encoder::of(&symbols);
+            assert_eq!(again.table(), encoder.table(), "seed {seed}");
+            for text in &strange {
+                check(&again, &symbols, text);
+            }
             for text in texts.iter().chain(&strange).map(Vec::as_slice).chain([&b""[..], &[0; 9], &[255; 20]])
             {
                 check(&encoder, &symbols, text);

@@ -184,27 +184,44 @@ fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     std::str::from_utf8(take(bytes)?).ok()
 }
 
-/// Takes all templates from `bytes`; `None` if they are damaged.
-pub(crate) fn read_all(mut bytes: &[u8]) -> Option<Vec<Template>> {
-    let mut templates = Vec::new();
-    let mut tables = [const { None }; TABLE_KINDS.len()];
+/// A table of symbols or a template in the file.
+pub(crate) enum Entry<'a> {
+    /// Place of the kind in [`TABLE_KINDS`], and the table.
+    Table(usize, &'a [u8]),
+    /// Kind, language tag or datatype, pattern.
+    Template(TemplateKind, &'a str, &'a [u8]),
+}
+
+/// Gives all entries of `bytes` to `each`; `None` if they are damaged, or if `each` says so.
+pub(crate) fn for_each<'a>(mut bytes: &'a [u8], mut each: impl FnMut(Entry<'a>) -> Option<()>) -> Option<()> {
     while let Some((&kind, rest)) = bytes.split_first() {
         bytes = rest;
         let detail = take_text(&mut bytes)?;
         let pattern = take(&mut bytes)?;
-        if let Some(of) = TABLE_KINDS.iter().position(|&table| table == kind) {
-            if !detail.is_empty() || tables[of].is_some() {
-                return None;
-            }
-            tables[of] = Some(Arc::new(Symbols::read(pattern)?));
-            continue;
+        match TABLE_KINDS.iter().position(|&table| table == kind) {
+            Some(_) if !detail.is_empty() => return None,
+            Some(of) => each(Entry::Table(of, pattern))?,
+            None => each(Entry::Template(TemplateKind::from_byte(kind)?, detail, pattern))?,
         }
-        let kind = TemplateKind::from_byte(kind)?;
-        if templates.len() == TEMPLATES_MAX {
-            return None;
-        }
-        templates.push(Template::parse(kind, detail, pattern, tables[kind.table()].as_ref())?);
     }
+    Some(())
+}
+
+/// Takes all templates from `bytes`; `None` if they are damaged.
+pub(crate) fn read_all(bytes: &[u8]) -> Option<Vec<Template>> {
+    let mut templates = Vec::new();
+    let mut tables = [const { None }; TABLE_KINDS.len()];
+    for_each(bytes, |entry| {
+        match entry {
+            Entry::Table(of, _) if tables[of].is_some() => return None,
+            Entry::Table(of, table) => tables[of] = Some(Arc::new(Symbols::read(table)?)),
+            Entry::Template(..) if templates.len() == TEMPLATES_MAX => return None,
+            Entry::Template(kind, detail, pattern) => {
+                templates.push(Template::parse(kind, detail, pattern, tables[kind.table()].as_ref())?);
+            }
+        }
+        Some(())
+    })?;
     Some(templates)
 }
 

@@ -11,14 +11,16 @@
 //! 2. [`candidates`] leaves out no literal that the search finds; it lets others in: phrases, what is excluded, and words that are
 //!    too common to be worth a look are left to whoever tests the text.
 //! # Cost
-//! A word: `log2` of their number looks at texts. A search: the lists of its words, shortest first; one that is
-//! [`COMMON`] times as long as what is left is not read. To make: 12 bytes for each word of each literal.
+//! A word: `log2` of their number looks at texts. A search: the lists of its words, shortest first; one that
+//! is [`COMMON`] times as long as what is left is not read. To make: 12 bytes for each word of each literal.
+//! To go on from a file: `words_merge.rs`.
 //! # Not here
 //! Values inside ids (short strings), which are found among the keys of a segment.
 
 use crate::Dictionary;
 use crate::builder::{DictionaryBuilder, KIND_STRING};
 use crate::header::Section;
+use crate::key::Seed;
 use crate::number::{bytes_for, read_first_le, read_le, read_varint, write_varint};
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ use std::ops::{Bound, Range};
 use vervet_model::{
     Id, LiteralKind, METER_STEP, Meter, Part, Result, TermParts, TextSearch, Watch, for_each_word,
 };
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A list that is so many times as long as what is left of a search is not worth reading.
 const COMMON: u64 = 64;
@@ -124,6 +126,11 @@ fn wanted(parts: &[Part]) -> impl Iterator<Item = Wanted<'_>> {
 
 /// The section for the literals of `builder`.
 pub(crate) fn write_words(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<u8>> {
+    gather(builder, watch)?.section(watch)
+}
+
+/// The words of the literals of `builder`.
+pub(crate) fn gather(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Gathered> {
     let mut ticker = watch.ticker();
     let mut gathered = Gathered::default();
     let mut scratch = String::new();
@@ -135,12 +142,17 @@ pub(crate) fn write_words(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Res
             for_each_word(text, &mut scratch, |word| gathered.push(word, record.number));
         }
     }
-    gathered.finish(watch)
+    Ok(gathered)
+}
+
+/// Words come from clients, too.
+fn word_hash(word: &str) -> u64 {
+    xxh3_64_with_seed(word.as_bytes(), Seed::of_builders().0)
 }
 
 /// Words in order of first sight, and who has them.
 #[derive(Default)]
-struct Gathered {
+pub(crate) struct Gathered {
     words: Vec<Box<str>>,
     /// By word: 1 + the literal that was seen with it last, and in how many it was seen.
     seen: Vec<(u64, u32)>,
@@ -151,7 +163,7 @@ struct Gathered {
 
 impl Gathered {
     fn push(&mut self, word: &str, literal: u32) {
-        let hash = xxh3_64(word.as_bytes());
+        let hash = word_hash(word);
         let Self { words, seen, numbers, pairs } = self;
         let found = numbers.find(hash, |number| &*words[*number as usize] == word).copied();
         let number = match found {
@@ -161,7 +173,7 @@ impl Gathered {
                 let number = u32::try_from(words.len()).expect("less than 2^32 different words");
                 words.push(word.into());
                 seen.push((0, 0));
-                numbers.insert_unique(hash, number, |number| xxh3_64(words[*number as usize].as_bytes()));
+                numbers.insert_unique(hash, number, |number| word_hash(&words[*number as usize]));
                 number
             }
         };
@@ -172,7 +184,8 @@ impl Gathered {
         }
     }
 
-    fn finish(self, watch: &Watch<'_>) -> Result<Vec<u8>> {
+    /// The words in the order of their bytes.
+    pub(crate) fn sorted(self, watch: &Watch<'_>) -> Result<Sorted> {
         watch.check()?;
         let mut order: Vec<u32> = (0..).take(self.words.len()).collect();
         order.sort_unstable_by(|a, b| self.words[*a as usize].cmp(&self.words[*b as usize]));
@@ -185,32 +198,30 @@ impl Gathered {
             start += self.seen[word as usize].1 as usize;
         }
         let mut literals = vec![0_u32; self.pairs.len()];
-        let mut places = starts.clone();
+        let mut ends = starts.clone();
         for (word, literal) in self.pairs {
-            let place = &mut places[word as usize];
-            literals[*place] = literal;
-            *place += 1;
+            let end = &mut ends[word as usize];
+            literals[*end] = literal;
+            *end += 1;
         }
+        Ok(Sorted { words: self.words, order, starts, ends, literals })
+    }
+
+    fn section(self, watch: &Watch<'_>) -> Result<Vec<u8>> {
+        let sorted = self.sorted(watch)?;
         let (mut texts, mut lists) = (Vec::new(), Vec::new());
         let (mut text_ends, mut list_ends) = (Vec::new(), Vec::new());
         let mut ticker = watch.ticker();
-        for &word in &order {
+        for at in 0..sorted.len() {
             ticker.step()?;
-            texts.extend_from_slice(self.words[word as usize].as_bytes());
+            let (word, list) = sorted.get(at);
+            texts.extend_from_slice(word.as_bytes());
             text_ends.push(texts.len() as u64);
-            let list = &literals[starts[word as usize]..places[word as usize]];
             write_varint(list.len() as u64, &mut lists);
-            let mut last = 0;
-            for &literal in list {
-                write_varint(u64::from(literal - last), &mut lists);
-                last = literal;
-            }
+            write_list(0, list.iter().map(|literal| u64::from(*literal)), &mut lists);
             list_ends.push(lists.len() as u64);
         }
-        let mut section = Vec::new();
-        for number in [order.len(), texts.len(), lists.len()] {
-            section.extend_from_slice(&(number as u64).to_le_bytes());
-        }
+        let mut section = section_numbers([sorted.len() as u64, texts.len() as u64, lists.len() as u64]);
         for (ends, all) in [(text_ends, texts.len()), (list_ends, lists.len())] {
             let width = bytes_for(all as u64);
             section.extend(ends.iter().flat_map(|end| end.to_le_bytes().into_iter().take(width)));
@@ -221,11 +232,46 @@ impl Gathered {
     }
 }
 
+/// What a section begins with.
+pub(crate) fn section_numbers(numbers: [u64; 3]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Appends the differences of `literals`, the first one to `last`.
+pub(crate) fn write_list(mut last: u64, literals: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+    for literal in literals {
+        write_varint(literal - last, out);
+        last = literal;
+    }
+}
+
+/// Words in the order of their bytes, and who has them.
+pub(crate) struct Sorted {
+    words: Vec<Box<str>>,
+    order: Vec<u32>,
+    /// Where the literals of each word begin and end, by word.
+    starts: Vec<usize>,
+    ends: Vec<usize>,
+    literals: Vec<u32>,
+}
+
+impl Sorted {
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// A word, and the literals that have it, ascending.
+    pub(crate) fn get(&self, at: usize) -> (&str, &[u32]) {
+        let word = self.order[at] as usize;
+        (&self.words[word], &self.literals[self.starts[word]..self.ends[word]])
+    }
+}
+
 /// The section of a file.
 #[derive(Clone, Copy)]
-struct Index<'d> {
+pub(crate) struct Index<'d> {
     dictionary: &'d Dictionary,
-    words: u64,
+    pub(crate) words: u64,
     /// Bytes of the end of a text, of a list.
     widths: [usize; 2],
     /// Where the ends of texts and of lists begin, the texts, the lists, and where those end.
@@ -233,7 +279,7 @@ struct Index<'d> {
 }
 
 impl<'d> Index<'d> {
-    fn open(dictionary: &'d Dictionary) -> Result<Self> {
+    pub(crate) fn open(dictionary: &'d Dictionary) -> Result<Self> {
         let header = dictionary.body().get(Section::LiteralWords, 0, NUMBERS_BYTES)?;
         let [words, texts, lists] = [0, 8, 16].map(|at| read_le(&header[at..at + 8]));
         let widths = [bytes_for(texts), bytes_for(lists)];
@@ -259,8 +305,22 @@ impl<'d> Index<'d> {
         self.dictionary.body().get(Section::LiteralWords, start, length)
     }
 
+    /// Bytes of all texts (0) or lists (1).
+    pub(crate) fn length(&self, of: usize) -> u64 {
+        (self.starts[of + 3] - self.starts[of + 2]) as u64
+    }
+
+    /// The bytes of the texts (0) or lists (1) of these words.
+    pub(crate) fn piece(&self, of: usize, words: Range<u64>) -> Result<&'d [u8]> {
+        if words.is_empty() {
+            return Ok(&[]);
+        }
+        let (first, last) = (self.range(of, words.start)?, self.range(of, words.end - 1)?);
+        self.bytes(self.starts[of + 2] + first.start, last.end.saturating_sub(first.start))
+    }
+
     /// The bytes of the `which`-th text (0) or list (1).
-    fn range(&self, of: usize, which: u64) -> Result<Range<usize>> {
+    pub(crate) fn range(&self, of: usize, which: u64) -> Result<Range<usize>> {
         let width = self.widths[of];
         let end = |which: u64| -> Result<usize> {
             // Lossless: the section is in memory.
@@ -275,18 +335,16 @@ impl<'d> Index<'d> {
         Ok(start..end)
     }
 
-    fn text(&self, word: u64) -> Result<&'d [u8]> {
-        let range = self.range(0, word)?;
-        self.bytes(self.starts[2] + range.start, range.len())
+    pub(crate) fn text(&self, word: u64) -> Result<&'d [u8]> {
+        self.piece(0, word..word + 1)
     }
 
-    fn encoded(&self, word: u64) -> Result<&'d [u8]> {
-        let range = self.range(1, word)?;
-        self.bytes(self.starts[3] + range.start, range.len())
+    pub(crate) fn encoded(&self, word: u64) -> Result<&'d [u8]> {
+        self.piece(1, word..word + 1)
     }
 
     /// The first word from `low` on that is not `below`.
-    fn first_not(&self, mut low: u64, below: impl Fn(&[u8]) -> bool) -> Result<u64> {
+    pub(crate) fn first_not(&self, mut low: u64, below: impl Fn(&[u8]) -> bool) -> Result<u64> {
         let mut high = self.words;
         while low < high {
             let middle = low.midpoint(high);
@@ -312,30 +370,40 @@ impl<'d> Index<'d> {
         Ok(start..end)
     }
 
-    fn damaged(&self) -> vervet_model::Error {
+    pub(crate) fn damaged(&self) -> vervet_model::Error {
         self.dictionary.damaged("its index of words has a list that cannot be read")
     }
 
     /// Appends a list.
     fn decode(&self, word: u64, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
-        let mut bytes = self.encoded(word)?;
-        let count = read_varint(&mut bytes).ok_or_else(|| self.damaged())?;
-        let mut last = 0_u64;
         let mut counted = out.len();
-        for at in 0..count {
+        self.for_each(word, |literal| {
             if out.len() - counted == METER_STEP {
                 counted = out.len();
                 meter(METER_STEP)?;
             }
+            out.push(literal);
+            Ok(())
+        })?;
+        meter(out.len() - counted)
+    }
+
+    /// Gives the literals of a list to `each`; returns the bytes of their number, which precedes them.
+    pub(crate) fn for_each(&self, word: u64, mut each: impl FnMut(u64) -> Result<()>) -> Result<usize> {
+        let mut bytes = self.encoded(word)?;
+        let length = bytes.len();
+        let count = read_varint(&mut bytes).ok_or_else(|| self.damaged())?;
+        let count_bytes = length - bytes.len();
+        let mut last = 0_u64;
+        for at in 0..count {
             let difference = read_varint(&mut bytes).ok_or_else(|| self.damaged())?;
             last = last.checked_add(difference).ok_or_else(|| self.damaged())?;
             if last >= self.dictionary.literal_count() || (difference == 0 && at > 0) {
                 return Err(self.damaged());
             }
-            out.push(last);
+            each(last)?;
         }
-        meter(out.len() - counted)?;
-        if bytes.is_empty() { Ok(()) } else { Err(self.damaged()) }
+        if bytes.is_empty() { Ok(count_bytes) } else { Err(self.damaged()) }
     }
 }
 
@@ -407,7 +475,7 @@ impl Dictionary {
             for_each_word(&text, &mut words, |word| gathered.push(word, number));
         }
         let length = self.body().length(Section::LiteralWords);
-        if gathered.finish(&Watch::new("check"))? != index.bytes(0, length)? {
+        if gathered.section(&Watch::new("check"))? != index.bytes(0, length)? {
             return Err(self.damaged("its index of words is not that of its literals"));
         }
         Ok(())

@@ -25,7 +25,7 @@ use crate::packed::Packed;
 use crate::spill::{Kind, Spill};
 use crate::statistics::{Classes, collect};
 use crate::toc::{OrderPlaces, SectionPlace, Toc};
-use crate::{Statement, Store, sort};
+use crate::{NewDictionary, Statement, Store, sort};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ use std::sync::{Mutex, PoisonError};
 use vervet_dictionary::Dictionary;
 use vervet_env::{Bytes, Environment};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch, vocab::RDF_TYPE};
+
+/// What errors call the dictionary of a store that is being made.
+const NEW_DICTIONARY: &str = "the new dictionary";
 
 /// How to build.
 #[derive(Clone, Debug)]
@@ -235,7 +238,7 @@ impl<'w> StoreBuilder<'w> {
         }
     }
 
-    /// Makes the store. `dictionary` is the image of the dictionary that gave out the ids.
+    /// Makes the store. `dictionary` is the one that gave out the ids.
     ///
     /// Only one process may write to a directory at a time: the caller holds its lock. Readers may have
     /// the directory open; they keep what they have.
@@ -244,7 +247,7 @@ impl<'w> StoreBuilder<'w> {
     /// Input: an edge with two statements, or a statement about an edge that does not exist. Io: files
     /// could not be written; the directory then still has its earlier content. Internal: an id that the
     /// dictionary did not give out.
-    pub fn finish(self, dictionary: impl Into<Bytes>, target: &Target) -> Result<Store> {
+    pub fn finish<'d>(self, dictionary: impl Into<NewDictionary<'d>>, target: &Target) -> Result<Store> {
         self.finish_with(dictionary.into(), target, None)
     }
 
@@ -252,23 +255,23 @@ impl<'w> StoreBuilder<'w> {
     ///
     /// # Errors
     /// Those of `check`; as [`StoreBuilder::finish`].
-    pub fn finish_checked(
+    pub fn finish_checked<'d>(
         self,
-        dictionary: impl Into<Bytes>,
+        dictionary: impl Into<NewDictionary<'d>>,
         target: &Target,
         check: &mut dyn FnMut(&Store) -> Result<()>,
     ) -> Result<Store> {
         self.finish_with(dictionary.into(), target, Some(check))
     }
 
-    fn finish_with(self, image: Bytes, target: &Target, check: Option<Check<'_>>) -> Result<Store> {
+    fn finish_with(self, new: NewDictionary<'_>, target: &Target, check: Option<Check<'_>>) -> Result<Store> {
         if self.constraints.iter().any(|line| line.contains(char::is_control)) {
             return Err(Error::internal("a constraint is no line of text"));
         }
-        let dictionary = Dictionary::open(image.clone(), "the new dictionary")?;
         let environment = self.options.environment.clone();
         match target {
             Target::Memory => {
+                let dictionary = Dictionary::open(new.into_image(self.watch)?, NEW_DICTIONARY)?;
                 let constraints = self.constraints.clone();
                 let mut sections = Vec::new();
                 let toc = self.build(&dictionary, &mut |bytes| {
@@ -300,7 +303,7 @@ impl<'w> StoreBuilder<'w> {
                     before.as_ref(),
                     self.spill.as_ref().map(Spill::dir),
                 );
-                let manifest = match self.write_files(&dictionary, &image, dir, before.as_ref(), check) {
+                let manifest = match self.write_files(new, dir, before.as_ref(), check) {
                     Ok(manifest) => manifest,
                     Err(error) => {
                         // If the manifest is the old one, nobody will name the new files. If it is not,
@@ -314,7 +317,6 @@ impl<'w> StoreBuilder<'w> {
                 };
                 files::remove_leftovers(&environment, dir, Some(&manifest), None);
                 files::remove_mark(&environment, dir);
-                drop((dictionary, image));
                 Store::open(&environment, dir)
             }
         }
@@ -323,8 +325,7 @@ impl<'w> StoreBuilder<'w> {
     /// Writes the next generation of `dir` and publishes it.
     fn write_files(
         self,
-        dictionary: &Dictionary,
-        image: &[u8],
+        new: NewDictionary<'_>,
         dir: &Path,
         before: Option<&Manifest>,
         check: Option<Check<'_>>,
@@ -337,10 +338,14 @@ impl<'w> StoreBuilder<'w> {
         let (constraints, watch) = (self.constraints.clone(), self.watch);
         let generation = before.map_or(0, |manifest| manifest.generation).saturating_add(1);
         let mut file = HashedFile::create(&environment, dir.join(files::dictionary_name(generation)))?;
-        file.write(image)?;
+        new.write(&mut |bytes| file.write(bytes), watch)?;
         let dictionary_record = file.finish()?;
+        // From here on its pages are those of the file.
+        let dictionary =
+            Dictionary::open(files::map(&environment, dir, &dictionary_record)?, NEW_DICTIONARY)?;
         let mut file = SegmentFile::create(&environment, dir, generation)?;
-        let toc = self.build(dictionary, &mut |bytes| file.section(&bytes))?;
+        let toc = self.build(&dictionary, &mut |bytes| file.section(&bytes))?;
+        drop(dictionary);
         let segments = file.finish(&toc)?;
         let synced = environment.files.sync_dir(dir);
         synced.map_err(|e| Error::io(format_args!("sync the directory {}", dir.display()), &e))?;

@@ -48,6 +48,7 @@ mod files;
 mod locate;
 mod marks;
 mod merge;
+mod new_dictionary;
 mod order;
 mod packed;
 mod restore;
@@ -62,6 +63,7 @@ mod validate;
 
 pub use builder::{BuildOptions, OrderBy, StoreBuilder, Target};
 pub use files::{LogPlace, publish_log};
+pub use new_dictionary::NewDictionary;
 pub use restore::copy_generation;
 pub use segment::BaseSegment;
 pub use statements::Statements;

@@ -18,8 +18,9 @@
 //! their numbers when that was made. Terms that are in both are compared by recovery.
 //! # Cost
 //! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for
-//! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. One new term has the dictionary
-//! decoded and written anew as a whole, in memory. A checkpoint that would not fit the disk is not begun.
+//! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. The dictionary is
+//! copied with the new terms in it, in memory for the new terms; it is made from scratch where at least half
+//! of its terms are new. A checkpoint that would not fit the disk is not begun.
 //! # Not here
 //! When one is made, and what follows when it fails: `background.rs`. Merging single segments, and runs between base and delta.
 
@@ -35,12 +36,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use vervet_delta::Version;
-use vervet_dictionary::DictionaryBuilder;
-use vervet_env::Bytes;
+use vervet_dictionary::{DictionaryBuilder, Extension};
+use vervet_env::Environment;
 use vervet_log::{Log, Lsn};
-use vervet_model::{Error, ErrorKind, Result, TermParts, Watch};
+use vervet_model::{Error, ErrorKind, Id, Result, TermParts, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
+use vervet_store::{BuildOptions, LogPlace, NewDictionary, Store, StoreBuilder, Target};
 
 /// What a checkpoint leaves free on the disk, at least: the log goes on meanwhile.
 pub const CHECKPOINT_SPARE_BYTES: u64 = 1 << 20;
@@ -52,6 +53,8 @@ const MEMORY_BYTES: u64 = 1 << 30;
 /// Steps of a [`Watch`] for a statement that is read, sorted and encoded in both directions, and for a term, roughly.
 const STATEMENT_STEPS: u64 = 5;
 const TERM_STEPS: u64 = 8;
+/// Those of [`TERM_STEPS`] that copying a term does not report.
+const COPIED_STEPS: u64 = 6;
 /// The most changes that are brought over under the lock…
 const LOCKED_CHANGES_MAX: u64 = 1 << 10;
 /// … unless so many rounds without it have left more.
@@ -314,7 +317,7 @@ impl Transactions {
         }
         builder.add(&chunk)?;
         builder.set_constraints(published.constraints.texts());
-        builder.finish(dictionary(version, ends, watch)?, target)
+        builder.finish(dictionary(version, ends, &self.environment, watch)?, target)
     }
 }
 
@@ -355,14 +358,28 @@ fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> LogPlace {
     LogPlace { id, lsn: lsn.0, timestamp: timestamp.0, begun: true }
 }
 
-/// The image of a dictionary with the terms of a version.
-fn dictionary(version: &Version, [vertices, literals]: [u64; 2], watch: &Watch<'_>) -> Result<Bytes> {
+/// A dictionary with the terms of a version, which have numbers below these.
+fn dictionary<'v>(
+    version: &'v Version,
+    [vertices, literals]: [u64; 2],
+    environment: &Environment,
+    watch: &Watch<'_>,
+) -> Result<NewDictionary<'v>> {
     let base = version.base().dictionary();
-    if (base.vertex_count(), base.literal_count()) == (vertices, literals) {
-        watch.advance(TERM_STEPS * (vertices + literals))?;
-        return Ok(base.image());
+    let (all, before) = (vertices + literals, base.vertex_count() + base.literal_count());
+    if all == before {
+        watch.advance(TERM_STEPS * all)?;
+        return Ok(base.image().into());
     }
-    Ok(Bytes::from(continued(version, vertices, literals, watch)?.finish_watched(1, watch)?))
+    let Some(mut extension) = Extension::new(base, all - before) else {
+        let mut builder = continued(version, vertices, literals, watch)?;
+        let seed = environment.random.next_u64();
+        builder.set_seed(seed.map_err(|error| Error::io("draw a random number", &error))?);
+        return Ok(builder.finish_watched(1, watch)?.into());
+    };
+    watch.advance(COPIED_STEPS * before)?;
+    add_new(version, [vertices, literals], &mut |parts| extension.add(parts), watch)?;
+    Ok(extension.into())
 }
 
 /// A builder that goes on behind the terms of a version.
@@ -376,23 +393,26 @@ pub fn continued(
     watch: &Watch<'_>,
 ) -> Result<DictionaryBuilder> {
     let mut builder = DictionaryBuilder::from_dictionary_watched(version.base().dictionary(), watch)?;
+    add_new(version, [vertices, literals], &mut |parts| builder.intern_parts(parts), watch)?;
+    Ok(builder)
+}
+
+/// Gives the terms of a version that its base does not have to `add`, which gives each its id.
+fn add_new(
+    version: &Version,
+    [vertices, literals]: [u64; 2],
+    add: &mut dyn FnMut(TermParts<'_>) -> Result<Id>,
+    watch: &Watch<'_>,
+) -> Result<()> {
     let mut ticker = watch.ticker();
-    let mut text = String::new();
+    let mut scratch = String::new();
     for id in new_terms(version, vertices, literals) {
         ticker.step()?;
-        let mut interned = Ok(vervet_model::Id::UNBOUND);
-        version.read_term(id, &mut String::new(), &mut |parts| {
-            text.clear();
-            parts.write_str(&mut text);
-            interned = match parts {
-                TermParts::Blank(_) => builder.intern_blank(&text),
-                TermParts::Literal { kind, .. } => builder.intern_literal(&text, kind),
-                _ => builder.intern_iri(&text),
-            };
-        })?;
-        if interned? != id {
+        let mut added = Ok(Id::UNBOUND);
+        version.read_term(id, &mut scratch, &mut |parts| added = add(parts))?;
+        if added? != id {
             return Err(Error::internal(format!("{id:?} has the term of another id")));
         }
     }
-    Ok(builder)
+    Ok(())
 }

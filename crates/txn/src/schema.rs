@@ -23,10 +23,9 @@ use crate::transactions::{Head, Published, Transactions};
 use std::sync::{Arc, PoisonError};
 use vervet_delta::Version;
 use vervet_dictionary::Dictionary;
-use vervet_env::Bytes;
 use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Id, Result, Watch};
-use vervet_store::{LogPlace, Store, StoreBuilder, Target};
+use vervet_store::{LogPlace, NewDictionary, Store, StoreBuilder, Target};
 
 /// How often a change of the constraints starts anew when others have changed them, or loaded data.
 const ATTEMPTS_MAX: u32 = 10;
@@ -51,10 +50,10 @@ impl Successor<'_> {
     /// # Errors
     /// [`ErrorKind::Constraint`]: the new graph breaks one; then the directory is as it was. As [`StoreBuilder::finish`].
     /// Those of `watch`, which should be that of `builder`, too.
-    pub fn finish(
+    pub fn finish<'d>(
         &self,
         mut builder: StoreBuilder<'_>,
-        dictionary: impl Into<Bytes>,
+        dictionary: impl Into<NewDictionary<'d>>,
         target: &Target,
         watch: &Watch<'_>,
     ) -> Result<Store> {

@@ -66,6 +66,7 @@ pub(crate) fn load(
         edges: before.edge_count(),
         memory_bytes,
     };
+    building.dictionary.set_seed(seed(place.environment)?);
     if options.text_index {
         building.dictionary.index_words();
     }

@@ -2,7 +2,7 @@
 //! full disk is no end. Findings B1, B3, B4, B6, B11, B12 and B17 of the review of storage.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
-use crate::common::{Row, statement};
+use crate::common::{Row, read, statement};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,6 +52,50 @@ fn come_and_go(graph: &Arc<Transactions>, row: Row) -> Result<()> {
     transaction.insert(&statement)?;
     transaction.remove(&statement)?;
     transaction.commit().map(drop)
+}
+
+/// The seed in the newest dictionary file, which a dictionary that is copied keeps.
+fn dictionary_seed(simulation: &Simulation) -> Vec<u8> {
+    let files = simulation.environment().files;
+    let names = files.list(Path::new(DIR)).expect("there");
+    let is_dictionary = |path: &&std::path::PathBuf| path.to_string_lossy().contains("dictionary-");
+    let path = names.iter().filter(is_dictionary).max().expect("one is there");
+    let bytes = files.read(path).expect("it can be read");
+    let trailer = bytes.len() - 128;
+    bytes[trailer + 32..trailer + 40].to_vec()
+}
+
+/// Storage B6 (c): a checkpoint with few new terms copies the dictionary with them; one with many makes it
+/// anew.
+#[test]
+fn b6_a_checkpoint_extends_the_dictionary() {
+    let simulation = Simulation::new(1);
+    let mut graph = open(&simulation, options());
+    // IRIs, then blank nodes; each second row has a new literal.
+    let row = |number: u64| {
+        let s = if number < 98 { 2 + number } else { 202 + number };
+        Row { s, p: 1, o: 100 + number / 2, g: 0, e: 0 }
+    };
+    let mut rows: Vec<Row> = (0..20).map(row).collect();
+    change(&graph, &rows, true).expect("works");
+    assert!(graph.checkpoint().expect("room"));
+    let first = dictionary_seed(&simulation);
+    for round in 0..7 {
+        let count = if round == 6 { 120 } else { 3 };
+        let next = rows.len() as u64;
+        let new: Vec<Row> = (next..next + count).map(row).collect();
+        change(&graph, &new, true).expect("works");
+        rows.extend(new);
+        assert!(graph.checkpoint().expect("room"));
+        assert_eq!(dictionary_seed(&simulation) == first, round < 6, "round {round}");
+        if round % 2 == 0 {
+            drop(graph);
+            graph = open(&simulation, options());
+        }
+        let version = graph.current();
+        version.version.base().validate().expect("sound");
+        assert_eq!(read(&version.version).0, rows.iter().copied().collect());
+    }
 }
 
 /// Storage B1: changes that change nothing grow the log and not the delta, and the log was never cut.

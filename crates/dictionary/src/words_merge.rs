@@ -1,0 +1,162 @@
+//! The index of words of a file with those of new literals, without holding the one of the file.
+//!
+//! # Shape
+//! Each new word has its place among the words of the file by a binary search: one word of the file whose
+//! list gets longer, or a gap. Between these places everything is copied. The section has four arrays
+//! (`words.rs`), so the places are walked four times.
+//! # Cost
+//! Memory: the words of the new literals. Time: a copy, the ends of all words, and reading the lists that
+//! get longer.
+
+use crate::Dictionary;
+use crate::builder::DictionaryBuilder;
+use crate::header::{FileWriter, Section};
+use crate::number::{bytes_for, write_varint};
+use crate::words::{Index, Sorted, gather, section_numbers, write_list};
+use std::ops::Range;
+use vervet_model::{Result, Watch};
+
+/// A new word.
+struct Place {
+    /// The word of the file that it is, or the first one behind it.
+    at: u64,
+    is_known: bool,
+    /// Its list in [`Merge::lists`]; of a known word the number of all its literals, and what is appended.
+    count: Range<usize>,
+    list: Range<usize>,
+    /// Bytes of the number of literals in the file's list.
+    count_before: usize,
+}
+
+/// What stands where in the order of words.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// These words of the file.
+    Known(u64, u64),
+    /// A new word, which may be one of the file.
+    New(usize, &'a Place),
+}
+
+struct Merge<'a, 'd> {
+    index: Index<'d>,
+    new: &'a Sorted,
+    places: Vec<Place>,
+    lists: Vec<u8>,
+}
+
+/// Writes the section for the literals of `dictionary` and those of `new`, which are numbered on.
+pub(crate) fn merge_words(
+    dictionary: &Dictionary,
+    new: &DictionaryBuilder,
+    file: &mut FileWriter<'_>,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    let new = gather(new, watch)?.sorted(watch)?;
+    let index = Index::open(dictionary)?;
+    let mut merge = Merge { index, new: &new, places: Vec::new(), lists: Vec::new() };
+    merge.find_places(dictionary.literal_count(), watch)?;
+    merge.write(file, watch)
+}
+
+impl Merge<'_, '_> {
+    /// Finds the place of each new word; literals are numbered on from `first`.
+    fn find_places(&mut self, first: u64, watch: &Watch<'_>) -> Result<()> {
+        let mut ticker = watch.ticker();
+        let mut at = 0;
+        for number in 0..self.new.len() {
+            ticker.step()?;
+            let (word, literals) = self.new.get(number);
+            at = self.index.first_not(at, |text| text < word.as_bytes())?;
+            let is_known = at < self.index.words && self.index.text(at)? == word.as_bytes();
+            let (mut known, mut last, mut count_before) = (0, 0, 0);
+            if is_known {
+                count_before = self.index.for_each(at, |literal| {
+                    (known, last) = (known + 1, literal);
+                    Ok(())
+                })?;
+            }
+            let start = self.lists.len();
+            write_varint(known + literals.len() as u64, &mut self.lists);
+            let middle = self.lists.len();
+            write_list(last, literals.iter().map(|literal| first + u64::from(*literal)), &mut self.lists);
+            let (count, list) = (start..middle, middle..self.lists.len());
+            self.places.push(Place { at, is_known, count, list, count_before });
+        }
+        Ok(())
+    }
+
+    /// All words in order.
+    fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        let mut next = 0;
+        let places = self.places.iter().enumerate().flat_map(move |(number, place)| {
+            let before = next;
+            next = place.at + u64::from(place.is_known);
+            [Step::Known(before, place.at), Step::New(number, place)]
+        });
+        let behind = self.places.last().map_or(0, |place| place.at + u64::from(place.is_known));
+        places.chain([Step::Known(behind, self.index.words)])
+    }
+
+    /// The text (0) or list (1) of a new word, in pieces.
+    fn new_piece(&self, of: usize, number: usize, place: &Place) -> Result<[&[u8]; 3]> {
+        if of == 0 {
+            return Ok([self.new.get(number).0.as_bytes(), &[], &[]]);
+        }
+        let before = if place.is_known { &self.index.encoded(place.at)?[place.count_before..] } else { &[] };
+        Ok([&self.lists[place.count.clone()], before, &self.lists[place.list.clone()]])
+    }
+
+    /// Bytes of all texts (0) or lists (1).
+    fn length(&self, of: usize) -> Result<u64> {
+        let mut length = self.index.length(of);
+        for (number, place) in self.places.iter().enumerate() {
+            length += self.new_piece(of, number, place)?.iter().map(|piece| piece.len() as u64).sum::<u64>();
+            if place.is_known {
+                length = length.saturating_sub(self.index.range(of, place.at)?.len() as u64);
+            }
+        }
+        Ok(length)
+    }
+
+    fn write(&self, file: &mut FileWriter<'_>, watch: &Watch<'_>) -> Result<()> {
+        let mut write = |bytes: &[u8]| file.write(Section::LiteralWords, bytes);
+        let added = self.places.iter().filter(|place| !place.is_known).count() as u64;
+        let lengths = [self.length(0)?, self.length(1)?];
+        write(&section_numbers([self.index.words + added, lengths[0], lengths[1]]))?;
+        let mut ticker = watch.ticker();
+        for of in [0, 1] {
+            let width = bytes_for(lengths[of]);
+            let mut end = 0_u64;
+            for step in self.steps() {
+                match step {
+                    Step::Known(from, to) => {
+                        for word in from..to {
+                            ticker.step()?;
+                            end += self.index.range(of, word)?.len() as u64;
+                            write(&end.to_le_bytes()[..width])?;
+                        }
+                    }
+                    Step::New(number, place) => {
+                        let pieces = self.new_piece(of, number, place)?;
+                        end += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+                        write(&end.to_le_bytes()[..width])?;
+                    }
+                }
+            }
+            if end != lengths[of] {
+                return Err(self.index.damaged());
+            }
+        }
+        for of in [0, 1] {
+            for step in self.steps() {
+                match step {
+                    Step::Known(from, to) => write(self.index.piece(of, from..to)?)?,
+                    Step::New(number, place) => {
+                        self.new_piece(of, number, place)?.into_iter().try_for_each(&mut write)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
