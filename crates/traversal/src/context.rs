@@ -6,7 +6,7 @@ use crate::memory::{Held, Memory, TRAVERSER_BYTES};
 use crate::size;
 use crate::steps::collect::Places;
 use crate::steps::group::Groups;
-use rustc_hash::FxHashMap;
+use foldhash::HashMap as SeededMap;
 use std::sync::Arc;
 use vervet_gremlin::{Operator, Value};
 use vervet_kernel::Control;
@@ -17,11 +17,11 @@ use vervet_snapshot::Snapshot;
 pub(crate) struct Context<'a> {
     pub(crate) host: &'a mut dyn Host,
     pub(crate) names: Names,
-    pub(crate) side_effects: FxHashMap<Arc<str>, SideEffect>,
+    pub(crate) side_effects: SeededMap<Arc<str>, SideEffect>,
     /// What groups under a name are made of: all steps with that name put to the same.
-    pub(crate) groups: FxHashMap<Arc<str>, Groups>,
+    pub(crate) groups: SeededMap<Arc<str>, Groups>,
     /// Where things are in the trees and subgraphs among the side effects.
-    pub(crate) places: FxHashMap<Arc<str>, Places>,
+    pub(crate) places: SeededMap<Arc<str>, Places>,
     pub(crate) control: &'a Control<'a>,
     /// What the steps hold.
     pub(crate) memory: Memory<'a>,

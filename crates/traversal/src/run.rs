@@ -12,7 +12,7 @@ use crate::steps::solve::Solve;
 use crate::steps::start::start_value;
 use crate::strategy::Strategies;
 use crate::traverser::Traverser;
-use rustc_hash::FxHashMap;
+use foldhash::HashMap as SeededMap;
 use std::sync::Arc;
 use std::time::Instant;
 use vervet_algebra::Query;
@@ -28,7 +28,7 @@ const BATCH_FIRST: usize = 16;
 pub struct Traversal {
     pipeline: Pipeline,
     settings: Settings,
-    side_effects: FxHashMap<Arc<str>, SideEffect>,
+    side_effects: SeededMap<Arc<str>, SideEffect>,
     mutates: bool,
     seed: Option<i64>,
     /// The last step is `profile()`: the result is what the others did.
@@ -69,7 +69,7 @@ impl Traversal {
     fn build(bytecode: &Bytecode, kernels: bool, texts: bool) -> Result<Self> {
         let mut settings = Settings::default();
         path_needs(bytecode, &mut settings);
-        let mut side_effects: FxHashMap<Arc<str>, SideEffect> = FxHashMap::default();
+        let mut side_effects: SeededMap<Arc<str>, SideEffect> = SeededMap::default();
         let mut strategies = Strategies::default();
         for instruction in &bytecode.source {
             let arguments = instruction.arguments.as_slice();
@@ -162,8 +162,8 @@ impl Traversal {
             host,
             names: Names::default(),
             side_effects: self.side_effects,
-            groups: FxHashMap::default(),
-            places: FxHashMap::default(),
+            groups: SeededMap::default(),
+            places: SeededMap::default(),
             control,
             memory: Memory::new(control),
             seed,

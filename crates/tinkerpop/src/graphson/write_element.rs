@@ -4,8 +4,8 @@ use super::Dialect;
 use super::write::{Result, Writer};
 use crate::WriteError;
 use crate::limits::DEPTH_MAX;
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
 use vervet_gremlin::{Edge, Metric, Metrics, Path, Property, Subgraph, Tree, Vertex, VertexProperty};
 
@@ -49,7 +49,7 @@ impl Writer<'_> {
         mut write: impl FnMut(&mut Self, &VertexProperty) -> Result,
     ) -> Result {
         if !are_grouped(properties) {
-            let mut groups: IndexMap<&str, Vec<Arc<VertexProperty>>, FxBuildHasher> = IndexMap::default();
+            let mut groups: IndexMap<&str, Vec<Arc<VertexProperty>>, RandomState> = IndexMap::default();
             for property in properties {
                 groups.entry(&property.label).or_default().push(property.clone());
             }

@@ -5,6 +5,7 @@
 //! graph changes.
 
 use super::computed::Computed;
+use foldhash::HashMap as SeededMap;
 use oxrdf::NamedNodeRef;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -32,7 +33,7 @@ pub(crate) struct Names {
     sparing: bool,
     edge_id: Option<Id>,
     names: FxHashMap<(Id, bool), Arc<str>>,
-    ids: FxHashMap<(bool, Arc<str>), Id>,
+    ids: SeededMap<(bool, Arc<str>), Id>,
     predicates: Option<Rc<Predicates>>,
     /// Keys in N-Triples, and the vertex that was last asked for.
     keys: FxHashMap<Id, Rc<[u8]>>,
