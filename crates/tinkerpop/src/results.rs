@@ -1,11 +1,12 @@
 //! A response whose results come one by one, as a traversal finds them.
 //!
 //! # Shape
-//! Each result is written when it comes, so a message in the making is held as bytes and not as values. Its status and the
-//! number of its results are known at its end: in GraphSON they are written last (objects have no order), in GraphBinary
-//! they are put into their places.
+//! Each result is written when it comes, so a message in the making is held as bytes and not as values. Its
+//! status and the number of its results are known at its end: in GraphSON they are written last (objects have
+//! no order), in GraphBinary they are put into their places.
 
 use crate::{Format, Response, Traverser, WriteError, graphbinary, graphson};
+use std::sync::Arc;
 use uuid::Uuid;
 use vervet_gremlin::{Map, Value};
 
@@ -20,6 +21,8 @@ const LIST: [u8; 2] = [0x09, 0x00];
 #[derive(Debug)]
 pub struct ResultsWriter {
     format: Format,
+    id: Uuid,
+    attributes: Map,
     /// What every message begins and ends with; the status code stands between the two parts of `end`.
     begin: Vec<u8>,
     end: (Vec<u8>, Vec<u8>),
@@ -34,7 +37,7 @@ impl ResultsWriter {
     /// The attributes cannot be written.
     pub fn new(format: Format, id: Uuid, attributes: Map) -> Result<Self, WriteError> {
         let (mut begin, mut end) = (Vec::new(), (Vec::new(), Vec::new()));
-        match format.dialect() {
+        let attributes = match format.dialect() {
             None => {
                 let mut empty = Response { id: Some(id), ..Response::default() };
                 empty.status.attributes = attributes;
@@ -43,6 +46,7 @@ impl ResultsWriter {
                 begin.truncate(begin.len() - NULL.len());
                 begin.extend_from_slice(&LIST);
                 begin.extend_from_slice(&[0; 4]);
+                empty.status.attributes
             }
             Some(dialect) => {
                 // An empty list and an empty map show how this dialect has them.
@@ -57,12 +61,31 @@ impl ResultsWriter {
                 graphson::write(&Value::map(Map::default()), dialect, &mut end.0)?;
                 end.0.extend_from_slice(b"},\"status\":{\"message\":\"\",\"code\":");
                 end.1.extend_from_slice(b",\"attributes\":");
-                graphson::write(&Value::map(attributes), dialect, &mut end.1)?;
+                let attributes = Value::map(attributes);
+                graphson::write(&attributes, dialect, &mut end.1)?;
                 end.1.extend_from_slice(b"}}");
+                match attributes {
+                    Value::Map(attributes) => Arc::unwrap_or_clone(attributes),
+                    _ => Map::default(),
+                }
             }
-        }
+        };
         let out = begin.clone();
-        Ok(Self { format, begin, end, out, count: 0 })
+        Ok(Self { format, id, attributes, begin, end, out, count: 0 })
+    }
+
+    /// Adds an attribute to the status of this message and of those after it.
+    ///
+    /// # Errors
+    /// It cannot be written; the message is then as it was.
+    pub fn set_attribute(&mut self, name: &str, value: Value) -> Result<(), WriteError> {
+        let mut attributes = self.attributes.clone();
+        attributes.insert(Value::text(name), value);
+        let mut changed = Self::new(self.format, self.id, attributes)?;
+        changed.out.extend_from_slice(&self.out[self.begin.len()..]);
+        changed.count = self.count;
+        *self = changed;
+        Ok(())
     }
 
     /// Adds a value.

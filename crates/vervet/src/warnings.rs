@@ -1,12 +1,13 @@
-//! What of a query cannot match anything: names that the graph does not have, variables that nothing binds, patterns of
-//! `REGEX` that cannot be read.
+//! What of a query cannot match anything: names that the graph does not have, variables that nothing binds,
+//! patterns of `REGEX` that cannot be read.
 //!
-//! By the standards all of these are legal and make answers empty. So they are no errors, and are looked for only when an
-//! answer is empty (or is a count of nothing): the caller decides.
+//! By the standards all of these are legal and make answers empty. So they are no errors, and are looked for
+//! only when an answer is empty (or is a count of nothing): the caller decides.
 //! # Cost
-//! A look-up in the dictionary for each name of the query, some microseconds. For a name that is not there the names of at most
-//! [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms.
+//! A look-up in the dictionary for each name of the query, some microseconds. For a name that is not there
+//! the names of at most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms.
 
+use crate::Transaction;
 use crate::database::Database;
 use crate::gremlin::text::Statement;
 use crate::gremlin::{Bytecode, GremlinScript, Instruction, Value};
@@ -48,7 +49,8 @@ impl fmt::Display for Warning {
 }
 
 impl Prepared {
-    /// What of the query cannot match anything in the graph as it is now, to be told when its answer is empty.
+    /// What of the query cannot match anything in the graph as it is now, to be told when its answer is
+    /// empty.
     ///
     /// ```
     /// use vervet::{Database, Format};
@@ -113,8 +115,9 @@ impl Prepared {
 }
 
 impl Database {
-    /// What of a text of Gremlin cannot match anything in the graph as it is now: labels and keys that it does not have. To be
-    /// told when there are no results, or one that is 0; of a text that writes there are none.
+    /// What of a text of Gremlin cannot match anything in the graph as it is now: labels and keys that it
+    /// does not have. To be told when there are no results, or one that is 0; of a text that writes there are
+    /// none.
     ///
     /// # Errors
     /// Damaged data.
@@ -122,15 +125,32 @@ impl Database {
         if script.mutates() {
             return Ok(Vec::new());
         }
-        let published = self.published();
-        let mut search = Search::new(&published.version);
-        for statement in script.statements() {
-            if let Statement::Traversal { bytecode, .. } = statement {
-                search.traversal(bytecode)?;
-            }
-        }
-        Ok(search.warnings)
+        of_script(&self.published().version, script)
     }
+}
+
+impl Transaction {
+    /// [`Database::gremlin_warnings`], with the graph as this transaction sees it. What it looks up does not
+    /// count as read.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn gremlin_warnings(&self, script: &GremlinScript) -> Result<Vec<Warning>> {
+        if script.mutates() {
+            return Ok(Vec::new());
+        }
+        of_script(self.inner.version()?, script)
+    }
+}
+
+fn of_script(snapshot: &dyn Snapshot, script: &GremlinScript) -> Result<Vec<Warning>> {
+    let mut search = Search::new(snapshot);
+    for statement in script.statements() {
+        if let Statement::Traversal { bytecode, .. } = statement {
+            search.traversal(bytecode)?;
+        }
+    }
+    Ok(search.warnings)
 }
 
 /// The names that were looked for, and what came of it.

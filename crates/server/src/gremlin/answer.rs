@@ -11,8 +11,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Bytes, Message, Utf8Bytes};
 use uuid::Uuid;
-use vervet::CancelToken;
 use vervet::gremlin::{Map, Value};
+use vervet::{CancelToken, Warning};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_model::{Error, ErrorKind};
 use vervet_tinkerpop::{Format, Response, ResultsWriter, Status, Traverser, WriteError};
@@ -345,6 +345,8 @@ pub(super) struct Results<'o> {
     rows: u64,
     /// Results written since the last look at limits.
     unchecked: usize,
+    /// Whether no result was there, but for numbers that are 0.
+    found_nothing: bool,
     /// What to tell instead of the error that ended the traversal.
     unwritable: Option<WriteError>,
 }
@@ -361,7 +363,16 @@ impl<'o> Results<'o> {
     ) -> Result<Self, Trouble> {
         let writer = ResultsWriter::new(format, id, attributes)?;
         let texts = format == Format::GraphBinary1Strings;
-        Ok(Self { outlet, telling, writer, texts, rows: 0, unchecked: 0, unwritable: None })
+        Ok(Self {
+            outlet,
+            telling,
+            writer,
+            texts,
+            rows: 0,
+            unchecked: 0,
+            found_nothing: true,
+            unwritable: None,
+        })
     }
 
     /// Whether there was one.
@@ -369,11 +380,29 @@ impl<'o> Results<'o> {
         self.rows > 0
     }
 
+    /// Adds the warnings that `find` gives to the status if nothing was found, under the name that drivers of
+    /// TinkerPop know.
+    ///
+    /// # Errors
+    /// Those of `find`; the texts cannot be written.
+    pub(super) fn warn(
+        &mut self,
+        find: impl FnOnce() -> vervet::Result<Vec<Warning>>,
+    ) -> Result<Vec<Warning>, Trouble> {
+        let warnings = if self.found_nothing { find()? } else { Vec::new() };
+        if !warnings.is_empty() {
+            let texts = warnings.iter().map(|warning| Value::from(warning.to_string())).collect();
+            self.writer.set_attribute("warnings", Value::list(texts))?;
+        }
+        Ok(warnings)
+    }
+
     /// Takes a result that comes `count` times.
     ///
     /// # Errors
     /// The client is gone; it cannot be written; the deadline.
     pub(super) fn add(&mut self, value: Value, count: u64) -> vervet::Result<()> {
+        self.found_nothing &= matches!(value, Value::Int(0) | Value::Long(0));
         if self.telling.unrolls {
             match value {
                 Value::List(items) => return items.iter().try_for_each(|item| self.one(item, 1)),

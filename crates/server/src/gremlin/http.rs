@@ -167,17 +167,12 @@ impl Work {
         let ran = tier::attempts(state, ready, tier, &running.token, &mut |ready| {
             let mut has_begun = false;
             let results = Results::new(&mut whole, format, id, Map::default(), ready.telling.clone());
-            let mut is_empty = true;
             let done = results.and_then(|mut results| {
                 let done = tell(&mut results, ready, |each| {
-                    let mut noting = |value: Value, count: u64| {
-                        is_empty &= matches!(value, Value::Int(0) | Value::Long(0));
-                        each(value, count)
-                    };
-                    state.database.gremlin_each(&ready.script, &ready.options, &mut noting)
+                    state.database.gremlin_each(&ready.script, &ready.options, each)
                 });
-                if is_empty && done.is_ok() {
-                    let warnings = state.database.gremlin_warnings(&ready.script)?;
+                if done.is_ok() {
+                    let warnings = results.warn(|| state.database.gremlin_warnings(&ready.script))?;
                     if let Some(header) = warned::header(&warnings) {
                         // Once for each attempt, with the same.
                         let _ = said.set(header);

@@ -46,7 +46,8 @@ impl Job {
         ready.progress.clone_from(&self.progress);
         let holds = !ready.script.mutates();
         tier::run(state, (ready, &mut self.reply), tier, holds, token, &mut |ready, results| {
-            tell(results, ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))
+            tell(results, ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))?;
+            results.warn(|| state.database.gremlin_warnings(&ready.script)).map(drop)
         })
     }
 }

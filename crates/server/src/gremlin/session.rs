@@ -184,7 +184,8 @@ fn here(state: &State, open: &mut Stage, job: &mut Job) -> Option<Ran> {
     }
     let token = CancelToken::new();
     let ran = tier::run(state, (ready, &mut job.reply), Tier::Here, true, &token, &mut |ready, results| {
-        statements(state, open, ready, results)
+        statements(state, open, ready, results)?;
+        warn(state, open, ready, results)
     });
     (!matches!(ran, Ran::TooMuch)).then_some(ran)
 }
@@ -230,6 +231,7 @@ fn one(
     ready.progress.clone_from(&job.progress);
     let ran = tier::run(state, (ready, &mut job.reply), tier, true, token, &mut |ready, results| {
         let done = statements(state, open, ready, results);
+        let done = done.and_then(|()| warn(state, open, ready, results));
         match &done {
             Ok(()) if manages => act(state, open, text::Transaction::Commit)?,
             // It is about to run again.
@@ -240,6 +242,15 @@ fn one(
         done
     });
     run::end(job, ran, state)
+}
+
+/// Warns if nothing was found. Names that the transaction has added are there for it.
+fn warn(state: &State, open: &Stage, ready: &Ready, results: &mut Results<'_>) -> Result<(), Trouble> {
+    let find = || match open {
+        Stage::Open(transaction) => transaction.gremlin_warnings(&ready.script),
+        _ => state.database.gremlin_warnings(&ready.script),
+    };
+    results.warn(find).map(drop)
 }
 
 /// Runs statements one after the other; those between two about the transaction at once.

@@ -1,6 +1,6 @@
 //! Operations in each format, and what is wrong with those that are.
 
-use super::client::{Client, args, bytecode, bytecode_args, modern, texts};
+use super::client::{Answer, Client, args, bytecode, bytecode_args, modern, texts};
 use crate::common::Running;
 use uuid::Uuid;
 use vervet::gremlin::{Bytecode, Direction, Instruction, Lambda, Map, Strategy, Token, Value};
@@ -249,4 +249,40 @@ fn writes_are_there_for_all() {
     assert_eq!(client.eval("g.V(77).values('name')").values(), texts(["bob"]));
     // An answer is counted when it has been sent, so maybe after it has come.
     server.wait_for("vervet_requests_total{kind=\"gremlin\",status=\"200\"}", 2.0);
+}
+
+/// users 16: an answer that found nothing says in its status what of the traversal cannot match anything, in
+/// each format, on the short way too; in a session names of its own transaction are there.
+#[test]
+fn users_16_warnings_are_attributes_of_the_status() {
+    let server = Running::start(&modern(), |_| ());
+    let warnings = |answer: &Answer| {
+        let last = answer.0.last().expect("a message");
+        let found = last.status.attributes.get(&Value::text("warnings")).cloned();
+        (answer.code(), found, last.status.attributes.contains_key(&Value::text("host")))
+    };
+    let expected = |text: &str| Some(Value::list(texts([text])));
+    for format in [None].into_iter().chain(Format::ALL.map(Some)) {
+        let mut client = Client::new(&server, format);
+        for _ in 0..3 {
+            let label = r#"nothing has the label "persn"; did you mean "person"?"#;
+            let empty = client.eval("g.V().hasLabel('persn')");
+            assert_eq!(warnings(&empty), (204, expected(label), true), "{format:?}");
+            let zero = client.eval("g.V().hasLabel('persn').count()");
+            assert_eq!(warnings(&zero), (200, expected(label), true), "{format:?}");
+            assert_eq!(zero.0.len(), 1);
+            assert!(zero.values().len() == 1, "{format:?}");
+            for fine in ["g.V().hasLabel('person')", "g.V().has('name', 'nobody').count()", "g.V().count()"] {
+                assert_eq!(warnings(&client.eval(fine)).1, None, "{format:?} {fine}");
+            }
+        }
+        let (session, key) = (format!("of {format:?}"), r#"nothing has the key "nick""#);
+        let asked = |client: &mut Client| warnings(&client.in_session(&session, "g.V().has('nick', 'x')"));
+        for _ in 0..4 {
+            assert_eq!(asked(&mut client), (204, expected(key), true), "{format:?}");
+        }
+        client.in_session(&session, "g.V(1).property('nick', 'y').iterate()").values();
+        assert_eq!(asked(&mut client), (204, None, true), "{format:?}");
+        client.in_session(&session, "g.tx().rollback()").values();
+    }
 }
