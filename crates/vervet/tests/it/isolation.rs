@@ -181,9 +181,13 @@ fn prepared(in_base: bool) -> Database {
         })
         .collect();
     database.update(&format!("INSERT DATA {{ {} }}", names.join(" . "))).expect("it runs");
+    // Without statements there is nothing to merge, and the terms would not get into the base.
+    if in_base {
+        assert!(database.checkpoint().expect("works"));
+    }
     database.update("CLEAR ALL").expect("it runs");
     if in_base {
-        database.checkpoint().expect("works");
+        assert!(database.checkpoint().expect("works"));
     }
     database
 }
