@@ -1,10 +1,14 @@
-//! What no lint says: headers, the size of files, dependencies that point down, no loop over a bulk.
+//! What no lint says: headers, the size of files, the width of comments, dependencies that point down, no
+//! loop over a bulk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The most lines of a source file. A file that grows past it is more than one idea.
 const LINES_MAX: usize = 900;
+
+/// The last column of a comment, in characters; rustfmt sees to code.
+const COMMENT_COLUMNS_MAX: usize = 110;
 
 /// Crates from the ground up. A crate may depend on crates before it only.
 const LAYERS: &[&str] = &[
@@ -91,6 +95,9 @@ fn source(name: &str, text: &str, problems: &mut Vec<String>) {
     if lines > LINES_MAX {
         problems.push(format!("{name}: {lines} lines; is it still one idea?"));
     }
+    for number in wide_comments(text) {
+        problems.push(format!("{name}:{number}: a comment beyond column {COMMENT_COLUMNS_MAX}"));
+    }
     if !BULK_CRATES.iter().any(|folder| name.starts_with(folder)) {
         return;
     }
@@ -98,6 +105,26 @@ fn source(name: &str, text: &str, problems: &mut Vec<String>) {
         let number = number + 1;
         problems.push(format!("{name}:{number}: a loop over a bulk, which may be 2^60: {}", line.trim()));
     }
+}
+
+/// The numbers of lines that are comments beyond the last column. Rows of tables and examples are as wide as
+/// they are.
+fn wide_comments(text: &str) -> Vec<usize> {
+    let mut is_example = false;
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            is_example = false;
+            continue;
+        };
+        let comment = comment.trim_start_matches(['/', '!']).trim_start();
+        if comment.starts_with("```") {
+            is_example = !is_example;
+        } else if !is_example && !comment.starts_with('|') && line.chars().count() > COMMENT_COLUMNS_MAX {
+            found.push(number + 1);
+        }
+    }
+    found
 }
 
 /// Whether a line has a range that ends at a bulk of Gremlin: `0..traverser.bulk`.
@@ -133,7 +160,17 @@ fn manifest(name: &str, text: &str, problems: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::counts_up_to_a_bulk;
+    use super::{COMMENT_COLUMNS_MAX, counts_up_to_a_bulk, wide_comments};
+
+    #[test]
+    fn comments_have_a_last_column() {
+        let widest = format!("    //! {}", "ä".repeat(COMMENT_COLUMNS_MAX - 8));
+        assert_eq!(widest.chars().count(), COMMENT_COLUMNS_MAX);
+        let wide = format!("{widest}.");
+        assert_eq!(wide_comments(&format!("{widest}\n{wide}\nlet text = \"// {wide}\";\n{wide}")), [2, 4]);
+        let text = format!("//! ```text\n{wide}\n//! ```\n{wide}\n//! | {wide} |\n");
+        assert_eq!(wide_comments(&text), [4]);
+    }
 
     /// query B6: no loop runs over a bulk.
     #[test]
