@@ -2,16 +2,16 @@
 //!
 //! # Shape
 //! `arena`: one record for each term in order of first sight: number (4 bytes), kind and length (LEB128, a
-//! byte each as a rule), text. `slots`: open addressing with linear probing; a slot is 24 low bits of the hash and
-//! 40 bits of `offset in the arena + 1`; 0 is empty. The high bits of the hash choose the slot.
+//! byte each as a rule), text. `slots`: open addressing with linear probing; a slot is 24 low bits of the
+//! hash and 40 bits of `offset in the arena + 1`; 0 is empty. The high bits of the hash choose the slot.
 //! # Invariants
 //! 1. Vertices and literals are numbered densely from 0, each in the order of the arena.
 //! 2. At most 3/4 of the slots are full.
 //! # Cost
-//! A known term: one cache miss for its slot, one or two for its record; who knows some terms ahead (`prefetch`) waits for the
-//! misses of 16 together. Memory: the text, 6 bytes, 11 to 21
-//! bytes of slots for each term, and an eighth of texts and headers that is not used yet. While slots grow,
-//! half as many stand beside them; hashes are made again for that, since 8 bytes a term would cost more.
+//! A known term: one cache miss for its slot, one or two for its record; who knows some terms ahead
+//! (`prefetch`) waits for the misses of 16 together. Memory: the text, 6 bytes, 11 to 21 bytes of slots for
+//! each term, and an eighth of texts and headers that is not used yet. While slots grow, half as many stand
+//! beside them; hashes are made again for that, since 8 bytes a term would cost more.
 //! # Not here
 //! The bytes of the finished dictionary (see `encode`).
 
@@ -138,7 +138,8 @@ impl DictionaryBuilder {
         self.seed
     }
 
-    /// The file gets an index of the words of its literals, for [`Dictionary::search`]; so do those that go on from it.
+    /// The file gets an index of the words of its literals, for [`Dictionary::search`]; so do those that go
+    /// on from it.
     pub fn index_words(&mut self) {
         self.words = true;
     }
@@ -318,7 +319,8 @@ impl DictionaryBuilder {
         std::hint::black_box(touched);
     }
 
-    /// The first slot from `home` on, which is the one of a hash, that may be that of its term; an empty one if it has none.
+    /// The first slot from `home` on, which is the one of a hash, that may be that of its term; an empty one
+    /// if it has none.
     fn likely(&self, home: u64, hash: u64) -> u64 {
         let mask = self.slots.len() - 1;
         let (mut slot, mut at) = (home, self.home(hash));

@@ -200,7 +200,8 @@ impl Scheme {
 }
 
 const NONE: u32 = u32::MAX;
-/// The first choices are the templates of last resort, in this order; the last one only where there are triple terms.
+/// The first choices are the templates of last resort, in this order; the last one only where there are
+/// triple terms.
 const LAST_RESORTS: [TemplateKind; 6] = [
     TemplateKind::Iri,
     TemplateKind::Blank,

@@ -7,10 +7,10 @@
 //! # Invariants
 //! Every number occurs once; [`Dictionary::validate`] reads them all and compares their texts.
 //! # Cost
-//! `ceil(log2 n)` bits for each of `n` literals. A bound: `log2 n` records, some 2 to 4 µs for a million; a range of few literals
-//! little more.
-//! Sorting takes 16 bytes for each literal, and reads each text once for every 8 bytes that it shares with
-//! another: a radix sort whose digits are 8 bytes long, with a comparison sort of each run.
+//! `ceil(log2 n)` bits for each of `n` literals. A bound: `log2 n` records, some 2 to 4 µs for a million; a
+//! range of few literals little more. Sorting takes 16 bytes for each literal, and reads each text once for
+//! every 8 bytes that it shares with another: a radix sort whose digits are 8 bytes long, with a comparison
+//! sort of each run.
 //! # Source
 //! Sinha and Zobel, "Cache-Conscious Sorting of Large Sets of Strings with Dynamic Tries", JEA 2004: texts
 //! are sorted by pieces that are kept beside the pointers. Different: no trie, a stack of runs.
@@ -135,8 +135,8 @@ fn sort(items: &mut [Item], builder: &DictionaryBuilder, watch: &Watch<'_>) -> R
     Ok(())
 }
 
-/// Puts those of equal pieces whose text ends in this piece to the front, in their order, and gives their number;
-/// the others are left to the next piece.
+/// Puts those of equal pieces whose text ends in this piece to the front, in their order, and gives their
+/// number; the others are left to the next piece.
 fn ended_first(equal: &mut [Item], builder: &DictionaryBuilder, depth: usize) -> usize {
     let mut ended = 0;
     for at in 0..equal.len() {

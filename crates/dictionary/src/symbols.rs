@@ -1,22 +1,23 @@
 //! Texts as codes for the pieces that they have in common: compression that reads any text alone.
 //!
 //! # Shape
-//! A *symbol* is 1 to 8 bytes; a table has at most 255, and a code is the place of one. Code 255 is an escape: the byte
-//! behind it stands for itself. In the file a table is the number of symbols (1 byte), their lengths (1 byte each), and
-//! their bytes. To write, there is a table by the hash of three bytes for longer symbols, one symbol in each place, and one
-//! by two bytes for the others.
+//! A *symbol* is 1 to 8 bytes; a table has at most 255, and a code is the place of one. Code 255 is an
+//! escape: the byte behind it stands for itself. In the file a table is the number of symbols (1 byte), their
+//! lengths (1 byte each), and their bytes. To write, there is a table by the hash of three bytes for longer
+//! symbols, one symbol in each place, and one by two bytes for the others.
 //! # Invariants
 //! 1. What was encoded comes back to the byte, whatever the text.
 //! 2. No codes and no table make reading panic, or take more than 8 bytes of text for each code.
 //! 3. Equal samples give equal tables.
 //! # Cost
-//! To read: a load and a store of 8 bytes for each code. To write: one or two looks at tables for each code. To train:
-//! five passes over [`SAMPLE_BYTES`], and over a million bytes of counts. The 65,438 contents of a social network (2026-11-22,
-//! a machine under load, the best of three): 6.3 MB become 1.8, 33 ms to write, 50 ns to read each, 1.5 ms to train. Texts of
-//! schema.org and of a music catalogue, and the last parts of their IRIs: between 1.8 and 1.9 times smaller.
+//! To read: a load and a store of 8 bytes for each code. To write: one or two looks at tables for each code.
+//! To train: five passes over [`SAMPLE_BYTES`], and over a million bytes of counts. The 65,438 contents of a
+//! social network (2026-11-22, a machine under load, the best of three): 6.3 MB become 1.8, 33 ms to write,
+//! 50 ns to read each, 1.5 ms to train. Texts of schema.org and of a music catalogue, and the last parts of
+//! their IRIs: between 1.8 and 1.9 times smaller.
 //! # Source
-//! P. Boncz, T. Neumann, V. Leis, "FSST: Fast Random Access String Compression", VLDB 2020, §4 and §5. Different: every
-//! round takes the whole sample, which is short.
+//! P. Boncz, T. Neumann, V. Leis, "FSST: Fast Random Access String Compression", VLDB 2020, §4 and §5.
+//! Different: every round takes the whole sample, which is short.
 
 use rustc_hash::FxHashMap;
 
@@ -31,7 +32,8 @@ pub(crate) const SAMPLE_BYTES: usize = 1 << 15;
 const ROUNDS: usize = 5;
 /// A pair that occurs more seldom in the sample does not become a symbol.
 const COUNT_MIN: u32 = 3;
-/// Bytes that have no symbol are better off with one than a count of their bytes says: an escape takes two bytes.
+/// Bytes that have no symbol are better off with one than a count of their bytes says: an escape takes two
+/// bytes.
 const BYTE_GAIN: u64 = 8;
 /// Codes that are read before more room is made.
 const PIECE_CODES: usize = 64;
@@ -101,7 +103,8 @@ impl Symbols {
         texts.is_empty().then_some(Self { table })
     }
 
-    /// Appends the text of these codes; `None` if they are of another table, and then what was appended means nothing.
+    /// Appends the text of these codes; `None` if they are of another table, and then what was appended means
+    /// nothing.
     pub(crate) fn decode(&self, codes: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let mut codes = codes.iter();
         while !codes.as_slice().is_empty() {
@@ -238,8 +241,8 @@ impl Encoder {
         self.symbols.push(symbol);
     }
 
-    /// The code of the longest symbol that a text begins with, and its length; `word` are its first bytes, `left` is its
-    /// length, which is not 0.
+    /// The code of the longest symbol that a text begins with, and its length; `word` are its first bytes,
+    /// `left` is its length, which is not 0.
     #[inline]
     fn find(&self, word: u64, left: usize) -> (u16, usize) {
         let (symbol, code) = self.hashed[hashed_place(word)];

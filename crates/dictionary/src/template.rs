@@ -1,13 +1,15 @@
 //! Templates: the patterns of one dictionary, with the kind of term that they make.
 //!
 //! # Shape
-//! In the file, a template is its kind (one byte), the length and text of its language tag or datatype
-//! (empty for other kinds), the length and bytes of its pattern (see [`crate::pattern`]). Two kinds more are no
-//! templates but tables of symbols, one for vertices and one for literals, before the first template whose slot takes codes.
-//! In memory, the pattern is cut at its slots, once as it is and once as N-Triples writes it.
+//! In the file, a template is its kind (one byte), the length and text of its language tag or datatype (empty
+//! for other kinds), the length and bytes of its pattern (see [`crate::pattern`]). Two kinds more are no
+//! templates but tables of symbols, one for vertices and one for literals, before the first template whose
+//! slot takes codes. In memory, the pattern is cut at its slots, once as it is and once as N-Triples writes
+//! it.
 //! # Invariants
-//! Every piece is UTF-8; a slot for the rest, as text or as codes, is the only slot; before that of a blank node there is no
-//! text (a label is handed out in one piece). A triple term is handed out only if it is one, and not nested too deep.
+//! Every piece is UTF-8; a slot for the rest, as text or as codes, is the only slot; before that of a blank
+//! node there is no text (a label is handed out in one piece). A triple term is handed out only if it is one,
+//! and not nested too deep.
 //! # Cost
 //! All templates are read when a dictionary is opened; there are at most [`TEMPLATES_MAX`].
 
@@ -259,7 +261,8 @@ impl Template {
         Some(Self { kind, detail: detail.to_owned(), head, numbers, symbols })
     }
 
-    /// Whether terms have numbers, so that [`Template::put_nt`] writes them; else [`Template::append_nt`] does.
+    /// Whether terms have numbers, so that [`Template::put_nt`] writes them; else [`Template::append_nt`]
+    /// does.
     #[inline]
     pub(crate) fn has_numbers(&self) -> bool {
         self.numbers.is_some()
@@ -428,7 +431,8 @@ impl Numbers {
     }
 }
 
-/// Whether a text is that of a triple term. It comes from a file, and whoever gets it may follow its depth by recursion.
+/// Whether a text is that of a triple term. It comes from a file, and whoever gets it may follow its depth by
+/// recursion.
 #[cold]
 fn is_triple(head: &str, rest: &str) -> bool {
     if head.is_empty() { is_triple_text(rest) } else { is_triple_text(&[head, rest].concat()) }

@@ -1,15 +1,16 @@
 //! Which literals have a word: what full-text search starts from, in the file and for what came later.
 //!
 //! # Shape
-//! In the file (if it was asked for): number of words, bytes of their texts, bytes of their lists (8 bytes each); the end of
-//! each text among the texts, the end of each list among the lists (as many bytes each as the last one needs); the texts in
-//! the order of their bytes; the lists. A list is the number of its literals, then the number of the first literal and the
-//! differences of the others, as varints. In memory a tree from words to numbers.
+//! In the file (if it was asked for): number of words, bytes of their texts, bytes of their lists (8 bytes
+//! each); the end of each text among the texts, the end of each list among the lists (as many bytes each as
+//! the last one needs); the texts in the order of their bytes; the lists. A list is the number of its
+//! literals, then the number of the first literal and the differences of the others, as varints. In memory a
+//! tree from words to numbers.
 //! # Invariants
-//! 1. Strings, with and without language, are in the lists of all their words (`vervet_model::for_each_word`) once; no other
-//!    literal is in any.
-//! 2. [`candidates`] leaves out no literal that the search finds; it lets others in: phrases, what is excluded, and words that are
-//!    too common to be worth a look are left to whoever tests the text.
+//! 1. Strings, with and without language, are in the lists of all their words (`vervet_model::for_each_word`)
+//!    once; no other literal is in any.
+//! 2. [`candidates`] leaves out no literal that the search finds; it lets others in: phrases, what is
+//!    excluded, and words that are too common to be worth a look are left to whoever tests the text.
 //! # Cost
 //! A word: `log2` of their number looks at texts. A search: the lists of its words, shortest first; one that
 //! is [`COMMON`] times as long as what is left is not read. To make: 12 bytes for each word of each literal.
@@ -64,7 +65,8 @@ pub(crate) fn candidate_count(lists: &dyn Lists, search: &TextSearch) -> Result<
     Ok(sum)
 }
 
-/// Appends the numbers of all literals that `search` finds, and of others that it may find; ascending, each once.
+/// Appends the numbers of all literals that `search` finds, and of others that it may find; ascending, each
+/// once.
 pub(crate) fn candidates(
     lists: &dyn Lists,
     search: &TextSearch,
@@ -169,7 +171,8 @@ impl Gathered {
         let number = match found {
             Some(number) => number,
             None => {
-                // A builder holds less than 2^40 bytes of text, and so many different words need more than that.
+                // A builder holds less than 2^40 bytes of text, and so many different words need more than
+                // that.
                 let number = u32::try_from(words.len()).expect("less than 2^32 different words");
                 words.push(word.into());
                 seen.push((0, 0));
@@ -491,8 +494,8 @@ pub(crate) struct LaterWords {
 }
 
 impl LaterWords {
-    /// Takes the literals from `first` to `end` that are not there yet; `text_of` gives the text of those that are
-    /// searched.
+    /// Takes the literals from `first` to `end` that are not there yet; `text_of` gives the text of those
+    /// that are searched.
     pub(crate) fn up_to<'t>(
         &mut self,
         first: u64,

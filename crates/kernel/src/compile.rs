@@ -32,8 +32,8 @@ fn stages<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
     stages_of(&pipeline.steps, 0..pipeline.steps.len(), false, run)
 }
 
-/// The kernels of the steps in `range`. `from_one_row`: `steps` start from one row, and whatever one row of it
-/// makes at the first step comes to the kernels together.
+/// The kernels of the steps in `range`. `from_one_row`: `steps` start from one row, and whatever one row of
+/// it makes at the first step comes to the kernels together.
 pub(crate) fn stages_of<'a>(
     steps: &'a [PlanStep],
     range: Range<usize>,
@@ -366,8 +366,8 @@ fn accumulators<'a>(aggregate: &Aggregate, carried: &[Variable], run: &Run<'a>) 
     })
 }
 
-/// Repeats each row as often as its multiplicity says. `from`: the row to go on with, and how many of its solutions
-/// have been made.
+/// Repeats each row as often as its multiplicity says. `from`: the row to go on with, and how many of its
+/// solutions have been made.
 pub(crate) fn repeat_rows(
     batch: &mut Batch,
     out: &mut Batch,

@@ -16,10 +16,11 @@
 //! * Scan, expand, check, intersect, match, seek, path, filter, extend, values: rows are independent of each
 //!   other.
 //! * Hash joins: the right side runs first, in parallel where it is worth it, and all copies probe one table.
-//! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in one
-//!   morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
+//! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in
+//!   one morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
 //! * Frontier: each copy has a set of its own, so a row may pass once for each.
-//! * Optional, exists and union: if all steps inside have one, except those that gather (group, order, distinct, slice).
+//! * Optional, exists and union: if all steps inside have one, except those that gather (group, order,
+//!   distinct, slice).
 //! * Group: partial states. Order: sorted runs.
 //! * Slice: part of the tail, which ends all copies when it has enough.
 //!
@@ -54,8 +55,8 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Where to cut `pipeline`, which starts from one row, so that there are morsels of some `rows_min` rows in all;
-    /// `None`: nowhere, or there is nothing to win.
+    /// Where to cut `pipeline`, which starts from one row, so that there are morsels of some `rows_min` rows
+    /// in all; `None`: nowhere, or there is nothing to win.
     #[must_use]
     pub fn new(pipeline: &Pipeline, rows_min: f64) -> Option<Self> {
         let steps = &pipeline.steps;

@@ -8,15 +8,15 @@
 //! across batches. For each batch the cheapest of three ways is taken:
 //! * *probe*: each vertex of the prefix is checked in the last leg, in its cheaper direction, a thousand
 //!   pairs in one call;
-//! * *list*: the last leg is expanded, a block of rows in one call. For all rows that share a prefix together,
-//!   its entries are compared with the prefix if that is short, looked up in it as a set of bits if
+//! * *list*: the last leg is expanded, a block of rows in one call. For all rows that share a prefix
+//!   together, its entries are compared with the prefix if that is short, looked up in it as a set of bits if
 //!   it stays for some rows, or else merged with it row by row;
-//! * *reverse*: each vertex of the prefix is expanded in the other direction of the last leg, once for all rows
-//!   that share the prefix (`reverse.rs`).
+//! * *reverse*: each vertex of the prefix is expanded in the other direction of the last leg, once for all
+//!   rows that share the prefix (`reverse.rs`).
 //! # Cost
-//! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns; for a run
-//! of rows with one prefix: the prefix times an expansion (17 ns and more). Memory:
-//! `vertices / 8` bytes, [`BLOCK_ENTRIES`] entries or the longest adjacency for each leg.
+//! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns; for a
+//! run of rows with one prefix: the prefix times an expansion (17 ns and more). Memory: `vertices / 8` bytes,
+//! [`BLOCK_ENTRIES`] entries or the longest adjacency for each leg.
 //! # Source
 //! H. Ngo, E. Porat, C. Ré, A. Rudra, "Worst-case optimal join algorithms", JACM 2018; T. Veldhuizen,
 //! "Leapfrog Triejoin", ICDT 2014. Different: candidates are intersected whole for each row, not leapt
@@ -45,13 +45,15 @@ const LANES: usize = 8;
 
 /// What an entry costs that is listed, in ns; see the header.
 const LIST_ENTRY_NS: f64 = 3.0;
-/// What an entry of either list costs that is listed and merged (216 ns for 8 and 21, LUBM-40 Q7, 2026-11-21).
+/// What an entry of either list costs that is listed and merged (216 ns for 8 and 21, LUBM-40 Q7,
+/// 2026-11-21).
 const MERGE_ENTRY_NS: f64 = 6.0;
 /// What a check costs: so much, and so much more for each halving of its list.
 const PROBE_NS: f64 = 8.0;
 const PROBE_HALVING_NS: f64 = 3.0;
 
-/// What a run of rows costs that is reversed, in ns, and each vertex of its prefix, and each neighbour of that.
+/// What a run of rows costs that is reversed, in ns, and each vertex of its prefix, and each neighbour of
+/// that.
 const REVERSE_RUN_NS: f64 = 60.0;
 const REVERSE_VERTEX_NS: f64 = 12.0;
 const REVERSE_ENTRY_NS: f64 = 5.0;

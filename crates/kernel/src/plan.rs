@@ -63,8 +63,8 @@ pub struct Among {
     /// The bounds of `literals`, if it is about texts: the literals in them that came later
     /// ([`vervet_snapshot::Snapshot::later_literals`]) count, too.
     pub texts: Option<Texts>,
-    /// The literals that this may find ([`vervet_snapshot::Snapshot::search`]) count, too, as far as they are keys; then
-    /// there are no `texts`.
+    /// The literals that this may find ([`vervet_snapshot::Snapshot::search`]) count, too, as far as they are
+    /// keys; then there are no `texts`.
     pub search: Option<TextSearch>,
     /// How many keys and literals these are, for people; an estimate where the segment has changed.
     pub count: u64,
@@ -118,8 +118,8 @@ pub struct PathStep {
     pub automaton: Arc<Automaton>,
     /// The graphs whose statements it may use.
     pub graphs: PathGraphs,
-    /// Whether subject and object stand in the query, so that each has a path without a step to itself even if no
-    /// statement mentions it.
+    /// Whether subject and object stand in the query, so that each has a path without a step to itself even
+    /// if no statement mentions it.
     pub stand_alone: [bool; 2],
 }
 
@@ -128,12 +128,13 @@ pub struct PathStep {
 pub enum PathGraphs {
     /// Statements of any of these; none: an empty graph.
     These(Vec<GraphFilter>),
-    /// The graph that the variable is bound to; any named graph where it is not, and then it is bound to that.
+    /// The graph that the variable is bound to; any named graph where it is not, and then it is bound to
+    /// that.
     Variable(Variable),
 }
 
-/// States and moves between them: a path is a walk over statements that the moves allow, from state 0 to an accepting
-/// one.
+/// States and moves between them: a path is a walk over statements that the moves allow, from state 0 to an
+/// accepting one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Automaton {
     /// By state: what leads on, and to which state.
@@ -297,10 +298,11 @@ pub enum Step {
         /// Variables that `inner` adds to the rows.
         adds: Vec<Variable>,
     },
-    /// For each row the ends of the paths that there are, each pair once; binds those ends that a row does not.
+    /// For each row the ends of the paths that there are, each pair once; binds those ends that a row does
+    /// not.
     Path(PathStep),
-    /// Whether `inner` makes any row of an incoming one. `inner` receives the incoming rows with their positions in
-    /// `row`, and keeps it.
+    /// Whether `inner` makes any row of an incoming one. `inner` receives the incoming rows with their
+    /// positions in `row`, and keeps it.
     Exists {
         /// What is asked for.
         inner: Pipeline,
@@ -326,8 +328,8 @@ pub enum Step {
         /// What is compared.
         variables: Vec<Variable>,
     },
-    /// Drops rows with a value that has come before, where how often a row comes does not matter for the result: rows may
-    /// pass all the same.
+    /// Drops rows with a value that has come before, where how often a row comes does not matter for the
+    /// result: rows may pass all the same.
     Frontier {
         /// The only column.
         variable: Variable,

@@ -244,7 +244,8 @@ impl<'a> Planner<'a> {
         Ok(Some(atom))
     }
 
-    /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`. `false`: each costs too much.
+    /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`. `false`:
+    /// each costs too much.
     fn search(
         &mut self,
         atoms: &[Atom<'a>],

@@ -22,18 +22,19 @@ pub(crate) const CHECK_ROW: f64 = 9.0;
 pub(crate) const CHECK_HALVING: f64 = 3.0;
 /// A row whose type is checked.
 pub(crate) const CHECK_TYPE: f64 = 9.0;
-/// A leg of an intersection of one row. Measured 2026-11-21 on LUBM-40 Q7 with what follows: rows with 3 and 3
-/// neighbours took 59 ns, rows with 8 and 21 took 216.
+/// A leg of an intersection of one row. Measured 2026-11-21 on LUBM-40 Q7 with what follows: rows with 3 and
+/// 3 neighbours took 59 ns, rows with 8 and 21 took 216.
 pub(crate) const LEG_ROW: f64 = 10.0;
 /// A neighbour that an intersection lists, and merges or looks up.
 pub(crate) const LEG_ENTRY: f64 = 5.0;
 /// A neighbour that an intersection lists and looks up in a leg that has been listed once for many rows, as
 /// bits.
 pub(crate) const LEG_MARKED_ENTRY: f64 = 3.0;
-/// A neighbour in the shortest leg that is looked up in another one instead: as a check, far from the last one.
+/// A neighbour in the shortest leg that is looked up in another one instead: as a check, far from the last
+/// one.
 pub(crate) const LEG_PROBE: f64 = 18.0;
-/// A row of an intersection of two legs that both are short, and each entry of either. Measured 2026-11-21 on LUBM-40
-/// Q7 and LUBM-10: 33 to 41 ns for a row with 3 and 3 entries.
+/// A row of an intersection of two legs that both are short, and each entry of either. Measured 2026-11-21 on
+/// LUBM-40 Q7 and LUBM-10: 33 to 41 ns for a row with 3 and 3 entries.
 pub(crate) const SHORT_ROW: f64 = 14.0;
 /// See [`SHORT_ROW`].
 pub(crate) const SHORT_ENTRY: f64 = 3.0;
@@ -48,8 +49,8 @@ pub(crate) const MATCH_ROW: f64 = 150.0;
 pub(crate) const MATCH_ENTRY: f64 = 30.0;
 /// A row that a filter looks at: terms may have to be decoded.
 pub(crate) const FILTER_ROW: f64 = 40.0;
-/// A row whose id decides the filter: a variable against a constant. Measured: 2 to 7 ns; texts that are compared by their order
-/// are decoded once each.
+/// A row whose id decides the filter: a variable against a constant. Measured: 2 to 7 ns; texts that are
+/// compared by their order are decoded once each.
 pub(crate) const FILTER_ID_ROW: f64 = 6.0;
 /// A row that is extended.
 pub(crate) const EXTEND_ROW: f64 = 60.0;

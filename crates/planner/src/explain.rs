@@ -1,7 +1,7 @@
 //! Plans as text for people.
 //!
-//! One line for each step: what it does, with the names of variables and short terms, then estimated rows, and
-//! after a run real rows and time. Nested pipelines hang below their step.
+//! One line for each step: what it does, with the names of variables and short terms, then estimated rows,
+//! and after a run real rows and time. Nested pipelines hang below their step.
 
 mod steps;
 
@@ -27,9 +27,9 @@ pub fn explain(plan: &Plan, snapshot: &dyn Snapshot, prefixes: &[Prefix<'_>]) ->
     Writer { plan, snapshot, prefixes, threads: &[] }.write(None)
 }
 
-/// [`explain`] with how many threads run each step, by its number ([`Pipeline::number_steps`]), if any step has
-/// more than one; and with real rows and time if there is a profile: the time of a step is then the sum of all
-/// threads.
+/// [`explain`] with how many threads run each step, by its number ([`Pipeline::number_steps`]), if any step
+/// has more than one; and with real rows and time if there is a profile: the time of a step is then the sum
+/// of all threads.
 #[must_use]
 pub fn explain_threads(
     plan: &Plan,

@@ -52,7 +52,8 @@ impl Runs {
 /// See the header of this file.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    /// Steps so far; `keep` is filled in when the whole plan is known. Alternatives share the steps that they begin with.
+    /// Steps so far; `keep` is filled in when the whole plan is known. Alternatives share the steps that they
+    /// begin with.
     pub(crate) steps: Vec<Rc<PlanStep>>,
     /// Estimated rows.
     pub(crate) rows: f64,

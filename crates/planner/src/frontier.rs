@@ -1,16 +1,19 @@
 //! Frontiers: where how often a row comes does not matter, rows that differ in nothing go on once.
 //!
 //! # Shape
-//! A pass over the finished plan, from its end. Below a distinct, and below aggregates that equal rows do not change, duplicates
-//! are of no account; where one column is left there and the rows are walked on from, [`Step::Frontier`] drops them. So
-//! `DISTINCT ?c { … ?a :knows ?b . ?b :knows ?c }` walks on once from each `?b`, and not once for each way that leads there.
+//! A pass over the finished plan, from its end. Below a distinct, and below aggregates that equal rows do not
+//! change, duplicates are of no account; where one column is left there and the rows are walked on from,
+//! [`Step::Frontier`] drops them. So `DISTINCT ?c { … ?a :knows ?b . ?b :knows ?c }` walks on once from each
+//! `?b`, and not once for each way that leads there.
 //! # Invariants
-//! Only columns that no later step reads are gone, so that rows with one value in the one that is left have the same future.
-//! What may give another value each time (`RAND`, `BNODE`) ends the region; so do a slice and other aggregates.
+//! Only columns that no later step reads are gone, so that rows with one value in the one that is left have
+//! the same future. What may give another value each time (`RAND`, `BNODE`) ends the region; so do a slice
+//! and other aggregates.
 //! # Cost
 //! A test of a bit for each row; the kernel gives up where nearly all rows are new.
 //! # Source
-//! J. Chen et al., "Grasper", SoCC 2019, §4.3, where a traverser's history is dropped; here any column that nobody reads.
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3, where a traverser's history is dropped; here any column that
+//! nobody reads.
 
 use crate::flow::Flow;
 use crate::lower::Planner;
@@ -134,8 +137,8 @@ pub(crate) fn ignores_duplicates(aggregate: &Aggregate) -> bool {
 }
 
 impl Planner<'_> {
-    /// How many rows a frontier leaves of those that `node` has been joined to, if one column is left. An estimate only:
-    /// whether there is a frontier is decided when the plan is complete.
+    /// How many rows a frontier leaves of those that `node` has been joined to, if one column is left. An
+    /// estimate only: whether there is a frontier is decided when the plan is complete.
     pub(crate) fn thin(&self, node: &Node, flow: &mut Flow, needed: &VariableSet) {
         let live = flow.possible.clone().intersection(needed);
         let mut live = live.iter();

@@ -8,11 +8,12 @@
 //!                           └──search──▶ order: scan, expand, check, intersect, match
 //! ```
 //!
-//! The planner reads statistics, exact degrees and the neighbours of a few constants through [`vervet_snapshot::Snapshot`], and no other data. A
-//! plan holds ids and may hold counts, so it belongs to the snapshot that it was made for.
+//! The planner reads statistics, exact degrees and the neighbours of a few constants through
+//! [`vervet_snapshot::Snapshot`], and no other data. A plan holds ids and may hold counts, so it belongs to
+//! the snapshot that it was made for.
 //! # Cost
-//! 2 µs for two patterns, 5 to 15 for six, below a millisecond for twelve; the example `planning_time` measures
-//! it, and `profile` of the crate `vervet` for whole queries beside parsing and running.
+//! 2 µs for two patterns, 5 to 15 for six, below a millisecond for twelve; the example `planning_time`
+//! measures it, and `profile` of the crate `vervet` for whole queries beside parsing and running.
 //! # Not here
 //! Running plans, threads, devices; texts of query languages.
 #![forbid(unsafe_code)]
@@ -116,12 +117,12 @@ impl PlanOptions {
     }
 }
 
-/// Plans `query` for `snapshot`, within the limits of `control`: a query may be as long as its text, and have as many orders
-/// as that allows. Memory that the plan takes stays counted.
+/// Plans `query` for `snapshot`, within the limits of `control`: a query may be as long as its text, and have
+/// as many orders as that allows. Memory that the plan takes stays counted.
 ///
 /// # Errors
-/// Those of [`Control`]; damaged dictionary or segment; a query that is too large or mixes aggregates in a way that has no plan;
-/// a parameter used where it cannot be seen.
+/// Those of [`Control`]; damaged dictionary or segment; a query that is too large or mixes aggregates in a
+/// way that has no plan; a parameter used where it cannot be seen.
 pub fn plan(
     query: &Query,
     snapshot: &dyn Snapshot,
@@ -162,8 +163,9 @@ pub fn plan(
     })
 }
 
-/// The most steps that a batch is in at a time. A batch goes through the steps behind before its own step is done, so each takes
-/// a part of the stack: up to some 1.5 KiB, and threads of programs that embed Vervet may have 2 MiB only.
+/// The most steps that a batch is in at a time. A batch goes through the steps behind before its own step is
+/// done, so each takes a part of the stack: up to some 1.5 KiB, and threads of programs that embed Vervet may
+/// have 2 MiB only.
 pub const DEPTH_MAX: usize = 1_000;
 
 /// The most steps that a batch is in at a time.

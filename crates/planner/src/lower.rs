@@ -177,8 +177,8 @@ impl<'a> Planner<'a> {
         may
     }
 
-    /// Whether the node must be planned from the rows that bind parameters: an expression reads one of them, or an
-    /// operator treats a variable that has a value otherwise than one that it joins later.
+    /// Whether the node must be planned from the rows that bind parameters: an expression reads one of them,
+    /// or an operator treats a variable that has a value otherwise than one that it joins later.
     pub(crate) fn needs_rows(&self, node: &Node) -> bool {
         if self.parameters.is_empty() {
             return false;
@@ -454,7 +454,8 @@ impl<'a> Planner<'a> {
         }
         let outside = self.needs_rows(right);
         if outside || !both.is_subset(&shared) {
-            // Where something is shared for certain, only whether values agree is left to see, those of parameters too.
+            // Where something is shared for certain, only whether values agree is left to see, those of
+            // parameters too.
             let sure = shared.clone().intersection(&flow.certain).intersection(&certain(right));
             if sure.is_empty() || outside && !self.is_lateral_in(right, flow) {
                 return Err(needs_rows_error());

@@ -340,8 +340,8 @@ impl Options<'_, '_, '_> {
         cost::SHORT_ROW + (degrees.0 + degrees.1) * cost::SHORT_ENTRY
     }
 
-    /// What a row costs if the shorter of two legs is expanded in the other direction of the longer, once for all
-    /// rows that share its key.
+    /// What a row costs if the shorter of two legs is expanded in the other direction of the longer, once for
+    /// all rows that share its key.
     fn reversed(&self, legs: &Legs, shortest: f64) -> f64 {
         let (2, [(first, direction), (second, other), ..]) = (legs.count, legs.all) else {
             return f64::INFINITY;

@@ -130,7 +130,8 @@ impl<'s, 'a> Search<'s, 'a> {
     /// The most patterns in one search.
     pub(crate) const ATOMS_MAX: usize = 64;
 
-    /// The cheapest order from rows that bind `bound`, and the classes at its end; `None`: each costs [`Search::limit`].
+    /// The cheapest order from rows that bind `bound`, and the classes at its end; `None`: each costs
+    /// [`Search::limit`].
     pub(crate) fn run(
         &self,
         bound: VariableSet,
@@ -341,10 +342,10 @@ impl Work<'_, '_, '_> {
 
 /// The one candidate that comes first in some cheapest order, if there is one for certain.
 ///
-/// A step that multiplies rows by `g` and costs `c` for a row, independent of all else, belongs before a
-/// step with `g'` and `c'` if `c + g c' <= c' + g' c`, that is by the rank `(g - 1) / c`. Other steps may open the way
-/// to one that leaves almost nothing, so against them the step has to win even if they did, at the price of
-/// one more check for each row.
+/// A step that multiplies rows by `g` and costs `c` for a row, independent of all else, belongs before a step
+/// with `g'` and `c'` if `c + g c' <= c' + g' c`, that is by the rank `(g - 1) / c`. Other steps may open the
+/// way to one that leaves almost nothing, so against them the step has to win even if they did, at the price
+/// of one more check for each row.
 fn forced(state: &State, fresh: &[Candidate], mandatory: u64) -> Option<usize> {
     let growth = |one: &Candidate| one.rows / state.rows;
     let cost = |one: &Candidate| (one.cost - state.cost) / state.rows;

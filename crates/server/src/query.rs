@@ -226,6 +226,7 @@ fn first_try(state: &State, asked: &Asked, running: Running, sender: oneshot::Se
             if produce(state, sender, (light.content_type, said), encoding, work, &running.entry) {
                 took(state, asked, begin.elapsed());
             }
+            note_plan(state, &prepared, &asked.options, &running);
         }
     }
 }
@@ -348,12 +349,17 @@ fn run(
     };
     let (encoding, entry) = ((asked.encoding, deadline), &running.entry);
     let is_whole = produce(state, sender, (content_type, said), encoding, work, entry);
+    note_plan(state, prepared, &options, &running);
+    is_whole
+}
+
+/// Notes the plan of a slow request for its event.
+fn note_plan(state: &State, prepared: &Prepared, options: &QueryOptions, running: &Running) {
     if state.options.slow_query.is_some_and(|slow| running.entry.time() >= slow)
-        && let Ok(hash) = prepared.plan_hash(&options)
+        && let Ok(hash) = prepared.plan_hash(options)
     {
         running.entry.set_plan_hash(hash);
     }
-    is_whole
 }
 
 /// Has `work` write a result, and sends it on its way; `work` gives the number of rows. Whether it was sent

@@ -8,8 +8,9 @@
 //! that same order, whatever thread made them, so equal input gives equal files.
 //! # Cost
 //! A triple takes 8 bytes while it waits, 24 while its predicate is sorted (none of these if it waits in a
-//! file), 16 for each of its keys while its segment is encoded, and about 10 in the store. With an edge it is 32 bytes, as
-//! wide values make it 16, until its predicate is sorted, which then takes 24 as a rule (see `packed`).
+//! file), 16 for each of its keys while its segment is encoded, and about 10 in the store. With an edge it is
+//! 32 bytes, as wide values make it 16, until its predicate is sorted, which then takes 24 as a rule (see
+//! `packed`).
 //! # Not here
 //! Ids (see `vervet_dictionary`), and adding to a store in place: [`crate::Store::statements`] feeds a
 //! builder with what is there.
@@ -145,7 +146,8 @@ impl<'w> StoreBuilder<'w> {
     }
 
     /// The same builder, followed and cancelled by `watch`: [`StoreBuilder::finish`] reports about
-    /// [`StoreBuilder::finish_steps`] steps to it. Once the manifest is renamed nothing is cancelled any more.
+    /// [`StoreBuilder::finish_steps`] steps to it. Once the manifest is renamed nothing is cancelled any
+    /// more.
     #[must_use]
     pub fn watched_by(self, watch: &'w Watch<'w>) -> Self {
         Self { watch, ..self }
@@ -162,7 +164,8 @@ impl<'w> StoreBuilder<'w> {
         self.options.memory_bytes = bytes;
     }
 
-    /// Makes the store remember that edge numbers below `end` have been given out, also those of edges that are gone.
+    /// Makes the store remember that edge numbers below `end` have been given out, also those of edges that
+    /// are gone.
     pub fn reserve_edges(&mut self, end: u64) {
         self.edge_end = self.edge_end.max(end);
     }
@@ -251,7 +254,8 @@ impl<'w> StoreBuilder<'w> {
         self.finish_with(dictionary.into(), target, None)
     }
 
-    /// [`StoreBuilder::finish`], if `check` approves of the store; else the directory has its earlier content.
+    /// [`StoreBuilder::finish`], if `check` approves of the store; else the directory has its earlier
+    /// content.
     ///
     /// # Errors
     /// Those of `check`; as [`StoreBuilder::finish`].

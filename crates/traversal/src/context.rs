@@ -124,8 +124,8 @@ impl Context<'_> {
 /// Values that are appended between two looks at the limits.
 const EXPANDED_TOGETHER: usize = 1 << 12;
 
-/// Random numbers of a step: a linear congruential generator with 48 bits of state, the same that Java's standard library
-/// has, so that `SeedStrategy` means the same choices as elsewhere.
+/// Random numbers of a step: a linear congruential generator with 48 bits of state, the same that Java's
+/// standard library has, so that `SeedStrategy` means the same choices as elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

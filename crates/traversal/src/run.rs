@@ -141,8 +141,8 @@ impl Traversal {
         text
     }
 
-    /// The query that its first line stands for, if kernels run that; where it does not mean the same on a graph, its steps run
-    /// one by one.
+    /// The query that its first line stands for, if kernels run that; where it does not mean the same on a
+    /// graph, its steps run one by one.
     pub fn query(&mut self) -> Option<&Query> {
         let first = self.pipeline.nodes.first_mut()?;
         first.step.as_any().downcast_mut::<Solve>().map(|solve| solve.query())

@@ -2,27 +2,29 @@
 //!
 //! # Shape
 //! 1. Under the lock of the head: take the newest version, and begin a new file of the log.
-//! 2. Without a lock: write a store with everything in that version. Its manifest says that the log goes on with the
-//!    new file: from here on recovery starts there.
-//! 3. Without a lock: what was committed since is brought over to the new base, until little is left; under the lock
-//!    again: the rest, and that becomes the head.
+//! 2. Without a lock: write a store with everything in that version. Its manifest says that the log goes on
+//!    with the new file: from here on recovery starts there.
+//! 3. Without a lock: what was committed since is brought over to the new base, until little is left; under
+//!    the lock again: the rest, and that becomes the head.
 //! 4. Remove the files of the log that nobody needs.
 //!
-//! If the graph is that of the base, to the last term and edge number (statements that were there were added again, or came and
-//! went), 2 only writes the manifest: the same files, and the log that goes on later. 3 has nothing to do.
+//! If the graph is that of the base, to the last term and edge number (statements that were there were added
+//! again, or came and went), 2 only writes the manifest: the same files, and the log that goes on later. 3
+//! has nothing to do.
 //!
 //! A graph in memory does the same without files: then this is how the delta is merged.
 //! # Why this is right
-//! A crash before the manifest is renamed leaves the old base and the whole log; one after it, the new base and the
-//! rest of the log. Terms whose records lie before the new file are in the new dictionary, because they had
-//! their numbers when that was made. Terms that are in both are compared by recovery.
+//! A crash before the manifest is renamed leaves the old base and the whole log; one after it, the new base
+//! and the rest of the log. Terms whose records lie before the new file are in the new dictionary, because
+//! they had their numbers when that was made. Terms that are in both are compared by recovery.
 //! # Cost
 //! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for
 //! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. The dictionary is
 //! copied with the new terms in it, in memory for the new terms; it is made from scratch where at least half
 //! of its terms are new. A checkpoint that would not fit the disk is not begun.
 //! # Not here
-//! When one is made, and what follows when it fails: `background.rs`. Merging single segments, and runs between base and delta.
+//! When one is made, and what follows when it fails: `background.rs`. Merging single segments, and runs
+//! between base and delta.
 
 use crate::background::{Attempt, new_term_count};
 use crate::change::Timestamp;
@@ -50,7 +52,8 @@ const STATEMENT_BYTES: u64 = 16;
 
 /// Bytes of statements that a checkpoint holds in memory.
 const MEMORY_BYTES: u64 = 1 << 30;
-/// Steps of a [`Watch`] for a statement that is read, sorted and encoded in both directions, and for a term, roughly.
+/// Steps of a [`Watch`] for a statement that is read, sorted and encoded in both directions, and for a term,
+/// roughly.
 const STATEMENT_STEPS: u64 = 5;
 const TERM_STEPS: u64 = 8;
 /// Those of [`TERM_STEPS`] that copying a term does not report.
@@ -63,7 +66,8 @@ const ROUNDS_MAX: usize = 8;
 const CHUNK: usize = 1 << 16;
 
 impl Transactions {
-    /// Merges the delta into a new base, and cuts the log. `false`: there was nothing to do. Only one runs at a time.
+    /// Merges the delta into a new base, and cuts the log. `false`: there was nothing to do. Only one runs at
+    /// a time.
     ///
     /// # Errors
     /// A full disk and the like: then everything is as it was. Damaged data.
@@ -166,9 +170,8 @@ impl Transactions {
     }
 
     /// Replaces the graph by what `build` makes of the newest version, while all who write wait, each for
-    /// [`crate::Options::load_wait`] at most. Transactions that are
-    /// active fail with a conflict if they have read anything. `build` finishes the new store by [`Successor::finish`];
-    /// terms keep their numbers.
+    /// [`crate::Options::load_wait`] at most. Transactions that are active fail with a conflict if they have
+    /// read anything. `build` finishes the new store by [`Successor::finish`]; terms keep their numbers.
     ///
     /// # Errors
     /// Those of `build`, and everything is as it was; as [`Transactions::begin`].
@@ -227,8 +230,8 @@ impl Transactions {
         Ok(result)
     }
 
-    /// What a load that failed says. If its store may be the one in the directory by now, what is written from here on
-    /// would be lost behind it: nothing more may be.
+    /// What a load that failed says. If its store may be the one in the directory by now, what is written
+    /// from here on would be lost behind it: nothing more may be.
     fn failed_load(&self, before: &Version, error: Error) -> Error {
         let Some(directory) = &self.directory else { return error };
         let untouched = match Store::open(&self.environment, directory) {
@@ -252,11 +255,12 @@ impl Transactions {
         }
     }
 
-    /// Writes the graph as it is now as a database of its own; returns its number of statements. Nobody waits.
+    /// Writes the graph as it is now as a database of its own; returns its number of statements. Nobody
+    /// waits.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is a database in `to`, or files of something else. A full disk and the like: then nothing is
-    /// left of it.
+    /// [`ErrorKind::Input`]: there is a database in `to`, or files of something else. A full disk and the
+    /// like: then nothing is left of it.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         self.backup_watched(to, &Watch::new("backup"))
     }

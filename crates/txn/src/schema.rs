@@ -1,15 +1,15 @@
 //! Adding, removing and keeping constraints while others read and write.
 //!
 //! # Shape
-//! The constraints are part of what a commit publishes, beside the version of the graph. Changing them is a commit of
-//! its own, with a timestamp and a record that has all constraints from then on.
+//! The constraints are part of what a commit publishes, beside the version of the graph. Changing them is a
+//! commit of its own, with a timestamp and a record that has all constraints from then on.
 //! # Why nobody slips through
-//! A constraint is checked on a whole version without a lock; then, under the lock of the head, on what was committed
-//! since. A transaction that began with other constraints than those of the head conflicts, whatever it did; so
-//! whoever commits has checked the constraints that hold.
+//! A constraint is checked on a whole version without a lock; then, under the lock of the head, on what was
+//! committed since. A transaction that began with other constraints than those of the head conflicts,
+//! whatever it did; so whoever commits has checked the constraints that hold.
 //! # Ids
-//! The IRIs of a constraint, and `rdf:type`, get ids when it is added; terms stand in the log before any record that
-//! uses them, and a checkpoint keeps all terms.
+//! The IRIs of a constraint, and `rdf:type`, get ids when it is added; terms stand in the log before any
+//! record that uses them, and a checkpoint keeps all terms.
 
 use crate::change::Change;
 use crate::committed::Changes;
@@ -48,8 +48,8 @@ impl Successor<'_> {
     /// Makes the store, which keeps the constraints of the graph.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`]: the new graph breaks one; then the directory is as it was. As [`StoreBuilder::finish`].
-    /// Those of `watch`, which should be that of `builder`, too.
+    /// [`ErrorKind::Constraint`]: the new graph breaks one; then the directory is as it was. As
+    /// [`StoreBuilder::finish`]. Those of `watch`, which should be that of `builder`, too.
     pub fn finish<'d>(
         &self,
         mut builder: StoreBuilder<'_>,
@@ -80,12 +80,13 @@ impl Transactions {
         self.current().constraints()
     }
 
-    /// Adds a constraint, for which the graph is checked while others read and write; `false`: it was there. Those who
-    /// are about to change the graph conflict, and do it again.
+    /// Adds a constraint, for which the graph is checked while others read and write; `false`: it was there.
+    /// Those who are about to change the graph conflict, and do it again.
     ///
     /// # Errors
     /// [`ErrorKind::Constraint`]: the graph breaks it; the message names the first vertices that do.
-    /// [`ErrorKind::Conflict`]: others have changed constraints or loaded data again and again. As [`Transactions::begin`].
+    /// [`ErrorKind::Conflict`]: others have changed constraints or loaded data again and again. As
+    /// [`Transactions::begin`].
     ///
     /// # Cost
     /// See `constraint_scan`.
@@ -135,7 +136,8 @@ impl Transactions {
         Err(Error::internal("a change of the constraints did not end"))
     }
 
-    /// Makes `all` the constraints of the graph, of which `new` hold for the version that `transaction` began with.
+    /// Makes `all` the constraints of the graph, of which `new` hold for the version that `transaction` began
+    /// with.
     fn publish_constraints(
         &self,
         transaction: &Transaction,
@@ -212,7 +214,8 @@ impl Transactions {
 }
 
 impl Transaction {
-    /// Whether the transaction keeps the constraints that it began with. What that rests on is in its read set.
+    /// Whether the transaction keeps the constraints that it began with. What that rests on is in its read
+    /// set.
     pub(crate) fn check_constraints(&mut self) -> Result<()> {
         if self.began.constraints.is_empty() {
             return Ok(());

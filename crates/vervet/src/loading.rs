@@ -33,7 +33,8 @@ pub(crate) struct Place<'a> {
     pub memory_bytes: Option<u64>,
 }
 
-/// The statements that were there and those of `sources` as a new store. The old one is untouched, whatever happens.
+/// The statements that were there and those of `sources` as a new store. The old one is untouched, whatever
+/// happens.
 pub(crate) fn load(
     successor: &Successor<'_>,
     sources: Vec<Source>,

@@ -268,8 +268,8 @@ fn damage_behind_right_checksums_does_not_panic_everywhere() {
     damage_behind_right_checksums(None);
 }
 
-/// Whoever gets the text of a triple term may follow its depth by recursion, and checksums do not help against those who
-/// can compute them.
+/// Whoever gets the text of a triple term may follow its depth by recursion, and checksums do not help
+/// against those who can compute them.
 #[test]
 fn a_triple_term_that_is_none_is_damage() {
     const DEPTH: usize = 1 << 18;

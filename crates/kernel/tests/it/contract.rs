@@ -1,5 +1,5 @@
-//! What `trait Kernel` promises, for every step of a plan: a kernel takes batches after [`Flow::Done`] as it did before, stops
-//! soon after its query is cancelled, and does not take memory that is not counted.
+//! What `trait Kernel` promises, for every step of a plan: a kernel takes batches after [`Flow::Done`] as it
+//! did before, stops soon after its query is cancelled, and does not take memory that is not counted.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use oxrdf::NamedNode;
@@ -37,7 +37,8 @@ struct World {
     edges: Vec<Id>,
 }
 
-/// So many vertices, each with so many neighbours by each of three predicates; some in named graphs, some with edges.
+/// So many vertices, each with so many neighbours by each of three predicates; some in named graphs, some
+/// with edges.
 fn world(count: usize, degree: usize) -> World {
     let mut snapshot = MemorySnapshot::default();
     let mut node = |name: String| snapshot.intern(&NamedNode::new_unchecked(name).into());
@@ -373,8 +374,8 @@ fn push<'a>(stages: &mut Stages<'a>, run: &Run<'a>, batch: Option<&mut Batch>, a
     Ok(rows)
 }
 
-/// Finding "query B3" of the reviews: the sink of `EXISTS` ends a batch as soon as each of its rows has a match, and the next
-/// batch enters the same kernels.
+/// Finding "query B3" of the reviews: the sink of `EXISTS` ends a batch as soon as each of its rows has a
+/// match, and the next batch enters the same kernels.
 #[test]
 fn b3_kernels_take_batches_after_done() {
     let world = world(50, 9);
@@ -452,8 +453,8 @@ fn every_step_has_a_case() {
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..22).collect::<Vec<_>>());
 }
 
-/// Of each kernel, at work on batches that come without end, how long it goes on after its query was cancelled. The bound is
-/// for slow machines; on an idle one it is below 10 ms.
+/// Of each kernel, at work on batches that come without end, how long it goes on after its query was
+/// cancelled. The bound is for slow machines; on an idle one it is below 10 ms.
 #[test]
 fn every_kernel_stops_when_it_is_cancelled() {
     let world = world(300, 150);
@@ -487,7 +488,8 @@ fn every_kernel_stops_when_it_is_cancelled() {
     }
 }
 
-/// With a tiny cap a kernel that holds what it is given ends, and one that does not never takes more than its batches.
+/// With a tiny cap a kernel that holds what it is given ends, and one that does not never takes more than its
+/// batches.
 #[test]
 fn every_kernel_counts_what_it_holds() {
     const CAP_BYTES: u64 = 64 << 10;
@@ -553,7 +555,8 @@ fn b12_distinct_pairs_of_few_rows_take_little_memory() {
     // Many rows have stamps in place of a table: 4 bytes for each vertex in place of 21 for each row.
     let bytes = bytes_of(&world, &case(vec![all.clone(), distinct.clone()], true));
     assert!(bytes < 40_000 * 8, "{bytes} bytes for all rows");
-    // Whichever of the two it is, the pairs are the same; with edges, and with graphs in which a pair comes again.
+    // Whichever of the two it is, the pairs are the same; with edges, and with graphs in which a pair comes
+    // again.
     let rows = |steps: &[Step], memory_bytes: Option<u64>| {
         let control = Control::new(Limits { memory_bytes, ..Limits::default() });
         with_stages(&world, steps, &control, |mut stages, run| {

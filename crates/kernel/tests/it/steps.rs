@@ -1,7 +1,7 @@
 //! Every step against a definition of it in a few lines, over random graphs.
 //!
-//! A chain of fast steps must find what the general `Match` step finds, and joins must find what two
-//! nested loops find. The seed stands in every message. Every plan runs on one thread and, cut into the smallest
+//! A chain of fast steps must find what the general `Match` step finds, and joins must find what two nested
+//! loops find. The seed stands in every message. Every plan runs on one thread and, cut into the smallest
 //! morsels, on two and four, and must find the same rows.
 
 use oxrdf::NamedNode;
@@ -277,8 +277,8 @@ fn f3_expansions_with_edges_find_what_patterns_mean() {
     }
 }
 
-/// Roots with some `B`s (predicate 0) and some `C`s (1); each `C` leads to so many `B`s (2). If `long` is not 0, one
-/// in seven has as many in place of so many.
+/// Roots with some `B`s (predicate 0) and some `C`s (1); each `C` leads to so many `B`s (2). If `long` is not
+/// 0, one in seven has as many in place of so many.
 fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64, long: u64) -> Sample {
     let mut snapshot = MemorySnapshot::default();
     let mut nodes = |kind: &str, count: u64| -> Vec<Id> {
@@ -307,8 +307,8 @@ fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64, long: u64)
 #[test]
 fn intersections_of_all_shapes_find_what_patterns_mean() {
     // Where a root has many of one and few of the other, and those lead to one or many, another way is
-    // cheapest: probing, listing with a short, a marked or a long prefix, the reverse of the last leg. Where both
-    // have few, both are listed whole, unless some have too many for that.
+    // cheapest: probing, listing with a short, a marked or a long prefix, the reverse of the last leg. Where
+    // both have few, both are listed whole, unless some have too many for that.
     let shapes = [
         (40, 30, 1, 0),
         (40, 3, 1, 0),

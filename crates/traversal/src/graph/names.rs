@@ -1,8 +1,9 @@
-//! Ids of labels and keys, and their names, as far as a traversal has asked for them; and the properties that it has computed.
+//! Ids of labels and keys, and their names, as far as a traversal has asked for them; and the properties that
+//! it has computed.
 //!
 //! # Invariants
-//! An id keeps its name, and a name its id. That a name has no id, and which predicates there are, holds only until the
-//! graph changes.
+//! An id keeps its name, and a name its id. That a name has no id, and which predicates there are, holds only
+//! until the graph changes.
 
 use super::computed::Computed;
 use foldhash::HashMap as SeededMap;
@@ -50,8 +51,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Forgets what need not hold any more. Where reads are remembered, it is not found out which predicates have which
-    /// objects: all may have both.
+    /// Forgets what need not hold any more. Where reads are remembered, it is not found out which predicates
+    /// have which objects: all may have both.
     pub(crate) fn renew(&mut self, changes: u64, sparing: bool) {
         self.sparing = sparing;
         if self.changes != changes {
@@ -209,7 +210,8 @@ pub(crate) fn has_one_type_of_integers(snapshot: &dyn Snapshot, predicate: Id) -
     Ok(!has(Tag::Int)? || !has(Tag::Integer)? && !has(Tag::Long)?)
 }
 
-/// Whether an edge is a subject or an object of a predicate: what Gremlin calls no edge, since those are between vertices.
+/// Whether an edge is a subject or an object of a predicate: what Gremlin calls no edge, since those are
+/// between vertices.
 pub(crate) fn speaks_of_edges(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     let (first, last) = (Id::new(Tag::Edge, 0), Id::new(Tag::Edge, Id::PAYLOAD_MAX));
     Ok(has_objects(snapshot, predicate, first, last)?
@@ -221,8 +223,9 @@ pub(crate) fn has_stored_literals(snapshot: &dyn Snapshot, predicate: Id) -> Res
     has_objects(snapshot, predicate, Id::literal(0), Id::new(Tag::Literal, Id::PAYLOAD_MAX))
 }
 
-/// Whether an object of a predicate may be a number for one of the two languages alone: integers and decimals too long for an
-/// id, and the types of XML Schema that Gremlin has not. Of many literals this is not looked at.
+/// Whether an object of a predicate may be a number for one of the two languages alone: integers and decimals
+/// too long for an id, and the types of XML Schema that Gremlin has not. Of many literals this is not looked
+/// at.
 pub(crate) fn has_other_numbers(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     const LOOKED_AT_MAX: usize = 256;
     let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };

@@ -1,5 +1,6 @@
-//! Life after the first checkpoint: what grows is cut, what fails is tried again later and told, what comes too fast waits, and a
-//! full disk is no end. Findings B1, B3, B4, B6, B11, B12 and B17 of the review of storage.
+//! Life after the first checkpoint: what grows is cut, what fails is tried again later and told, what comes
+//! too fast waits, and a full disk is no end. Findings B1, B3, B4, B6, B11, B12 and B17 of the review of
+//! storage.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{Row, read, statement};
@@ -135,7 +136,8 @@ fn b1_an_empty_delta_cuts_the_log() {
     change(&again, &[row(7)], true).expect("goes on");
 }
 
-/// Storage B3: a checkpoint that fails is counted, told and put off; the disk has room again, and all goes on without a restart.
+/// Storage B3: a checkpoint that fails is counted, told and put off; the disk has room again, and all goes on
+/// without a restart.
 #[test]
 fn b3_a_checkpoint_that_fails_waits_and_is_told() {
     let simulation = Simulation::new(1);
@@ -201,7 +203,8 @@ fn b3_a_checkpoint_that_fails_waits_and_is_told() {
     assert!(graph.current().version.statement_count() >= before);
 }
 
-/// Storage B3: a full disk refuses changes, not queries; with room again the same process goes on, and what was acknowledged is there.
+/// Storage B3: a full disk refuses changes, not queries; with room again the same process goes on, and what
+/// was acknowledged is there.
 #[test]
 fn b3_a_full_disk_heals_without_a_restart() {
     for n in 0..12 {
@@ -283,7 +286,8 @@ fn b4_a_panic_does_not_end_checkpoints() {
     assert_eq!(graph.storage_status().checkpoints.completed, 1, "the next one is made");
 }
 
-/// Storage B6: changes that come faster than they are merged wait, and memory stays below its limit by one transaction.
+/// Storage B6: changes that come faster than they are merged wait, and memory stays below its limit by one
+/// transaction.
 #[test]
 fn b6_commits_wait_for_checkpoints_that_are_behind() {
     let simulation = Simulation::new(1);
@@ -311,7 +315,8 @@ fn b6_commits_wait_for_checkpoints_that_are_behind() {
     assert!(graph.storage_status().checkpoints.completed > 0);
 }
 
-/// Storage B6: the base counts terms in 32 bits; beyond that every checkpoint failed. Now the term is refused that would be too many.
+/// Storage B6: the base counts terms in 32 bits; beyond that every checkpoint failed. Now the term is refused
+/// that would be too many.
 #[test]
 fn b6_terms_have_a_limit_that_is_told() {
     let simulation = Simulation::new(1);
