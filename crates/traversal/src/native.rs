@@ -7,18 +7,15 @@
 //! of labels and properties, `where` and `not` of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat`
 //! with a number of rounds (`repeat.rs`), `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order`
 //! by keys of vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold`
-//! behind these with tests, `project` and `order` of the entries (`entries.rs`), `as` and `select` of one
-//! label.
+//! behind these with tests, `project`, `order` of the entries (`entries.rs`), `as` and `select` of a label.
 //! # Invariants
 //! Only what means the same in both languages is taken. What depends on the graph (a key with several values
 //! for one vertex, a name that is both a key and an edge label, values that the two languages order
-//! otherwise, texts in a language, named graphs) is looked at before the query runs ([`Native::fits`]); if it
-//! does not fit, the steps run as steps.
+//! otherwise, texts in a language, named graphs) is looked at first ([`Native::fits`]), else steps run so.
 //! # Cost
 //! Rows are gathered before the steps behind see the first: 8 bytes for each column that they need.
 //! # Source
-//! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, index push-down. Here the planner
-//! does all three.
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, push-down; here by the planner.
 
 mod entries;
 mod gather;
