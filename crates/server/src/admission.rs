@@ -4,7 +4,7 @@
 //! | tier | thread | at most there | which requests |
 //! | --- | --- | --- | --- |
 //! | [`Tier::Here`] | that of the connection | [`HERE`] | read-only, and short when they came last |
-//! | [`Tier::Light`] | a blocking one | [`LIGHT_CPU`], an answer of 512 KiB | all others at first |
+//! | [`Tier::Light`] | a blocking one | Gremlin: [`LIGHT_CPU`] | all others at first |
 //! | [`Tier::Heavy`] | its own, at nice 10 | its limits | heavy by estimate, or too much for the others |
 //!
 //! * *Here*: two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot
@@ -12,15 +12,18 @@
 //! * *Light* takes a permit of [`crate::Limits::requests`]. What a traversal costs is not known before it
 //!   runs, and a light one is not to wait for the permit of a heavy one. A query leaves once it is planned.
 //! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, texts
-//!   of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan, and what has the
-//!   fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A thread costs 30 to 50
-//!   µs of a request of 1 ms and more.
+//!   of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan, and traversals with
+//!   the fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A thread costs 30
+//!   to 50 µs of a request of 1 ms and more.
 //!
 //! A request that is too much for its tier is stopped there and runs again in the heavy one; it has sent
 //! nothing and changed nothing. Below all of them is the gate of the driver (`vervet-driver-local`,
 //! `gate.rs`): whatever has used 2 ms passes it at every batch, in whatever tier and whatever it does
 //! (queries, traversals, patterns of updates, results on their way out), so an estimate that was wrong does
 //! not hurt either. `examples/hybrid.rs` measures tiers and gate together.
+//!
+//! SPARQL queries are not stopped in the light tier as traversals are: it was tried, and light ones that had
+//! to wait beside hostile requests were taken for heavy, and waited seconds for a permit (2026-11-23).
 //!
 //! What was there and did not pay: threads that spin for more requests after a response
 //! (`awake_microseconds`). It halved the latency of a single client on an idle machine (119 to 50 µs) and
@@ -51,13 +54,13 @@ pub(crate) const HERE: Duration = Duration::from_millis(2);
 /// Longer texts are heavy.
 pub(crate) const TEXT_LIGHT_BYTES_MAX: usize = 64 << 10;
 
-/// What a light request may take of the processor.
+/// What a light traversal may take of the processor.
 pub(crate) const LIGHT_CPU: Duration = Duration::from_millis(5);
 
 /// What it may take by the clock before its processor time is looked at.
 pub(crate) const LIGHT_WALL: Duration = Duration::from_millis(10);
 
-/// Heavy requests that take less are heavy no more.
+/// Heavy traversals that take less are heavy no more.
 pub(crate) const HEAVY_STILL: Duration = Duration::from_millis(1);
 
 /// Longer texts are neither remembered nor read on a thread of connections.

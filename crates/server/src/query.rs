@@ -2,18 +2,17 @@
 //!
 //! # Shape
 //! A query runs on a blocking thread, which holds a place (`state`) as long as it runs. Once it is parsed and
-//! planned it is light or heavy by estimate, and a light one becomes heavy if it takes or gives too much. A
-//! heavy one goes back to the connection's task, which waits for a place for heavy ones, and runs on a thread
-//! for those (`heavy`). The result goes through `stream`. Those that are known to be short never leave the
-//! connection's thread, and those that are known to be heavy go to their thread at once (`admission`).
+//! planned it is known to be light or heavy; a heavy one goes back to the connection's task, which waits for
+//! a place for heavy ones, and runs on a thread for those (`heavy`). The result goes through `stream`. Those
+//! that are known to be short never leave the connection's thread, and long texts go to a thread for heavy
+//! ones at once (`admission`).
 //! # Invariants
 //! 1. When the client goes away, whatever the query is at, its token is cancelled.
 //! 2. Only a whole answer comes from the connection's thread. A query that takes longer there, is refused,
 //!    has more rows than are sent in one piece, or panics, runs again the usual way.
-//! 3. Nothing of a light query is sent before it has ended, so it can run again among heavy ones.
 
 use crate::accept::{Accepted, GRAPHS, ROWS};
-use crate::admission::{HERE, LIGHT_CPU, LIGHT_WALL, TEXT_LIGHT_BYTES_MAX, Tier, thread_cpu};
+use crate::admission::{HERE, TEXT_LIGHT_BYTES_MAX, Tier};
 use crate::encoding::Encoding;
 use crate::heavy;
 use crate::metrics::{Kind, Metrics};
@@ -63,9 +62,6 @@ pub(crate) struct Heavy {
     taken: Duration,
 }
 
-/// The longest answer of a light query.
-const LIGHT_HELD_BYTES: usize = 2 * HELD_BYTES;
-
 /// What a request is told that somebody has stopped.
 pub(crate) const STOPPED: &str = "the request was stopped by DELETE /api/queries";
 
@@ -92,7 +88,7 @@ pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
     let guard = running.guard();
     asked.options.progress = Some(running.entry.progress.clone());
     let asked = Arc::new(asked);
-    let told = if is_known_heavy(state, &asked) {
+    let told = if is_known_heavy(&asked) {
         Told::Heavy(Box::new(Heavy { prepared: None, running, taken: Duration::ZERO }))
     } else {
         let (state, asked) = (Arc::clone(state), Arc::clone(&asked));
@@ -137,7 +133,7 @@ fn attempt_here(state: &State, asked: &Asked) -> vervet::Result<Option<Held>> {
     }
     let offers = if prepared.is_graph() { GRAPHS } else { ROWS };
     let Ok((format, content_type)) = asked.accepted.choose(offers) else { return Ok(None) };
-    let mut out = Piece::new(HELD_BYTES);
+    let mut out = Piece { bytes: Vec::with_capacity(1 << 10), most: HELD_BYTES };
     let written = prepared.write_with(&asked.options, format, &mut out)?;
     state.metrics.rows_out.inc_by(written.rows);
     let warnings = warned::header(&prepared.warnings_after(written.rows)?);
@@ -151,20 +147,11 @@ type Held = (Vec<u8>, &'static str, Option<HeaderValue>);
 struct Piece {
     bytes: Vec<u8>,
     most: usize,
-    /// There was more.
-    is_full: bool,
-}
-
-impl Piece {
-    fn new(most: usize) -> Self {
-        Self { bytes: Vec::with_capacity(1 << 10), most, is_full: false }
-    }
 }
 
 impl Write for Piece {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > self.most {
-            self.is_full = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.bytes.extend_from_slice(bytes);
@@ -202,88 +189,14 @@ fn first_try(state: &State, asked: &Asked, running: Running, sender: oneshot::Se
         }
         Ok((prepared, false)) => prepared,
     };
-    match run_light(state, asked, &prepared, &running, begin) {
-        Err(failure) => tell(sender, Told::Failed(failure)),
-        Ok(None) => {
-            state.admission.too_much(heavy_fingerprint(state, asked), Tier::Light);
-            tell(
-                sender,
-                Told::Heavy(Box::new(Heavy { prepared: Some(prepared), running, taken: begin.elapsed() })),
-            );
-        }
-        Ok(Some(light)) => {
-            let deadline = Instant::now() + state.options.limits.timeout;
-            let said = Said::default();
-            if let Some(header) = light.warnings {
-                let _ = said.set(header);
-            }
-            let (bytes, rows) = (light.bytes, light.rows);
-            let work = |out: &mut dyn Write| {
-                out.write_all(&bytes).map_err(|error| Error::io("send the answer", &error))?;
-                Ok(rows)
-            };
-            let encoding = (asked.encoding, deadline);
-            if produce(state, sender, (light.content_type, said), encoding, work, &running.entry) {
-                took(state, asked, begin.elapsed());
-            }
-            note_plan(state, &prepared, &asked.options, &running);
-        }
+    if run(state, asked, (&prepared, begin.elapsed()), running, sender) {
+        took(state, asked, begin.elapsed());
     }
 }
 
-/// Whether it does not run among light ones: what was too much for them before, and texts that take longer to
-/// parse and to plan than a light query may run.
-fn is_known_heavy(state: &State, asked: &Asked) -> bool {
-    asked.text.len() > TEXT_LIGHT_BYTES_MAX || state.admission.is_heavy(heavy_fingerprint(state, asked))
-}
-
-fn heavy_fingerprint(state: &State, asked: &Asked) -> u64 {
-    state.admission.fingerprint(&asked.text)
-}
-
-/// The whole answer of a light query.
-struct Light {
-    bytes: Vec<u8>,
-    content_type: &'static str,
-    warnings: Option<HeaderValue>,
-    rows: u64,
-}
-
-/// Runs a query that began at `begin` for as long as light ones may; `None`: it takes or gives more.
-fn run_light(
-    state: &State,
-    asked: &Asked,
-    prepared: &Prepared,
-    running: &Running,
-    begin: Instant,
-) -> Result<Option<Light>, Failure> {
-    let offers = if prepared.is_graph() { GRAPHS } else { ROWS };
-    let (format, content_type) = asked.accepted.choose(offers)?;
-    let mut options = asked.options.clone().with_cancel(&running.token);
-    let timeout = options.timeout.unwrap_or(state.options.limits.timeout);
-    let mut wall = LIGHT_WALL;
-    loop {
-        let (now, cpu) = (Instant::now(), thread_cpu());
-        let left = timeout.saturating_sub(now.saturating_duration_since(begin));
-        (options.timeout, options.started) = (Some(left.min(wall)), Some(now));
-        let mut out = Piece::new(LIGHT_HELD_BYTES);
-        let error = match prepared.write_with(&options, format, &mut out) {
-            Ok(written) => {
-                let warnings = warned::header(&prepared.warnings_after(written.rows)?);
-                return Ok(Some(Light { bytes: out.bytes, content_type, warnings, rows: written.rows }));
-            }
-            Err(error) => error,
-        };
-        let is_late = error.kind() == ErrorKind::Deadline && wall < left;
-        if is_late && thread_cpu().saturating_sub(cpu) < LIGHT_CPU && now.elapsed() >= wall {
-            // Others had the processor.
-            wall = wall.saturating_mul(2);
-        } else if is_late || out.is_full {
-            return Ok(None);
-        } else {
-            return Err(explain(error, state, &running.entry));
-        }
-    }
+/// Whether it does not run among light ones: texts that take longer to parse and to plan than those run.
+fn is_known_heavy(asked: &Asked) -> bool {
+    asked.text.len() > TEXT_LIGHT_BYTES_MAX
 }
 
 /// Remembers what a query took the usual way.
@@ -308,9 +221,7 @@ fn run_heavy(
     match prepared {
         Err(error) => tell(sender, Told::Failed(error.into())),
         Ok(prepared) => {
-            if run(state, asked, (&prepared, taken + begin.elapsed()), running, sender) {
-                state.admission.ended(heavy_fingerprint(state, asked), Tier::Heavy, begin.elapsed());
-            }
+            run(state, asked, (&prepared, taken + begin.elapsed()), running, sender);
         }
     }
 }
@@ -543,33 +454,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_for_light_ones_is_remembered_as_heavy() {
-        let state = Arc::new(state());
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let told = |text: &str| {
-            let place = state.place(Description::new(Kind::Query, None, text));
-            let running = runtime.block_on(place).unwrap_or_else(|_| panic!("there is room"));
-            let (sender, mut receiver) = oneshot::channel();
-            first_try(&state, &asked(text), running, sender);
-            receiver.try_recv().unwrap()
-        };
-        // Both light by estimate: of one the answer is too long, of the other the time.
-        let long = &format!("SELECT ?s (CONCAT({}?o) AS ?p) {{ ?s <urn:p> ?o }}", "?o, ".repeat(40));
-        let doubled: String =
-            (0..22).map(|n| format!("BIND(CONCAT(?t{n}, ?t{n}) AS ?t{}) ", n + 1)).collect();
-        let first = "<urn:s:7> <urn:p> ?o BIND(CONCAT(?o, \"\") AS ?t0)";
-        let slow = format!("SELECT (STRLEN(?t22) AS ?n) {{ {first} {doubled} }}");
-        for text in [long, &slow] {
-            let prepared = state.database.prepare(text).unwrap();
-            assert!(!prepared.is_heavy(&QueryOptions::default()).unwrap(), "{text}");
-            assert!(!is_known_heavy(&state, &asked(text)));
-            assert!(matches!(told(text), Told::Heavy(_)), "{text}");
-            assert!(is_known_heavy(&state, &asked(text)), "{text}");
-        }
-        let light = "SELECT ?o { <urn:s:7> <urn:p> ?o }";
-        assert!(matches!(told(light), Told::Start(..)));
-        assert!(!is_known_heavy(&state, &asked(light)));
-        assert!(is_known_heavy(&state, &asked(&format!("{light}#{}", " ".repeat(TEXT_LIGHT_BYTES_MAX)))));
+    fn long_texts_are_heavy_before_they_are_parsed() {
+        let text = "SELECT ?o { <urn:s:7> <urn:p> ?o }";
+        assert!(!is_known_heavy(&asked(text)));
+        assert!(is_known_heavy(&asked(&format!("{text}#{}", " ".repeat(TEXT_LIGHT_BYTES_MAX)))));
     }
 
     #[test]
