@@ -25,7 +25,8 @@
 //! # Source
 //! "Multi-level feedback queue", Corbató et al., "An Experimental Time-Sharing System", AFIPS SJCC 1962, for
 //! classes by what was used; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for giving way between morsels.
-//! Different: priorities are not changed, since a thread of an embedding program is not ours.
+//! Different: priorities are not changed, since a thread of an embedding program is not ours; one that is
+//! told ([`on_heavy`]) may step back itself.
 //! What did not help on Linux 6.18: longer time slices for heavy threads (`sched_setattr`), 2 to 100 ms. A
 //! light thread that wakes up then waits as long, or for the whole slice where it is owed nothing.
 //! # Not here
@@ -69,6 +70,7 @@ thread_local! {
         yields_at: const { Cell::new(0) },
         turn_of: const { Cell::new(0) },
         turn_ends: const { Cell::new(0) },
+        on_heavy: const { Cell::new(None) },
     };
 }
 
@@ -82,6 +84,15 @@ struct Here {
     /// The gate at which it had its last turn, and its end.
     turn_of: Cell<u64>,
     turn_ends: Cell<u64>,
+    /// See [`on_heavy`].
+    on_heavy: Cell<Option<fn()>>,
+}
+
+/// Has `call` called on this thread, once, as soon as a query or traversal that runs on it is heavy: by its
+/// estimate, or since it has used 1 to 2 ms of the processor. For programs that own their threads and have
+/// light requests go before heavy ones, by priorities of the system; the driver changes none itself.
+pub fn on_heavy(call: fn()) {
+    THREAD.with(|here| here.on_heavy.set(Some(call)));
 }
 
 /// See the header of this file.
@@ -147,6 +158,9 @@ impl Gate {
 
     /// Waits in line for a slot, or until `stop` holds.
     fn acquire(&self, here: &Here, now: Instant, stop: &dyn Fn() -> bool) {
+        if let Some(call) = here.on_heavy.take() {
+            call();
+        }
         let waiter = Arc::new(Waiter {
             thread: std::thread::current(),
             number: here.number,
@@ -324,6 +338,22 @@ mod tests {
             gate.leave();
         });
         assert_eq!(gate.slots[0].holder.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn a_thread_is_told_once_that_it_is_heavy() {
+        thread_local! {
+            static CALLS: Cell<u32> = const { Cell::new(0) };
+        }
+        let gate = Gate::with_slots(1);
+        on_heavy(|| CALLS.set(CALLS.get() + 1));
+        gate.light_ended(Instant::now());
+        assert_eq!(CALLS.get(), 0);
+        for _ in 0..3 {
+            gate.pass(Instant::now(), NEVER);
+            gate.leave();
+        }
+        assert_eq!(CALLS.get(), 1);
     }
 
     #[test]

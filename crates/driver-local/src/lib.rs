@@ -23,3 +23,4 @@ mod pool;
 mod team;
 
 pub use driver::{HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};
+pub use gate::on_heavy;

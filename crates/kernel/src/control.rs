@@ -31,8 +31,9 @@ pub struct Limits {
 /// the cheap ones, and 1 ms of expensive ones, such as a row of a hash table that is merged.
 const WORK_ROWS: usize = 1 << 11;
 
-/// Rows of a batch in a heavy query beside light ones. 1,024 rows took some steps 1 ms (2026-11-23).
-const BATCH_ROWS_BESIDE_LIGHT: usize = BATCH_ROWS / 4;
+/// Rows of a batch in a heavy query beside light ones. 1,024 rows took some steps 1 ms; with 256 rows heavy
+/// queries lost a tenth of their throughput (2026-11-23).
+const BATCH_ROWS_BESIDE_LIGHT: usize = BATCH_ROWS / 2;
 
 /// Limits, and what counts against them. Checked once for each batch and each step, and by
 /// [`Control::work`] where rows are looked at without any going on.

@@ -4,7 +4,7 @@
 //! | tier | thread | at most there | which requests |
 //! | --- | --- | --- | --- |
 //! | [`Tier::Here`] | that of the connection | [`HERE`] | read-only, and short when they came last |
-//! | [`Tier::Light`] | a blocking one | Gremlin: [`LIGHT_CPU`] | all others at first |
+//! | [`Tier::Light`] | one of `threads`, at nice 10 once it is heavy | Gremlin: [`LIGHT_CPU`] | all others at first |
 //! | [`Tier::Heavy`] | its own, at nice 10 | its limits | heavy by estimate, or too much for the others |
 //!
 //! * *Here*: two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot
@@ -22,8 +22,11 @@
 //! (queries, traversals, patterns of updates, results on their way out), so an estimate that was wrong does
 //! not hurt either. `examples/hybrid.rs` measures tiers and gate together.
 //!
-//! SPARQL queries are not stopped in the light tier as traversals are: it was tried, and light ones that had
-//! to wait beside hostile requests were taken for heavy, and waited seconds for a permit (2026-11-23).
+//! A SPARQL query that turns out to be heavy stays in the light tier, and its thread steps back behind the
+//! others. Stopping it as a traversal is stopped was tried: light queries that had to wait beside hostile
+//! requests were taken for heavy, and waited seconds for a permit. Without the step back hostile requests
+//! took the processors for milliseconds: 43 ms at the 99th percentile of light ones, with it 3 to 4
+//! (2026-11-23, `examples/load`, siege).
 //!
 //! What was there and did not pay: threads that spin for more requests after a response
 //! (`awake_microseconds`). It halved the latency of a single client on an idle machine (119 to 50 µs) and

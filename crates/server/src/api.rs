@@ -7,7 +7,7 @@ use crate::request::{Parameters, TEXT_BYTES, read_body, text};
 use crate::route::Context;
 use crate::running::Entry;
 use crate::state::State;
-use crate::{heavy, query, update};
+use crate::{query, threads, update};
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -260,10 +260,9 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
     };
     let explained = if run {
         // A receiver that is gone does not need it.
-        heavy::run(state, move |sender| drop(sender.send(explain()))).await?
+        threads::heavy(state, move |sender| drop(sender.send(explain()))).await?
     } else {
-        let explained = tokio::task::spawn_blocking(explain).await;
-        explained.map_err(|_| vervet::Error::internal("a plan ended without an answer"))?
+        threads::light(state, move |sender| drop(sender.send(explain()))).await?
     };
     guard.disarm();
     let explained = explained?;

@@ -6,7 +6,7 @@
 //! upgrade    HTTP becomes a WebSocket           http    one request, one answer
 //! socket     frames in, frames out -> connection: who asks, what runs -> alone, or a session
 //! request    what a message asks for            access  what its sender may do
-//! run        runs it -> answer -> the socket     tier    where: at once, on a blocking thread, among heavy ones (`admission`)
+//! run        runs it -> answer -> the socket     tier    where: at once, on a light thread, among heavy ones (`admission`)
 //! ```
 //! # Invariants
 //! 1. Each request is answered to its end once, also after a panic: a [`answer::Reply`] that is dropped says

@@ -10,7 +10,7 @@
 //! origin   Host, Origin: what pages of other sites may
 //! protocol /query /update /sparql    store  /store           api page  what the page needs
 //! gremlin  /gremlin, as a WebSocket and as HTTP
-//! query    a blocking thread runs it  -> stream  -> reply    state     who waits for a place; running: what runs
+//! query    a light thread runs it  -> stream  -> reply    state     who waits for a place; running: what runs
 //! admission  which request runs where, and why           heavy     threads that let others go first
 //! ```
 //! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at
@@ -60,7 +60,6 @@ mod describe;
 mod encoding;
 mod events;
 mod gremlin;
-mod heavy;
 mod load;
 mod metrics;
 mod multipart;
@@ -79,6 +78,7 @@ mod state;
 mod store;
 mod stream;
 mod talkers;
+mod threads;
 mod throttle;
 mod update;
 mod warned;

@@ -9,7 +9,6 @@
 //! Files that do not fit into [`crate::Limits::document_bytes`], compressed ones, mistakes to pass over:
 //! `vervet load`.
 
-use crate::heavy;
 use crate::multipart;
 use crate::options::Role;
 use crate::protocol::not_allowed;
@@ -17,6 +16,7 @@ use crate::reply::{Failure, Outcome, whole};
 use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, iri, read_body};
 use crate::route::Context;
 use crate::store::{TimedReader, is_compressed, rdf_extension};
+use crate::threads;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
@@ -61,7 +61,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     state.heavy_place(&mut running).await?;
     let mut guard = running.guard();
     let (database, memory_bytes) = (state.database.clone(), state.options.limits.memory_bytes);
-    let done = heavy::run(state, move |sender| {
+    let done = threads::heavy(state, move |sender| {
         // From here on, so that what has waited for its turn has as much time as others.
         let deadline = Instant::now() + timeout;
         let sources = files.into_iter().map(|file| {

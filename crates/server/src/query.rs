@@ -1,9 +1,9 @@
 //! Queries: how one is run for a request, and how its result gets to the client.
 //!
 //! # Shape
-//! A query runs on a blocking thread, which holds a place (`state`) as long as it runs. Once it is parsed and
+//! A query runs on a thread for light ones (`threads`), which holds a place (`state`) as long as it runs. Once it is parsed and
 //! planned it is known to be light or heavy; a heavy one goes back to the connection's task, which waits for
-//! a place for heavy ones, and runs on a thread for those (`heavy`). The result goes through `stream`. Those
+//! a place for heavy ones, and runs on a thread for those. The result goes through `stream`. Those
 //! that are known to be short never leave the connection's thread, and long texts go to a thread for heavy
 //! ones at once (`admission`).
 //! # Invariants
@@ -14,7 +14,6 @@
 use crate::accept::{Accepted, GRAPHS, ROWS};
 use crate::admission::{HERE, TEXT_LIGHT_BYTES_MAX, Tier};
 use crate::encoding::Encoding;
-use crate::heavy;
 use crate::metrics::{Kind, Metrics};
 use crate::reply::{Body, Failure, Outcome, Reply};
 use crate::request::Parameters;
@@ -22,6 +21,7 @@ use crate::route::Context;
 use crate::running::{Description, Entry};
 use crate::state::{CancelOnDrop, Running, State};
 use crate::stream::{Chunks, HELD_BYTES, Patience, Sink, Start};
+use crate::threads;
 use crate::warned::{self, Said, WARNINGS};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Response, StatusCode};
@@ -43,7 +43,7 @@ pub(crate) struct Asked {
     pub(crate) user: Option<Arc<str>>,
 }
 
-/// What a blocking thread tells the connection.
+/// What a light thread tells the connection.
 pub(crate) enum Told {
     /// The result begins.
     Start(Start, &'static str, Said),
@@ -91,8 +91,8 @@ pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
     let told = if is_known_heavy(&asked) {
         Told::Heavy(Box::new(Heavy { prepared: None, running, taken: Duration::ZERO }))
     } else {
-        let (state, asked) = (Arc::clone(state), Arc::clone(&asked));
-        blocking(move |sender| first_try(&state, &asked, running, sender)).await?
+        let (on_thread, asked) = (Arc::clone(state), Arc::clone(&asked));
+        threads::light(state, move |sender| first_try(&on_thread, &asked, running, sender)).await?
     };
     let told = match told {
         Told::Heavy(heavy) => {
@@ -100,7 +100,7 @@ pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
             state.heavy_place(&mut running).await?;
             let (on_thread, asked) = (Arc::clone(state), Arc::clone(&asked));
             let work = move |sender| run_heavy(&on_thread, &asked, (prepared, taken), running, sender);
-            heavy::run(state, work).await?
+            threads::heavy(state, work).await?
         }
         told => told,
     };
@@ -161,15 +161,6 @@ impl Write for Piece {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Has `work` done on a blocking thread, and waits for what it tells first.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce(oneshot::Sender<T>) + Send + 'static,
-) -> Outcome<T> {
-    let (sender, receiver) = oneshot::channel();
-    tokio::task::spawn_blocking(move || work(sender));
-    receiver.await.map_err(|_| Error::internal("a query ended without an answer").into())
 }
 
 fn first_try(state: &State, asked: &Asked, running: Running, sender: oneshot::Sender<Told>) {
@@ -378,7 +369,7 @@ fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
     reply
 }
 
-/// Has `work` written as the answer: on a blocking thread, or in a heavy place if it is heavy. `name` is what
+/// Has `work` written as the answer: on a light thread, or in a heavy place if it is heavy. `name` is what
 /// it is listed as.
 pub(crate) async fn write(
     context: &Context<'_>,
@@ -406,7 +397,8 @@ pub(crate) async fn write(
         );
         drop(running);
     };
-    let told = if is_heavy { heavy::run(state, write).await? } else { blocking(write).await? };
+    let told =
+        if is_heavy { threads::heavy(state, write).await? } else { threads::light(state, write).await? };
     reply(told, guard)
 }
 

@@ -14,14 +14,14 @@
 
 use crate::auth::Users;
 use crate::gremlin;
-use crate::heavy::STACK_BYTES;
 use crate::metrics::{Counted, Metrics};
 use crate::notify::{READY, STOPPING, notify};
-use crate::options::{Limits, REQUESTS_MAX, ServerOptions};
+use crate::options::{Limits, ServerOptions};
 use crate::origin;
 use crate::route;
 use crate::state::State;
 use crate::talkers::Talkers;
+use crate::threads::STACK_BYTES;
 use crate::watch::watch;
 use crate::wire::Wire;
 use hyper::server::conn::http1;
@@ -51,6 +51,9 @@ const BACKLOG: i32 = 1024;
 /// Open files besides connections: the database's, and what the process has anyway.
 #[cfg(unix)]
 const FILES_BESIDES: u64 = 512;
+
+/// Threads of each talker for what blocks and is no request: passwords, long messages, reloads.
+const BLOCKING_MAX: usize = 64;
 
 /// How long cancelled requests have to notice.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -232,16 +235,14 @@ impl Server {
     pub fn run(self) -> Result<()> {
         let settings = self.settings.clone();
         let limits = settings.borrow().state.options.limits.clone();
-        // Heavy requests have threads of their own; passwords and one to spare. Threads are made when they
-        // are needed, which is as often as there are places; a reload may make more of those.
-        let talkers = Talkers::start(REQUESTS_MAX + 4, STACK_BYTES)
+        let talkers = Talkers::start(BLOCKING_MAX, STACK_BYTES)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);
         let done = talkers.block_on(self.serve(&talkers));
         let state = Arc::clone(&settings.borrow().state);
         state.cancel_all();
         talkers.block_on(async {
-            let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.no_heavy()).await;
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.idle()).await;
         });
         talkers.end(CANCEL_TIMEOUT);
         done

@@ -15,6 +15,7 @@ use crate::metrics::{Counted, Metrics};
 use crate::options::{Limits, ServerOptions};
 use crate::reply::{Failure, Outcome};
 use crate::running::{Description, Entry, Registry};
+use crate::threads::Threads;
 use crate::throttle::party;
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;
@@ -34,6 +35,7 @@ pub(crate) struct State {
     pub(crate) users: Users,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) threads: Arc<Threads>,
     places: Arc<Semaphore>,
     heavy_places: Arc<Semaphore>,
     sessions: Arc<Semaphore>,
@@ -62,6 +64,7 @@ impl State {
             users,
             metrics,
             admission: Arc::default(),
+            threads: Arc::default(),
             places: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_places: Arc::new(Semaphore::new(options.limits.heavy_requests)),
             sessions: Arc::new(Semaphore::new(options.limits.sessions)),
@@ -90,6 +93,7 @@ impl State {
             users,
             metrics: Arc::clone(&self.metrics),
             admission: Arc::clone(&self.admission),
+            threads: Arc::clone(&self.threads),
             places: Arc::clone(&self.places),
             heavy_places: Arc::clone(&self.heavy_places),
             sessions: Arc::clone(&self.sessions),
@@ -153,11 +157,13 @@ impl State {
         Some(Connected { party, addresses: Arc::clone(&self.addresses) })
     }
 
-    /// Waits until no heavy request runs.
-    pub(crate) async fn no_heavy(&self) {
-        let all = u32::try_from(self.options.limits.heavy_requests).unwrap_or(u32::MAX);
-        // An error says that nobody gets a place any more.
-        let _ = self.heavy_places.acquire_many(all).await;
+    /// Waits until no request runs.
+    pub(crate) async fn idle(&self) {
+        let limits = &self.options.limits;
+        for (places, all) in [(&self.heavy_places, limits.heavy_requests), (&self.places, limits.requests)] {
+            // An error says that nobody gets a place any more.
+            let _ = places.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await;
+        }
     }
 
     async fn acquire(&self, places: &Arc<Semaphore>) -> Outcome<OwnedSemaphorePermit> {

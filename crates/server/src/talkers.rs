@@ -6,7 +6,7 @@
 //! look for more; where a request takes microseconds, that costs more than the request, and on a small
 //! machine it takes the processor that the client needs.
 //! # Invariants
-//! What takes time is handed to other threads (`heavy`, blocking ones), so connections of a thread wait for
+//! What takes time is handed to other threads (`threads`, blocking ones), so connections of a thread wait for
 //! each other for as long as what runs on the spot may take ([`Tier::Here`](crate::admission::Tier)), and no
 //! longer.
 

@@ -4,10 +4,11 @@ use crate::query::STOPPED;
 use crate::reply::{Failure, Outcome};
 use crate::running::Description;
 use crate::state::State;
+use crate::threads;
 use hyper::StatusCode;
 use std::sync::Arc;
+use vervet::QueryOptions;
 use vervet::update::UpdateOptions;
-use vervet::{Error, QueryOptions};
 
 /// Runs an update. When the client goes away before the commit has begun, nothing of it happens.
 ///
@@ -25,7 +26,7 @@ pub(crate) async fn run(
     .await
 }
 
-/// Has `work` done on a blocking thread, in a place of its own.
+/// Has `work` done on a light thread, in a place of its own.
 pub(crate) async fn work<T: Send + 'static>(
     state: &Arc<State>,
     description: Description,
@@ -33,16 +34,19 @@ pub(crate) async fn work<T: Send + 'static>(
 ) -> Outcome<T> {
     let running = state.place(description).await?;
     let mut guard = running.guard();
-    let state = Arc::clone(state);
-    let done = tokio::task::spawn_blocking(move || {
-        work(&state, &running.token).map_err(|failure| match failure.kind() {
+    let on_thread = Arc::clone(state);
+    let done = threads::light(state, move |sender| {
+        let done = work(&on_thread, &running.token).map_err(|failure| match failure.kind() {
             "cancelled" if running.entry.is_stopped() => {
                 Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED)
             }
             _ => failure,
-        })
+        });
+        // Its place is free when the client hears of the end.
+        drop(running);
+        let _ = sender.send(done);
     })
     .await;
     guard.disarm();
-    done.unwrap_or_else(|_| Err(Error::internal("a request ended without an answer").into()))
+    done.flatten()
 }

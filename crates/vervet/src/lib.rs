@@ -86,6 +86,7 @@ pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
 pub use warnings::Warning;
 pub use writing::{OutputFormat, Written};
 
+pub use vervet_driver_local::on_heavy;
 pub use vervet_env::Environment;
 pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema, Source, schema};

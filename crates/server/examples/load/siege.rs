@@ -2,11 +2,11 @@
 //! questions.
 //!
 //! # Shape
-//! One thread for each hostile request sends it, reads the answer and sends it again; light questions come at
-//! a rate meanwhile, on connections of their own, and were measured alone before. A hostile request may be
-//! answered right or be refused by a limit that docs/server.md names; nothing else may come back, the server
-//! must not end, and its memory must stay flat. The 99th percentile of the light questions is compared with
-//! the time alone.
+//! One thread for each hostile request sends it, reads the answer and sends it again, twenty times a second
+//! at most. Light questions arrive at a fixed rate meanwhile, on connections of their own, and were measured
+//! alone before. A hostile request may be answered right or be refused by a limit that docs/server.md names;
+//! nothing else may come back, the server must not end, and its memory must stay flat. The 99th percentile of
+//! the light questions is compared with the time alone.
 //! # Source
 //! The requests are the reproducers of docs/testing.md, "Findings of the reviews".
 
@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// The most that the 99th percentile of light questions may grow to, as a multiple of the time alone.
 const P99_MAX: f64 = 2.0;
+
+/// Light questions before the times alone are measured.
+const WARM_UP: Duration = Duration::from_secs(5);
 
 /// Statements of one hub, five of whose patterns make a count of 10^20.
 const HUB: usize = 10_000;
@@ -150,13 +153,15 @@ pub(crate) fn run(
     report.line("## Siege\n");
     report.line(&format!(
         "{} connections with light questions ({} a second), alone for {:.0} s, then for {:.0} s beside {} connections, \
-         each of which repeats one hostile request.\n",
+         each of which repeats one hostile request, at most each 50 ms.\n",
         options.light,
         options.rate,
         first.as_secs_f64(),
         options.time.as_secs_f64(),
         requests.len()
     ));
+    // Connections and plans are made, and the processes have their memory.
+    mix::phase(server, questions, &[], WARM_UP, &Options { heavy: 0, ..*options })?;
     let alone = mix::phase(server, questions, &[], first, &Options { heavy: 0, ..*options })?;
     let beside = mix::phase(server, questions, &requests, options.time, &Options { heavy: 0, ..*options })?;
     mix::light(&alone, &beside, report);

@@ -11,11 +11,11 @@ use super::run::{self, Left};
 use super::session;
 use crate::admission::Tier;
 use crate::bodies::Held;
-use crate::heavy;
 use crate::metrics::Kind;
 use crate::options::Role;
 use crate::running::Description;
 use crate::state::State;
+use crate::threads;
 use crate::wire::Received;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -201,7 +201,7 @@ impl Connection {
         })
     }
 
-    /// Runs a job that is a transaction of its own: at once, on a blocking thread, among heavy ones
+    /// Runs a job that is a transaction of its own: at once, on a light thread, among heavy ones
     /// (`crate::admission`).
     async fn alone(self: Arc<Self>, mut job: Job) {
         let state = &self.state;
@@ -221,11 +221,11 @@ impl Connection {
         job.progress = Some(running.entry.progress.clone());
         if !job.is_heavy(state) {
             let on_thread = Arc::clone(&self);
-            let light = tokio::task::spawn_blocking(move || {
+            let light = threads::light(state, move |sender: oneshot::Sender<_>| {
                 let left = run::alone(&on_thread, job, &running.token, Tier::Light);
-                (left, running)
+                let _ = sender.send((left, running));
             });
-            // After a panic its reply has said so.
+            // Without a thread, or after a panic, its reply has said so.
             let left = light.await.ok().and_then(|(left, running)| Some((left?, running)));
             match left {
                 Some((Left::TooMuch(again), still)) => (job, running) = (again, still),
@@ -248,7 +248,7 @@ impl Connection {
             let _ = sender.send(());
         };
         // Without a thread, or after a panic, its reply has said so.
-        let _ = heavy::run(state, work).await;
+        let _ = threads::heavy(state, work).await;
         guard.disarm();
     }
 

@@ -14,16 +14,16 @@ use crate::accept::quality;
 use crate::admission::Tier;
 use crate::auth::random;
 use crate::encoding::Encoding;
-use crate::heavy;
 use crate::metrics::Kind;
 use crate::protocol::not_allowed;
-use crate::query::{self, blocking};
+use crate::query;
 use crate::reply::{Failure, Outcome};
 use crate::request::{Parameters, TEXT_BYTES, read_body};
 use crate::route::Context;
 use crate::running::Description;
 use crate::state::{Running, State};
 use crate::stream::{Patience, Sink};
+use crate::threads;
 use crate::warned::{self, Said};
 use hyper::StatusCode;
 use hyper::body::Incoming;
@@ -77,7 +77,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     let guard = running.guard();
     let progress = running.entry.progress.clone();
     let work_state = Arc::clone(state);
-    let told = blocking(move |sender| {
+    let told = threads::light(state, move |sender| {
         let said = Said::default();
         let ready = asked.ready(&work_state);
         let work = Work { ready, access, id, format, encoding, is_post, progress, said };
@@ -90,7 +90,9 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
             let (work, mut running) = *heavy;
             state.heavy_place(&mut running).await?;
             let on_thread = Arc::clone(state);
-            match heavy::run(state, move |sender| work.run(&on_thread, running, Tier::Heavy, sender)).await? {
+            match threads::heavy(state, move |sender| work.run(&on_thread, running, Tier::Heavy, sender))
+                .await?
+            {
                 Told::Answer(told) => told,
                 Told::Heavy(_) => {
                     return Err(Error::internal("what runs among heavy ones is sent there").into());

@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! A task with a queue, so that requests run in their order. Requests that are known to be short run in it.
-//! For others it has a blocking thread, and a place among those that work on the database, while there is
+//! For others it has a light thread, and a place among those that work on the database, while there is
 //! something to do; a run of requests takes one turn on that thread. A heavy one has a thread of its own
 //! (`crate::admission`).
 //!
@@ -23,8 +23,8 @@ use super::request::Ready;
 use super::run::{self, Left, tell};
 use super::tier::{self, Ran};
 use crate::admission::Tier;
-use crate::heavy;
 use crate::state::State;
+use crate::threads;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -113,10 +113,10 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
         let mut guard = running.guard();
         job.progress = Some(running.entry.progress.clone());
         let on_thread = Arc::clone(&connection);
-        let turn = tokio::task::spawn_blocking(move || {
+        let turn = threads::light(&state, move |sender: oneshot::Sender<_>| {
             let (mut queue, mut open) = (queue, open);
             let turned = turn(&on_thread, &mut open, job, &mut queue, &running.token);
-            (queue, open, turned, running)
+            let _ = sender.send((queue, open, turned, running));
         });
         let Ok((queue_after, open_after, turned, mut running)) = turn.await else {
             // A panic, of which its request has been told; the transaction is gone with it.
@@ -142,7 +142,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
                     drop(running);
                     let _ = sender.send(open);
                 };
-                match heavy::run(&state, work).await {
+                match threads::heavy(&state, work).await {
                     Ok(after) => open = after,
                     // No thread, or a panic: as above.
                     Err(_) => return,
