@@ -103,7 +103,11 @@ impl SortKey {
             Value::Blank(label) => Key::Blank(label.as_ref().into()),
             Value::Iri(iri) => Key::Iri(iri.as_ref().into()),
             Value::Integer(value) => {
-                Key::Number(Decimal::try_from(*value).map_or(Number::Large(*value), Number::Exact))
+                // Of 64 bits any decimal holds; the check for 128 bits is a call of a division.
+                Key::Number(match i64::try_from(*value) {
+                    Ok(small) => Number::Exact(small.into()),
+                    Err(_) => Decimal::try_from(*value).map_or(Number::Large(*value), Number::Exact),
+                })
             }
             Value::Decimal(value) => Key::Number(Number::Exact(*value)),
             Value::Float(value) => Key::Number(Number::Double((*value).into())),
