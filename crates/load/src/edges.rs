@@ -13,7 +13,6 @@
 //! For blocks without edges only a check of the tag of each distinct term. 40 bytes per edge.
 //! # Not here
 //! Parsing of triple terms (`terms`), and the edges of property-graph files (`property`).
-//! The parsing of triple terms (see `terms`), and the edges of property-graph files (see `property`).
 
 use crate::block::{At, Block, DEFAULT_GRAPH, Reifier};
 use crate::merge::Merger;

@@ -250,7 +250,6 @@ impl Run<'_> {
     ///
     /// # Errors
     /// As [`Run::advance`]: `each` receives the results before the error. An error of `each` ends the call.
-    /// As [`Run::advance`]: what comes before the error is given to `each`, whose own errors end it.
     pub fn for_each(
         &mut self,
         how: Materialize,

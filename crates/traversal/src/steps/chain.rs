@@ -609,7 +609,7 @@ impl Step for Chain {
             let Some(traverser) = input.next(context)? else { return Ok(None) };
             let Value::Vertex(vertex) = &traverser.value else {
                 let what = traverser.value.type_name();
-                let message = format!("a step to neighbours needs a vertex, and this is a {what}");
+                let message = format!("a step to neighbours needs a vertex, found a {what}");
                 return Err(Error::new(ErrorKind::Query, message));
             };
             self.waiting.resize_with(self.links.len() + 1, Rows::default);

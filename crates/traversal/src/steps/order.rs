@@ -338,7 +338,7 @@ fn draw_each(
 /// Draws `count` of many candidates, each with a probability proportional to its remaining weight.
 ///
 /// # Cost
-/// O(log n) per draw.
+/// log2(n) steps per draw, for n traversers.
 /// # Source
 /// P. M. Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and Experience
 /// 24, 1994.

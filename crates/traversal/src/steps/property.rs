@@ -81,7 +81,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         "propertyMap" | "valueMap" | "elementMap" => maps(step, keys, compiler)?,
-        other => return Err(compiler.error(step.instruction, format!("{other}() is no property"))),
+        other => return Err(compiler.error(step.instruction, format!("{other}() is not a property"))),
     })
 }
 
@@ -90,7 +90,7 @@ fn is_element(value: &Value) -> bool {
 }
 
 fn not_element(step: &str, value: &Value) -> Error {
-    let message = format!("{step} needs an element, and this is a {}", value.type_name());
+    let message = format!("{step} needs an element, found a {}", value.type_name());
     Error::new(ErrorKind::Query, message)
 }
 

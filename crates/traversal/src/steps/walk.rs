@@ -54,7 +54,7 @@ fn conditions(compiler: &mut Compiler) -> Result<(Option<Condition>, Option<Cond
 }
 
 fn expected(what: &str, value: &Value, name: &str) -> Error {
-    let message = format!("{name} needs {what}, and this is a {}", value.type_name());
+    let message = format!("{name} needs {what}, found a {}", value.type_name());
     Error::new(ErrorKind::Query, message)
 }
 

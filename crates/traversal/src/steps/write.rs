@@ -206,7 +206,7 @@ fn legal_label(label: Value) -> Result<Arc<str>> {
         }
         Value::String(label) => Ok(label),
         Value::Null => Err(illegal("Label can not be null")),
-        other => Err(illegal(format!("a label is a String, and this is a {}", other.type_name()))),
+        other => Err(illegal(format!("a label must be a String, found a {}", other.type_name()))),
     }
 }
 
@@ -223,7 +223,7 @@ fn legal_key(key: Value) -> Result<Arc<str>> {
             Err(illegal(format!("T.{} is immutable on existing elements", token.name())))
         }
         other => {
-            Err(illegal(format!("the key of a property is a String, and this is a {}", other.type_name())))
+            Err(illegal(format!("the key of a property must be a String, found a {}", other.type_name())))
         }
     }
 }

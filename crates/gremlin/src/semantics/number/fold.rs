@@ -40,7 +40,6 @@ impl Sum {
 ///
 /// # Errors
 /// As for [`multiply`].
-/// As of [`multiply`].
 pub(crate) fn times(value: &Value, count: u64) -> Result<Value> {
     let wide = || match (i64::try_from(count), value) {
         (Ok(count), _) => Value::Long(count),

@@ -146,7 +146,7 @@ pub(super) fn of_vertex(
             Value::Edge(edge) => found.push(edge.key),
             other => {
                 let message =
-                    format!("the edges of an algorithm must be edges, and this is a {}", other.type_name());
+                    format!("the edges of an algorithm must be edges, found a {}", other.type_name());
                 return Err(Error::new(ErrorKind::Query, message).with_hint("such as __.outE(\"knows\")"));
             }
         }

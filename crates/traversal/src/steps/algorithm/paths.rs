@@ -80,10 +80,8 @@ impl Paths {
         let mut known: FxHashMap<Id, bool> = FxHashMap::default();
         for traverser in from {
             let Value::Vertex(source) = &traverser.value else {
-                let message = format!(
-                    "shortestPath() begins at vertices, and this is a {}",
-                    traverser.value.type_name()
-                );
+                let message =
+                    format!("shortestPath() begins at vertices, found a {}", traverser.value.type_name());
                 return Err(Error::new(ErrorKind::Query, message));
             };
             let mut is_target = |steps: &mut Steps<'_, '_>, vertex: Id| -> Result<bool> {
@@ -174,8 +172,7 @@ impl Steps<'_, '_> {
         };
         let Some(value) = found else { return Ok(0.0) };
         to_f64(&value).ok_or_else(|| {
-            let message =
-                format!("the distance of an edge must be a number, and this is a {}", value.type_name());
+            let message = format!("the distance of an edge must be a number, found a {}", value.type_name());
             Error::new(ErrorKind::Query, message)
         })
     }

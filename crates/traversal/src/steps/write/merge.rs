@@ -196,7 +196,7 @@ fn map_of(what: What, value: Value) -> Result<Map> {
         other if other == start_value() => {
             Err(illegal(format!("{}() without a map takes it from the step before it", what.name())))
         }
-        other => Err(illegal(format!("{}() needs a Map, and this is a {}", what.name(), other.type_name()))),
+        other => Err(illegal(format!("{}() needs a Map, found a {}", what.name(), other.type_name()))),
     }
 }
 

@@ -90,7 +90,7 @@ fn put(
                 _ => None,
             })
         }
-        other => Err(illegal(format!("property() needs an element, and this is a {}", other.type_name()))),
+        other => Err(illegal(format!("property() needs an element, found a {}", other.type_name()))),
     }
 }
 
