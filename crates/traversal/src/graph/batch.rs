@@ -7,7 +7,8 @@
 //! # Invariants
 //! A batch is valid for one version of the graph: only read-only traversals build one.
 //! # Cost
-//! 24 bytes per statement, at most [`STATEMENTS_MAX`] statements. Elements beyond that are read one by one.
+//! 24 bytes per statement, at most [`STATEMENTS_MAX`] statements. If there are more, elements are read one
+//! by one.
 
 use super::ids::EVERY;
 use super::names::Names;
@@ -46,8 +47,8 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Reads all value statements of the elements among `values`; reads nothing if there are too many
-    /// elements.
+    /// Reads all value statements of the elements among `values`. The batch is empty for fewer than two
+    /// elements, and beyond [`STATEMENTS_MAX`] statements.
     pub(crate) fn read<'v>(
         values: impl Iterator<Item = &'v Value>,
         snapshot: &dyn Snapshot,
