@@ -1,22 +1,21 @@
-//! A traversal as the list of its steps, as text and wire formats both give it.
+//! `Bytecode`: a traversal as a list of instructions, the common form of text and wire formats.
 
 use crate::Value;
 use std::sync::Arc;
 
-/// Where something stands in a text: bytes `start..end`; both 0 if it came without a text.
+/// Source position: bytes `start..end` of the text; both 0 without a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {
     /// The first byte.
     pub start: u32,
-    /// Behind the last byte.
+    /// One past the last byte.
     pub end: u32,
 }
 
-/// A traversal: what is said of the source (`withStrategies`, `with`), then the steps, the one that starts it
-/// first.
+/// A traversal: source instructions (`withStrategies`, `with`), then the steps, the start step first.
 ///
-/// An anonymous traversal (`__.out()`) has no source instructions. Not checked: names and arguments may be
-/// anything. `tx().commit()` is the source instruction `tx` with the argument `"commit"`.
+/// An anonymous traversal (`__.out()`) has no source instructions. Names and arguments are not validated.
+/// `tx().commit()` is the source instruction `tx` with the argument `"commit"`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Bytecode {
     /// `g.withSideEffect(…)`, `g.with(…)`, …
@@ -25,26 +24,26 @@ pub struct Bytecode {
     pub steps: Vec<Instruction>,
 }
 
-/// A step, or a word about the source, with its arguments.
+/// A step or a source instruction, with its arguments.
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// Its name as the language has it: `addV`, `in` (never `in_`).
+    /// The name in gremlin-lang: `addV`, `in` (never `in_`).
     pub name: Arc<str>,
-    /// What stands between the parentheses; nested traversals are [`Value::Traversal`].
+    /// The arguments; nested traversals are [`Value::Traversal`].
     pub arguments: Vec<Value>,
-    /// Where it stands in the text.
+    /// The source position.
     pub at: Span,
 }
 
 impl Instruction {
-    /// An instruction that stands in no text. Names of the language are shared, not copied.
+    /// An instruction without a source position. Names of the language are shared, not copied.
     #[must_use]
     pub fn new(name: &str, arguments: Vec<Value>) -> Self {
         Self { name: crate::text::shared_name(name), arguments, at: Span::default() }
     }
 }
 
-/// Where it stands does not count.
+/// Ignores the source position.
 impl PartialEq for Instruction {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.arguments == other.arguments
@@ -62,22 +61,22 @@ impl std::hash::Hash for Instruction {
 
 /// A strategy by its simple name, with options: `new SubgraphStrategy(vertices: __.hasLabel("person"))`.
 ///
-/// In `withoutStrategies` only the name counts.
+/// `withoutStrategies` uses only the name.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Strategy {
-    /// `SubgraphStrategy`; in bytecode of drivers also a Java class name, which ends in that.
+    /// `SubgraphStrategy`; bytecode of drivers may have a Java class name with this suffix.
     pub name: Arc<str>,
     /// Named arguments.
     pub options: Vec<(Arc<str>, Value)>,
 }
 
-/// A function in a programming language. Vervet reads it from the wire to say that it does not run it.
+/// A lambda in a programming language. Vervet decodes it only to reject it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Lambda {
     /// `gremlin-groovy`.
     pub language: Arc<str>,
-    /// Its text.
+    /// The source code.
     pub script: Arc<str>,
-    /// How many arguments it takes; -1: unknown.
+    /// Number of arguments; -1: unknown.
     pub arity: i32,
 }

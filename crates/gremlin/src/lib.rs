@@ -1,12 +1,12 @@
-//! Gremlin, up to the border of the graph: what values there are, what may be done with them, and what a
-//! traversal says, as text or as bytecode.
+//! The Gremlin language without a graph: values and their functions, bytecode, and text.
 //!
 //! # Shape
-//! * `value`: [`Value`], everything that a traverser, an argument or a result can be.
-//! * `bytecode`: [`Bytecode`], a traversal as the lists of its steps. Text and wire formats both end here.
+//! * `value`: [`Value`], the type of every traverser, argument and result.
+//! * `bytecode`: [`Bytecode`], a traversal as lists of instructions, the common form of text and wire
+//!   formats.
 //! * `token`: the enumerations of the language (`T.id`, `Order.desc`).
-//! * `predicate`: [`P`], what `has` and `is` test.
-//! * [`text`]: Gremlin as text, read and printed.
+//! * `predicate`: [`P`], the predicates of `has` and `is`.
+//! * [`text`]: the parser and printer of Gremlin text.
 //! # Not here
 //! Storage and execution (`vervet-traversal`), wire formats (`vervet-tinkerpop`).
 #![forbid(unsafe_code)]

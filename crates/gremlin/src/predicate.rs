@@ -1,4 +1,4 @@
-//! What `has`, `is`, `where`, `all`, `any` and `none` test.
+//! Predicates of `has`, `is`, `where`, `all`, `any` and `none`.
 
 use crate::Value;
 
@@ -51,7 +51,7 @@ pub enum P {
     Outside(Value, Value),
     /// `between(low, high)`: the lower bound included.
     Between(Value, Value),
-    /// `within(…)`: a collection that was its one argument is these values.
+    /// `within(…)`; a single collection argument is expanded to its items.
     Within(Vec<Value>),
     /// `without(…)`
     Without(Vec<Value>),

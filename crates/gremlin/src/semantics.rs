@@ -1,4 +1,4 @@
-//! What the language does with values: equality, order, predicates, arithmetic, text, dates, collections.
+//! Value semantics: equality, order, predicates, arithmetic, strings, dates, collections.
 //!
 //! # Shape
 //! * `compare`: equality (`P.eq`), comparability (`P.lt`) and orderability (`order()`).
@@ -9,16 +9,14 @@
 //! * `text`: `concat`, `length`, `split`, …, `asBool`, templates of `format()`.
 //! * `string`: `asString`, the textual forms of all values.
 //! * `date`: date-times and durations: `asDate`, `dateAdd`, `dateDiff`, their texts.
-//! * `list`: `combine`, `difference`, …, `all`, `any`, `none`, and how to walk through what can be walked
-//!   through.
+//! * `list`: `combine`, `difference`, …, `all`, `any`, `none`, and iteration over collections.
 //! # Invariants
-//! All functions are pure. None panics, whatever the value; none takes time or memory out of proportion to
-//! what it is given: numbers of arbitrary precision have a limit ([`number::MAX_BITS`]), so have lists
-//! ([`list::MAX_ITEMS`]). How deep values nest is limited by whoever makes them (parser, wire formats):
-//! functions here recurse.
+//! All functions are pure. None panics for any value; time and memory are proportional to the input: numbers
+//! of arbitrary precision have a limit ([`number::MAX_BITS`]), and so do lists ([`list::MAX_ITEMS`]).
+//! Functions recurse over nested values; their producers (parser, wire formats) limit the nesting depth.
 //! # Source
-//! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics", and the feature files. Messages keep
-//! the words that the feature files look for.
+//! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics", and the feature files. Messages contain
+//! the words that the feature files require.
 //! # Not here
 //! *Equivalence* (`dedup`, keys of groups and sets): `==` of [`Value`](crate::Value).
 

@@ -1,23 +1,22 @@
-//! Gremlin as text: parsing, and printing what was parsed.
+//! Gremlin text: parser and printer.
 //!
 //! # Shape
-//! `lex` makes tokens, `parse` makes statements and steps of them, `literal`, `predicate` and `words` what
-//! stands between the parentheses; `steps` is the one table of what may be called with what, `forms` checks
-//! calls against it. `display` prints.
+//! `lex` is the lexer, `parse` the parser of statements and steps, `literal`, `predicate` and `words` the
+//! parser of arguments; `steps` is the table of callable names with their signatures, and `forms` checks
+//! calls against it. `display` is the printer.
 //! # Invariants
-//! * `parse(b.to_string())` is `b` for all bytecode that has a text (see `display`).
-//! * No text makes a panic or a deep stack, and time is linear in its length: one token of lookahead, no way
-//!   back.
+//! * `parse(b.to_string())` equals `b` for all bytecode with a text form (see `display`).
+//! * No text causes a panic or a deep stack. Time is linear in the length of the text: one token of
+//!   lookahead, no backtracking.
 //! # Cost
-//! About 2 µs for `g.V(1).out("knows").values("name")`; one allocation for each list of arguments and each
-//! string.
+//! About 2 µs for `g.V(1).out("knows").values("name")`; one allocation per argument list and per string.
 //! # Source
-//! Apache TinkerPop 3.8.1, `gremlin-language/src/main/antlr4/Gremlin.g4`. Wider than it: a variable may stand
-//! for any argument; forms that 3.6 and 3.7 had (`store`, `aggregate(Scope, …)`, `none()`, `in_`); any value
-//! as a key of a map in parentheses. Different: `0xAB` is 171 (there it is 10, its last digit is taken for
+//! Apache TinkerPop 3.8.1, `gremlin-language/src/main/antlr4/Gremlin.g4`. Extensions: a variable may replace
+//! any argument; forms of 3.6 and 3.7 (`store`, `aggregate(Scope, …)`, `none()`, `in_`); any value in
+//! parentheses as a map key. Different: `0xAB` is 171 (there it is 10, because its last digit is taken for
 //! the suffix of a byte).
 //! # Not here
-//! What a step means, lambdas, Groovy.
+//! Semantics of steps, lambdas, Groovy.
 
 mod datetime;
 mod display;
@@ -42,25 +41,25 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use time::OffsetDateTime;
 
-/// The longest text, in bytes.
+/// Maximum length of a text, in bytes.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
-/// The most tokens of a text.
+/// Maximum number of tokens of a text.
 pub const TOKENS_MAX: usize = 4_000_000;
-/// How deep traversals, collections and predicates may be inside of each other.
+/// Maximum nesting depth of traversals, collections and predicates.
 pub const DEPTH_MAX: usize = 128;
-/// How many values the ranges (`1..5`) of one text may have together.
+/// Maximum total number of values in the ranges (`1..5`) of one text.
 pub const RANGE_VALUES_MAX: usize = 1_000_000;
 
-/// What a text is read with.
+/// Options of the parser.
 #[derive(Clone, Debug)]
 pub struct ParseOptions<'o> {
     /// Names of traversal sources: `g`, and aliases.
     pub sources: Cow<'o, [String]>,
     /// Values of variables.
     pub bindings: Cow<'o, HashMap<String, Value>>,
-    /// What `datetime()` is.
+    /// The value of `datetime()`.
     pub now: OffsetDateTime,
-    /// What the values of `UUID()` are made from; equal seeds give equal values.
+    /// The seed of `UUID()`; equal seeds yield equal values.
     pub seed: u128,
 }
 
@@ -76,44 +75,44 @@ impl Default for ParseOptions<'_> {
     }
 }
 
-/// One statement of a text. `source` says which of [`ParseOptions::sources`] it is about.
+/// A statement of a text. `source` is an index into [`ParseOptions::sources`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Statement {
     /// `g.V().toList()`
     Traversal {
-        /// Which source.
+        /// Index of the source.
         source: usize,
-        /// Its steps; the terminal method is none of them.
+        /// The instructions, without the terminal method.
         bytecode: Bytecode,
-        /// How results are asked for; none: all of them, as the protocol streams them.
+        /// The terminal method; `None`: all results, as the protocol streams them.
         terminal: Option<Terminal>,
     },
     /// `g.tx().commit()`
     Transaction {
-        /// Which source.
+        /// Index of the source.
         source: usize,
-        /// What becomes of the transaction.
+        /// The transaction control method.
         action: Transaction,
     },
-    /// `g` or `g.withPath()`: a source that nothing is asked of.
+    /// `g` or `g.withPath()`: a source without steps.
     Source {
-        /// Which source.
+        /// Index of the source.
         source: usize,
-        /// Has no steps.
+        /// The source instructions.
         bytecode: Bytecode,
-        /// Whether `toString()` is behind it.
+        /// Whether `toString()` follows.
         to_text: bool,
     },
-    /// `""`: a query that has no result.
+    /// `""`: a query without a result.
     Nothing,
 }
 
-/// How the results of a traversal are asked for.
+/// A terminal method.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Terminal {
     /// `next()`: the first result.
     Next,
-    /// `next(n)`: a list of at most so many results.
+    /// `next(n)`: a list of at most `n` results.
     NextMany(i64),
     /// `hasNext()`
     HasNext,
@@ -133,7 +132,7 @@ pub enum Terminal {
     ToText,
 }
 
-/// What `g.tx()` is told.
+/// A transaction control method of `g.tx()`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transaction {
     /// `begin()`
@@ -144,16 +143,16 @@ pub enum Transaction {
     Rollback,
 }
 
-/// The names of all steps and of what modulates them, in order.
+/// The names of all steps and modulators, in order.
 pub fn step_names() -> impl Iterator<Item = &'static str> {
     steps::STEPS.iter().map(|(name, _)| *name)
 }
 
-/// The statements of a text, at least one.
+/// Parses the statements of a text, at least one.
 ///
 /// # Errors
-/// `ErrorKind::Query` if the text is not Gremlin, a variable has no value or a limit is passed. The message
-/// shows the place:
+/// `ErrorKind::Query` for a syntax error, an unbound variable or an exceeded limit. The message shows the
+/// position:
 ///
 /// ```text
 /// there is no step vv (line 1, column 3)
@@ -164,7 +163,7 @@ pub fn parse(text: &str, options: &ParseOptions<'_>) -> vervet_model::Result<Vec
     parse::parse(text, options).map_err(|fault| fault.show(text))
 }
 
-/// One literal, as the arguments of steps have them: `[name: "marko"]`, `T.id`, `P.gt(1)`, `__.out()`.
+/// Parses one literal in any form of an argument: `[name: "marko"]`, `T.id`, `P.gt(1)`, `__.out()`.
 ///
 /// # Errors
 /// As [`parse`].

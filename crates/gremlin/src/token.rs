@@ -11,13 +11,13 @@ macro_rules! tokens {
                 /// All members, in the order of the language.
                 pub const ALL: &[Self] = &[$(Self::$member),+];
 
-                /// Its name as the language has it.
+                /// The name in gremlin-lang.
                 #[must_use]
                 pub const fn name(self) -> &'static str {
                     match self { $(Self::$member => $text),+ }
                 }
 
-                /// The member with this name.
+                /// Looks up a member by name.
                 #[must_use]
                 pub fn from_name(name: &str) -> Option<Self> {
                     match name { $($text => Some(Self::$member),)+ _ => None }
@@ -60,7 +60,7 @@ macro_rules! tokens {
 }
 
 tokens! {
-    /// Parts of an element that are no properties.
+    /// Tokens of an element: parts that are not properties.
     T {
         /// `T.id`
         Id = "id",
@@ -71,7 +71,7 @@ tokens! {
         /// `T.value`
         Value = "value",
     }
-    /// Ends of an edge.
+    /// Directions of an edge from a vertex.
     Direction {
         /// `Direction.OUT`, also `from`
         Out = "OUT",
@@ -82,21 +82,21 @@ tokens! {
     }
     /// `order().by(…, Order)`
     Order {
-        /// In no order.
+        /// Random order.
         Shuffle = "shuffle",
         /// Ascending.
         Asc = "asc",
         /// Descending.
         Desc = "desc",
     }
-    /// Over all traversers, or inside each.
+    /// Scope of a reduction: all traversers, or the collection of each.
     Scope {
-        /// Over all traversers.
+        /// Across all traversers.
         Global = "global",
-        /// Inside each traverser.
+        /// Within the value of each traverser.
         Local = "local",
     }
-    /// Which of the objects with one label `select` takes.
+    /// Selection among the objects with one label.
     Pop {
         /// The first.
         First = "first",
@@ -104,35 +104,35 @@ tokens! {
         Last = "last",
         /// A list of all.
         All = "all",
-        /// One as it is, several as a list.
+        /// A single object as is, several as a list.
         Mixed = "mixed",
     }
-    /// Branches of `choose` and `branch` that no value names.
+    /// Special pick tokens of `choose` and `branch`.
     Pick {
         /// Every value.
         Any = "any",
-        /// Values that no other branch takes.
+        /// Values without another matching branch.
         None = "none",
-        /// Traversers whose choice gives nothing.
+        /// Traversers for which the choice is unproductive.
         Unproductive = "unproductive",
     }
-    /// Parts of a map.
+    /// Columns of a map.
     Column {
-        /// Its keys.
+        /// The keys.
         Keys = "keys",
-        /// Its values.
+        /// The values.
         Values = "values",
     }
-    /// What a further value of a property does.
+    /// Cardinality of a property.
     Cardinality {
-        /// It replaces the values that are there.
+        /// A new value replaces the existing values.
         Single = "single",
-        /// It comes beside them unless it is there.
+        /// A new value is added unless an equal one exists.
         Set = "set",
-        /// It comes beside them.
+        /// A new value is added.
         List = "list",
     }
-    /// Ways to put two values together: `fold`, sacks, side effects.
+    /// Binary operators for `fold`, sacks and side effects.
     Operator {
         /// Addition.
         Sum = "sum",
@@ -142,35 +142,35 @@ tokens! {
         Mult = "mult",
         /// Division.
         Div = "div",
-        /// The lesser one.
+        /// The minimum.
         Min = "min",
-        /// The greater one.
+        /// The maximum.
         Max = "max",
-        /// The new one.
+        /// The second operand.
         Assign = "assign",
         /// Logical and.
         And = "and",
         /// Logical or.
         Or = "or",
-        /// All of both collections.
+        /// The union or concatenation of both collections.
         AddAll = "addAll",
-        /// All of both, with counts.
+        /// Addition of counts.
         SumLong = "sumLong",
     }
-    /// What a barrier does with sacks.
+    /// Sack operations of a barrier.
     Barrier {
-        /// `normSack`: their sum is 1 afterwards.
+        /// `normSack`: normalizes the sum of the sacks to 1.
         NormSack = "normSack",
     }
-    /// Parts of `mergeV` and `mergeE`.
+    /// Options of `mergeV` and `mergeE`.
     Merge {
-        /// What a new element gets.
+        /// Properties of a new element.
         OnCreate = "onCreate",
-        /// What an element that is there gets.
+        /// Updates of an existing element.
         OnMatch = "onMatch",
-        /// The start of the edge.
+        /// The source of the edge.
         OutV = "outV",
-        /// The end of the edge.
+        /// The target of the edge.
         InV = "inV",
     }
     /// Units of `dateAdd`.
@@ -184,7 +184,7 @@ tokens! {
         /// `DT.day`
         Day = "day",
     }
-    /// Types that `typeOf` and `asNumber` name.
+    /// Type names of `typeOf` and `asNumber`.
     GType {
         /// Arbitrary precision decimals.
         BigDecimal = "BIGDECIMAL",
@@ -198,11 +198,11 @@ tokens! {
         Byte = "BYTE",
         /// Characters.
         Char = "CHAR",
-        /// Times with an offset.
+        /// Date-times with an offset.
         DateTime = "DATETIME",
         /// 64-bit floating point numbers.
         Double = "DOUBLE",
-        /// Lengths of time.
+        /// Durations.
         Duration = "DURATION",
         /// Edges.
         Edge = "EDGE",
@@ -224,13 +224,13 @@ tokens! {
         Number = "NUMBER",
         /// Paths.
         Path = "PATH",
-        /// Properties.
+        /// Properties of edges and of vertex properties.
         Property = "PROPERTY",
         /// Sets.
         Set = "SET",
         /// 16-bit integers.
         Short = "SHORT",
-        /// Texts.
+        /// Strings.
         String = "STRING",
         /// Trees.
         Tree = "TREE",
@@ -238,7 +238,7 @@ tokens! {
         Uuid = "UUID",
         /// Vertices.
         Vertex = "VERTEX",
-        /// Properties of vertices.
+        /// Vertex properties.
         VertexProperty = "VPROPERTY",
     }
 }

@@ -1,11 +1,11 @@
-//! Everything that a traverser, an argument or a result can be.
+//! `Value`: the type of every traverser, argument and result.
 //!
 //! # Invariants
-//! `==` and `Hash` are *equivalence* as TinkerPop has it for groups, sets and maps: types count (`1` is not
-//! `1L`), `NaN` is itself, `0.0` is not `-0.0`. *Equality* (`P.eq`), comparison and order are functions of
-//! their own.
+//! `==` and `Hash` are TinkerPop's *equivalence*, the relation of groups, sets and maps: types are
+//! significant (`1` is not `1L`), `NaN` equals itself, `0.0` differs from `-0.0`. *Equality* (`P.eq`),
+//! comparison and order are separate functions.
 //! # Cost
-//! 24 bytes; whatever is larger is behind an `Arc`, so a clone is at most an increment.
+//! 24 bytes; larger values are behind an `Arc`, so a clone is at most an increment.
 //! # Source
 //! Apache TinkerPop 3.8, provider documentation, "Gremlin Semantics": "Equality, Equivalence, Comparability
 //! and Orderability".
@@ -27,13 +27,13 @@ use std::sync::{Arc, LazyLock};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// How values are hashed in tables: fast, and with a secret of this process, since clients choose the values.
+/// Hash function of tables: fast, and keyed with a secret of this process, since clients choose the values.
 pub type Hashing = foldhash::quality::RandomState;
-/// A map in the order of insertion.
+/// A map in insertion order.
 pub type Map = IndexMap<Value, Value, Hashing>;
-/// A set in the order of insertion.
+/// A set in insertion order.
 pub type Set = IndexSet<Value, Hashing>;
-/// A bag: values with how often they are in it, in the order of their first insertion.
+/// A bag: values with multiplicities, in the order of their first insertion.
 pub type Bulk = IndexMap<Value, u64, Hashing>;
 
 /// A value. See the header of this file.
@@ -60,7 +60,7 @@ pub enum Value {
     BigInteger(Arc<BigInt>),
     /// `1m`
     BigDecimal(Arc<BigDecimal>),
-    /// A character; the language has no literals of it, the wire has.
+    /// A character; only the wire formats have literals of it.
     Char(char),
     /// `"text"`
     String(Arc<str>),
@@ -68,9 +68,9 @@ pub enum Value {
     Uuid(Uuid),
     /// `datetime("…")`
     DateTime(Box<OffsetDateTime>),
-    /// A length of time.
+    /// A duration.
     Duration(Duration),
-    /// Types that the language does nothing with but hand on.
+    /// Opaque types of the wire formats.
     Extended(Arc<Extended>),
     /// `[1, 2]`
     List(Arc<Vec<Value>>),
@@ -78,7 +78,7 @@ pub enum Value {
     Set(Arc<Set>),
     /// `[a: 1]`
     Map(Arc<Map>),
-    /// A key and a value: what `unfold()` makes of a map. To clients it is a map with one key.
+    /// A map entry, the result of `unfold()` on a map. Clients receive it as a map with one key.
     Entry(Arc<(Value, Value)>),
     /// A bag.
     Bulk(Arc<Bulk>),
@@ -86,17 +86,17 @@ pub enum Value {
     Vertex(Vertex),
     /// An edge.
     Edge(Arc<Edge>),
-    /// A property of a vertex.
+    /// A vertex property.
     VertexProperty(Arc<VertexProperty>),
-    /// A property of an edge or of a property.
+    /// A property of an edge or of a vertex property.
     Property(Arc<Property>),
     /// A path.
     Path(Arc<Path>),
     /// A tree.
     Tree(Arc<Tree>),
-    /// A part of a graph.
+    /// A subgraph.
     Subgraph(Arc<Subgraph>),
-    /// What `profile()` gives.
+    /// The result of `profile()`.
     Metrics(Arc<Metrics>),
     /// `T.id`, `Order.desc`
     Token(Token),
@@ -113,31 +113,31 @@ pub enum Value {
 }
 
 impl Value {
-    /// Text as a value.
+    /// Creates a string.
     #[must_use]
     pub fn text(text: impl AsRef<str>) -> Self {
         Self::String(text.as_ref().into())
     }
 
-    /// A list as a value.
+    /// Creates a list.
     #[must_use]
     pub fn list(values: Vec<Value>) -> Self {
         Self::List(Arc::new(values))
     }
 
-    /// A set as a value.
+    /// Creates a set.
     #[must_use]
     pub fn set(values: impl IntoIterator<Item = Value>) -> Self {
         Self::Set(Arc::new(values.into_iter().collect()))
     }
 
-    /// A map as a value.
+    /// Creates a map.
     #[must_use]
     pub fn map(map: Map) -> Self {
         Self::Map(Arc::new(map))
     }
 
-    /// The text of a string.
+    /// The contents of a string.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -146,7 +146,7 @@ impl Value {
         }
     }
 
-    /// An integer of any width that fits 64 bits.
+    /// The value of an integer of any width, if it fits 64 bits.
     #[must_use]
     pub fn as_integer(&self) -> Option<i64> {
         match self {
@@ -159,7 +159,7 @@ impl Value {
         }
     }
 
-    /// Whether it is a number of any type.
+    /// Whether the value has a numeric type.
     #[must_use]
     pub fn is_number(&self) -> bool {
         matches!(
@@ -175,7 +175,7 @@ impl Value {
         )
     }
 
-    /// What people call its type: `Integer`, `Vertex`, `Map`; for messages.
+    /// The readable type name for messages: `Integer`, `Vertex`, `Map`.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -283,7 +283,7 @@ impl Hash for Value {
             Self::Duration(a) => a.hash(state),
             Self::Extended(a) => a.hash(state),
             Self::List(a) => a.hash(state),
-            // Whatever the order of insertion.
+            // Independent of the insertion order.
             Self::Set(a) => commutative(a.iter()).hash(state),
             Self::Map(a) => commutative(a.iter()).hash(state),
             Self::Entry(a) => a.hash(state),
@@ -313,9 +313,9 @@ fn double_bits(number: f64) -> u64 {
     if number.is_nan() { f64::NAN.to_bits() } else { number.to_bits() }
 }
 
-/// Digits without zeros at the end, and the scale that goes with them: the same for equal decimals.
+/// Digits without trailing zeros, and the corresponding scale: the same for equal decimals.
 ///
-/// `BigDecimal`'s own hash writes all zeros out, of `1E1000000000` too.
+/// `BigDecimal`'s own hash expands all zeros, even those of `1E1000000000`.
 fn normal(number: &BigDecimal) -> (String, i128) {
     let (digits, scale) = number.as_bigint_and_scale();
     let mut text = digits.to_string();
@@ -328,10 +328,10 @@ fn normal(number: &BigDecimal) -> (String, i128) {
     (text, i128::from(scale) - zeros)
 }
 
-/// A hash of items that does not depend on their order.
+/// An order-independent hash of items.
 pub(crate) fn commutative<T: Hash>(items: impl Iterator<Item = T>) -> u64 {
     use std::hash::BuildHasher;
-    // Equal sets must have equal hashes, in whatever tables they stand.
+    // Equal sets need equal hashes in all tables.
     static ONE: LazyLock<Hashing> = LazyLock::new(Hashing::default);
     items.fold(0, |sum: u64, item| sum.wrapping_add(ONE.hash_one(item)))
 }

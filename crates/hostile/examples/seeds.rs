@@ -1,17 +1,17 @@
-//! Fills a corpus: what a fuzzer begins with, from the suites of the W3C and of TinkerPop and from the cases
-//! that are kept.
+//! Seed corpus generator: seeds for the fuzzers from the suites of the W3C and of TinkerPop, and from the
+//! regression cases.
 //!
-//! `cargo run -p vervet-hostile --example seeds -- DIRECTORY` writes one folder for each entry. The suites
-//! are looked for in `VERVET_TEST_DATA`, else in `../shared`.
+//! `cargo run -p vervet-hostile --example seeds -- DIRECTORY` writes one folder per entry. The suites are
+//! read from `VERVET_TEST_DATA`, else from `../shared`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 use vervet_hostile::Entry;
 
-/// Longer ones only slow a fuzzer down.
+/// Maximum size of a seed: longer ones slow a fuzzer down.
 const BYTES_MAX: usize = 4 << 10;
 
-/// Documents of JSON-LD, which the suites have none of.
+/// JSON-LD documents, which the suites lack.
 const JSONLD: [&str; 8] = [
     r#"{"@context":{"@vocab":"http://example/","@base":"http://example/b"},"@id":"a","@type":"C","p":[1,2.5,true,null,"x"]}"#,
     r#"{"@context":{"p":{"@id":"http://example/p","@type":"@id","@container":"@list"}},"p":["a","_:b"]}"#,
@@ -23,7 +23,7 @@ const JSONLD: [&str; 8] = [
     r#"{"@context":{"s":{"@id":"http://example/s","@container":["@graph","@id","@set"]}},"@included":[{"@id":"_:i"}],"s":{"http://example/k":{"http://example/p":{"@set":[{"@list":[[1]]}]},"j":{"@type":"@json","@value":{"a":[]}}}}}"#,
 ];
 
-/// Files of every dialect of CSV.
+/// Files in every CSV dialect.
 const CSV: [&str; 6] = [
     "id,label,name,age,t:datetime\n1,person;x,ann,29,2012-01-02T03:04:05.6+0000\n2,,\"b\"\"ob\",,\n",
     "id|from|to|label|weight:float\n7|1|2|knows|0.5\n|2|1||\n",
@@ -60,7 +60,7 @@ fn main() -> io::Result<()> {
     let mut files = Vec::new();
     collect(&data.join("conformance"), &mut files);
     if files.is_empty() {
-        eprintln!("no suites in {}: only what is built in (VERVET_TEST_DATA)", data.display());
+        eprintln!("no suites in {}: only built-in seeds (set VERVET_TEST_DATA)", data.display());
     }
     traversals(&data.join("conformance/tinkerpop/features"), &mut files);
     files.sort();
@@ -86,7 +86,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// What a file of a suite is for an entry.
+/// The seed that a suite file yields for an entry.
 fn seed(entry: &str, number: usize, extension: &str, text: &[u8]) -> Option<Vec<u8>> {
     let with = |head: &str| Some([head.as_bytes(), text].concat());
     let accept = ["*/*", "text/csv", "application/sparql-results+xml", "text/turtle, application/json;q=0.5"];
@@ -116,7 +116,7 @@ fn seed(entry: &str, number: usize, extension: &str, text: &[u8]) -> Option<Vec<
                 _ => return None,
             };
             let first = ["PUT ?default", "POST ", "PUT ?graph=urn:g", "POST /name"];
-            // A few of each: all would be thousands.
+            // A sample of each kind: all would be thousands.
             number.is_multiple_of(8).then(|| with(&format!("{}\n{kind}\n", first[number / 8 % 4]))).flatten()
         }
         _ => None,
@@ -147,7 +147,7 @@ fn built_in(entry: &str) -> Vec<Vec<u8>> {
     texts.into_iter().map(String::into_bytes).collect()
 }
 
-/// Extensions and texts of the files below a folder that are short enough.
+/// Extensions and contents of the files below a folder, up to the maximum size.
 fn collect(folder: &Path, files: &mut Vec<(String, Vec<u8>)>) {
     for path in paths(folder) {
         if path.is_dir() {

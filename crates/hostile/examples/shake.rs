@@ -1,14 +1,14 @@
-//! Fuzzing for machines without libFuzzer: seeds, changed at random and without feedback, through the checks.
+//! Mutation fuzzer without coverage feedback, for machines without libFuzzer.
 //!
-//! `cargo run --release -p vervet-hostile --example shake -- CORPUS ENTRY SECONDS [SEED]` takes the seeds of
-//! `CORPUS/ENTRY` (see `seeds.rs`), and stops at the first bytes that fail, which it writes to `ENTRY-found`.
+//! `cargo run --release -p vervet-hostile --example shake -- CORPUS ENTRY SECONDS [SEED]` mutates the seeds
+//! of `CORPUS/ENTRY` (see `seeds.rs`), checks them, and writes the first failing input to `ENTRY-found`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs, panic};
 use vervet_hostile::Entry;
 
-/// Longer texts only slow it down.
+/// Maximum size of an input: longer ones are slow.
 const BYTES_MAX: usize = 4 << 10;
 
 fn main() {
@@ -53,7 +53,7 @@ fn main() {
     println!("{name}: {count} texts in {seconds} s, nothing found");
 }
 
-/// One change: a byte, a piece that goes or comes twice, a piece of another seed.
+/// One mutation: a changed byte, a deleted or duplicated slice, a slice of another seed.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], below: &mut impl FnMut(usize) -> usize) {
     let at = below(bytes.len() + 1);
     let length = 1 + below(12).min(bytes.len().saturating_sub(at));

@@ -1,16 +1,16 @@
-//! Files of property graphs: all or nothing, and what was read comes out of an export as what reads the same.
+//! Property-graph files: loads are atomic, and an exported graph reads as the same graph.
 
 use crate::graph;
 use crate::judge::{self, Outcome};
 use std::cell::RefCell;
 use vervet::{Database, Format, LoadOptions, Source};
 
-/// One file in this many is also read as LDBC's files are, or with its errors skipped.
+/// One file in this many is also read in LDBC mode, or with `skip_errors`.
 const TWICE_EVERY: usize = 4;
 
 pub(crate) fn check(format: Format, bytes: &[u8]) {
     thread_local! {
-        // Made anew when something was loaded into it: a case must not depend on those before.
+        // Recreated after a successful load: a case must not depend on earlier ones.
         static DATABASE: RefCell<Option<Database>> = const { RefCell::new(None) };
     }
     let database = DATABASE.take().unwrap_or_else(Database::in_memory);
@@ -22,7 +22,7 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
             check_export(&database, if twice { Format::GraphMl } else { Format::GraphSon2 });
         }
         _ => {
-            assert_eq!(graph::count(&database), 0, "a load that fails leaves something behind");
+            assert_eq!(graph::count(&database), 0, "a failed load leaves statements behind");
             DATABASE.set(Some(database));
             if twice {
                 let options = LoadOptions {
@@ -39,7 +39,7 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
     }
 }
 
-/// What was written and read again has as many vertices and edges, and is written as what is read the same.
+/// An export reads as a graph with equally many vertices and edges, and its second export is equal.
 fn check_export(database: &Database, format: Format) {
     let mut first = Vec::new();
     let Outcome::Done(count) = judge::settle(database.export(format, &mut first)) else { return };
@@ -47,11 +47,11 @@ fn check_export(database: &Database, format: Format) {
     for _ in 0..2 {
         let again = Database::in_memory();
         if let Err(error) = graph::read(&again, format, &first, 1) {
-            panic!("what was written cannot be read: {error}\n{}", String::from_utf8_lossy(&first));
+            panic!("the export cannot be read: {error}\n{}", String::from_utf8_lossy(&first));
         }
         first.clear();
         assert_eq!(judge::settle(again.export(format, &mut first)), Outcome::Done(count), "{format:?}");
         let there = graph::count(&again);
-        assert_eq!(*statements.get_or_insert(there), there, "what was read again is something else");
+        assert_eq!(*statements.get_or_insert(there), there, "the second graph has other counts");
     }
 }

@@ -1,9 +1,9 @@
-//! The graph that hostile texts meet: small, with at least one of everything that the engine treats apart.
+//! The small fixture graph of the checks, with one instance of every case that the engine distinguishes.
 
 use vervet::{Database, Format, LoadOptions, LoadReport, Result, Source};
 
 /// Classes, cycles, lists, values of many types, blank nodes, two named graphs, and statements with
-/// identities. The names are those that the W3C's suites use most.
+/// identities. The names are the most frequent ones of the W3C's suites.
 const GRAPH: &str = r#"
 @prefix : <http://example/> .
 @prefix ex: <http://example.org/> .
@@ -27,36 +27,36 @@ ex:ann :edge ex:bob . :e1 rdf:reifies <<( ex:ann :edge ex:bob )>> . :e1 :since 1
 :g2 { :s :q :o . :b :p :c . _:m :p _:m . }
 "#;
 
-/// A database in memory with that graph.
+/// An in-memory database with that graph.
 pub(crate) fn database() -> Database {
     let database = Database::in_memory();
     read(&database, Format::TriG, GRAPH.as_bytes(), 1).expect("the graph is well-formed");
     database
 }
 
-/// Loads a document on so many threads.
+/// Loads a document on this many threads.
 pub(crate) fn read(database: &Database, format: Format, bytes: &[u8], threads: usize) -> Result<LoadReport> {
     let base_iri = Some("http://example/base".to_owned());
     let options = LoadOptions { format: Some(format), base_iri, threads, ..LoadOptions::default() };
     database.load(vec![Source::bytes("text", bytes)], &options)
 }
 
-/// How many statements there are.
+/// The number of statements.
 pub(crate) fn count(database: &Database) -> u64 {
     database.snapshot().as_snapshot().statement_count()
 }
 
-/// What was written as N-Quads and read again has the same statements. Only by number: the labels of blank
-/// nodes are others.
+/// An N-Quads round trip keeps the number of statements. Only the number is compared, since blank nodes get
+/// new labels.
 pub(crate) fn check_round_trip(database: &Database) {
     let mut quads = Vec::new();
     let written = database.export(Format::NQuads, &mut quads).expect("a graph in memory can be written");
     let there = count(database);
-    assert_eq!(written, there, "as many statements are written as there are");
+    assert_eq!(written, there, "the export has another number of statements");
     let text = std::str::from_utf8(&quads).expect("N-Quads are UTF-8");
     let again = Database::in_memory();
     if let Err(error) = read(&again, Format::NQuads, &quads, 1) {
-        panic!("what was written cannot be read: {error}\n{text}");
+        panic!("the export cannot be read: {error}\n{text}");
     }
-    assert_eq!(count(&again), there, "what was read is not what was written:\n{text}");
+    assert_eq!(count(&again), there, "the second graph has other counts:\n{text}");
 }

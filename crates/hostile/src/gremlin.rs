@@ -1,5 +1,5 @@
-//! Texts of Gremlin: what is read prints as what reads the same; kernels and steps agree where both run; a
-//! text that fails leaves nothing behind; and every one ends.
+//! Gremlin texts: printing round-trips; kernels and steps agree; a failed text changes nothing; every text
+//! terminates.
 
 use crate::graph;
 use crate::judge::{self, Outcome};
@@ -9,14 +9,14 @@ use vervet::gremlin::Value;
 use vervet::gremlin::text::{ParseOptions, Statement, parse};
 use vervet::{Database, Format, GremlinOptions, GremlinResults};
 
-/// A text that runs longer than its limits, and by so much, has none.
+/// Time limit: a text that runs this much longer than its limits does not end.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// More results than this are only counted.
+/// Maximum number of compared results; beyond that only the counts are.
 const COMPARED_MAX: usize = 200;
 
-/// TinkerPop's "modern" graph, a loop, parallel edges, several values of a key, what is said about values,
-/// and ids of all sorts.
+/// TinkerPop's "modern" graph, a loop, parallel edges, multi-valued keys, meta-properties, and ids of all
+/// types.
 const GRAPH: &str = r#"
 {"id":1,"label":"person","outE":{"created":[{"id":9,"inV":3,"properties":{"weight":0.4}}],"knows":[{"id":7,"inV":2,"properties":{"weight":0.5}},{"id":8,"inV":4,"properties":{"weight":1.0}}]},"properties":{"name":[{"value":"marko"}],"age":[{"value":{"@type":"g:Int32","@value":29}}],"location":[{"value":"santa fe","properties":{"startTime":2005}},{"value":"brussels","properties":{"startTime":2004,"endTime":2005}}]}}
 {"id":2,"label":"person","properties":{"name":[{"value":"vadas"}],"age":[{"value":{"@type":"g:Int32","@value":27}}]}}
@@ -35,16 +35,16 @@ fn database() -> Database {
 pub(crate) fn check(text: &str) {
     static DATABASE: OnceLock<Database> = OnceLock::new();
     let Ok(statements) = parse(text, &ParseOptions::default()) else {
-        // Not only the parser says so.
+        // The database must reject what the parser rejects.
         let refused = judge::settle(DATABASE.get_or_init(database).gremlin_with(text, &options(true)));
-        assert!(!matches!(refused, Outcome::Done(_)), "it runs although nobody can read it");
+        assert!(!matches!(refused, Outcome::Done(_)), "it runs although the parser rejects it");
         return;
     };
     check_printed(&statements);
     let database = DATABASE.get_or_init(database);
     let before = graph::count(database);
     let [kernels, steps] = [true, false].map(|kernels| run(database, text, kernels));
-    assert_eq!(graph::count(database), before, "what was rolled back is there");
+    assert_eq!(graph::count(database), before, "a rollback leaves statements behind");
     if let (Outcome::Done(kernels), Outcome::Done(steps)) = (&kernels, &steps) {
         compare(text, kernels, steps);
     }
@@ -60,40 +60,40 @@ fn options(kernels: bool) -> GremlinOptions {
     }
 }
 
-/// A printed traversal reads as one that prints the same. What has no literal is printed for people.
+/// The printed form is a fixed point of parsing and printing, except for values without literals.
 fn check_printed(statements: &[Statement]) {
     for statement in statements {
         let Statement::Traversal { bytecode, .. } = statement else { continue };
         let printed = bytecode.to_string();
         let Ok(again) = parse(&printed, &ParseOptions::default()) else { continue };
         if let [Statement::Traversal { bytecode, .. }] = again.as_slice() {
-            assert_eq!(bytecode.to_string(), printed, "it is printed as something else");
+            assert_eq!(bytecode.to_string(), printed, "its second printed form differs");
         }
     }
 }
 
-/// Runs it in a transaction, and takes it back.
+/// Runs the text in a transaction and rolls it back.
 fn run(database: &Database, text: &str, kernels: bool) -> Outcome<GremlinResults> {
     let begin = Instant::now();
-    let mut transaction = database.begin().expect("nobody else writes");
+    let mut transaction = database.begin().expect("there is no other writer");
     let before = statements(&mut transaction);
     let done = judge::settle(transaction.gremlin_with(text, &options(kernels)));
     if !matches!(done, Outcome::Done(_)) {
-        assert_eq!(statements(&mut transaction), before, "a text that fails leaves something behind");
+        assert_eq!(statements(&mut transaction), before, "a failed text leaves statements behind");
     }
     transaction.roll_back();
-    assert!(begin.elapsed() < PATIENCE, "it goes on and on: {text}");
+    assert!(begin.elapsed() < PATIENCE, "it does not end: {text}");
     done
 }
 
-/// How many vertices, edges and properties there are.
+/// The numbers of vertices, edges and properties.
 fn statements(transaction: &mut vervet::Transaction) -> [u64; 3] {
     ["g.V()", "g.E()", "g.V().properties()"]
         .map(|text| transaction.gremlin(text).expect("it can be counted").len())
 }
 
 fn compare(text: &str, kernels: &GremlinResults, steps: &GremlinResults) {
-    // The language leaves open which ones there are.
+    // Steps whose choice of results the language leaves open.
     const OPEN: [&str; 18] = [
         "coin",
         "sample",
@@ -114,7 +114,7 @@ fn compare(text: &str, kernels: &GremlinResults, steps: &GremlinResults) {
         "dedup",
         "\\u",
     ];
-    // The order shows in these, or new ids do.
+    // Steps whose results depend on the order, or contain new ids.
     const ORDERED: [&str; 20] = [
         "fold",
         "order",
@@ -141,7 +141,7 @@ fn compare(text: &str, kernels: &GremlinResults, steps: &GremlinResults) {
     if OPEN.iter().any(|word| lower.contains(word)) {
         return;
     }
-    assert_eq!(kernels.len(), steps.len(), "kernels give another number of results than steps");
+    assert_eq!(kernels.len(), steps.len(), "kernels and steps differ in the number of results");
     if ORDERED.iter().any(|word| lower.contains(word)) || kernels.counted().len() > COMPARED_MAX {
         return;
     }
@@ -151,7 +151,7 @@ fn compare(text: &str, kernels: &GremlinResults, steps: &GremlinResults) {
     }
     for value in kernels.values() {
         let place = rest.iter().position(|other| *other == value);
-        let place = place.unwrap_or_else(|| panic!("only kernels give {value}; steps {rest:?}"));
+        let place = place.unwrap_or_else(|| panic!("only kernels return {value}; steps {rest:?}"));
         rest.swap_remove(place);
     }
 }

@@ -1,9 +1,9 @@
-//! Requests to a server in this process, over loopback: whatever comes, an answer of HTTP comes back, and
-//! never a 500.
+//! HTTP requests to a server in this process, over loopback: every input yields an HTTP response, and never a
+//! 500.
 //!
 //! # Shape of the bytes
-//! Requests that a fuzzer makes up byte by byte would mostly be refused for their length alone, so for all
-//! but [`Address::Raw`] the first lines say what is sent, and the check writes the head:
+//! The server would reject most random requests for their length alone, so for all addresses except
+//! [`Address::Raw`] the first lines are parameters, from which the check builds the request head:
 //! ```text
 //! Query   G|F|D and more parameters   \n  Accept        \n  text of a query       GET, POST of a form, POST direct
 //! Update  F|D and more parameters     \n  Accept        \n  text of an update     (a small letter: not encoded)
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use vervet::Database;
 use vervet_server::{Server, ServerOptions, Stopper};
 
-/// What a request is about.
+/// The endpoint of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Address {
     /// `/query`: GET and both forms of POST.
@@ -29,22 +29,21 @@ pub enum Address {
     Update,
     /// `/store`: the Graph Store Protocol.
     Store,
-    /// `/api/`: what the page asks for.
+    /// `/api/`: the interface of the web console.
     Api,
-    /// Bytes as they are.
+    /// Raw bytes.
     Raw,
 }
 
-/// How long a client waits before something must be wrong: much longer than any limit of the server.
+/// Client timeout, much longer than any limit of the server.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// How long a server waits for the rest of a request: raw bytes seldom become a whole one, and are to end
-/// soon.
+/// Server timeout for an incomplete request: raw bytes are rarely complete requests, and must fail soon.
 fn head_timeout(address: Address) -> Duration {
     Duration::from_millis(if address == Address::Raw { 50 } else { 1000 })
 }
 
-/// A server and the database that it serves.
+/// A running server and its database.
 struct Running {
     database: Database,
     address: SocketAddr,
@@ -75,24 +74,24 @@ impl Drop for Running {
         self.stopper.stop();
         let ended = self.thread.take().map(JoinHandle::join);
         if !std::thread::panicking() {
-            assert!(matches!(ended, Some(Ok(Ok(())))), "the server ends badly: {ended:?}");
+            assert!(matches!(ended, Some(Ok(Ok(())))), "the server failed: {ended:?}");
         }
     }
 }
 
 pub(crate) fn check(address: Address, bytes: &[u8]) {
-    /// With the limits for raw bytes, and with the others.
+    /// One server with the limits for raw bytes, and one with the others.
     static SERVERS: [Mutex<Option<Running>>; 2] = [Mutex::new(None), Mutex::new(None)];
     let Some(request) = request(address, bytes) else { return };
-    // A case that failed has spoiled nothing for the next one: it starts a server of its own.
+    // A failed case does not affect the next one, which starts a new server.
     let server = &SERVERS[usize::from(address == Address::Raw)];
     let mut running = server.lock().unwrap_or_else(PoisonError::into_inner);
     let server = running.take().unwrap_or_else(|| Running::start(address));
     let before = server.database.transaction_counts();
     let begin = Instant::now();
     let answer = exchange(server.address, &request);
-    // Bytes that do not become a request in time get no answer, and so does a whole one on a very busy
-    // machine.
+    // An incomplete request gets no response before the timeout; on a very busy machine a complete one may
+    // not either.
     let late = begin.elapsed() >= head_timeout(address);
     judge(&request, &answer, late || address == Address::Raw);
     if server.database.transaction_counts() == before {
@@ -100,7 +99,7 @@ pub(crate) fn check(address: Address, bytes: &[u8]) {
     }
 }
 
-/// The request that `bytes` describe; `None`: none.
+/// The request that `bytes` encode; `None` if they do not encode one.
 fn request(address: Address, bytes: &[u8]) -> Option<Vec<u8>> {
     if address == Address::Raw {
         return Some(bytes.to_vec());
@@ -158,18 +157,18 @@ fn encode(text: &[u8]) -> Vec<u8> {
     encoded
 }
 
-/// What the server sends until it closes the connection; `None`: it resets it.
+/// The response until the server closes the connection; `None` if it resets the connection.
 fn exchange(address: SocketAddr, request: &[u8]) -> Option<Vec<u8>> {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
-    // A server may answer before it has read everything, and close.
+    // The server may respond and close before it has read everything.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
         Ok(_) => Some(answer),
         Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => None,
-        Err(error) => panic!("no answer, and no end: {error}"),
+        Err(error) => panic!("no response, and no end of the connection: {error}"),
     }
 }
 
@@ -185,12 +184,12 @@ fn judge(request: &[u8], answer: &Option<Vec<u8>>, may_be_empty: bool) {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut head = httparse::Response::new(&mut headers);
         match (head.parse(rest), head.code) {
-            // 100 Continue stands before the answer.
+            // 100 Continue precedes the response.
             (Ok(httparse::Status::Complete(length)), Some(100)) => rest = &rest[length..],
             (Ok(httparse::Status::Complete(_)), Some(status)) => break status,
-            // The body that the client was told to send does not come.
+            // The announced body never arrives.
             (Ok(httparse::Status::Partial), _) if rest.is_empty() && may_be_empty => return,
-            (other, _) => panic!("this is not HTTP: {other:?}: {}", told()),
+            (other, _) => panic!("not an HTTP response: {other:?}: {}", told()),
         }
     };
     assert!((200..600).contains(&status) && status != 500, "status {status}: {}", told());

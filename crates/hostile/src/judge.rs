@@ -1,20 +1,20 @@
-//! Which outcomes are fine, and which two may differ.
+//! Oracles: permitted outcomes, and permitted differences between two outcomes.
 
 use std::time::Duration;
 use vervet::{ErrorKind, QueryOptions, Result};
 
-/// What became of a text.
+/// The outcome of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome<T> {
-    /// It ran.
+    /// Success.
     Done(T),
-    /// A limit ended it.
+    /// A limit was exceeded.
     Limit,
-    /// It is malformed, or not supported.
+    /// Malformed or not supported.
     Refused,
 }
 
-/// Limits that end what is merely long: a fuzzer wants thousands of texts a second.
+/// Limits for long-running texts: a fuzzer needs thousands of texts per second.
 pub(crate) fn options() -> QueryOptions {
     QueryOptions {
         timeout: Some(Duration::from_millis(300)),
@@ -24,27 +24,27 @@ pub(crate) fn options() -> QueryOptions {
     }
 }
 
-/// Sorts a result.
+/// Classifies a result.
 ///
 /// # Panics
-/// For an error that no text may cause.
+/// On an error that no text may cause.
 pub(crate) fn settle<T>(done: Result<T>) -> Outcome<T> {
     match done {
         Ok(value) => Outcome::Done(value),
         Err(error) => match error.kind() {
             ErrorKind::Deadline | ErrorKind::MemoryLimit => Outcome::Limit,
             ErrorKind::Internal | ErrorKind::Corrupt | ErrorKind::Io => {
-                panic!("no text may cause this: {:?}: {error}", error.kind())
+                panic!("no text may cause this error: {:?}: {error}", error.kind())
             }
             _ => Outcome::Refused,
         },
     }
 }
 
-/// Two ways to the same answer.
+/// Compares the outcomes of two evaluation methods.
 ///
 /// # Panics
-/// If they lead to different ones, and no limit or chance explains that.
+/// If they differ, unless a limit or randomness explains the difference.
 pub(crate) fn check_same<T: PartialEq + std::fmt::Debug>(
     text: &str,
     one: &Outcome<T>,
@@ -54,11 +54,11 @@ pub(crate) fn check_same<T: PartialEq + std::fmt::Debug>(
     if matches!(one, Outcome::Limit) || matches!(other, Outcome::Limit) || !is_repeatable(text) {
         return;
     }
-    assert_eq!(one, other, "another outcome {how}");
+    assert_eq!(one, other, "the outcome differs {how}");
 }
 
-/// Whether the standard leaves nothing of the answer open. A word that only looks like one of these in an IRI
-/// or a string makes the check weaker, never wrong; so does an escape, which may hide one.
+/// Whether the result is deterministic by the standard. A false match of such a word in an IRI or a string
+/// only weakens the check; so does an escape that hides one.
 pub(crate) fn is_repeatable(text: &str) -> bool {
     const OPEN: [&str; 10] =
         ["rand", "uuid", "now", "bnode", "reduced", "sample", "group_concat", "limit", "offset", "\\u"];

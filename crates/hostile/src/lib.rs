@@ -1,14 +1,15 @@
-//! What must hold whatever comes in: a check for each way in, shared by fuzzers (`fuzz/`) and by the test
-//! that replays what they have found (`cases/`).
+//! Checks of hostile input: one check per entry point, shared by fuzzers (`fuzz/`) and by the regression test
+//! over their findings (`cases/`).
 //!
 //! # Shape
-//! [`Entry`] names a way in; [`Entry::check`] sends bytes there and panics if anything is wrong. Not only
-//! crashes are: each file says what else it holds the outcome against.
+//! [`Entry`] is an entry point; [`Entry::check`] passes bytes to it and panics if a property is violated.
+//! Beyond the absence of panics, each file defines further properties of the outcome.
 //! # Invariants
-//! A check depends on its bytes alone, never on those before: what was changed is taken back or made anew.
+//! A check depends only on its bytes, not on earlier ones: changes are rolled back, or the state is
+//! recreated.
 //! # Not here
-//! Mutation and coverage (libFuzzer's); texts that are valid by construction (`vervet-conformance`'s random
-//! queries).
+//! Mutation and coverage (libFuzzer); texts that are valid by construction (random queries of
+//! `vervet-conformance`).
 #![forbid(unsafe_code)]
 
 mod files;
@@ -25,7 +26,7 @@ pub use http::Address;
 use vervet::Format;
 pub use wire::Wire;
 
-/// A way in for bytes that nobody vouches for.
+/// An entry point for untrusted bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// The text of a query.
@@ -45,7 +46,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// All, by the names of their targets and of the folders of their cases.
+    /// All entry points, with the names of their fuzz targets and case folders.
     pub const ALL: [(&'static str, Self); 20] = [
         ("query", Self::Query),
         ("update", Self::Update),
@@ -75,10 +76,10 @@ impl Entry {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, entry)| entry)
     }
 
-    /// Sends `bytes` in.
+    /// Passes `bytes` to the entry point.
     ///
     /// # Panics
-    /// If anything comes of it that must not.
+    /// If a checked property is violated.
     pub fn check(self, bytes: &[u8]) {
         match self {
             Self::Query => with_text(bytes, query::check),
@@ -92,7 +93,7 @@ impl Entry {
     }
 }
 
-/// These interfaces take text; whoever has bytes refuses what is none.
+/// These interfaces take strings; their callers reject other bytes.
 fn with_text(bytes: &[u8], check: fn(&str)) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         check(text);

@@ -1,5 +1,5 @@
-//! Documents of RDF: all or nothing, on any number of threads, and what is read can be written and read
-//! again.
+//! RDF documents: loads are atomic and independent of the number of threads, and the graph makes a round
+//! trip.
 
 use crate::graph;
 use crate::judge::{self, Outcome};
@@ -7,12 +7,12 @@ use oxttl::{NQuadsParser, NTriplesParser};
 use std::cell::RefCell;
 use vervet::{Database, Error, ErrorKind, Format, LoadOptions, Source};
 
-/// One document in this many is also read on three threads, or with its errors skipped.
+/// One document in this many is also read on three threads, or with `skip_errors`.
 const TWICE_EVERY: usize = 4;
 
 pub(crate) fn check(format: Format, bytes: &[u8]) {
     thread_local! {
-        // Made anew when something was loaded into it: a case must not depend on those before.
+        // Recreated after a successful load: a case must not depend on earlier ones.
         static DATABASE: RefCell<Option<Database>> = const { RefCell::new(None) };
     }
     let database = DATABASE.take().unwrap_or_else(graph::database);
@@ -28,11 +28,11 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
             if twice {
                 let other = graph::database();
                 judge::settle(graph::read(&other, format, bytes, 3));
-                assert_eq!(graph::count(&other), graph::count(&database), "threads make a difference");
+                assert_eq!(graph::count(&other), graph::count(&database), "threads change the result");
             }
         }
         _ => {
-            assert_eq!(graph::count(&database), before, "a load that fails leaves something behind");
+            assert_eq!(graph::count(&database), before, "a failed load leaves statements behind");
             DATABASE.set(Some(database));
             if twice {
                 let options = LoadOptions {
@@ -47,7 +47,7 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
     }
 }
 
-/// Our scanner of lines against the library that decides what is valid.
+/// Compares the line scanner with the library that defines validity.
 fn compare_lines(format: Format, bytes: &[u8], ours: Option<&Error>) {
     if bytes.starts_with(&[0x1F, 0x8B]) || bytes.starts_with(&[0x28, 0xB5, 0x2F, 0xFD]) {
         return; // Compressed, which the loader sees and the library does not.
@@ -58,13 +58,13 @@ fn compare_lines(format: Format, bytes: &[u8], ours: Option<&Error>) {
         NQuadsParser::new().for_slice(bytes).map(|quad| quad.map(drop)).collect()
     };
     match (ours, theirs) {
-        (None, Err(error)) => panic!("we read what the library refuses: {error}"),
+        (None, Err(error)) => panic!("the loader accepts, the library rejects: {error}"),
         (Some(error), Ok(_)) => {
-            // Triple terms that Vervet has no place for, or reifiers of what is not there.
+            // Triple terms that Vervet does not support, or reifiers of statements that are not asserted.
             let about_terms = bytes.windows(2).any(|pair| pair == b"<<");
             assert!(
                 about_terms || error.kind() == ErrorKind::Unsupported,
-                "we refuse what the library reads: {error}"
+                "the loader rejects, the library accepts: {error}"
             );
         }
         _ => {}

@@ -1,4 +1,4 @@
-//! Queries: planned and not, in rows and in bytes, on one thread and on two.
+//! SPARQL queries: planned and unplanned, as rows and serialized, on one thread and on two.
 
 use crate::graph;
 use crate::judge::{self, Outcome};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use vervet::{Answer, Database, OutputFormat, QueryOptions, Result};
 
-/// One text in this many also runs cut into the smallest pieces, on two threads.
+/// One text in this many also runs with the smallest morsels on two threads.
 const THREADS_EVERY: usize = 8;
 
 pub(crate) fn check(text: &str) {
@@ -28,7 +28,7 @@ pub(crate) fn check(text: &str) {
     written(database, text, &planned);
 }
 
-/// What the answer is, as far as it is compared: its form and its number of rows.
+/// The compared part of a result: its form and its number of rows.
 fn answer(database: &Database, text: &str, options: &QueryOptions) -> Outcome<(&'static str, u64)> {
     judge::settle(database.query_with(text, options).map(|answer| match answer {
         Answer::Solutions(solutions) => ("rows", solutions.len() as u64),
@@ -37,7 +37,7 @@ fn answer(database: &Database, text: &str, options: &QueryOptions) -> Outcome<(&
     }))
 }
 
-/// The answer in bytes, in a format that the length of the text chooses, read again by another library.
+/// Serializes the result in a format selected by the length of the text, and parses it with another library.
 fn written(database: &Database, text: &str, expected: &Outcome<(&'static str, u64)>) {
     let choice = text.len() / THREADS_EVERY;
     let write = |format| -> Outcome<Vec<u8>> {
@@ -61,7 +61,7 @@ fn written(database: &Database, text: &str, expected: &Outcome<(&'static str, u6
         let mut count = 0;
         for triple in RdfParser::from_format(reader).for_slice(&bytes) {
             if let Err(error) = triple {
-                panic!("{format:?} that nobody reads: {error}\n{}", String::from_utf8_lossy(&bytes));
+                panic!("{format:?} that no library reads: {error}\n{}", String::from_utf8_lossy(&bytes));
             }
             count += 1;
         }
@@ -76,12 +76,12 @@ fn written(database: &Database, text: &str, expected: &Outcome<(&'static str, u6
         match rows_of(reader, &bytes) {
             Ok(count) => count,
             Err(error) => {
-                panic!("{format:?} that nobody reads: {error}\n{}", String::from_utf8_lossy(&bytes))
+                panic!("{format:?} that no library reads: {error}\n{}", String::from_utf8_lossy(&bytes))
             }
         }
     };
     if judge::is_repeatable(text) {
-        assert_eq!(read, *rows, "the written answer has other rows than the one in memory");
+        assert_eq!(read, *rows, "the serialized result has another number of rows");
     }
 }
 

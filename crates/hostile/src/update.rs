@@ -1,4 +1,4 @@
-//! Update requests: atomic, counted truly, and what they leave can be written and read.
+//! Update requests: atomic, with correct counts, and with a resulting graph that makes a round trip.
 
 use crate::graph;
 use crate::judge::{self, Outcome};
@@ -13,41 +13,41 @@ pub(crate) fn check(text: &str) {
     let planned = attempt(database, text, judge::options());
     let naive = attempt(database, text, QueryOptions { optimize: false, ..judge::options() });
     judge::check_same(text, &planned, &naive, "without a plan");
-    assert_eq!(graph::count(database), before, "what was rolled back is there");
+    assert_eq!(graph::count(database), before, "a rollback leaves statements behind");
     let Outcome::Done(report) = planned else { return };
     if report.inserted == 0 && report.removed == 0 {
         return;
     }
-    // Once more, for good.
+    // Again, with a commit.
     let committed = graph::database();
     let mut options = UpdateOptions { query: judge::options(), documents: None };
     if let Outcome::Done(report) = judge::settle(committed.update_with(text, &mut options)) {
-        assert_eq!(graph::count(&committed), expected(before, report), "the report counts wrongly");
+        assert_eq!(graph::count(&committed), expected(before, report), "the report has wrong counts");
         graph::check_round_trip(&committed);
     }
 }
 
-/// Runs the request and takes it back.
+/// Runs the request and rolls it back.
 fn attempt(database: &Database, text: &str, options: QueryOptions) -> Outcome<UpdateReport> {
-    let mut transaction = database.begin().expect("nobody else writes");
+    let mut transaction = database.begin().expect("there is no other writer");
     let before = statements(&transaction);
     let mut options = UpdateOptions { query: options, documents: None };
     let done = judge::settle(transaction.update_with(text, &mut options));
     let after = statements(&transaction);
     match done {
-        Outcome::Done(report) => assert_eq!(after, expected(before, report), "the report counts wrongly"),
-        _ => assert_eq!(after, before, "a request that fails leaves something behind"),
+        Outcome::Done(report) => assert_eq!(after, expected(before, report), "the report has wrong counts"),
+        _ => assert_eq!(after, before, "a failed request leaves statements behind"),
     }
     transaction.roll_back();
     done
 }
 
 fn expected(before: u64, report: UpdateReport) -> u64 {
-    (before + report.inserted).checked_sub(report.removed).expect("no more can go than is there")
+    (before + report.inserted).checked_sub(report.removed).expect("not more removals than statements")
 }
 
-/// How many statements there are, as queries see them: one that has several identities is seen once where
-/// nobody asks for those, and is as many statements.
+/// The number of statements as queries see them: a statement with several identities is one row without them,
+/// and several statements with them.
 fn statements(transaction: &Transaction) -> u64 {
     let count = |text: &str| match transaction.query(text).expect("it can be counted") {
         Answer::Solutions(solutions) => {

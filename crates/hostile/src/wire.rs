@@ -1,10 +1,10 @@
-//! Bytes of TinkerPop's wire: a value, a traverser, a request or a response, or an error with a place inside
-//! the bytes; what was read is written as what reads the same.
+//! TinkerPop wire bytes: a value, a traverser, a request or a response, or an error with a position inside
+//! the bytes; values make a round trip.
 
 use vervet_tinkerpop::graphson::Dialect;
 use vervet_tinkerpop::{Format, Limits, ReadError, Request, Response, graphbinary, graphson};
 
-/// What the bytes are read as.
+/// The format of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wire {
     /// GraphSON 2 and 3, with and without types.
@@ -25,14 +25,14 @@ pub(crate) fn check(wire: Wire, bytes: &[u8]) {
     if let Some(value) = judged(bytes, read(bytes, limits)) {
         again("GraphSON 3", graphson::read, |value, out| graphson::write(value, Dialect::V3, out), &value);
         again("GraphBinary", graphbinary::read, graphbinary::write, &value);
-        // The other dialects lose types, so only that they can be read counts.
+        // The other dialects lose types, so only readability is checked.
         for dialect in [Dialect::V2, Dialect::V3_UNTYPED, Dialect::V2_UNTYPED] {
             let mut out = Vec::new();
-            // A bag is written out there, and may become more than a reader takes.
+            // These dialects expand bags, possibly beyond the limit of a reader.
             if graphson::write(&value, dialect, &mut out).is_ok() && out.len() <= limits.bytes {
                 let text = String::from_utf8_lossy(&out).into_owned();
                 if dialect != Dialect::V2 && text.contains("\"@type\"") {
-                    continue; // A map with such a key, which who reads without types takes for what it is.
+                    continue; // A map with such a key, which an untyped reader takes for a type.
                 }
                 graphson::read(&out, limits).unwrap_or_else(|error| panic!("{dialect:?}: {error}: {text}"));
             }
@@ -63,7 +63,7 @@ pub(crate) fn check(wire: Wire, bytes: &[u8]) {
     let _ = Request::read_frame(bytes, limits);
 }
 
-/// An error has a place, and a message of one line.
+/// An error has a position, and a one-line message.
 fn judged<T>(bytes: &[u8], result: Result<T, ReadError>) -> Option<T> {
     if let Err(error) = &result {
         assert!(error.at() <= bytes.len() as u64, "{error} of {} bytes", bytes.len());
@@ -80,15 +80,15 @@ fn again<V, W: std::fmt::Debug>(
 ) {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     if write(value, &mut first).is_err() {
-        assert!(first.is_empty(), "{format}: a failed write leaves something");
+        assert!(first.is_empty(), "{format}: a failed write leaves output");
         return;
     }
     match read(&first, Limits::default()) {
         Ok(value) => {
             write(&value, &mut second).unwrap_or_else(|error| panic!("{format}: {error:?}"));
-            assert_eq!(first, second, "{format}: what is read again is written as something else");
+            assert_eq!(first, second, "{format}: the second output differs");
         }
-        // What is written may be over a limit that what was read was not.
+        // The output may exceed a limit that the input did not.
         Err(error) => {
             assert_eq!(error.kind(), vervet_tinkerpop::ReadErrorKind::TooLarge, "{format}: {error}");
         }

@@ -1,4 +1,4 @@
-//! What fuzzers have found, once more: every file in `cases/ENTRY` goes through the check of that entry.
+//! Regression test of fuzzer findings: every file in `cases/ENTRY` passes the check of that entry.
 
 use std::path::Path;
 use std::{fs, panic};
@@ -24,7 +24,7 @@ fn what_was_found_stays_mended() {
     assert!(count > 0, "there are cases");
 }
 
-/// The checks see something: each entry takes a text that is fine, and one that is not.
+/// Sanity test of the checks: each entry accepts a valid text and an invalid one.
 #[test]
 fn every_entry_takes_good_and_bad_bytes() {
     let good = [

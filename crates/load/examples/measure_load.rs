@@ -1,6 +1,6 @@
-//! Measures the load of files: `measure FILE... [--threads N]`. Prints statements per second into a target
-//! that only counts (parsing alone), into one of a hash table (parsing, merging and numbering), and into the
-//! builders of a store in memory, with the time that these targets took for themselves.
+//! Load benchmark: `measure FILE... [--threads N]`. Prints statements per second for a counting target
+//! (parsing only), a hash-table target (parsing, merging and numbering), and the builders of an in-memory
+//! store, with the time spent in these targets.
 
 use std::time::{Duration, Instant};
 use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The builders of dictionary and store behind the trait of the loader.
+/// Adapts the builders of dictionary and store to [`Target`].
 struct Builders {
     dictionary: DictionaryBuilder,
     store: StoreBuilder<'static>,
@@ -153,7 +153,7 @@ fn print(what: &str, statements: u64, time: Duration) {
     println!("{what}: {statements} statements in {seconds:.3} s, {:.2} M/s", millions / seconds);
 }
 
-/// Sums the time spent in calls on blocks.
+/// Measures the time in target calls on blocks.
 struct Timed<T> {
     target: T,
     spent: Duration,

@@ -1,15 +1,15 @@
-//! A block of parsed statements whose terms are numbered within the block.
+//! `Block`: parsed statements with block-local term numbers.
 //!
 //! # Shape
-//! `text` holds the tokens: the raw input of the block, then tokens that the builder appended. A
-//! [`Token`] is a range of it: `<iri>`, `_:label`, `"value"`, `"value"@language`, `"value"^^<datatype>`,
-//! with nothing escaped inside. Statements are triples of token numbers.
+//! `text` holds the tokens: the raw input of the block, then tokens appended by the builder. A [`Token`] is a
+//! range of it: `<iri>`, `_:label`, `"value"`, `"value"@language`, `"value"^^<datatype>`, without escapes.
+//! Statements are triples of token numbers.
 //! # Invariants
 //! 1. Every token is a checked term: valid UTF-8, absolute IRI, known form of language tag.
-//! 2. Equal tokens have equal numbers (an index of hashes sees to it), and equal tokens are equal terms: an
-//!    IRI holds no `>` and no `"`, so the last `"` outside of the suffix ends the value. Hence a raw token
-//!    of the input without `\` that is found in the index needs no check.
-//! 3. Numbers follow the order of first sight.
+//! 2. Equal tokens have equal numbers (an index of hashes ensures this), and equal tokens are equal terms: an
+//!    IRI contains no `>` and no `"`, so the last `"` outside of the suffix ends the value. Hence a raw input
+//!    token without `\` that is found in the index needs no check.
+//! 3. Numbers are assigned in the order of first occurrence.
 //! # Cost
 //! One hash of the token and about one comparison for each position of a statement.
 
@@ -19,15 +19,15 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// The named-graph column's mark of the default graph.
+/// Marker of the default graph in the named-graph column.
 pub(crate) const DEFAULT_GRAPH: u32 = u32::MAX;
 
-/// The most bytes of text in a block, so that positions fit into 32 bits with room for appended tokens.
+/// Maximum size of a block's text in bytes: positions fit 32 bits, with room for appended tokens.
 pub(crate) const TEXT_BYTES_MAX: usize = 1 << 30;
 
 const XSD_STRING_SUFFIX: &[u8] = b"^^<http://www.w3.org/2001/XMLSchema#string>";
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum TokenKind {
@@ -36,7 +36,7 @@ pub(crate) enum TokenKind {
     String,
     Language,
     Typed,
-    /// As it stands in N-Triples; labels of blank nodes are those of the input.
+    /// A triple term in N-Triples; labels of blank nodes are those of the input.
     Triple,
 }
 
@@ -50,14 +50,14 @@ pub(crate) struct Token {
     kind: TokenKind,
 }
 
-/// A place in an input.
+/// A position in an input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum At {
     /// A line, from 0: of the block, or of the file if the block counts no lines.
     Line(u64),
     /// A statement of a document, from 0.
     Statement(u64),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -72,12 +72,12 @@ pub(crate) struct Reifier {
     pub(crate) at: At,
 }
 
-/// A malformed statement.
+/// A malformed statement, with its position and reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Malformed {
-    /// From 0, in the block; in the file if the block counts no lines.
+    /// From 0, in the block, or in the file if the block has no line count.
     pub(crate) line: u64,
-    /// From 0, in characters; `None` if the parser cannot tell.
+    /// From 0, in characters; `None` if the parser does not report it.
     pub(crate) column: Option<u64>,
     pub(crate) message: String,
     pub(crate) kind: ErrorKind,
@@ -89,20 +89,20 @@ pub(crate) struct Block {
     pub(crate) text: Vec<u8>,
     pub(crate) tokens: Vec<Token>,
     pub(crate) triples: Vec<[u32; 3]>,
-    /// Empty if all statements are in the default graph, else one for each.
+    /// Empty if all statements are in the default graph, else one entry per statement.
     pub(crate) graphs: Vec<u32>,
     pub(crate) reifiers: Vec<Reifier>,
     pub(crate) malformed: Vec<Malformed>,
     /// Bytes of `text` that are the raw input.
     pub(crate) raw_bytes: usize,
-    /// The number of the first statement in its document, if the block is a part of one.
+    /// Number of the first statement in its document, if the block is part of a document.
     pub(crate) first_statement: Option<u64>,
     /// Lines of input in this block.
     pub(crate) line_count: u64,
 }
 
 impl Block {
-    /// Empties the block and keeps its memory; the old text stays for [`crate::input::LineBlocks`] to
+    /// Empties the block and keeps its memory; the old text remains for [`crate::input::LineBlocks`] to
     /// overwrite.
     pub(crate) fn recycle(&mut self) {
         self.tokens.clear();
@@ -115,7 +115,7 @@ impl Block {
         self.line_count = 0;
     }
 
-    /// Adds a statement of numbered tokens.
+    /// Adds a statement of token numbers.
     #[inline]
     pub(crate) fn push(&mut self, triple: [u32; 3], graph: u32) {
         if graph != DEFAULT_GRAPH && self.graphs.is_empty() {
@@ -135,7 +135,7 @@ impl Block {
         self.tokens.get(wide(number)).is_some_and(|token| token.kind == TokenKind::Iri)
     }
 
-    /// Where row `row` is, or an earlier one with the same terms; for errors.
+    /// The position of row `row`, or of an earlier row with the same terms; for error messages.
     pub(crate) fn place_of(&self, row: usize) -> At {
         if let Some(first) = self.first_statement {
             let reifiers = self.reifiers.iter().filter(|reifier| reifier.row <= row).count();
@@ -145,14 +145,14 @@ impl Block {
         let numbers = self.triples[row].into_iter().chain([graph]);
         let starts =
             numbers.filter_map(|number| self.tokens.get(wide(number))).map(|token| wide(token.start));
-        // The token that was seen last is in this row if any is.
+        // The token with the latest first occurrence is in this row, if any is.
         match starts.filter(|&start| start < self.raw_bytes).max() {
             Some(start) => At::Line(memchr::memchr_iter(b'\n', &self.text[..start]).count() as u64),
             None => At::Unknown,
         }
     }
 
-    /// The term of a token; the label of a blank node as it stands in the input.
+    /// The term of a token; a blank node has its input label.
     pub(crate) fn term(&self, token: &Token) -> Result<TermRef<'_>> {
         let part = |range: Range<usize>| {
             self.text
@@ -174,12 +174,12 @@ impl Block {
     }
 }
 
-/// The index over the tokens of one block; kept between blocks for its memory.
+/// Index over the tokens of one block; reused across blocks for its memory.
 pub(crate) struct Numbering {
     /// High half: hash; low half: token number + 1; 0: free. Linear probing.
     slots: Vec<u64>,
     used: usize,
-    /// Another one for each: documents come from clients, who could choose tokens that collide.
+    /// A random seed per index: clients could otherwise choose colliding tokens.
     hashing: RandomState,
 }
 
@@ -188,13 +188,13 @@ impl Numbering {
         Self { slots: vec![0; 1 << 12], used: 0, hashing: RandomState::default() }
     }
 
-    /// Forgets all tokens.
+    /// Removes all tokens.
     pub(crate) fn clear(&mut self) {
         self.slots.fill(0);
         self.used = 0;
     }
 
-    /// The number of the token `bytes` if it is known, else the slot and hash to give to
+    /// The number of the token `bytes` if it is in the index, else the slot and hash for
     /// [`Numbering::insert`].
     #[inline]
     pub(crate) fn find(&self, block: &[u8], tokens: &[Token], bytes: &[u8]) -> Result<u32, Vacant> {
@@ -262,13 +262,13 @@ impl Numbering {
     }
 }
 
-/// Where a token that is not known would be.
+/// The free slot of a missing token.
 pub(crate) struct Vacant {
     at: usize,
     hash: u32,
 }
 
-/// Builds blocks out of terms that a parser library hands out one by one.
+/// Builds blocks from the terms of a parser library.
 pub(crate) struct Builder {
     numbering: Numbering,
     scratch: Vec<u8>,
@@ -339,7 +339,7 @@ impl Builder {
     }
 }
 
-/// The kind of a literal token whose suffix (what follows the closing quote) is `suffix`.
+/// The kind of a literal token with this `suffix` (the part after the closing quote).
 #[inline]
 pub(crate) fn literal_kind(suffix: &[u8]) -> TokenKind {
     match suffix.first() {
@@ -362,7 +362,7 @@ fn wide(number: u32) -> usize {
     number as usize
 }
 
-/// A position in a block or a number of a token.
+/// Converts a position in a block or a token number.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "blocks are cut below TEXT_BYTES_MAX, far below 2^32")]
 fn narrow(number: usize) -> u32 {
@@ -374,7 +374,7 @@ fn narrow(number: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// security S8: which tokens collide is another question in each load.
+    /// security S8: the set of colliding tokens differs for each load.
     #[test]
     fn s8_tokens_are_hashed_with_a_seed() {
         let hashes = |numbering: &Numbering| -> Vec<u32> {

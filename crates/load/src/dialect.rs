@@ -1,4 +1,4 @@
-//! How a table is cut into rows and cells, and how its cells are read as values.
+//! Table dialects: syntax of rows and cells, and formats of values.
 
 use crate::value::{Canonical, Type};
 use std::borrow::Cow;
@@ -7,15 +7,15 @@ use std::fmt::Write;
 /// See the header of this file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dialect {
-    /// `None`: comma, bar or tab, whichever the first line has most of.
+    /// `None`: the most frequent of comma, bar and tab in the first line.
     pub(crate) separator: Option<u8>,
-    /// `None`: quotes are characters like any other.
+    /// `None`: quotes have no special meaning.
     pub(crate) quote: Option<u8>,
     pub(crate) has_header: bool,
-    /// Texts of cells that are absent.
+    /// Texts of absent cells.
     pub(crate) nulls: Vec<String>,
     pub(crate) list: ListForm,
-    /// Patterns of dates and of times; `None`: as RDF writes them, or milliseconds since 1970.
+    /// Patterns of dates and of times; `None`: XSD format, or milliseconds since 1970.
     pub(crate) date: Option<String>,
     pub(crate) datetime: Option<String>,
 }
@@ -34,7 +34,7 @@ impl Default for Dialect {
     }
 }
 
-/// How the values of a list stand in a cell.
+/// Format of lists in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ListForm {
     pub(crate) open: Option<char>,
@@ -53,7 +53,7 @@ impl ListForm {
         }
     }
 
-    /// The values of a cell.
+    /// The list items of a cell.
     pub(crate) fn values(self, cell: &str) -> impl Iterator<Item = &str> {
         let inner = match (self.open, self.close) {
             (Some(open), Some(close)) => {
@@ -76,7 +76,7 @@ impl Dialect {
         self.nulls.iter().any(|null| null == cell)
     }
 
-    /// The canonical form of a cell; `None`: it is no value of this type.
+    /// The canonical form of a cell; `None`: not a value of this type.
     pub(crate) fn value<'c>(&self, kind: Type, text: &'c str) -> Option<Canonical<'c>> {
         let pattern = match kind {
             Type::Date => &self.date,
@@ -93,7 +93,7 @@ impl Dialect {
     }
 }
 
-/// Date and time by a pattern.
+/// Fields of a parsed date and time.
 #[derive(Default)]
 struct Moment {
     year: u32,
@@ -106,10 +106,10 @@ struct Moment {
     zone: String,
 }
 
-/// What can stand in a pattern behind a percent sign.
+/// Valid pattern letters after a percent sign.
 const FIELDS: [char; 9] = ['Y', 'm', 'd', 'H', 'M', 'S', 'f', 'z', '%'];
 
-/// Whether a pattern is one: what follows each percent sign is known.
+/// Whether a pattern is valid: all letters after percent signs are known.
 pub(crate) fn is_pattern(pattern: &str) -> bool {
     let mut characters = pattern.chars();
     while let Some(character) = characters.next() {
@@ -158,7 +158,7 @@ impl Moment {
         rest.is_empty().then_some(moment)
     }
 
-    /// As XSD writes it.
+    /// The XSD form.
     fn written(&self, kind: Type) -> String {
         let mut text = format!("{:04}-{:02}-{:02}", self.year, self.month, self.day);
         if kind == Type::DateTime {
@@ -172,7 +172,7 @@ impl Moment {
     }
 }
 
-/// Takes a number of at most so many digits.
+/// Consumes a number of at most `digits_max` digits.
 fn number(rest: &mut &str, digits_max: usize) -> Option<u32> {
     let digits = rest.bytes().take(digits_max).take_while(u8::is_ascii_digit).count();
     let number = rest[..digits].parse().ok()?;

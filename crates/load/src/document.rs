@@ -1,9 +1,9 @@
-//! Turtle, TriG, RDF/XML and JSON-LD: one thread parses with the libraries of the `oxrdf` family into
-//! blocks, the calling thread merges them. `guard` holds the limits that the libraries lack.
+//! Loader of Turtle, TriG, RDF/XML and JSON-LD: one thread parses with the `oxrdf` family of libraries into
+//! blocks, the calling thread merges them. `guard` enforces limits that the libraries lack.
 //!
-//! These formats cannot be cut, and none can be resumed behind an error: what follows a malformed
-//! statement may depend on it, and the recovery of the Turtle parser can take the rest of a malformed
-//! statement for a statement. So an error ends the load also where errors are to be skipped.
+//! These formats cannot be split, and parsing cannot resume after an error: later statements may depend on
+//! the malformed one, and the error recovery of the Turtle parser can produce statements from the rest of a
+//! malformed one. So an error ends the load even with `skip_errors`.
 
 use crate::block::{At, Block, Builder, Malformed};
 use crate::guard::{Excess, Guard, STACK_BYTES, Syntax};
@@ -19,14 +19,14 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Statements in a block.
+/// Maximum number of statements in a block.
 const BLOCK_STATEMENTS: usize = 1 << 13;
-/// Bytes of terms after which a block is full.
+/// Size of the terms at which a block is full, in bytes.
 const BLOCK_TEXT_BYTES: usize = 1 << 20;
-/// Blocks between the parser and the merger.
+/// Capacity of the channel from parser to merger, in blocks.
 const BLOCKS_BETWEEN: usize = 4;
 
-/// The library's name of a document format.
+/// The format in terms of the library.
 pub(crate) fn library_format(format: crate::Format) -> Option<RdfFormat> {
     Some(match format {
         crate::Format::Turtle => RdfFormat::Turtle,
@@ -37,8 +37,8 @@ pub(crate) fn library_format(format: crate::Format) -> Option<RdfFormat> {
     })
 }
 
-/// The line, from 0, of the statement with this number, from 0, in a document: for errors, since the
-/// parsers do not tell. Reads the document once more; at most one too far.
+/// The line of a statement, both numbered from 0, for error messages, since the parsers do not report it.
+/// Parses the document again; the result is at most one line too far.
 pub(crate) fn line_of(
     source: &mut Source,
     format: crate::Format,
@@ -57,7 +57,7 @@ pub(crate) fn line_of(
     matches!(outcome, Ok(Some(Ok(_)))).then(|| lines.load(Ordering::Relaxed).saturating_sub(1))
 }
 
-/// Parses all of `input` and merges it. `again`: the same once more, to look for lines.
+/// Parses and merges all of `input`. `again`: a second source of the same input, for line numbers.
 pub(crate) fn load_document<T: Target + ?Sized>(
     name: &str,
     input: Box<dyn Read + Send>,
@@ -72,8 +72,8 @@ pub(crate) fn load_document<T: Target + ?Sized>(
         })?;
     }
     let lines = Arc::new(AtomicU64::new(0));
-    // Only where the library does not tell positions, nor can they be looked for, are the bytes handed out
-    // line by line.
+    // The input is split into lines only if the library reports no positions and the document cannot be read
+    // again.
     let by_line = again.is_none() || matches!(format, RdfFormat::RdfXml | RdfFormat::JsonLd { .. });
     let input: Box<dyn Read + Send> = if by_line { Box::new(ByLine::new(input, &lines)) } else { input };
     let excess = Arc::default();
@@ -114,14 +114,14 @@ pub(crate) fn load_document<T: Target + ?Sized>(
         }
         let parse = move || {
             while let Some(parsed) = document.next() {
-                // The merger is gone after an error; it has told it.
+                // The merger ends after an error, which it reports itself.
                 if sender.send(parsed).is_err() {
                     return;
                 }
             }
         };
         parser.spawn_scoped(scope, parse).map_err(|error| Error::io("start a parser", &error))?;
-        // The receiver must go before the scope waits for the parser.
+        // The receiver must be dropped before the scope waits for the parser.
         receiver.into_iter().try_for_each(|parsed| take(merger, parsed))
     })
 }
@@ -144,13 +144,13 @@ struct Document {
     name: String,
     quads: ReaderQuadParser<Box<dyn Read + Send>>,
     lines: Arc<AtomicU64>,
-    /// The limit that the document has passed: parsers wrap the error.
+    /// The exceeded limit: parsers wrap the error.
     excess: Arc<OnceLock<Excess>>,
     again: Option<Source>,
     by_line: bool,
     format: crate::Format,
     base_iri: Option<String>,
-    /// Statements parsed so far.
+    /// Number of statements parsed so far.
     statements: u64,
     builder: Builder,
     labels: InventedLabels,
@@ -159,7 +159,7 @@ struct Document {
 }
 
 impl Document {
-    /// The next block or the end of the document by an error; `None` after either end.
+    /// The next block, or the error that ends the document; `None` after the end.
     fn next(&mut self) -> Option<Parsed> {
         if self.ended {
             return None;
@@ -167,14 +167,14 @@ impl Document {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.parse()));
         let (block, end) = outcome.unwrap_or_else(|_| {
             self.ended = true;
-            let message = format!("the parser library fails at {}: it panicked inside", self.name);
+            let message = format!("the parser library panicked in {}", self.name);
             let error = Error::new(ErrorKind::Unsupported, message).with_hint(
                 "the document may be valid; write it as N-Quads with another tool, and report it with the document",
             );
             (Block::default(), Some(Parsed::Failed(error)))
         });
         if end.is_some() {
-            // The statements before the error are dropped: the load as a whole has failed.
+            // The statements before the error are dropped, because the whole load fails.
             return end;
         }
         let empty = block.triples.is_empty() && block.reifiers.is_empty() && block.malformed.is_empty();
@@ -229,7 +229,7 @@ impl Document {
         (block, None)
     }
 
-    /// Where the parser is.
+    /// The current position of the parser.
     fn at(&self) -> At {
         if self.by_line {
             At::Line(self.lines.load(Ordering::Relaxed).saturating_sub(1))
@@ -238,7 +238,7 @@ impl Document {
         }
     }
 
-    /// What is wrong with a statement that the library has read.
+    /// The error for a statement that the library accepts but Vervet rejects.
     fn refused(&mut self, at: At, message: String) -> Malformed {
         let line = match (at, &mut self.again) {
             (At::Line(line), _) => line,
@@ -251,7 +251,7 @@ impl Document {
     }
 
     fn malformed(&self, at: Option<(u64, u64)>, message: String, kind: ErrorKind) -> Malformed {
-        // The position is told in front of the message; the libraries say it again in their words.
+        // The position precedes the message, so the library's own position is removed.
         let message = match message.strip_prefix("Parser error ").and_then(|rest| rest.split_once(": ")) {
             Some((_, reason)) => reason.to_owned(),
             None => message,
@@ -264,13 +264,13 @@ impl Document {
         Malformed { line, column, message, kind }
     }
 
-    /// The error of a document that has passed a limit.
+    /// The error for an exceeded limit.
     fn excessive(&self) -> Option<Error> {
         let Excess { line, message, hint } = self.excess.get()?;
         Some(Error::new(ErrorKind::Input, format!("{}:{}: {message}", self.name, line + 1)).with_hint(*hint))
     }
 
-    /// The libraries wrap some syntax errors of XML as errors of reading.
+    /// The libraries report some XML syntax errors as I/O errors.
     fn io_error(&self, error: &io::Error) -> Error {
         let of_content = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::Other);
         if !self.by_line || !of_content {
@@ -278,23 +278,23 @@ impl Document {
         }
         let line = self.lines.load(Ordering::Relaxed).max(1);
         Error::new(ErrorKind::Input, format!("{}:{line}: {error}", self.name))
-            .with_hint("the file is damaged, or not what its name says; mend it, or fetch it again")
+            .with_hint("the file is damaged or has a wrong extension; correct it, or fetch it again")
     }
 }
 
-/// What the libraries say, where their words mislead who looks at the file.
+/// Rewrites misleading messages of the libraries.
 fn plain(message: String) -> String {
     match message.as_str() {
-        "Unexpected end of file" => "the file ends inside of a string or a statement".to_owned(),
+        "Unexpected end of file" => "the file ends inside a string or a statement".to_owned(),
         _ if message.contains("No scheme found in an absolute IRI") => {
-            format!("a relative IRI, and nothing that it is relative to ({message})")
+            format!("a relative IRI without a base IRI ({message})")
         }
         _ => message,
     }
 }
 
-/// Hands out one line at a time and counts them, so that a parser without positions is at most one line
-/// ahead of what it complains about.
+/// Provides one line at a time and counts lines, so that a parser without positions is at most one line ahead
+/// of an error.
 struct ByLine<R> {
     input: io::BufReader<R>,
     lines: Arc<AtomicU64>,

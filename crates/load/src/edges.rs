@@ -1,18 +1,18 @@
-//! Edges in RDF: `E rdf:reifies <<( s p o )>>` makes `E` the edge of the statement `s p o`.
+//! Edges in RDF 1.2: `E rdf:reifies <<( s p o )>>` makes `E` the edge of the statement `s p o`.
 //!
-//! An edge id belongs to one stated statement, and whatever has the term `E` as subject or object is about
-//! that edge. A name of the form `urn:vervet:edge:N` gets the number of a new edge when it is first seen;
-//! any other name is known as an edge once it is declared, so what came before is renamed at the end.
+//! An edge id belongs to one asserted statement, and a statement with `E` as its subject or object is about
+//! that edge. A name of the form `urn:vervet:edge:N` gets a new edge id at its first occurrence; any other
+//! name becomes an edge when it is declared, so earlier statements are renamed at the end.
 //!
 //! # Invariants
-//! 1. All statements of the load that were handed over have edge ids that the target gave out, never those
-//!    of the input.
-//! 2. A claim is settled in its block if its statement is there or was the last one before (so is every
-//!    claim of an export), else at the end by a pass over all statements of the load.
+//! 1. All statements that the load has passed to the target contain edge ids assigned by the target, never
+//!    those of the input.
+//! 2. A claim is resolved in its block if its statement is in that block or was the last one before it (true
+//!    for every claim of an export), else at the end by a pass over all statements of the load.
 //! # Cost
-//! Nothing for blocks without edges but a look at the tag of each distinct term. 40 bytes for each edge.
+//! For blocks without edges only a check of the tag of each distinct term. 40 bytes per edge.
 //! # Not here
-//! The parsing of triple terms (see `terms`), and the edges of property-graph files (see `property`).
+//! Parsing of triple terms (`terms`), and the edges of property-graph files (`property`).
 
 use crate::block::{At, Block, DEFAULT_GRAPH, Reifier};
 use crate::merge::Merger;
@@ -23,24 +23,24 @@ use std::hash::BuildHasher;
 use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 
-/// What is known about the edges of a load.
+/// The edges of a load.
 #[derive(Default)]
 pub(crate) struct Edges {
-    /// Another one for each load: hashes of statements stand for them.
+    /// Random per load, since hashes identify statements.
     hashing: RandomState,
-    /// By the id of their names in the input.
+    /// Edges by the id of their input names.
     named: SeededMap<Id, Named>,
-    /// Where names were first used that are not declared so far.
+    /// First uses of names that are not declared yet.
     uses: SeededMap<Id, Place>,
-    /// Edges named by other IRIs, with those IRIs and the graphs of their statements.
+    /// Edges with other IRIs as names, with those IRIs and the graphs of their statements.
     external: Vec<(Id, Id, Id)>,
-    /// Edges named by other IRIs or by blank nodes.
+    /// Number of edges with other IRIs or blank nodes as names.
     vertex_names: usize,
-    /// One more than the largest number of a vertex in the blocks so far.
+    /// Upper bound (exclusive) of the vertex numbers in the blocks so far.
     vertex_end: u64,
-    /// A name may have been used before it was declared.
+    /// Whether a name may have been used before its declaration.
     late: bool,
-    /// Claims whose statement is not known to be there.
+    /// Claims whose statement is not found yet.
     claims: Vec<Claim>,
     /// Subject, predicate, object and graph of the last statement of the last block.
     last: Option<[Id; 4]>,
@@ -48,53 +48,53 @@ pub(crate) struct Edges {
 
 struct Named {
     edge: Id,
-    /// A hash of its statement; `None`: not declared so far.
+    /// A hash of its statement; `None`: not declared yet.
     statement: Option<u64>,
 }
 
-/// A statement with an edge that must be stated somewhere.
+/// A statement with an edge, which must be asserted in the load.
 struct Claim {
     statement: [Id; 4],
     edge: Id,
     place: Place,
 }
 
-/// A place in the input.
+/// A position in the input.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     /// Number of the file.
     pub(crate) file: usize,
-    /// Lines are those of the file.
+    /// Lines are relative to the file.
     pub(crate) at: At,
 }
 
 impl Edges {
-    /// Whether a block with these ids has to do with edges.
+    /// Whether a block with these ids concerns edges.
     fn concern(&self, block: &Block, ids: &[Id]) -> bool {
         self.vertex_names > 0 || !block.reifiers.is_empty() || ids.iter().any(|id| id.tag() == Tag::Edge)
     }
 
-    /// A property graph is about to be read, whose terms do not come in blocks.
+    /// Prepares for a property graph, whose terms are not in blocks.
     pub(crate) fn expect_vertices(&mut self) {
         self.vertex_end = u64::MAX;
         self.late |= self.vertex_names > 0;
     }
 
-    /// Takes note of the terms of a block whose statements have been added.
+    /// Records the terms of a block whose statements have been added.
     fn pass(&mut self, ids: &[Id], last: Option<[Id; 4]>) {
         let vertices = ids.iter().filter(|id| id.is_vertex());
         self.vertex_end = vertices.map(|id| id.payload() + 1).fold(self.vertex_end, u64::max);
         self.last = last.or(self.last);
     }
 
-    /// A vertex, or the edge that it is a name of.
+    /// The edge of a name, or the vertex itself.
     fn vertex_or_edge(&self, id: Id) -> Id {
         self.named.get(&id).map_or(id, |named| named.edge)
     }
 }
 
 impl<T: Target + ?Sized> Merger<'_, T> {
-    /// Adds the statements of `block` if it has to do with edges. `graph`: of statements that name none.
+    /// Adds the statements of `block` if it concerns edges. `graph`: the graph of statements without one.
     pub(crate) fn merge_edges(&mut self, block: &Block, graph: Id) -> Result<bool> {
         if !self.edges.concern(block, &self.ids) {
             let last = block.triples.last().map(|_| self.raw(block, block.triples.len() - 1, graph));
@@ -128,9 +128,9 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         Ok(true)
     }
 
-    /// Takes the reifiers of a block; the claims that are new.
+    /// Declares the reifiers of a block; returns the new claims.
     fn declare(&mut self, block: &Block, graph: Id) -> Result<Vec<Claim>> {
-        // All names first: the reified triples may speak of each other's edges.
+        // All names first: reified triples may mention each other's edges.
         for reifier in &block.reifiers {
             let name = self.id(reifier.reifier);
             if !self.edges.named.contains_key(&name) {
@@ -170,21 +170,21 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             Some(before) if before == hash => Ok(None),
             before => {
                 named.statement = before;
-                let message = "this reifier is that of another statement already; an edge has one statement";
+                let message = "this reifier already has another statement; an edge has one statement";
                 self.malformed_at(place, message)?;
                 Ok(None)
             }
         }
     }
 
-    /// Row `row` of a block as the input has it.
+    /// Row `row` of a block with its input terms.
     fn raw(&self, block: &Block, row: usize, graph: Id) -> [Id; 4] {
         let [subject, predicate, object] = block.triples[row].map(|number| self.id(number));
         let number = block.graphs.get(row).copied().unwrap_or(DEFAULT_GRAPH);
         [subject, predicate, object, self.graph_of(number, graph)]
     }
 
-    /// Row `row` of a block with the edges of this load; `None` if it was passed over.
+    /// Row `row` of a block with edge ids of this load; `None` if it was skipped.
     fn statement(&mut self, block: &Block, row: usize, graph: Id) -> Result<Option<[Id; 4]>> {
         let statement = self.raw(block, row, graph);
         let of_edge = |id: &Id| id.tag() == Tag::Edge;
@@ -196,7 +196,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         self.about(statement, place)
     }
 
-    /// `statement` with the edges of this load in place of their names.
+    /// `statement` with edge names replaced by edge ids of this load.
     fn about(&mut self, statement: [Id; 4], place: Place) -> Result<Option<[Id; 4]>> {
         let [subject, predicate, object, graph] = statement;
         if predicate.tag() == Tag::Edge || graph.tag() == Tag::Edge {
@@ -223,7 +223,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         }
     }
 
-    /// At the end of the load: names that were used before they were declared, claims that are open.
+    /// Resolves undeclared names and open claims at the end of the load.
     pub(crate) fn settle_edges(&mut self) -> Result<()> {
         let mut dropped = self.drop_undeclared()?;
         self.settle_claims(&mut dropped)?;
@@ -240,7 +240,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         self.added(statements.len())
     }
 
-    /// Edges that were named but never declared.
+    /// Drops the edges that were used but never declared.
     fn drop_undeclared(&mut self) -> Result<SeededSet<Id>> {
         let mut dropped = SeededSet::default();
         let mut uses: Vec<(Id, Id, Place)> = std::mem::take(&mut self.edges.uses)
@@ -250,7 +250,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         uses.sort_unstable_by_key(|(edge, ..)| *edge);
         for (edge, name, place) in uses {
             let message = format!(
-                "{EDGE_NAMESPACE}{} is used as an edge, but no rdf:reifies in this load says of which statement",
+                "{EDGE_NAMESPACE}{} is used as an edge, but no rdf:reifies in this load defines its statement",
                 name.payload()
             );
             self.malformed_at(place, &message)?;
@@ -259,7 +259,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         Ok(dropped)
     }
 
-    /// Renames what came too early and looks for the statements of open claims.
+    /// Renames early uses and finds the statements of open claims.
     fn settle_claims(&mut self, dropped: &mut SeededSet<Id>) -> Result<()> {
         let mut claims = std::mem::take(&mut self.edges.claims);
         if claims.is_empty() && !self.edges.late {
@@ -285,7 +285,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             match found.get_mut(&key) {
                 Some(found) => {
                     *found = true;
-                    // The edge takes the place of the statement without.
+                    // The statement with the edge replaces the one without.
                     let keep = statement.edge.is_bound();
                     removed += u64::from(!keep);
                     keep
@@ -301,7 +301,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             } else {
                 let message = "the statement of this reifier is not stated in the same graph in this load; \
                                state it, too";
-                // Valid RDF 1.2, but an edge id belongs to a statement that is there.
+                // Valid RDF 1.2, but an edge id requires an asserted statement.
                 self.malformed_at(claim.place, message).map_err(|error| {
                     let hint = error.hint().unwrap_or("state the statement, too").to_owned();
                     Error::new(ErrorKind::Unsupported, error.message()).with_hint(hint)
@@ -313,7 +313,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         self.added(statements.len())
     }
 
-    /// Takes away the statements of and about `dropped` edges, and those about the latter, and so on.
+    /// Removes the statements of and about `dropped` edges, transitively.
     fn drop_edges(&mut self, dropped: &mut SeededSet<Id>) -> Result<()> {
         let mut before = 0;
         while before < dropped.len() {
@@ -337,8 +337,8 @@ impl<T: Target + ?Sized> Merger<'_, T> {
 }
 
 impl Edges {
-    /// As [`Edges::vertex_or_edge`] for ids that this load has handed over, in which edges are those of
-    /// the target.
+    /// As [`Edges::vertex_or_edge`], for ids already passed to the target, whose edges are those of the
+    /// target.
     fn vertex_or_edge_of_load(&self, id: Id) -> Id {
         if id.is_vertex() { self.vertex_or_edge(id) } else { id }
     }

@@ -1,10 +1,9 @@
-//! GraphML: `<key>` declarations with types, `<node>`, `<edge>`, `<data>`.
+//! GraphML loader: typed `<key>` declarations, `<node>`, `<edge>`, `<data>`.
 //!
-//! Labels are the keys `labelV` and `labelE` (as TinkerPop writes them) or the attributes `labels` and
-//! `label` (as Neo4j writes them), or the keys that the caller names (`LoadOptions::label_keys`). Undirected
-//! edges are counted, and read in the direction in which they are written, or in both. Nested graphs and
-//! hyperedges are refused; ports and descriptions passed over. A document whose elements are not inside of
-//! `<graphml>` is none.
+//! Labels are the keys `labelV` and `labelE` (TinkerPop), the attributes `labels` and `label` (Neo4j), or the
+//! keys in `LoadOptions::label_keys`. Undirected edges are counted, and loaded in their written direction or
+//! in both. Nested graphs and hyperedges are rejected; ports and descriptions are skipped. A document without
+//! the root element `<graphml>` is rejected.
 
 use crate::block::Malformed;
 use crate::merge::Merger;
@@ -26,12 +25,12 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 struct Key {
     name: String,
     kind: Type,
-    /// Whether vertices and edges have it.
+    /// Whether the key is for vertices, and for edges.
     of: [bool; 2],
     default: Option<String>,
 }
 
-/// A `<node>` or `<edge>` that is being read.
+/// The `<node>` or `<edge>` that is being read.
 #[derive(Default)]
 struct Element {
     is_edge: bool,
@@ -44,18 +43,18 @@ struct Element {
     data: Vec<(String, String)>,
 }
 
-/// What text is collected for.
+/// The target of collected text.
 enum Text {
     Nothing,
     Default(String),
     Data(String),
 }
 
-/// Why an element or a file was refused.
+/// Scope of an error.
 enum Failure {
-    /// The element is malformed; the file can be read on.
+    /// The element is malformed; reading continues.
     Element(String),
-    /// The file cannot be read on.
+    /// Reading cannot continue.
     File(String, ErrorKind),
     Other(Error),
 }
@@ -75,7 +74,7 @@ impl From<Refused> for Failure {
     }
 }
 
-/// Whether the first element of a document is that of GraphML; `head` is its beginning.
+/// Whether the root element of a document is `<graphml>`; `head` is the start of the document.
 pub(crate) fn is_graphml(head: &[u8]) -> bool {
     let mut reader = Reader::from_reader(head);
     let mut buffer = Vec::new();
@@ -89,7 +88,7 @@ pub(crate) fn is_graphml(head: &[u8]) -> bool {
     }
 }
 
-/// Reads all of `input`.
+/// Loads all of `input`.
 pub(crate) fn load_graphml<T: Target + ?Sized>(
     name: &str,
     input: Box<dyn Read + Send>,
@@ -113,10 +112,10 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
         let outcome = match reader.read_event_into(&mut buffer) {
             Ok(Event::Eof) if loader.depth == 0 && loader.rooted => break,
             Ok(Event::Eof) if loader.depth == 0 => {
-                Err(not_graphml("the file has no element <graphml>: it is empty, or no GraphML"))
+                Err(not_graphml("the file has no element <graphml>: it is empty, or not GraphML"))
             }
             Ok(Event::Eof) => {
-                Err(Failure::File("the file ends inside of an element".to_owned(), ErrorKind::Input))
+                Err(Failure::File("the file ends inside an element".to_owned(), ErrorKind::Input))
             }
             Ok(event) => loader.event(&event),
             Err(quick_xml::Error::Io(error)) => return Err(read_error(name, &error)),
@@ -145,13 +144,13 @@ struct Loader<'m, 'a, T: Target + ?Sized> {
     element: Option<Element>,
     text: Text,
     content: String,
-    /// Open `<graph>` elements.
+    /// Number of open `<graph>` elements.
     graphs: u32,
-    /// Whether edges are undirected that do not say it.
+    /// Whether edges are undirected by default.
     is_undirected: bool,
-    /// Open elements.
+    /// Number of open elements.
     depth: u64,
-    /// Whether there was an element.
+    /// Whether an element has occurred.
     rooted: bool,
 }
 
@@ -169,7 +168,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 self.end(start.local_name().as_ref())
             }
             Event::End(end) => {
-                // The reader checks that end tags match.
+                // The XML reader checks that end tags match.
                 self.depth = self.depth.saturating_sub(1);
                 self.end(end.local_name().as_ref())
             }
@@ -189,10 +188,10 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         }
     }
 
-    /// Anything else than GraphML would load as nothing.
+    /// Checks the root element: other XML would load as an empty graph.
     fn check_root(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
         if self.depth == 0 && start.local_name().as_ref() != "graphml" {
-            // What is no XML at all may have a tag as long as the file.
+            // Input that is not XML may have a tag of any length.
             let name: String = start.name().as_ref().chars().take(40).collect();
             return Err(not_graphml(&format!("the first element is <{name}>, not <graphml>")));
         }
@@ -223,7 +222,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 self.content.clear();
                 self.text = match (key, &self.element) {
                     (Some(key), Some(_)) => Text::Data(key),
-                    // Data of the graph itself.
+                    // Data of the graph itself is ignored.
                     (_, None) => Text::Nothing,
                     (None, Some(_)) => {
                         return Err(Failure::Element("<data> has no attribute key".to_owned()));
@@ -286,7 +285,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         Ok(())
     }
 
-    /// Writes an element that is complete. A malformed one leaves nothing.
+    /// Adds a complete element. A malformed one adds no statements.
     fn element(&mut self, mut element: Element) -> Result<(), Failure> {
         let what = if element.is_edge { "edge" } else { "node" };
         let missing = |attribute: &str| Failure::Element(format!("<{what}> has no attribute {attribute}"));
@@ -394,7 +393,7 @@ fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, Failu
     }
 }
 
-/// The text of `&name;` or `&#number;`.
+/// Resolves `&name;` or `&#number;`.
 fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, Failure> {
     let bad = |reason: String| Failure::File(reason, ErrorKind::Input);
     if let Some(character) = reference.resolve_char_ref().map_err(|error| bad(error.to_string()))? {

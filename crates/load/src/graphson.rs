@@ -1,8 +1,8 @@
-//! GraphSON 2 and 3: a vertex at a time, each with its edges in both directions, of which each edge counts
+//! GraphSON 2 and 3 loader, one vertex at a time. Each edge is listed at both of its vertices and counts
 //! once.
 //!
-//! Values keep their types. A value that is there twice, or that something is said about, gets an identity
-//! (docs/gremlin.md). Ids of vertex properties are not kept, and there are no null values.
+//! Values keep their types. A repeated value, or a value with meta-properties, gets an identity
+//! (docs/gremlin.md). Ids of vertex properties are dropped, and there are no null values.
 
 use crate::block::Malformed;
 use crate::merge::Merger;
@@ -22,7 +22,7 @@ use vervet_tinkerpop::{ReadError, ReadErrorKind};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
-/// Reads all of `input`; `again` is the same once more, to find the line of an error.
+/// Loads all of `input`; `again` is a second source of the same input, for the line of an error.
 pub(crate) fn load_graphson<T: Target + ?Sized>(
     name: &str,
     input: Box<dyn Read + Send>,
@@ -35,8 +35,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
         let vertex = match vertex {
             Ok(vertex) => vertex,
             Err(error) => {
-                // To look for the place is to read the file again, which is not done for each vertex that is
-                // passed over.
+                // Finding the position means reading the file again, so it is not done for skipped vertices.
                 let passed_over = reader.goes_on() && writer.merger.options.skip_errors;
                 let again = again.as_ref().filter(|_| !passed_over);
                 let malformed = malformed(name, &error, reader.get_ref(), again)?;
@@ -50,7 +49,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
         match add_vertex(&vertex, &mut writer) {
             Ok(()) => {}
             Err(Refused::Name(message)) => {
-                // Behind the vertex: on its line, if each has one.
+                // After the vertex: on its line, if each vertex is on one line.
                 let line = reader.get_ref().line();
                 let message = match vertex_name(&vertex.id) {
                     Ok(id) => format!("vertex {id}: {message}"),
@@ -65,7 +64,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
     writer.finish()
 }
 
-/// Adds a vertex with the edges that count at it. A malformed one adds nothing.
+/// Adds a vertex with the edges that count at it. A malformed vertex adds no statements.
 fn add_vertex<T: Target + ?Sized>(
     vertex: &GraphVertex,
     writer: &mut PropertyWriter<'_, '_, T>,
@@ -105,7 +104,7 @@ fn add_vertex<T: Target + ?Sized>(
         writer.label(subject, label)?;
     }
     for ((key, value), about) in values {
-        // A plain statement beside an equal one with an identity would be one with it.
+        // A plain statement would coincide with an equal one that has an identity.
         let is_plain = about.is_empty() && counts.get(&(key, value)) == Some(&1);
         let identity = if is_plain { Id::UNBOUND } else { writer.identity()? };
         writer.add(subject, key, value, identity)?;
@@ -127,7 +126,7 @@ fn name_of(id: &Value) -> Result<String, Refused> {
     vertex_name(id).map_err(|error| Refused::Name(error.to_string()))
 }
 
-/// Key and value; `None`: it is null.
+/// Key and value of a property; `None` for null.
 fn statement<T: Target + ?Sized>(
     key: &str,
     value: &Value,
@@ -156,10 +155,10 @@ fn statements<T: Target + ?Sized>(
     Ok(all)
 }
 
-/// What is wrong with the text of a vertex, or of the file.
+/// The malformed statement for an error in a vertex or in the file.
 ///
 /// # Errors
-/// Reading failed.
+/// An I/O error.
 fn malformed(name: &str, error: &ReadError, at: &Positioned, again: Option<&Source>) -> Result<Malformed> {
     if let Some(error) = at.failure() {
         return Err(read_error(name, error));
@@ -176,7 +175,7 @@ fn malformed(name: &str, error: &ReadError, at: &Positioned, again: Option<&Sour
     Ok(Malformed { line, column, message, kind })
 }
 
-/// Line and column of a byte, from 0.
+/// Line and column of a byte offset, from 0.
 fn place(source: &mut Source, byte: u64) -> Option<(u64, u64)> {
     let mut input = Positioned::new(source.open(&Arc::default()).ok()?);
     let mut left = usize::try_from(byte).ok()?;

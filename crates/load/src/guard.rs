@@ -1,16 +1,16 @@
-//! Limits on documents whose parsers have none.
+//! Resource limits for documents whose parsers have none.
 //!
-//! The time of the parsers of JSON-LD and RDF/XML grows with the square of the depth of nesting; what triple
-//! terms of Turtle and contexts of JSON-LD nest overflows the stack; an entity of XML may stand for a text of
-//! any length (ten lines are enough for 10 GB). [`Guard`] reads along: bytes that would pass a limit do not
-//! reach the parser.
+//! The parsers of JSON-LD and RDF/XML take time quadratic in the nesting depth; nested triple terms of Turtle
+//! and contexts of JSON-LD overflow the stack; an XML entity may expand to a text of any length (ten lines
+//! suffice for 10 GB). [`Guard`] scans the input stream and withholds bytes that would exceed a limit from
+//! the parser.
 //!
 //! # Shape
-//! A state machine over bytes for each syntax, which follows what the parser takes for strings, tags and
-//! comments, to the letter where that is lax, so that nothing can hide from it. What is malformed may count
-//! wrongly; the parser refuses it.
+//! One byte-level state machine per syntax. It uses the parser's definition of strings, tags and comments,
+//! including its leniency, so that no construct can evade it. It may miscount malformed input, which the
+//! parser rejects.
 //! # Cost
-//! One pass; constant memory, but for the document type of XML.
+//! One pass; constant memory, except for the document type of XML.
 
 mod json;
 mod turtle;
@@ -19,32 +19,34 @@ mod xml;
 use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 
-/// The deepest nesting of JSON-LD, of RDF/XML, and of triple terms and reified triples in the other formats.
-/// Documents for people and programs have less than a tenth of it.
+/// Maximum nesting depth of JSON-LD, of RDF/XML, and of triple terms and reified triples in the other
+/// formats. Realistic documents have less than a tenth of it.
 pub const DEPTH_MAX: usize = 256;
 
-/// Keys in one context of JSON-LD, those of contexts inside of it included. The largest vocabularies have
+/// Maximum number of keys in one context of JSON-LD, including nested contexts. The largest vocabularies have
 /// half of it.
 pub const CONTEXT_KEYS_MAX: usize = 16 << 10;
 
-/// Room for the recursion over as many terms as [`CONTEXT_KEYS_MAX`] lets through: 2 to 3 kB for each.
+/// Stack size for recursion over [`CONTEXT_KEYS_MAX`] terms: 2 to 3 kB for each.
 pub(crate) const STACK_BYTES: usize = 128 << 20;
 
-/// Attributes of one element of RDF/XML, each of which the parser compares with all others.
+/// Maximum number of attributes of one element of RDF/XML; the parser compares all pairs.
 pub const ATTRIBUTES_MAX: usize = 1 << 10;
 
-/// The longest document type (`<!DOCTYPE`) of RDF/XML in bytes. Those of ontologies have less than 10 kB.
+/// Maximum size of the document type (`<!DOCTYPE`) of RDF/XML, in bytes. Those of ontologies have less than
+/// 10 kB.
 pub const DOCTYPE_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes that one entity of RDF/XML may stand for. Most stand for a namespace.
+/// Maximum expanded size of one entity of RDF/XML, in bytes. Most entities are namespaces.
 pub const ENTITY_BYTES_MAX: u64 = 64 << 10;
 
-/// Bytes that the entities of one RDF/XML document may stand for together, and as many times its length.
+/// Constant part of the maximum total expanded size of the entities of one RDF/XML document, in bytes; the
+/// other part is [`ENTITIES_TIMES_MAX`] times its length.
 pub const ENTITIES_BYTES_MIN: u64 = 16 << 20;
 /// See [`ENTITIES_BYTES_MIN`].
 pub const ENTITIES_TIMES_MAX: u64 = 8;
 
-/// Follows a document byte by byte.
+/// A scanner that follows a document byte by byte.
 #[derive(Debug)]
 pub(crate) enum Syntax {
     Json(json::Json),
@@ -65,8 +67,7 @@ impl Syntax {
         Self::Xml(Box::default())
     }
 
-    /// What is wrong with a document that ends here, though the parser would take it for one that says
-    /// nothing.
+    /// The error for a document that ends here without content, which the parser would accept as empty.
     fn end(&self) -> Result<(), String> {
         match self {
             Self::Xml(xml) => xml.end(),
@@ -74,7 +75,7 @@ impl Syntax {
         }
     }
 
-    /// What is wrong with the document up to these bytes, which follow those before.
+    /// Scans the next bytes; the error for an exceeded limit.
     fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
             Self::Json(json) => json.follow(bytes),
@@ -84,24 +85,23 @@ impl Syntax {
     }
 }
 
-/// What is wrong with a line of N-Triples or N-Quads.
+/// Checks a line of N-Triples or N-Quads.
 pub(crate) fn check_line(line: &[u8]) -> Result<(), String> {
     Syntax::turtle().follow(line)
 }
 
-/// What is wrong with a document of JSON that is read by others, such as results: its nesting
-/// ([`DEPTH_MAX`]).
+/// Checks the nesting ([`DEPTH_MAX`]) of a JSON document that another parser reads, such as results.
 ///
 /// # Errors
-/// The limit that it passes.
+/// The exceeded limit.
 pub fn check_json(document: &[u8]) -> Result<(), String> {
     Syntax::json().follow(document)
 }
 
-/// As [`check_json`] for a document of XML, with its attributes, document type and entities.
+/// As [`check_json`] for an XML document, with its attributes, document type and entities.
 ///
 /// # Errors
-/// The limit that it passes.
+/// The exceeded limit.
 pub fn check_xml(document: &[u8]) -> Result<(), String> {
     Syntax::xml().follow(document)
 }
@@ -110,7 +110,7 @@ fn too_deep() -> String {
     format!("the document is nested more than {DEPTH_MAX} levels deep (DEPTH_MAX)")
 }
 
-/// The limit that a document has passed, or that it is none.
+/// An exceeded limit, or an empty document.
 #[derive(Debug)]
 pub(crate) struct Excess {
     /// From 0.
@@ -119,18 +119,18 @@ pub(crate) struct Excess {
     pub(crate) hint: &'static str,
 }
 
-/// What to do about a document beyond a limit.
-const BEYOND: &str = "no data that people exchange is like that; if yours is, load it as N-Quads";
-/// What to do about a document that is none.
+/// Hint for a document beyond a limit.
+const BEYOND: &str = "realistic documents are far below this limit; if yours is not, load it as N-Quads";
+/// Hint for an empty document.
 const NONE: &str =
-    "the file is empty, or not what its name says; name its format with --format, or fetch it again";
+    "the file is empty or has a wrong extension; set its format with --format, or fetch it again";
 
-/// Hands out bytes as long as they pass no limit.
+/// A reader that stops at an exceeded limit.
 pub(crate) struct Guard<R> {
     input: R,
     syntax: Syntax,
     lines: u64,
-    /// For those who get the error wrapped by a parser.
+    /// The error, for callers that receive it wrapped by a parser.
     excess: Arc<OnceLock<Excess>>,
 }
 
@@ -169,7 +169,7 @@ impl<R: Read> Read for Guard<R> {
 mod tests {
     use super::*;
 
-    /// How far a text is followed, in pieces of any size: the same.
+    /// The scanned length of a text must not depend on the chunk size.
     #[track_caller]
     pub(super) fn followed(syntax: fn() -> Syntax, text: &str) -> Result<(), String> {
         let whole = syntax().follow(text.as_bytes());

@@ -1,4 +1,4 @@
-//! CSV headers: what a file holds and what each column means.
+//! Interpretation of table headers: the content of a file and the roles of its columns.
 //!
 //! | dialect | vertices | edges |
 //! | --- | --- | --- |
@@ -6,24 +6,24 @@
 //! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
 //! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
 //!
-//! In the plain dialect `~id`, `~label`, `~from`, `~to` mean the same as without the tilde. Where no column
-//! has one of these names, others mean the same, in any case of letters: `ID`, `Label`; `source` and
-//! `target`, `src` and `dst` and the like, if both are there.
+//! In the plain dialect `~id`, `~label`, `~from`, `~to` are equivalent to the names without the tilde. If no
+//! column has one of these names, alternatives apply, case-insensitively: `ID`, `Label`; `source` and
+//! `target`, `src` and `dst` and similar pairs, if both are present.
 
 use crate::options::LoadOptions;
 use crate::value::{TYPES, Type};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What a column holds.
+/// The role of a column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// External id of the vertex or edge; the space keeps ids of different kinds apart.
+    /// External id of the vertex or edge; the id space separates ids of different kinds.
     Id(String),
-    /// Labels of the vertex, `;` between them; label of the edge.
+    /// Labels of the vertex, separated by `;`; label of the edge.
     Label,
     Source(String),
     Target(String),
-    /// The id of the vertex at the other end of an edge, in this space.
+    /// The id of the vertex at the other end of an edge, in this id space.
     Edge {
         label: String,
         space: String,
@@ -33,41 +33,41 @@ pub(crate) enum Role {
     Ignored,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Column {
-    /// As it stands in the header.
+    /// The name in the header.
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// Name of the property; an id column may be a property too. Empty: not a property.
+    /// Name of the property; an id column may also be a property. Empty: not a property.
     pub(crate) key: String,
-    /// `None`: to be inferred.
+    /// `None`: to be inferred from the values.
     pub(crate) kind: Option<Type>,
-    /// Values are separated by `;`.
+    /// Whether a cell holds values separated by `;`.
     pub(crate) is_array: bool,
 }
 
 impl Column {
-    /// A column that is no property.
+    /// A column that is not a property.
     pub(crate) fn new(name: &str, role: Role) -> Self {
         Self { name: name.to_owned(), role, key: String::new(), kind: None, is_array: false }
     }
 }
 
-/// A file.
+/// The interpretation of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Table {
     pub(crate) is_edges: bool,
-    /// The label of everything in the file, from its name.
+    /// The default label of all rows, from the file name.
     pub(crate) label: Option<String>,
     pub(crate) columns: Vec<Column>,
-    /// What the first columns of a header are that nothing else is known of (only in mappings).
+    /// Default roles of the first columns of a header (only in mappings).
     pub(crate) firsts: Vec<Role>,
-    /// The numbers of rows are the ids of vertices, in this space.
+    /// Id space in which row numbers are vertex ids.
     pub(crate) row_ids: Option<String>,
 }
 
-/// What a caller says of headers.
+/// Options for the interpretation of headers.
 pub(crate) struct Names<'a> {
     /// The file name without extensions.
     pub(crate) stem: &'a str,
@@ -78,7 +78,7 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// What `options` say of the file with this stem; `from_files`: labels and relations come from there.
+    /// The options for the file with this stem; `from_files`: file names define labels and relations.
     pub(crate) fn new(stem: &'a str, options: &'a LoadOptions<'_>, from_files: bool) -> Self {
         Self {
             stem,
@@ -90,13 +90,13 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Names of the source and of the target of edges, without `_`, `-` and blanks, in lower case. A column of
-/// each kind makes a file of edges.
+/// Names of source and target columns, without `_`, `-` and blanks, in lower case. A file with both is an
+/// edge file.
 const SOURCES: [&str; 7] = ["from", "source", "src", "fromid", "sourceid", "srcid", "startid"];
 const TARGETS: [&str; 9] = ["to", "target", "dst", "dest", "toid", "targetid", "dstid", "destid", "endid"];
 
 impl Table {
-    /// Understands a header.
+    /// Interprets a header.
     pub(crate) fn from_header(fields: &[&str], names: &Names<'_>) -> Result<Self> {
         let mut table = if names.from_files {
             Self::named_by_file(fields, names.stem)?
@@ -115,7 +115,8 @@ impl Table {
         Ok(table)
     }
 
-    /// What a header might mean that says nothing, to be edited: vertices, whose first column is the id.
+    /// A default for a header without an interpretation, to be edited: vertices with the id in the first
+    /// column.
     pub(crate) fn guess(fields: &[&str]) -> Self {
         let column = |(at, field): (usize, &&str)| match at {
             0 => Column::new(field.trim(), Role::Id(String::new())),
@@ -134,7 +135,7 @@ impl Table {
         if self.is_edges && (sources, targets) != (1, 1) {
             let message = "the header of an edge file needs one column for the source and one for the target";
             return Err(Error::new(ErrorKind::Input, message).with_hint(
-                "call them from and to (or source and target, src and dst), or say in a mapping file which they are",
+                "name them from and to (or source and target, src and dst), or define them in a mapping file",
             ));
         }
         if !self.is_edges && ids == 0 && self.row_ids.is_none() {
@@ -143,13 +144,13 @@ impl Table {
             let message = "the header names neither the id of vertices nor source and target of edges";
             return Err(Error::new(ErrorKind::Input, message).with_hint(format!(
                 "vertices: say which column is the id with --id (there are {}{more}), or number the rows with --row-ids; \
-                 edges: call two columns source and target, or from and to; \
+                 edges: name two columns source and target, or from and to; \
                  anything else: --print-mapping writes a mapping file to edit",
                 names.join(", ")
             )));
         }
         if ids > 1 || labels > 1 {
-            return Err(bad("the header names the id or the label twice"));
+            return Err(bad("the header has two id columns or two label columns"));
         }
         Ok(())
     }
@@ -198,7 +199,7 @@ impl Table {
                     let label = Some((*relation).to_owned());
                     Ok(Self { is_edges: true, label, columns, firsts: Vec::new(), row_ids: None })
                 }
-                // More values for vertices that another file declares: no label.
+                // Additional values for vertices of another file: no label.
                 (Some(space), None, _) => {
                     let id = special(source, Role::Id(space));
                     let columns = std::iter::once(id).chain(properties(1)?).collect();
@@ -210,14 +211,14 @@ impl Table {
                         row_ids: None,
                     })
                 }
-                _ => Err(bad("the header and the name of the file say neither vertices nor edges")),
+                _ => Err(bad("the header and the file name define neither vertices nor edges")),
             },
-            _ => Err(bad("the header and the name of the file say neither vertices nor edges")),
+            _ => Err(bad("the header and the file name define neither vertices nor edges")),
         }
     }
 }
 
-/// The words of a file name without the numbers at its end: `person_knows_person_0_0` has three.
+/// The words of a file name without trailing numbers: `person_knows_person_0_0` has three.
 pub(crate) fn words(stem: &str) -> Vec<&str> {
     let mut words: Vec<&str> = stem.split('_').collect();
     while words.len() > 1 && words.last().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
@@ -226,7 +227,7 @@ pub(crate) fn words(stem: &str) -> Vec<&str> {
     words
 }
 
-/// A property in a file of LDBC, where a person has lists of languages and addresses.
+/// A property column of LDBC files, where a person has lists of languages and addresses.
 fn ldbc_property(field: &str, words: &[&str]) -> Result<Column> {
     let mut column = property(field)?;
     column.is_array |= words.len() == 1
@@ -235,7 +236,7 @@ fn ldbc_property(field: &str, words: &[&str]) -> Result<Column> {
     Ok(column)
 }
 
-/// Gives meanings to columns with names that many programs write, where no column has them yet.
+/// Assigns roles to columns with common alternative names, if no column has those roles.
 fn adopt_others(columns: &mut [Column], names: &Names<'_>) {
     let is_free =
         |column: &Column| column.role == Role::Property && column.kind.is_none() && !column.is_array;
@@ -271,7 +272,7 @@ fn adopt_others(columns: &mut [Column], names: &Names<'_>) {
         let is_named = find(columns, &named);
         let id = is_named.or_else(|| find(columns, &|name| name.eq_ignore_ascii_case("id")));
         if let Some(column) = id.and_then(|at| columns.get_mut(at)) {
-            // One with a name of its own says something as a property, too.
+            // A column with a custom name is also a property.
             let key = if is_named.is_some() { column.key.clone() } else { String::new() };
             *column = Column { key, ..Column::new(&column.name, Role::Id(String::new())) };
         }
@@ -283,7 +284,7 @@ fn bad(message: &str) -> Error {
         .with_hint("write a header such as id,label,name or :ID,:LABEL,name; docs/loading.md lists the forms")
 }
 
-/// A column of the plain or of the neo4j dialect.
+/// Interprets a column of the plain or neo4j dialect.
 fn column(field: &str) -> Result<Column> {
     let field = field.trim();
     let name = field;
@@ -295,7 +296,7 @@ fn column(field: &str) -> Result<Column> {
         "to" => return Ok(special(Role::Target(String::new()), "")),
         _ => {}
     }
-    // Options such as {id-type: long} say nothing that is needed here.
+    // Options such as {id-type: long} are ignored.
     let field = field.split_once('{').map_or(field, |(start, _)| start.trim_end());
     let (key, kind) = field.rsplit_once(':').unwrap_or((field, ""));
     let (kind, space) = match kind.strip_suffix(')').and_then(|kind| kind.split_once('(')) {

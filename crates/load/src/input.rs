@@ -1,4 +1,4 @@
-//! Cuts a stream into blocks of whole lines.
+//! Splits a stream into blocks of whole lines.
 
 use crate::source::{read_error, read_full};
 use std::io::Read;
@@ -6,21 +6,21 @@ use vervet_model::{Error, ErrorKind, Result};
 
 use crate::block::TEXT_BYTES_MAX;
 
-/// Bytes read at a time: large enough that a block numbers most repeated terms once, small enough that
-/// the block and its index stay in the second-level cache. Other sizes have not been measured.
+/// Bytes per read: large enough that a block numbers most repeated terms once, small enough that the block
+/// and its index stay in the second-level cache. Other sizes have not been measured.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
-/// The longest line in bytes.
+/// Maximum length of a line, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = TEXT_BYTES_MAX / 4;
 
-/// A stream and the beginning of the line that the last block left over.
+/// A stream, and the incomplete last line of the previous block.
 pub(crate) struct LineBlocks {
     name: String,
     input: Box<dyn Read + Send>,
     rest: Vec<u8>,
     block_bytes: usize,
     ended: bool,
-    /// Blocks handed out so far.
+    /// Number of blocks returned so far.
     count: u64,
 }
 
@@ -31,8 +31,8 @@ impl LineBlocks {
 
     /// Overwrites `text` with the next whole lines and returns the number of this block; `None` at the end.
     ///
-    /// What `text` held before does not matter, but is not cleared first: bytes that will be overwritten
-    /// need not be zeroed for each block.
+    /// The old contents of `text` are irrelevant, but are not cleared first: bytes to be overwritten need not
+    /// be zeroed for each block.
     pub(crate) fn next(&mut self, text: &mut Vec<u8>) -> Result<Option<u64>> {
         if self.ended {
             return Ok(None);

@@ -1,12 +1,12 @@
-//! Bulk load: RDF documents and property-graph files become statements of a [`Target`].
+//! Bulk loader: converts RDF documents and property-graph files to statements of a [`Target`].
 //!
 //! docs/loading.md is the manual: formats, the mapping of property graphs, errors, measured rates.
 //!
 //! # Shape
-//! N-Triples and N-Quads are cut into blocks that threads parse side by side; other RDF formats are parsed by
-//! one thread while another merges; property graphs (GraphML, GraphSON, tables as CSV or Parquet) are read by
-//! the calling thread. Ids are given in the order of first sight in the input, whatever the number of
-//! threads.
+//! N-Triples and N-Quads are split into blocks that threads parse in parallel; other RDF formats are parsed
+//! by one thread while another merges; property graphs (GraphML, GraphSON, tables as CSV or Parquet) are read
+//! by the calling thread. Ids are assigned in the order of first occurrence in the input, independent of the
+//! number of threads.
 //!
 //! ```
 //! use vervet_load::{LoadOptions, Source, load};
@@ -72,23 +72,23 @@ use std::io::Write;
 use std::sync::Arc;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Loads `sources`, one after the other, into `target`.
+/// Loads `sources` in order into `target`.
 ///
-/// With [`LoadOptions::skip_errors`] every malformed statement is written as one line
-/// (`file:line:column: reason`) to `skipped`.
+/// With [`LoadOptions::skip_errors`] every malformed statement is written as one line (`file:line:column:
+/// reason`) to `skipped`.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: unknown format, malformed statement (`file:line:column: reason`), cut-off or damaged
-/// compressed data, a document beyond [`DEPTH_MAX`] and its like. [`ErrorKind::Unsupported`]: triple terms of
-/// RDF 1.2 other than behind `rdf:reifies`. [`ErrorKind::Io`]: a file cannot be read.
-/// [`ErrorKind::Cancelled`]. And the errors of the target. The target then holds a part of the input.
+/// [`ErrorKind::Input`]: unknown format, malformed statement (`file:line:column: reason`), truncated or
+/// damaged compressed data, a document beyond [`DEPTH_MAX`] or a similar limit. [`ErrorKind::Unsupported`]:
+/// triple terms of RDF 1.2 other than objects of `rdf:reifies`. [`ErrorKind::Io`]: a file cannot be read.
+/// [`ErrorKind::Cancelled`]. Errors of the target. After an error the target holds a part of the input.
 pub fn load<T: Target + ?Sized>(
     mut sources: Vec<Source>,
     options: &LoadOptions<'_>,
     target: &mut T,
     skipped: &mut dyn Write,
 ) -> Result<LoadReport> {
-    // Formats first: a wrong name in the list should not show up after an hour of loading.
+    // Formats are checked first, so that a wrong file name is reported before hours of loading.
     let formats = sources.iter_mut().map(|source| format(source, options)).collect::<Result<Vec<_>>>()?;
     check_mapping(&sources, options)?;
     let bytes_total = sources.iter().map(Source::size_bytes).sum();
@@ -105,7 +105,7 @@ pub fn load<T: Target + ?Sized>(
 }
 
 /// # Errors
-/// [`ErrorKind::Input`]: an entry of the mapping fits none of the sources.
+/// [`ErrorKind::Input`]: an entry of the mapping matches no source.
 pub(crate) fn check_mapping(sources: &[Source], options: &LoadOptions<'_>) -> Result<()> {
     let names: Vec<&str> = sources.iter().map(Source::name).collect();
     match options.mapping.as_ref().and_then(|mapping| mapping.unused(&names)) {
@@ -113,7 +113,7 @@ pub(crate) fn check_mapping(sources: &[Source], options: &LoadOptions<'_>) -> Re
         Some(pattern) => {
             let message = format!("the mapping has an entry for {pattern}, and no file has such a name");
             let names: Vec<&str> = names.iter().take(8).map(|name| mapping::last_part(name)).collect();
-            let hint = format!("mend its name, or take it out; the files are {}", names.join(", "));
+            let hint = format!("correct its name, or remove it; the files are {}", names.join(", "));
             Err(Error::new(ErrorKind::Input, message).with_hint(hint))
         }
     }
@@ -127,7 +127,7 @@ fn format(source: &mut Source, options: &LoadOptions<'_>) -> Result<Format> {
                 "name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv or parquet",
             )
     })?;
-    // GraphML comes as .xml, too.
+    // GraphML files may also have the extension .xml.
     if options.format.is_none() && format == Format::RdfXml && graphml::is_graphml(&source.head()?) {
         return Ok(Format::GraphMl);
     }

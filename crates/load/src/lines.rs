@@ -1,13 +1,13 @@
-//! N-Triples and N-Quads: a scanner for plain lines, `oxttl` for all others.
+//! N-Triples and N-Quads parser: a fast path for plain lines, `oxttl` for all others.
 //!
-//! The scanner finds the ends of the tokens of a line whose tokens hold no escape, looks each token up among
-//! those of the block, and checks a token only when it is new (the IRI with `oxiri`, as `oxttl` does, unless
-//! `is_plain_iri` tells that it is valid; UTF-8; the language tag). A line that it does not like in any
-//! respect goes to `oxttl` as a document of its own, which decides whether it is valid and gives the reason.
-//! So the accepted language is that of `oxttl` to the letter, and a plain line costs a few hash look-ups.
+//! The fast path scans lines without escapes for token ends, looks each token up in the block, and validates
+//! a token only at its first occurrence (IRIs with `oxiri`, as `oxttl` does, unless `is_plain_iri` accepts
+//! it; UTF-8; the language tag). Any other line goes to `oxttl` as a separate document, which decides on its
+//! validity and gives the reason. So the accepted language is exactly that of `oxttl`, and a plain line costs
+//! a few hash look-ups.
 //!
 //! # Cost
-//! LUBM (160 bytes a line, sorted by subject): see docs/loading.md for measured rates.
+//! LUBM (160 bytes per line, sorted by subject): docs/loading.md has measured rates.
 
 use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Malformed, TokenKind, literal_kind};
 use crate::{guard, terms};
@@ -25,9 +25,9 @@ pub(crate) struct LineParser {
     builder: Builder,
 }
 
-/// Where the tokens of a plain line are.
+/// Token positions of a plain line.
 struct Plain {
-    /// `None`: the same as in the line before.
+    /// `None`: the same as in the previous line.
     subject: Option<Part>,
     predicate: Part,
     object: Part,
@@ -40,7 +40,7 @@ struct Part {
     value_length: usize,
 }
 
-/// The subject of the last plain line.
+/// The subject of the previous plain line.
 #[derive(Default)]
 struct Previous {
     range: Range<usize>,
@@ -72,7 +72,7 @@ impl LineParser {
         }
     }
 
-    /// Takes the line if it is plain and valid.
+    /// Parses the line if it is plain and valid.
     #[inline]
     fn plain(&mut self, block: &mut Block, line: Range<usize>, previous: &mut Previous) -> bool {
         let bytes = &block.text[line.clone()];
@@ -102,7 +102,7 @@ impl LineParser {
         true
     }
 
-    /// The number of a raw token; `None` if it is not known and not certainly valid.
+    /// The number of a raw token; `None` if it is neither in the index nor certainly valid.
     #[inline]
     fn token(&mut self, block: &mut Block, line_start: usize, part: Part) -> Option<u32> {
         let range = line_start + part.range.start..line_start + part.range.end;
@@ -117,7 +117,7 @@ impl LineParser {
         }
     }
 
-    /// Takes a line that is not plain: with escapes, comments, unusual characters, or malformed.
+    /// Parses a line that is not plain: with escapes, comments, unusual characters, or malformed.
     #[cold]
     fn other(&mut self, block: &mut Block, line: Range<usize>) {
         let bytes = &block.text[line];
@@ -151,7 +151,7 @@ impl LineParser {
             Err(error) => {
                 let at = error.location().start;
                 let text = bytes.trim_ascii_end();
-                // What is missing at the end of a line is told at its end, not at the next line.
+                // An error at the end of a line is reported there, not at the next line.
                 let (extra, column) = match usize::try_from(at.offset) {
                     Ok(offset) if offset < text.len() => (at.line, at.column),
                     _ => (0, String::from_utf8_lossy(text).chars().count() as u64),
@@ -167,8 +167,8 @@ impl LineParser {
     }
 }
 
-/// The tokens of a line without its line feed, if the line is plain. `same`: the token of the subject of
-/// the line before, which sorted input repeats.
+/// The tokens of a plain line without its line feed; `None` if it is not plain. `same`: the subject token of
+/// the previous line, which sorted input repeats.
 #[inline]
 fn scan(line: &[u8], with_graph: bool, same: &[u8]) -> Option<Plain> {
     let (subject, at) = if !same.is_empty() && line.starts_with(same) && line.get(same.len()) == Some(&b' ') {
@@ -206,7 +206,7 @@ fn space(line: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// An IRI, or a blank node with a plain label and a space behind.
+/// An IRI, or a blank node with a plain label followed by a space.
 #[inline]
 fn resource(line: &[u8], at: usize) -> Option<Part> {
     let rest = line.get(at..)?;
@@ -245,7 +245,7 @@ fn literal(line: &[u8], at: usize) -> Option<Part> {
     Some(Part { range, kind, value_length })
 }
 
-/// Whether a raw token that the block does not know yet is valid for certain, and its kind.
+/// The kind of a new raw token, if it is certainly valid.
 fn check(token: &[u8], kind: TokenKind, value_length: usize) -> Option<TokenKind> {
     if kind == TokenKind::Iri && is_plain_iri(&token[1..token.len() - 1]) {
         return Some(kind);
@@ -257,7 +257,7 @@ fn check(token: &[u8], kind: TokenKind, value_length: usize) -> Option<TokenKind
             oxiri::Iri::parse(&text[1..text.len() - 1]).ok()?;
         }
         TokenKind::Language => {
-            // The two forms of a primary language that are most used; `oxttl` decides on all others.
+            // The two most common lengths of a primary language; `oxttl` decides on all others.
             if !matches!(text.len() - value_length - 3, 2 | 3) {
                 return None;
             }

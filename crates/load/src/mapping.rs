@@ -1,8 +1,8 @@
-//! The mapping file: what the columns of tables mean, where headers do not say it. docs/loading.md shows one
+//! Mapping files: roles of table columns, in addition to or instead of headers. docs/loading.md shows one
 //! with all entries.
 //!
-//! A table is described by the first entry whose pattern fits the name of its file. Names that are not known
-//! are errors, with line, column and a caret: a word that is misspelt must not mean nothing.
+//! The first entry whose pattern matches the file name describes a table. Unknown names are errors, with
+//! line, column and a caret, so that a misspelt word is never ignored.
 
 use crate::dialect::{Dialect, ListForm, is_pattern};
 use crate::header::{Column, Role, Table};
@@ -13,19 +13,19 @@ use std::ops::Range;
 use toml::Spanned;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What tables hold, by the names of their files. See the header of this file.
+/// A mapping: entries that describe tables by file name. See the header of this file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
     files: Vec<File>,
 }
 
-/// One entry.
+/// An entry of the mapping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct File {
     pattern: String,
     table: Table,
     dialect: Dialect,
-    /// Whether columns of the header that are not listed are properties; else they are passed over.
+    /// Whether unlisted columns of the header are properties; otherwise they are skipped.
     rest: bool,
 }
 
@@ -110,7 +110,7 @@ struct LongColumn {
 }
 
 impl Mapping {
-    /// Reads a mapping file.
+    /// Parses a mapping file.
     ///
     /// # Errors
     /// [`ErrorKind::Input`], with line, column and a caret.
@@ -126,39 +126,38 @@ impl Mapping {
         Ok(Self { files: files.collect::<Result<_>>()? })
     }
 
-    /// The pattern of an entry that fits none of these names.
+    /// The pattern of an entry that matches none of these names.
     pub(crate) fn unused(&self, names: &[&str]) -> Option<&str> {
         let is_used = |file: &&File| !names.iter().any(|name| file.fits(name));
         self.files.iter().find(is_used).map(|file| file.pattern.as_str())
     }
 
-    /// The table and the dialect of a file; `None`: no entry fits. `header`: the first line, if the caller
-    /// has it already.
+    /// The first entry that matches a file name.
     fn find(&self, name: &str) -> Option<&File> {
         self.files.iter().find(|file| file.fits(name))
     }
 
-    /// How the file with this name is cut, if an entry fits.
+    /// The dialect of the file with this name, if an entry matches.
     pub(crate) fn dialect(&self, name: &str) -> Option<Dialect> {
         self.find(name).map(|file| file.dialect.clone())
     }
 
-    /// What the columns of a file are, if an entry fits. `fields`: its first row.
+    /// The columns of a file, if an entry matches. `fields`: its first row.
     ///
     /// # Errors
-    /// A column that is listed and not in the header; the number of columns, if there is no header.
+    /// A listed column that the header lacks; a wrong number of columns, if there is no header.
     pub(crate) fn table(&self, name: &str, fields: &[&str]) -> Option<Result<Table>> {
         self.find(name).map(|file| file.in_order_of(fields))
     }
 }
 
-/// A name without the folder.
+/// The file name without the directory.
 pub(crate) fn last_part(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 
 impl File {
-    /// Whether the entry is for the file with this name.
+    /// Whether the entry matches the file with this name.
     fn fits(&self, name: &str) -> bool {
         let name = last_part(name);
         let bare = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
@@ -183,7 +182,7 @@ impl File {
                 && !fits
             {
                 let kind = if is_edges { "edges" } else { "vertices" };
-                return Err(at(value, format!("`{word}` means nothing for {kind}")));
+                return Err(at(value, format!("`{word}` has no meaning for {kind}")));
             }
         }
         let mut dialect = Dialect { has_header: entry.header.unwrap_or(true), ..Dialect::default() };
@@ -227,7 +226,7 @@ impl File {
             let column = column.map_err(|message| fault(text, &span, message))?;
             columns.push((column, span));
         }
-        // Where nothing else is said, the first column is the id, or the first two are the ends.
+        // By default, the first column is the id, or the first two are the ends.
         let has = |columns: &[(Column, _)], is: fn(&Role) -> bool| {
             columns.iter().any(|(column, _)| is(&column.role))
         };
@@ -249,7 +248,7 @@ impl File {
                 let Some((column, _)) =
                     columns.get_mut(at).filter(|(column, _)| column.role == Role::Property)
                 else {
-                    let message = "too few columns: the first is the id of vertices, the first two are the ends of edges";
+                    let message = "too few columns: vertices need an id, edges need both ends";
                     return Err(fault(text, &entry.name.span(), message.to_owned()));
                 };
                 column.role = role.clone();
@@ -273,7 +272,7 @@ impl File {
         Ok(Self { pattern: entry.name.into_inner(), table, dialect, rest })
     }
 
-    /// The table with its columns as they stand in the file.
+    /// The table with its columns in file order.
     fn in_order_of(&self, fields: &[&str]) -> Result<Table> {
         let bad = |message: String| {
             Err(Error::new(ErrorKind::Input, message).with_hint("change the entry of the mapping file"))
@@ -308,7 +307,7 @@ impl File {
     }
 }
 
-/// What a column is; `spaces`: of ids, of sources, of targets.
+/// The role of a column; `spaces`: of ids, of sources, of targets.
 fn column_of(
     entry: ColumnEntry,
     is_edges: bool,
@@ -331,7 +330,7 @@ fn column_of(
         Some(name) => {
             let (name, is_array) = name.strip_suffix("[]").map_or((name, false), |name| (name, true));
             let kind =
-                Type::from_name(name).ok_or_else(|| format!("{name} is no type; types are {TYPES}"))?;
+                Type::from_name(name).ok_or_else(|| format!("{name} is not a type; types are {TYPES}"))?;
             (Some(kind), is_array)
         }
     };
@@ -344,13 +343,13 @@ fn column_of(
     if let Some(label) = entry.edge {
         only("an edge", !is_edges)?;
         if entry.is.is_some() || entry.property.is_some() {
-            return Err("a column with `edge` is nothing else: leave out `is` and `property`".to_owned());
+            return Err("a column with `edge` cannot have `is` or `property`".to_owned());
         }
         let role = Role::Edge { label, space: entry.to.unwrap_or_default(), is_reversed: entry.reverse };
         return Ok(Column { is_array, ..Column::new(&entry.name, role) });
     }
     if entry.to.is_some() || entry.reverse {
-        return Err("`to` and `reverse` are about `edge`, which is missing".to_owned());
+        return Err("`to` and `reverse` require `edge`".to_owned());
     }
     let role = match entry.is.unwrap_or(Is::Property) {
         Is::Id => Role::Id(space(id)),
@@ -361,7 +360,7 @@ fn column_of(
         Is::Nothing => Role::Ignored,
     };
     if entry.space.is_some() && !matches!(role, Role::Id(_) | Role::Source(_) | Role::Target(_)) {
-        return Err("`space` is about ids".to_owned());
+        return Err("`space` requires a column of ids".to_owned());
     }
     let key = match (&role, entry.property) {
         (_, Some(property)) => property,
@@ -371,8 +370,8 @@ fn column_of(
     Ok(Column { key, kind, is_array, ..Column::new(&entry.name, role) })
 }
 
-/// Whether a name fits a pattern in which `*` is any characters. Time grows with the product of their lengths
-/// at most.
+/// Whether a name matches a pattern in which `*` is any sequence of characters. The time is at most
+/// proportional to the product of their lengths.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
@@ -387,7 +386,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// An error with its place, as TOML's own errors look.
+/// An error with its position, in the form of TOML's own errors.
 fn fault(text: &str, span: &Range<usize>, message: impl Display) -> Error {
     let start = span.start.min(text.len());
     let before = text.get(..start).unwrap_or(text);
@@ -434,11 +433,11 @@ mod tests {
             ("[[file]]\nname = 'x'\nvertice = 'a'", "3", "unknown field `vertice`"),
             ("[[file]]\nname = 'x'", "2", "either `vertices` or `edges`"),
             ("[[file]]\nname = 'x'\nvertices = 'a'\nseparator = 'ab'", "4", "one ASCII character"),
-            ("[[file]]\nname = 'x'\nedges = 'a'\ncolumns = ['a', 'b', 'c:point']", "4", "point is no type"),
+            ("[[file]]\nname = 'x'\nedges = 'a'\ncolumns = ['a', 'b', 'c:point']", "4", "not a type"),
             ("[[file]]\nname = 'x'\nedges = 'a'\ncolumns = ['a']", "2", "too few columns"),
             ("[[file]]\nname = 'x'\nvertices = 'a'\ndate = '%y'", "4", "a pattern has"),
             ("[[file]]\nname = 'x'\nvertices = 'a'\nheader = false", "2", "needs `columns`"),
-            ("[[file]]\nname = 'x'\nvertices = 'a'\nfrom = 'b'", "4", "means nothing for vertices"),
+            ("[[file]]\nname = 'x'\nvertices = 'a'\nfrom = 'b'", "4", "has no meaning for vertices"),
             (
                 "[[file]]\nname = 'x'\nvertices = 'a'\ncolumns = [{ name = 'a', iz = 'id' }]",
                 "4",

@@ -1,7 +1,7 @@
-//! The end of every path of a load: blocks in the order of the input become statements of the target.
+//! Merger: converts blocks in input order to statements of the target.
 //!
-//! Each term that a block has once is interned once, triples are mapped by a gather from the ids of the
-//! block, malformed statements stop the load or go to the report, and progress is told.
+//! Each distinct term of a block is interned once, triples are mapped by a gather from the ids of the block,
+//! malformed statements stop the load or go to the report, and progress is reported.
 
 use crate::Format;
 use crate::block::{At, Block, DEFAULT_GRAPH, Malformed};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_model::{Error, ErrorKind, Id, Position, Result, with_labels};
 
-/// Terms are handed over in pieces that stay in the first-level cache.
+/// Terms per call of the target, which stay in the first-level cache.
 const TERMS_AT_ONCE: usize = 256;
 
 /// See the header of this file.
@@ -27,24 +27,24 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     pub(crate) options: &'a LoadOptions<'a>,
     skipped_to: &'a mut dyn Write,
     pub(crate) report: LoadReport,
-    /// Bytes read by the open sources.
+    /// Bytes read from the open sources.
     pub(crate) bytes: Arc<AtomicU64>,
     bytes_total: Option<u64>,
-    /// CSV headers by file name without numbers, for files that continue another.
+    /// CSV headers by file name without numbers, for continuation files.
     pub(crate) csv_tables: SeededMap<String, Table>,
-    /// The graph for statements that name none.
+    /// The graph of statements without one.
     graph: Option<Id>,
-    /// Edges named in RDF.
+    /// Edges declared in RDF.
     pub(crate) edges: Edges,
     /// Vertices of property graphs.
     pub(crate) seen: Seen,
-    /// Files begun so far: name, the input once more, format.
+    /// Files started so far: name, a second source of the same input, format.
     files: Vec<(String, Option<Source>, Format)>,
     file: String,
     scope: String,
-    /// Lines of the blocks merged so far, of this file.
+    /// Lines of this file in the blocks merged so far.
     lines: u64,
-    /// Ids of the tokens of the block that is being merged.
+    /// Ids of the tokens of the current block.
     pub(crate) ids: Vec<Id>,
     triples: Vec<[Id; 3]>,
     statements: Vec<Statement>,
@@ -79,7 +79,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         }
     }
 
-    /// Begins the file with this number.
+    /// Starts the file with this number.
     pub(crate) fn begin(&mut self, source: &Source, format: Format, number: usize) {
         source.name().clone_into(&mut self.file);
         self.files.push((self.file.clone(), source.again(), format));
@@ -87,17 +87,17 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         self.lines = 0;
     }
 
-    /// The label of a blank node of this file in the target.
+    /// The label in the target of a blank node of this file.
     pub(crate) fn scoped(&self, label: &str) -> String {
         format!("{}{label}", self.scope)
     }
 
-    /// The format of the file begun last.
+    /// The format of the current file.
     pub(crate) fn format(&self) -> Format {
         self.files.last().map_or(Format::Turtle, |(_, _, format)| *format)
     }
 
-    /// The graph for statements that name none; [`Id::UNBOUND`]: the default graph.
+    /// The graph of statements without one; [`Id::UNBOUND`]: the default graph.
     pub(crate) fn graph(&mut self) -> Result<Id> {
         match (self.graph, &self.options.graph) {
             (Some(graph), _) => Ok(graph),
@@ -114,7 +114,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         }
     }
 
-    /// Adds the statements of the next block.
+    /// Merges the next block.
     pub(crate) fn merge(&mut self, block: &Block) -> Result<()> {
         for malformed in &block.malformed {
             self.malformed(malformed)?;
@@ -155,17 +155,17 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         self.added(block.triples.len())
     }
 
-    /// The id of a token of the block that is being merged.
+    /// The id of a token of the current block.
     pub(crate) fn id(&self, number: u32) -> Id {
         self.ids[number as usize]
     }
 
-    /// The graph with this token number; `graph`: the one of statements that name none.
+    /// The graph with this token number; `graph`: the graph of statements without one.
     pub(crate) fn graph_of(&self, number: u32, graph: Id) -> Id {
         if number == DEFAULT_GRAPH { graph } else { self.id(number) }
     }
 
-    /// The place of what a block of the current file says is at `at`.
+    /// The input position of `at` in a block of the current file.
     pub(crate) fn here(&self, at: At) -> Place {
         let at = match at {
             At::Line(line) => At::Line(self.lines + line),
@@ -174,7 +174,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         Place { file: self.files.len().saturating_sub(1), at }
     }
 
-    /// As [`Merger::malformed`] for a place that may be in an earlier file.
+    /// As [`Merger::malformed`], for a position that may be in an earlier file.
     pub(crate) fn malformed_at(&mut self, place: Place, message: &str) -> Result<()> {
         let base = self.options.base_iri.as_deref();
         let (name, line) = match self.files.get_mut(place.file) {
@@ -242,14 +242,14 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         }
     }
 
-    /// Counts statements, tells the progress, and stops if the load is cancelled.
+    /// Counts statements, reports progress, and stops a cancelled load.
     pub(crate) fn added(&mut self, statements: usize) -> Result<()> {
         self.report.statements += u64::try_from(statements).unwrap_or(u64::MAX);
         self.report.bytes = self.bytes.load(Ordering::Relaxed);
         if let Some(progress) = self.options.progress {
             progress.advance(self.report.bytes, self.bytes_total, self.report.statements);
         }
-        // Relaxed: the flag guards no other memory.
+        // Relaxed: the flag synchronizes no other memory.
         if self.options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
         }
@@ -261,12 +261,12 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         self.skip_or_stop(self.place(malformed))
     }
 
-    /// The same, of an error that has its place.
+    /// As [`Merger::malformed`], for an error that already has its position.
     pub(crate) fn skip_or_stop(&mut self, error: Error) -> Result<()> {
         if !self.options.skip_errors {
             let hint = match hint_of(error.message()) {
                 Some(hint) => hint.to_owned(),
-                None => "mend the file, or pass over malformed statements with --skip-errors".to_owned(),
+                None => "correct the file, or skip malformed statements with --skip-errors".to_owned(),
             };
             return Err(error.with_hint(hint));
         }
@@ -275,12 +275,12 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             .map_err(|error| Error::io("write the report of skipped statements", &error))
     }
 
-    /// The error of a malformed statement behind which the format cannot go on.
+    /// The error of a malformed statement after which the format cannot continue.
     pub(crate) fn fatal(&self, malformed: &Malformed) -> Error {
         let error = self.place(malformed);
-        let hint = hint_of(error.message()).unwrap_or("mend the file");
+        let hint = hint_of(error.message()).unwrap_or("correct the file");
         if self.options.skip_errors {
-            error.with_hint(format!("{hint}: a document in this format cannot be read on behind an error"))
+            error.with_hint(format!("{hint}: a document in this format cannot be read beyond an error"))
         } else {
             error.with_hint(hint)
         }
@@ -297,14 +297,14 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     }
 }
 
-/// What to do about a message that says it in other words than a person at a file would need.
+/// Hints for messages of the libraries.
 fn hint_of(message: &str) -> Option<&'static str> {
     const HINTS: [(&str, &str); 6] = [
-        ("the file ends inside of", "an end quote, a bracket or a dot is missing, maybe many lines before"),
-        ("relative IRI", "say with --base IRI what relative IRIs are resolved against"),
+        ("the file ends inside", "a closing quote, a bracket or a dot is missing, maybe many lines before"),
+        ("relative IRI", "set the base of relative IRIs with --base IRI"),
         (
             "is not a valid subject",
-            "the statement before may end too early: look at its language tags and quotes",
+            "the previous statement may end too early: check its language tags and quotes",
         ),
         (
             "expected a member \"id\"",

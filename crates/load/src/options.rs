@@ -1,68 +1,65 @@
-//! What a caller may choose, how it follows the load, and what it learns at the end.
+//! Options, progress and report of a load.
 
 use crate::{Format, Mapping};
 use oxrdf::NamedNode;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
-/// Follows a load, for a progress bar.
+/// Receiver of progress reports, such as a progress bar.
 pub trait Progress: Sync {
-    /// Called every few MB with sums since the start: bytes read (compressed ones, where the input is
-    /// compressed), bytes in all if known, statements added.
+    /// Called every few MB with totals since the start: bytes read (compressed bytes for compressed input),
+    /// total bytes if known, statements added.
     fn advance(&self, bytes_read: u64, bytes_total: Option<u64>, statements: u64);
 
-    /// Called many times once everything is read, while the target makes the graph of it (by
-    /// `vervet::Database`: a third to a half of the time of a load), from any thread: steps done, steps in
-    /// all. By default it does nothing.
+    /// Called repeatedly after all input is read, while the target builds the graph (in `vervet::Database`: a
+    /// third to a half of the time of a load), from any thread: steps done, total steps. By default a no-op.
     fn build(&self, _done: u64, _total: u64) {}
 }
 
-/// Choices for one load.
+/// Options of a load.
 #[derive(Clone)]
 pub struct LoadOptions<'a> {
     /// The format of every source; `None`: by the extension of its name.
     pub format: Option<Format>,
-    /// Where statements go that name no graph, and all statements of property graphs.
+    /// The graph of statements without one, and of all statements of property graphs.
     pub graph: Option<NamedNode>,
-    /// Relative IRIs are resolved against it (Turtle, TriG, RDF/XML, JSON-LD).
+    /// Base for relative IRIs (Turtle, TriG, RDF/XML, JSON-LD).
     pub base_iri: Option<String>,
     /// Number of threads, the calling one included; 0 counts as 1.
     pub threads: usize,
-    /// Go on after a malformed statement where the format permits it.
+    /// Continue after a malformed statement if the format permits it.
     pub skip_errors: bool,
-    /// Is told how far the load is.
+    /// Receiver of progress reports.
     pub progress: Option<&'a dyn Progress>,
     /// Stops the load with [`vervet_model::ErrorKind::Cancelled`] soon after it becomes `true`. A load that
-    /// has been published by then ends as if nothing had happened.
+    /// is already published then completes normally.
     pub cancelled: Option<&'a AtomicBool>,
-    /// Start of all blank-node labels of this load; letters and digits only. Labels of file `n` become
-    /// `{blank_scope}{n}_{label}`, so labels of different files never meet. Choose another scope for
-    /// each load into the same target.
+    /// Prefix of all blank-node labels of this load; letters and digits only. Labels of file `n` become
+    /// `{blank_scope}{n}_{label}`, so labels of different files are distinct. Use a new scope for each load
+    /// into the same target.
     pub blank_scope: String,
-    /// CSV and Parquet: the file name says label or relation and header names like `Person.id` are ids, as in
-    /// the files of the LDBC social network.
+    /// CSV and Parquet: the file name defines the label or relation, and header names like `Person.id` are
+    /// ids, as in the files of the LDBC social network.
     pub names_from_files: bool,
-    /// What the columns of tables are, where their headers do not say it. An entry that fits none of the
-    /// sources is an error.
+    /// Roles of table columns that headers do not define. An entry that matches none of the sources is an
+    /// error.
     pub mapping: Option<Mapping>,
-    /// CSV and Parquet: the column that is the id of vertices, in tables whose header names none; in any case
-    /// of letters.
+    /// CSV and Parquet: the id column of vertices in tables without one in the header; case-insensitive.
     pub id_column: Option<String>,
-    /// CSV and Parquet: rows of vertices without an id column get their number as id, in a space named as the
-    /// file.
+    /// CSV and Parquet: row numbers become ids of vertices without an id column, in an id space with the name
+    /// of the file.
     pub row_ids: bool,
-    /// Keys that are labels: of GraphML by name or id, and columns of tables that have no other label column.
+    /// Keys with labels: of GraphML by name or id, and columns of tables without another label column.
     pub label_keys: Vec<String>,
-    /// Whether an undirected edge (GraphML, and the column `Type` of Gephi) becomes two edges, one in each
-    /// direction, in place of one in the direction in which it is written. [`LoadReport::undirected_edges`]
-    /// counts them.
+    /// Whether an undirected edge (GraphML, and the column `Type` of Gephi) becomes two edges, one per
+    /// direction, instead of one in its written direction. [`LoadReport::undirected_edges`] counts them.
     pub both_directions: bool,
-    /// Predicates whose entries can be listed in an order: each with the property that orders them, of its
-    /// edges if one of them has it, else of the neighbours. Names of keys, or IRIs. For targets that keep
-    /// orders; reading does nothing with it.
+    /// Predicates with ordered entries: each with the property that orders them, of its edges if one of them
+    /// has it, else of the neighbours. Names of keys, or IRIs. Used by targets that store orders; the loader
+    /// ignores it.
     pub orders: Vec<(String, String)>,
-    /// Whether the words of texts get an index, for full-text search; a database that has one keeps it. For
-    /// whoever makes the dictionary; reading does nothing with it.
+    /// Whether the words of literals are indexed for full-text search; a database with such an index keeps
+    /// it. Used by the builder of the dictionary; the loader ignores it.
     pub text_index: bool,
 }
 
@@ -106,32 +103,31 @@ impl fmt::Debug for LoadOptions<'_> {
     }
 }
 
-/// What a load has done.
+/// Report of a load.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LoadReport {
-    /// Statements added, duplicates counted.
+    /// Statements added, including duplicates.
     pub statements: u64,
-    /// Malformed statements passed over.
+    /// Malformed statements skipped.
     pub skipped: u64,
-    /// Bytes read (compressed ones, where the input is compressed).
+    /// Bytes read (compressed bytes for compressed input).
     pub bytes: u64,
-    /// Vertices of property graphs with an id that an earlier one of this load had: they are one vertex.
+    /// Vertices of property graphs merged with an earlier one of this load, because their ids are equal.
     pub merged_vertices: u64,
-    /// Vertices that only edges of this load name: they have no label and no properties.
+    /// Vertices that occur only as ends of edges: they have no label and no properties.
     pub missing_vertices: u64,
-    /// Edges that their file calls undirected; see [`LoadOptions::both_directions`].
+    /// Edges that are undirected in their file; see [`LoadOptions::both_directions`].
     pub undirected_edges: u64,
-    /// What else a person may want to know, such as a column that became text because of one value; at most
-    /// [`NOTES_MAX`].
+    /// Remarks for the user, such as a column that became text because of one value; at most [`NOTES_MAX`].
     pub notes: Vec<String>,
 }
 
-/// The most notes in a [`LoadReport`].
+/// Maximum number of notes in a [`LoadReport`].
 pub const NOTES_MAX: usize = 100;
 
 impl LoadReport {
-    /// Adds a note, unless there are many.
+    /// Adds a note, up to the maximum.
     pub(crate) fn note(&mut self, note: String) {
         if self.notes.len() < NOTES_MAX {
             self.notes.push(note);

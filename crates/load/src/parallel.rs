@@ -1,12 +1,12 @@
-//! Line formats on several threads: whoever is free cuts the next block and parses it; the calling thread
-//! merges blocks in the order of the input, and parses while it has nothing to merge.
+//! Parallel loading of line formats: an idle thread cuts the next block and parses it; the calling thread
+//! merges blocks in input order, and parses while no block is ready to merge.
 //!
 //! # Invariants
-//! 1. At most `blocks_max` blocks exist between being cut and being merged, so memory is bounded.
-//! 2. Blocks are numbered when they are cut, under the lock of the input, and merged in that order, so
-//!    the result does not depend on the number of threads.
-//! 3. Whoever leaves, for whatever reason, wakes the others: nobody waits for a thread that is gone.
-//!    The calling thread sleeps only while a worker holds the block that is next.
+//! 1. At most `blocks_max` blocks exist between cutting and merging, so memory is bounded.
+//! 2. Blocks are numbered when they are cut, under the lock of the input, and merged in that order, so the
+//!    result does not depend on the number of threads.
+//! 3. A thread that ends for any reason wakes the others, so no thread waits for one that has ended. The
+//!    calling thread sleeps only while a worker holds the next block.
 
 use crate::block::Block;
 use crate::input::LineBlocks;
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use vervet_model::{Error, Result};
 
-/// Blocks of one input on their way.
+/// The pipeline of blocks of one input.
 struct Line {
     input: Mutex<LineBlocks>,
     state: Mutex<State>,
@@ -31,15 +31,15 @@ struct Line {
 #[derive(Default)]
 struct State {
     ready: BTreeMap<u64, Block>,
-    /// Blocks that are being cut, being parsed, or ready.
+    /// Number of blocks that are being cut, being parsed, or ready.
     under_way: usize,
-    /// The input has ended, or nobody wants more.
+    /// Whether the input has ended or no more blocks are needed.
     ended: bool,
     failed: Option<Error>,
     spare: Vec<Block>,
 }
 
-/// Parses all of `input` and merges it.
+/// Parses and merges all of `input`.
 pub(crate) fn load_lines<T: Target + ?Sized>(
     input: LineBlocks,
     with_graph: bool,
@@ -65,7 +65,7 @@ pub(crate) fn load_lines<T: Target + ?Sized>(
 
 impl Line {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // State is consistent between any two statements that change it, so poison means nothing here.
+        // State is consistent between any two statements that change it, so poisoning is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,7 +97,7 @@ impl Line {
                 block.recycle();
                 self.lock().spare.push(block);
             } else if state.ended && state.under_way == state.ready.len() {
-                // Nobody is at work, so the next block will never come.
+                // No worker is active, so the next block will never be ready.
                 return state.failed.take().map_or(Ok(()), Err);
             } else if !state.ended && state.under_way < self.blocks_max {
                 self.parse_one(state, &mut parser);
@@ -111,7 +111,7 @@ impl Line {
         LineParser::new(self.with_graph, self.stop_at_error)
     }
 
-    /// Cuts one block and parses it. A read error and a panic of a parser end the input.
+    /// Cuts one block and parses it. A read error or a parser panic ends the input.
     fn parse_one(&self, mut state: MutexGuard<'_, State>, parser: &mut LineParser) {
         state.under_way += 1;
         let mut block = state.spare.pop().unwrap_or_default();
@@ -126,7 +126,7 @@ impl Line {
         let mut state = self.lock();
         match outcome {
             Ok(Some(number)) => {
-                // What follows a malformed line will not be asked for.
+                // Blocks after a malformed line are not needed.
                 state.ended |= self.stop_at_error && !block.malformed.is_empty();
                 state.ready.insert(number, block);
             }
@@ -145,7 +145,7 @@ impl Line {
     }
 }
 
-/// Lets the workers go when the calling thread leaves.
+/// Ends the workers when the calling thread returns.
 struct EndGuard<'a>(&'a Line);
 
 impl Drop for EndGuard<'_> {

@@ -1,14 +1,14 @@
-//! Parquet: rows of vertices or edges by the names of the columns, or by a mapping, as those of CSV.
+//! Parquet loader: rows of vertices or edges, with column roles from names or a mapping, as for CSV.
 //!
 //! # Shape
-//! `guard` stands between the file and the library and holds the limits that the library lacks (`thrift` and
-//! `delta` read along for it, `unpack` decompresses). `field` says what columns hold and writes values as
-//! texts, `batch` reads some rows of a column. Rows become vertices and edges where those of CSV do
+//! `guard` is between the file and the library and enforces limits that the library lacks (`thrift` and
+//! `delta` check the same bytes first, `unpack` decompresses). `field` maps column types and formats values
+//! as text, `batch` reads a batch of rows of a column. Rows become vertices and edges by the code for CSV
 //! (`table`).
 //! # Invariants
-//! A panic of the library is an error of the file. An error ends the load, but for values that are none.
+//! A panic of the library is an error of the file. An error ends the load, except for invalid values.
 //! # Cost
-//! Memory: a page and a dictionary for each column that means something, and a batch of rows; one thread.
+//! Memory: a page and a dictionary for each used column, and a batch of rows; one thread.
 
 mod batch;
 mod delta;
@@ -41,16 +41,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Rows that are decoded at a time.
+/// Maximum number of rows per batch.
 const BATCH_ROWS: usize = 1024;
-/// The same where there are lists.
+/// Maximum number of rows per batch for files with lists.
 const BATCH_ROWS_OF_LISTS: usize = 256;
-/// What stands at both ends of a file.
+/// Magic bytes at both ends of a file.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// The end of a file: the length of the footer, and the magic.
+/// Size of the end of a file: the length of the footer, and the magic bytes.
 const TAIL_BYTES: usize = 8;
 
-/// Reads all of `source`.
+/// Loads all of `source`.
 pub(crate) fn load_parquet<T: Target + ?Sized>(
     source: &mut Source,
     merger: &mut Merger<'_, T>,
@@ -68,19 +68,19 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
     for group in 0..file.metadata.num_row_groups() {
         first_row += file.load_group(group, first_row, &table, &dialect, &columns, &mut writer)?;
     }
-    // What nobody needed is read, too, as far as progress goes.
+    // Skipped parts count as read for progress.
     let read = writer.merger.bytes.load(Ordering::Relaxed) - before;
     writer.merger.bytes.fetch_add(file.input.size.saturating_sub(read), Ordering::Relaxed);
     writer.finish()
 }
 
-/// What the columns of a file are, by the mapping, their names and types, and the name of the file; names
-/// that say nothing are guessed at.
+/// The interpretation of a file from the mapping, the names and types of its columns, and its file name; a
+/// default if these are not sufficient.
 pub(crate) fn understand(source: &mut Source, options: &LoadOptions<'_>) -> Result<Understood> {
     File::open(source)?.understand(source, options, true)
 }
 
-/// Whether a column means something.
+/// Whether a column has a role.
 fn is_used(column: &TableColumn) -> bool {
     !matches!(column.role, Role::Ignored | Role::Property) || !column.key.is_empty()
 }
@@ -116,7 +116,7 @@ impl File {
         Ok(Self { name, input, metadata, fields })
     }
 
-    /// The table, in which each column that is a property has a type.
+    /// The table, with a type for each property column.
     fn understand(&self, source: &Source, options: &LoadOptions<'_>, guess: bool) -> Result<Understood> {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
         let mapping = options.mapping.as_ref();
@@ -130,7 +130,7 @@ impl File {
             )
             .with_hint("leave `header = false` out of the mapping file"));
         }
-        // Nulls are nulls here, and a text without letters is one, unless the mapping says otherwise.
+        // Parquet has nulls; a mapping may define null texts in addition. Empty strings are values.
         if dialect.nulls == Dialect::default().nulls {
             dialect.nulls.clear();
         }
@@ -164,7 +164,7 @@ impl File {
         Ok(Understood { table, dialect, notes: Vec::new(), guessed })
     }
 
-    /// What a column holds, if that is something that can be read.
+    /// The content of a column, if it is readable.
     fn content(&self, field: &Field, column: &TableColumn) -> Result<Content> {
         let refused = |what: &str| {
             let message =
@@ -175,15 +175,15 @@ impl File {
             Ok(content) if content.kind == Kind::Bytes && column.kind != Some(Type::String) => Err(refused(
                 "binary",
             )
-            .with_hint("if it holds texts, give it the type string, in a mapping file or as name:string")),
+            .with_hint("if it holds strings, give it the type string, in a mapping file or as name:string")),
             Ok(content) => Ok(*content),
             Err(what) => Err(refused(what).with_hint(
-                "let a mapping file say that the column is nothing, or write it as columns of simple types",
+                "exclude the column in a mapping file (is = 'nothing'), or write it as columns of simple types",
             )),
         }
     }
 
-    /// Adds the rows of a row group and returns how many there are. `first_row`: the number of its first one.
+    /// Adds the rows of a row group and returns their number. `first_row`: the number of its first row.
     fn load_group<T: Target + ?Sized>(
         &self,
         group: usize,
@@ -289,7 +289,7 @@ fn footer(input: &Input) -> std::result::Result<ParquetMetaData, Problem> {
         return Err(Problem::Unsupported("encrypted Parquet is not supported".to_owned()));
     }
     if *head != MAGIC[..] || magic != MAGIC {
-        return Err(file("it does not begin and end with PAR1, so it is no Parquet file, or a part of one"));
+        return Err(file("it does not start and end with PAR1: not a Parquet file, or a part of one"));
     }
     let length = u32::from_le_bytes(*length);
     if length as usize > FOOTER_BYTES_MAX {
@@ -310,7 +310,7 @@ fn footer(input: &Input) -> std::result::Result<ParquetMetaData, Problem> {
     })
 }
 
-/// What is wrong with a file.
+/// An error in a file.
 #[derive(Debug)]
 enum Problem {
     File(String),
@@ -329,11 +329,11 @@ impl From<ParquetError> for Problem {
 }
 
 impl Problem {
-    /// The error, with its place.
+    /// The error with its position.
     fn of(self, name: &str, place: &str) -> Error {
         match self {
             Self::File(message) => Error::new(ErrorKind::Input, format!("{name}: {place}{message}"))
-                .with_hint("the file is damaged, or not what its name says; fetch or write it again"),
+                .with_hint("the file is damaged or has a wrong extension; fetch or write it again"),
             Self::Unsupported(message) => {
                 Error::new(ErrorKind::Unsupported, format!("{name}: {place}{message}"))
             }
@@ -341,7 +341,7 @@ impl Problem {
     }
 }
 
-/// What the library says, or that it panicked.
+/// Calls the library; converts its errors and panics.
 fn guarded<R>(call: impl FnOnce() -> parquet::errors::Result<R>) -> std::result::Result<R, Problem> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(done) => done.map_err(Problem::from),
@@ -351,7 +351,7 @@ fn guarded<R>(call: impl FnOnce() -> parquet::errors::Result<R>) -> std::result:
                 .map(String::as_str)
                 .or_else(|| panic.downcast_ref::<&str>().copied())
                 .unwrap_or("no reason is given");
-            Err(Problem::File(format!("the library that reads Parquet panicked at it: {why}")))
+            Err(Problem::File(format!("the Parquet library panicked: {why}")))
         }
     }
 }

@@ -1,13 +1,13 @@
-//! A reader that knows at which line and column it is, for errors of parsers that know neither.
+//! A reader that tracks line and column, for errors of parsers without positions.
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Counts lines and columns of what has been consumed.
+/// Counts lines and columns of the consumed bytes.
 pub(crate) struct Positioned {
     input: BufReader<Box<dyn Read + Send>>,
     line: u64,
     column: u64,
-    /// Why reading failed; the parser that was told may know no more than that it did.
+    /// The I/O error of a failed read; the parser may report it without details.
     failure: Option<io::Error>,
 }
 
@@ -16,17 +16,17 @@ impl Positioned {
         Self { input: BufReader::with_capacity(1 << 16, input), line: 0, column: 0, failure: None }
     }
 
-    /// Lines before this one.
+    /// Number of lines before the current one.
     pub(crate) fn line(&self) -> u64 {
         self.line
     }
 
-    /// Characters since the last line end.
+    /// Number of characters since the last line end.
     pub(crate) fn column(&self) -> u64 {
         self.column
     }
 
-    /// Why reading failed, if it did.
+    /// The I/O error of a failed read, if any.
     pub(crate) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }

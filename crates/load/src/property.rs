@@ -1,10 +1,10 @@
-//! From vertices, edges and properties to statements: the mapping that `vervet_model::vocab` names.
+//! Writer of vertices, edges and properties as statements, by the mapping in `vervet_model::vocab`.
 //!
 //! Every vertex has a label (the default is `vertex`), so every vertex has a statement. Every edge has an
-//! edge id: parallel edges stay apart, and properties have something to hang on.
+//! edge id: parallel edges are distinct, and edge properties have a subject.
 //!
-//! Names mean what they mean in Gremlin: one that is an IRI (`http://…`, `urn:…`) is that IRI, `_:x` is a
-//! blank node. Terms are numbered first and statements added then, so an element that is refused adds none.
+//! Names are interpreted as in Gremlin: an IRI (`http://…`, `urn:…`) denotes itself, `_:x` is a blank node.
+//! Terms are numbered before statements are added, so a rejected element adds no statements.
 
 use crate::merge::Merger;
 use crate::target::{Statement, Target};
@@ -17,17 +17,17 @@ use vervet_model::vocab::{
 };
 use vervet_model::{Error, Id, Inline, LiteralKind, Result};
 
-/// Label of a vertex whose file gives none, as in TinkerPop.
+/// Default label of a vertex, as in TinkerPop.
 pub(crate) const VERTEX_LABEL: &str = "vertex";
-/// Label of an edge whose file gives none, as in TinkerPop.
+/// Default label of an edge, as in TinkerPop.
 pub(crate) const EDGE_LABEL: &str = "edge";
 
 const STATEMENTS_AT_ONCE: usize = 1 << 13;
 
-/// Why an element is not added.
+/// The reason for a rejected element.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// A name or a value that cannot be one; the file can be read on.
+    /// An invalid name or value; reading can continue.
     Name(String),
     Other(Error),
 }
@@ -38,7 +38,7 @@ impl From<Error> for Refused {
     }
 }
 
-/// Writes one property graph to the target of a merger.
+/// Writer of one property graph to the target of a merger.
 pub(crate) struct PropertyWriter<'m, 'a, T: Target + ?Sized> {
     pub(crate) merger: &'m mut Merger<'a, T>,
     graph: Id,
@@ -46,7 +46,7 @@ pub(crate) struct PropertyWriter<'m, 'a, T: Target + ?Sized> {
     edge_id: Option<Id>,
     keys: SeededMap<String, Id>,
     labels: SeededMap<String, Id>,
-    /// The IRI that was asked for last.
+    /// Buffer with the last IRI.
     iri: String,
     triples: Vec<[Id; 3]>,
     statements: Vec<Statement>,
@@ -69,7 +69,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         })
     }
 
-    /// The vertex with this external id; ids of different spaces are different vertices.
+    /// The vertex with this external id; ids of different id spaces are different vertices.
     pub(crate) fn vertex(&mut self, space: &str, id: &str) -> Result<Id, Refused> {
         if !space.is_empty() {
             self.iri.clear();
@@ -92,7 +92,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         Ok(vertex)
     }
 
-    /// The number of a label of vertices.
+    /// The id of a vertex label.
     pub(crate) fn label_id(&mut self, label: &str) -> Result<Id, Refused> {
         if let Some(&id) = self.labels.get(label) {
             return Ok(id);
@@ -105,13 +105,13 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         Ok(id)
     }
 
-    /// The number of a property key, or of a label of edges.
+    /// The id of a property key, or of an edge label.
     pub(crate) fn key(&mut self, key: &str) -> Result<Id, Refused> {
         if let Some(&id) = self.keys.get(key) {
             return Ok(id);
         }
         if [RDF_TYPE, RDF_REIFIES, EDGE_ID].contains(&key) {
-            return Err(Refused::Name(format!("{key} cannot be a key: it has another meaning")));
+            return Err(Refused::Name(format!("{key} cannot be a key: it is a reserved name")));
         }
         let id = self.merger.target.intern_iri(&iri(KEY_NAMESPACE, key)?)?;
         if !id.is_vertex() {
@@ -121,7 +121,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         Ok(id)
     }
 
-    /// The number of a value in its canonical form.
+    /// The id of a value in its canonical form.
     pub(crate) fn value(&mut self, kind: Type, lexical: &str) -> Result<Id> {
         let kind = match kind {
             Type::String => LiteralKind::String,
@@ -130,7 +130,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         self.merger.target.intern_literal(lexical, kind)
     }
 
-    /// The number of a value that may be inside it.
+    /// The id of a value that may be inline.
     pub(crate) fn inline_value(&mut self, value: Inline) -> Result<Id> {
         self.merger.target.intern_value(value)
     }
@@ -143,18 +143,18 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         self.add(vertex, rdf_type, label, Id::UNBOUND)
     }
 
-    /// A fresh identity of a statement.
+    /// A fresh statement identity.
     pub(crate) fn identity(&mut self) -> Result<Id> {
         self.merger.target.next_edge()
     }
 
-    /// A row or an element stands for this vertex.
+    /// Records that a row or an element declares this vertex.
     pub(crate) fn declare(&mut self, vertex: Id) {
         self.merger.seen.declare(vertex);
     }
 
-    /// The edge that was added last is undirected: it is counted, and comes in the other direction too if
-    /// that is asked for.
+    /// Counts the last added edge as undirected, and adds it in the other direction if the options request
+    /// it.
     pub(crate) fn undirected(&mut self, [source, label, target]: [Id; 3], values: &[(Id, Id)]) -> Result<()> {
         self.merger.report.undirected_edges += 1;
         if self.merger.options.both_directions && source != target {
@@ -172,7 +172,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         self.merger.seen.end(target);
         let edge = self.identity()?;
         self.add(source, label, target, edge)?;
-        // Names that an export has made up are not kept: the edge gets a new one.
+        // Names generated by an export are dropped: the edge gets a new identity.
         if let Some(id) = id.filter(|id| !id.starts_with(EDGE_NAMESPACE)) {
             let key = match self.edge_id {
                 Some(key) => key,
@@ -184,8 +184,8 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         Ok(edge)
     }
 
-    /// Adds an edge between the vertices with these names and returns its id. If its own id is what the name
-    /// of a plain statement would be, and it is `bare` (has no properties), it is that statement.
+    /// Adds an edge between the vertices with these names and returns its id. If its own id is the name of a
+    /// plain statement, and the edge is `bare` (has no properties), it becomes that statement.
     pub(crate) fn edge_between(
         &mut self,
         [source, target]: [&str; 2],
@@ -211,7 +211,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         Ok(self.edge(ends[0], predicate, ends[1], id)?)
     }
 
-    /// Hands everything over.
+    /// Flushes buffered statements to the target.
     pub(crate) fn finish(&mut self) -> Result<()> {
         let count = self.triples.len() + self.statements.len();
         if !self.triples.is_empty() {
@@ -237,7 +237,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
     }
 }
 
-/// Appends the IRI of a vertex in a space of ids.
+/// Appends the IRI of a vertex in an id space.
 pub(crate) fn push_vertex(iri: &mut String, space: &str, id: &str) {
     iri.push_str(VERTEX_NAMESPACE);
     push_name(iri, space);
@@ -245,17 +245,17 @@ pub(crate) fn push_vertex(iri: &mut String, space: &str, id: &str) {
     push_name(iri, id);
 }
 
-/// The labels of a vertex of which several stand as `A::B`, as in Gremlin.
+/// The labels of a vertex, where several are joined as `A::B`, as in Gremlin.
 pub(crate) fn labels_of(text: &str) -> impl Iterator<Item = &str> {
     text.split("::").filter(|label| !label.is_empty())
 }
 
-/// The IRI that a name stands for.
+/// The IRI of a name.
 fn iri(namespace: &str, name: &str) -> Result<String, Refused> {
     if !is_iri(name) {
         return Ok(name_iri(namespace, name));
     }
-    // Vervet's own names have one form, whatever was percent-encoded without need.
+    // Vervet's own names have one canonical form, so unneeded percent-encoding is removed.
     if let Some(name) = iri_name(namespace, name) {
         return Ok(name_iri(namespace, &name));
     }

@@ -1,5 +1,5 @@
-//! What files hold, as a load would read them: told by names, headers and values, to be looked at and to be
-//! edited.
+//! `Schema`: the content of files as a load would interpret it, from names, headers and values, for display
+//! and as a mapping file.
 
 use crate::dialect::Dialect;
 use crate::header::{Column, Role, Table};
@@ -12,7 +12,7 @@ use foldhash::HashMap as SeededMap;
 use std::fmt::{self, Display, Formatter, Write};
 use vervet_model::Result;
 
-/// What the files of a load hold. [`Display`] shows it as tables for people.
+/// The content of the files of a load. [`Display`] prints it as tables.
 #[derive(Clone, Debug)]
 pub struct Schema {
     files: Vec<File>,
@@ -22,16 +22,15 @@ pub struct Schema {
 struct File {
     name: String,
     format: Format,
-    /// Of files whose columns have to be understood.
+    /// The table of a tabular file.
     table: Option<Understood>,
 }
 
-/// Finds out what the files of a load hold, without loading them. Tables are read once to find types that
-/// their headers do not say. A header from which a load could not tell what a table holds is guessed at, and
-/// the schema says so.
+/// Interprets the files of a load without loading them. Tables are read once to infer types that their
+/// headers lack. If a load could not interpret a header, the schema contains a default and the reason.
 ///
 /// # Errors
-/// As [`load`](crate::load), for names and headers.
+/// As for [`load`](crate::load), for names and headers.
 pub fn schema(mut sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Schema> {
     crate::check_mapping(&sources, options)?;
     let mut known = SeededMap::default();
@@ -52,7 +51,7 @@ pub fn schema(mut sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Sch
 }
 
 impl Schema {
-    /// The same as a mapping file, to be edited.
+    /// The schema as a mapping file, to be edited.
     #[must_use]
     pub fn to_mapping(&self) -> String {
         let mut text =
@@ -70,12 +69,12 @@ impl Schema {
     }
 }
 
-/// What a file holds that says so itself.
+/// The description of a self-describing file.
 fn described(format: Format) -> &'static str {
     match format {
-        Format::GraphMl => "a property graph in GraphML, which says itself what its keys are",
+        Format::GraphMl => "a property graph in GraphML, which declares its keys",
         Format::GraphSon | Format::GraphSon2 => {
-            "a property graph in GraphSON, which says itself what its values are"
+            "a property graph in GraphSON, whose values declare their types"
         }
         _ => "statements of RDF",
     }
@@ -105,7 +104,7 @@ impl Display for Schema {
             write!(f, "{}: {kind}, label ", file.name)?;
             match (table.columns.iter().any(|column| column.role == Role::Label), label(table)) {
                 (true, default) => write!(f, "from a column, else {default}")?,
-                (false, "") => write!(f, "none (more values for what other files declare)")?,
+                (false, "") => write!(f, "none (additional values for vertices of other files)")?,
                 (false, label) => write!(f, "{label}")?,
             }
             write!(f, "; {} columns", table.columns.len())?;

@@ -1,46 +1,45 @@
-//! Which vertices of a load rows and elements stand for, and which only edges name: counts for the end of a
+//! Sets of vertices declared by rows and elements, and of vertices used by edges: counts for the report of a
 //! load.
 //!
 //! # Cost
-//! Two bits for each vertex of the target, and an access to one of them for each row and for each end of an
-//! edge.
+//! Two bits per vertex of the target, and one bit access for each row and for each end of an edge.
 
 use vervet_model::Id;
 
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Vertices with a row or an element of their own.
+    /// Vertices with a row or an element.
     declared: Bits,
     /// Ends of edges.
     ends: Bits,
-    /// Vertices with lower numbers were there before this load.
+    /// Number of vertices before this load.
     first: u64,
-    /// Rows and elements of vertices that had one before.
+    /// Number of repeated declarations of vertices.
     pub(crate) merged: u64,
 }
 
 impl Seen {
-    /// `first`: how many vertices there were before this load.
+    /// `first`: the number of vertices before this load.
     pub(crate) fn new(first: u64) -> Self {
         Self { first, ..Self::default() }
     }
 
-    /// A row or an element is this vertex.
+    /// Records that a row or an element declares the vertex.
     pub(crate) fn declare(&mut self, vertex: Id) {
         if vertex.is_vertex() && !self.declared.insert(vertex.payload()) {
             self.merged += 1;
         }
     }
 
-    /// An edge has this end.
+    /// Records that an edge ends at the vertex.
     pub(crate) fn end(&mut self, vertex: Id) {
         if vertex.is_vertex() && vertex.payload() >= self.first {
             self.ends.insert(vertex.payload());
         }
     }
 
-    /// How many new vertices only edges name.
+    /// Number of new vertices that only edges name.
     pub(crate) fn missing(&self) -> u64 {
         let declared = self.declared.words.iter().copied().chain(std::iter::repeat(0));
         self.ends
@@ -52,18 +51,18 @@ impl Seen {
     }
 }
 
-/// A set of small numbers.
+/// A bit set.
 #[derive(Debug, Default)]
 struct Bits {
     words: Vec<u64>,
 }
 
 impl Bits {
-    /// Whether the number is new.
+    /// Inserts a number; false if it was present.
     fn insert(&mut self, number: u64) -> bool {
         let Ok(word) = usize::try_from(number / 64) else { return true };
         if word >= self.words.len() {
-            // In steps that double, as a vector that is pushed to.
+            // The size doubles, for amortized constant time.
             self.words.resize((word + 1).next_power_of_two(), 0);
         }
         let bit = 1 << (number % 64);

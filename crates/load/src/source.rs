@@ -1,8 +1,8 @@
-//! Inputs: where bytes come from, what format they have, how they are decompressed.
+//! Inputs of a load: origin of the bytes, format, decompression.
 //!
-//! Compression is told by the name (`.gz`, `.zst`) or, without such a name, by the first bytes: no text
-//! format starts with the magic bytes of gzip or zstd. A byte order mark before a text is no part of it: it
-//! is passed over, in every format alike, and counts as no column.
+//! The file extension determines the compression (`.gz`, `.zst`); without such an extension the magic bytes
+//! do: no text format starts with those of gzip or zstd. A leading byte order mark is skipped in all formats,
+//! and is not counted as a column.
 
 use flate2::read::MultiGzDecoder;
 use std::fmt;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// How much of a file is looked at to tell its format.
+/// Maximum number of bytes read to detect the format.
 const HEAD_BYTES: usize = 1 << 16;
 
-/// Formats that can be loaded.
+/// Formats of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Format {
@@ -34,13 +34,14 @@ pub enum Format {
     JsonLd,
     /// `.graphml`: a property graph.
     GraphMl,
-    /// `.graphson`, `.json`: a property graph in GraphSON 3; when read, in GraphSON 2 as well.
+    /// `.graphson`, `.json`: a property graph in GraphSON 3; the reader also accepts GraphSON 2.
     GraphSon,
-    /// GraphSON 2, which has no types for sets and maps; when read, the same as [`Format::GraphSon`].
+    /// GraphSON 2, which has no types for sets and maps; for reading, the same as [`Format::GraphSon`].
     GraphSon2,
-    /// `.csv`, `.tsv`: vertices or edges of a property graph; the header says which separator there is.
+    /// `.csv`, `.tsv`: vertices or edges of a property graph; the separator is detected in the header.
     Csv,
-    /// `.parquet`: the same. With the feature `parquet`, which is on by default.
+    /// `.parquet`: vertices or edges of a property graph. Requires the feature `parquet`, which is on by
+    /// default.
     Parquet,
 }
 
@@ -70,13 +71,13 @@ impl Format {
         ("parquet", Self::Parquet),
     ];
 
-    /// The format with this name or extension (without dot), in any case of letters.
+    /// The format with this name or extension (without dot), case-insensitive.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, format)| format)
     }
 
-    /// The format that a file name says; `.gz` and `.zst` behind the extension are passed over.
+    /// The format of a file name; a trailing `.gz` or `.zst` is ignored.
     #[must_use]
     pub fn from_file_name(name: &str) -> Option<Self> {
         let (_, extension) = strip_compression(name).0.rsplit_once('.')?;
@@ -111,14 +112,14 @@ pub(crate) enum Origin {
 }
 
 impl Source {
-    /// A file; errors name it as the path is given.
+    /// A file; errors name it by `path` as given.
     #[must_use]
     pub fn path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { name: path.display().to_string(), origin: Origin::Path(path) }
     }
 
-    /// Bytes in memory; `name` stands in errors and its extension says format and compression.
+    /// Bytes in memory; errors contain `name`, and its extension determines format and compression.
     #[must_use]
     pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         Self { name: name.into(), origin: Origin::Bytes(bytes.into()) }
@@ -130,13 +131,13 @@ impl Source {
         Self { name: name.into(), origin: Origin::Reader(Box::new(reader)) }
     }
 
-    /// The name that errors give.
+    /// The name in error messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the bytes are.
+    /// The origin of the bytes.
     #[cfg(feature = "parquet")]
     pub(crate) fn origin(&self) -> &Origin {
         &self.origin
@@ -160,7 +161,7 @@ impl Source {
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
-    /// The same input once more; a stream has none.
+    /// A second source of the same input; `None` for a stream.
     pub(crate) fn again(&self) -> Option<Self> {
         let origin = match &self.origin {
             Origin::Path(path) => Origin::Path(path.clone()),
@@ -170,7 +171,7 @@ impl Source {
         Some(Self { name: self.name.clone(), origin })
     }
 
-    /// Makes [`Source::open`] possible more than once: reads a stream into memory.
+    /// Permits repeated calls of [`Source::open`]: reads a stream into memory.
     pub(crate) fn keep(&mut self) -> Result<()> {
         if let Origin::Reader(reader) = &mut self.origin {
             let mut bytes = Vec::new();
@@ -180,7 +181,7 @@ impl Source {
         Ok(())
     }
 
-    /// The beginning, decompressed: at most [`HEAD_BYTES`] as stored, and as far as those go.
+    /// The start of the input, decompressed: at most [`HEAD_BYTES`] before decompression.
     pub(crate) fn head(&mut self) -> Result<Vec<u8>> {
         let mut head = vec![0; HEAD_BYTES];
         let length = match &mut self.origin {
@@ -199,14 +200,14 @@ impl Source {
         }
         let mut text = Vec::new();
         if let Ok(stream) = Self::bytes(self.name.clone(), head).open(&Arc::default()) {
-            // What is cut off is not the end: as much as there is.
+            // A truncated stream is expected here; the decompressed part is used.
             let _ = stream.take(HEAD_BYTES as u64).read_to_end(&mut text);
         }
         Ok(text)
     }
 
-    /// The decompressed bytes behind a byte order mark; `count` grows by what is read from the input itself.
-    /// A stream can be opened once.
+    /// The decompressed bytes without a byte order mark; `count` grows by the bytes read from the input
+    /// itself. A stream can be opened only once.
     pub(crate) fn open(&mut self, count: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
         let input: Box<dyn Read + Send> = match &mut self.origin {
             Origin::Path(path) => {
@@ -259,23 +260,22 @@ impl fmt::Debug for Source {
     }
 }
 
-/// The error of a failed read: damaged or cut-off compressed data is the input's fault, the rest the
-/// system's.
+/// The error of a failed read: an input error for damaged or truncated compressed data, else an I/O error.
 pub(crate) fn read_error(name: &str, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
             Error::new(ErrorKind::Input, format!("could not read {name}: the compressed data ends too early"))
-                .with_hint("the file is cut off; fetch or compress it again")
+                .with_hint("the file is truncated; fetch or compress it again")
         }
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
             Error::new(ErrorKind::Input, format!("could not read {name}: {error}"))
-                .with_hint("the file is damaged, or not what its name says; fetch or compress it again")
+                .with_hint("the file is damaged or has a wrong extension; fetch or compress it again")
         }
         _ => Error::io(format!("read {name}"), error),
     }
 }
 
-/// Reads until `buffer` is full or the input ends; the number of bytes read.
+/// Reads until `buffer` is full or the input ends; returns the number of bytes.
 pub(crate) fn read_full(input: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -297,18 +297,18 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        // A plain sum for progress: no other memory depends on it, so relaxed is enough.
+        // Relaxed: a sum for progress, which synchronizes no other memory.
         self.count.fetch_add(u64::try_from(read).unwrap_or(0), Ordering::Relaxed);
         Ok(read)
     }
 }
 
-/// What some editors put before a text in UTF-8.
+/// The UTF-8 byte order mark.
 const BYTE_ORDER_MARK: [u8; 3] = *b"\xEF\xBB\xBF";
 
-/// A text without the byte order mark at its beginning.
+/// A reader that skips a leading byte order mark.
 struct Unmarked<R> {
-    /// The first bytes, once they were read, if they are no mark.
+    /// The first bytes after they are read, unless they are a mark.
     first: io::Cursor<Vec<u8>>,
     started: bool,
     input: R,

@@ -1,14 +1,16 @@
-//! CSV: rows of vertices or edges by the header of the file (see `header`) or by a mapping (see `mapping`).
+//! CSV loader: rows of vertices or edges, interpreted by the header of the file (`header`) or by a mapping
+//! (`mapping`).
 //!
-//! A column without a type gets the narrowest that holds all its values, so a file with such columns is read
-//! twice. An empty cell is an absent property.
+//! A column without a type gets the narrowest type that holds all its values, so a file with such columns is
+//! read twice. An empty cell is an absent property.
 //!
 //! # Cost
-//! A row of an edge asks for two vertices, which may be anywhere in the dictionary: two or three misses for
-//! each, one behind the other. So [`ROWS_AHEAD`] rows are read first, their IRIs made (about 40 bytes each,
-//! no allocation) and hashed, and the target told: 16 look-ups miss together. An end that is that of the row
-//! before is not asked for again. The LDBC social network, all of a load into a directory (2026-11-22, a
-//! machine under load): 0.7 to 0.8 µs of the CPU a row; that was 1.1 to 1.3.
+//! A row of an edge looks up two vertices at random positions of the dictionary: two or three dependent cache
+//! misses for each. So [`ROWS_AHEAD`] rows are read in advance, their IRIs built (about 40 bytes each, no
+//! allocation) and hashed, and the hashes passed to the target, which prefetches: 16 look-ups miss in
+//! parallel. An end equal to that of the previous row is not looked up again. The LDBC social network, all of
+//! a load into a directory (2026-11-22, a machine under load): 0.7 to 0.8 µs of CPU time per row; before, 1.1
+//! to 1.3.
 
 use crate::block::Malformed;
 use crate::dialect::{Dialect, ListForm};
@@ -27,21 +29,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_model::{Error, ErrorKind, Id, Result};
 
-/// Rows that are read before they are added, so that what they ask the target for is there; fewer if they are
-/// long.
+/// Rows read in advance for prefetching; fewer if they are long.
 const ROWS_AHEAD: usize = 16;
 const ROWS_AHEAD_BYTES: usize = 1 << 16;
 
-/// Rows whose types are found between two looks at whether the load is cancelled.
+/// Rows of type inference between two checks of cancellation.
 const ROWS_BETWEEN_LOOKS: u64 = 1 << 12;
-/// So many values of a narrower type make a text behind them worth a note…
+/// Number of values of a narrower type before the first text that cause a note…
 const NARROW_MIN: u64 = 3;
-/// … that has so much of it.
+/// … and the maximum length of that text in the note.
 const NOTED_CHARACTERS_MAX: usize = 40;
 
 type Rows = csv::Reader<Box<dyn Read + Send>>;
 
-/// Reads all of `source`.
+/// Loads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
     let Understood { table, dialect, notes, .. } =
         understand(source, merger.options, &mut merger.csv_tables, false)?;
@@ -49,7 +50,7 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
     let counted = Arc::clone(&merger.bytes);
     let mut rows = open(source, &counted, &dialect)?;
     if dialect.has_header {
-        // Moves behind the header, so that positions are those of rows.
+        // Skips the header, so that positions are those of rows.
         rows.headers().map_err(|error| failure(source.name(), error, 1))?;
     }
     let mut writer = PropertyWriter::new(merger)?;
@@ -99,20 +100,21 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
     writer.finish()
 }
 
-/// What a file holds.
+/// The interpretation of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Understood {
     pub(crate) table: Table,
     pub(crate) dialect: Dialect,
-    /// What a person may want to know of it.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
-    /// Why the table is a guess, if it is.
+    /// The reason for a default interpretation.
     pub(crate) guessed: Option<Error>,
 }
 
-/// What the columns of a file are, by the mapping, its header and its name, and how it is cut. Columns
-/// without a type get one, for which all of it is read; a stream is kept in memory for that. `known`: tables
-/// by file names without numbers. `guess`: a header that says nothing is no error, but guessed at.
+/// The interpretation of a file: the columns from the mapping, the header and the file name, and the dialect.
+/// Type inference for columns without a type reads the whole file; a stream is kept in memory for that.
+/// `known`: tables by file names without numbers. `guess`: whether an unknown header yields a default instead
+/// of an error.
 pub(crate) fn understand(
     source: &mut Source,
     options: &LoadOptions<'_>,
@@ -125,7 +127,7 @@ pub(crate) fn understand(
     let is_mapped = mapped.is_some();
     let names_from_files = options.names_from_files && !is_mapped;
     let mut dialect = mapped.unwrap_or_else(|| Dialect {
-        // In the files of LDBC a quote is a character like any other.
+        // In LDBC files quotes have no special meaning.
         quote: (!names_from_files).then_some(b'"'),
         ..Dialect::default()
     });
@@ -134,10 +136,10 @@ pub(crate) fn understand(
         None => separator(source)?,
     });
     if dialect.separator == Some(b';') && dialect.list == Dialect::default().list && !is_mapped {
-        // What stands between cells cannot stand between the values of one.
+        // The list separator must differ from the cell separator.
         dialect.list = ListForm { separator: ',', ..dialect.list };
     }
-    // The first look at the file does not count as progress.
+    // The first pass does not count as progress.
     let mut rows = open(source, &Arc::default(), &dialect)?;
     let header = match rows.headers() {
         Ok(header) => header.clone(),
@@ -157,7 +159,7 @@ pub(crate) fn understand(
             }
             table
         }
-        // A file without a header can continue one of the same name.
+        // A file without a header can continue a file of the same name.
         Err(error) => match known.get(&words) {
             Some(table) if names_from_files && table.columns.len() == fields.len() => {
                 dialect.has_header = false;
@@ -177,12 +179,12 @@ pub(crate) fn understand(
     Ok(Understood { table, dialect, notes, guessed })
 }
 
-/// The separator that the first line has most of.
+/// The most frequent separator in the first line.
 fn separator(source: &mut Source) -> Result<u8> {
     let head = source.head()?;
     let header = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let count = |separator: u8| memchr::memchr_iter(separator, header).count();
-    // The last of equals wins, so a header of one column has a comma.
+    // The last of equal maxima wins, so a header of one column yields a comma.
     Ok([b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
 }
 
@@ -200,8 +202,8 @@ fn is_untyped(column: &Column) -> bool {
     column.kind.is_none() && !column.key.is_empty()
 }
 
-/// Gives a type to every column without one; notes on columns that hold texts because of one value. Malformed
-/// rows are passed over; the second reading tells of them.
+/// Infers the types of columns; returns notes on columns that hold texts because of one value. Malformed rows
+/// are skipped; the second pass reports them.
 fn infer(
     columns: &mut [Column],
     rows: &mut Rows,
@@ -209,12 +211,12 @@ fn infer(
     dialect: &Dialect,
 ) -> Result<Vec<String>> {
     let mut kinds: Vec<Option<Type>> = vec![None; columns.len()];
-    // Of each column, how many values fit a narrower type before the first one that does not.
+    // For each column, the number of values of a narrower type before the first value of another type.
     let mut narrow: Vec<u64> = vec![0; columns.len()];
     let mut notes = Vec::new();
     let mut record = StringRecord::new();
     for count in 0_u64.. {
-        // Relaxed: the flag guards no other memory.
+        // Relaxed: the flag synchronizes no other memory.
         if count.is_multiple_of(ROWS_BETWEEN_LOOKS)
             && options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
         {
@@ -259,19 +261,19 @@ fn infer(
     Ok(notes)
 }
 
-/// What stands in a field of a row.
+/// The content of a field of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Cell<'r> {
     Absent,
-    /// A text, of which the type of the column and the dialect make values.
+    /// A text, to be converted by the type of the column and the dialect.
     Text(&'r str),
-    /// Values of this type in their canonical forms.
+    /// Values of this type in canonical form.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has such fields"))]
     Values(Type, &'r [&'r str]),
 }
 
 impl<'r> Cell<'r> {
-    /// The texts as they stand there.
+    /// The texts as written.
     fn texts(&self) -> &[&'r str] {
         match self {
             Self::Absent => &[],
@@ -280,7 +282,7 @@ impl<'r> Cell<'r> {
         }
     }
 
-    /// The texts of its values.
+    /// The texts of the values.
     fn values(&self, is_array: bool, dialect: &Dialect) -> Cow<'_, [&'r str]> {
         match self {
             Self::Text(text) if is_array => dialect.list.values(text).collect(),
@@ -289,9 +291,9 @@ impl<'r> Cell<'r> {
     }
 }
 
-/// Why a row is not added.
+/// The reason for a rejected row.
 pub(crate) enum RowFailure {
-    /// The field, and what is wrong with it.
+    /// The index of the field, and the reason.
     Field(usize, String),
     Other(Error),
 }
@@ -302,7 +304,7 @@ impl From<Error> for RowFailure {
     }
 }
 
-/// The same, of a name in this field.
+/// Adds the field to the reason for a rejected name.
 fn at(field: usize) -> impl Fn(Refused) -> RowFailure {
     move |refused| match refused {
         Refused::Name(message) => RowFailure::Field(field, message),
@@ -310,30 +312,30 @@ fn at(field: usize) -> impl Fn(Refused) -> RowFailure {
     }
 }
 
-/// What the rows of a file share: ids once they are known, and room that is used again.
+/// State shared by the rows of a file: cached ids, and reusable buffers.
 pub(crate) struct Shared {
-    /// Of each column, the id of its key.
+    /// The id of the key of each column.
     keys: Vec<Option<Id>>,
-    /// Those of the label of edges, and of the labels of vertices, that all rows have.
+    /// Ids of the edge label and of the vertex labels, if they are the same for all rows.
     edge_label: Option<Id>,
     labels: Option<Vec<Id>>,
-    /// Source and target of the row before, or its vertex as the source: many rows have the same.
+    /// Source and target of the previous row, or its vertex as the source: consecutive rows often share them.
     ends: [(String, Id); 2],
-    /// Where the ends of edges, or the ids of vertices (as sources), are if their IRIs can be made ahead:
-    /// field, source (0) or target (1), space.
+    /// Fields whose IRIs can be built in advance, ends of edges or ids of vertices (as sources): field,
+    /// source (0) or target (1), id space.
     places: Vec<(usize, usize, String)>,
-    /// IRIs of some rows to come, and where they are in there, with their hashes.
+    /// IRIs of the rows read in advance, their positions in this string, and their hashes.
     iris: String,
     ahead: Vec<[Option<(usize, usize, u64)>; 2]>,
     hashes: Vec<u64>,
-    /// Which of those rows is being added.
+    /// Index of the current row among those read in advance.
     row: usize,
     values: Vec<(Id, Id)>,
-    /// Edges of foreign keys: label, the other end, whether they come from there.
+    /// Edges of foreign keys: label, other end, whether the edge is reversed.
     edges: Vec<(Id, Id, bool)>,
-    /// Rows so far, for files whose vertices are numbered.
+    /// Number of rows so far, for files with row numbers as ids.
     pub(crate) rows: u64,
-    /// The column of edges that says whether they are undirected, as Gephi writes it.
+    /// The edge column with the direction, in Gephi's form.
     direction: Option<usize>,
 }
 
@@ -346,7 +348,7 @@ impl Shared {
             _ => None,
         };
         let places = table.columns.iter().enumerate().filter_map(place);
-        // Without a space an id may be anything.
+        // Without an id space, an id may be an IRI or a blank node.
         let places = places.filter(|(.., space)| !space.is_empty());
         Self {
             keys: vec![None; table.columns.len()],
@@ -384,7 +386,7 @@ impl Shared {
         }
     }
 
-    /// Makes the IRIs of rows to come and tells the target.
+    /// Builds the IRIs of rows read in advance and passes their hashes to the target.
     fn look_ahead<T: Target + ?Sized>(
         &mut self,
         dialect: &Dialect,
@@ -413,8 +415,7 @@ impl Shared {
         writer.merger.target.expect(&self.hashes);
     }
 
-    /// The vertex with this id, which is not empty: a source (0), also of a row that is a vertex, or a target
-    /// (1).
+    /// The vertex with this nonempty id: a source (0), including the vertex of a vertex row, or a target (1).
     fn vertex<T: Target + ?Sized>(
         &mut self,
         of: usize,
@@ -436,7 +437,7 @@ impl Shared {
     }
 }
 
-/// Adds the vertex or edge of a row. A malformed row adds nothing.
+/// Adds the vertex or edge of a row. A malformed row adds no statements.
 pub(crate) fn add_row<'r, T: Target + ?Sized>(
     table: &Table,
     dialect: &Dialect,
@@ -452,7 +453,7 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     for (field, (column, cell)) in table.columns.iter().zip(cells).enumerate() {
         let Some(&first) = cell.texts().first() else { continue };
         match &column.role {
-            // Only an id that is there is one.
+            // Empty cells are not ids or labels.
             Role::Id(_) | Role::Source(_) | Role::Target(_) | Role::Label if first.is_empty() => continue,
             Role::Id(space) => id = Some((field, space, first)),
             Role::Label => label = Some((field, cell)),
@@ -528,14 +529,14 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
                 labels.map(|label| writer.label_id(label).map_err(at(field))).collect::<Result<_, _>>()?
             }
         };
-        // Without a label there are more values for vertices that another file declares.
+        // Without a label the row has additional values for a vertex of another file.
         if !labels.is_empty() {
             writer.declare(vertex);
         }
         for label in &labels {
             writer.label(vertex, *label)?;
         }
-        // Those of a row are not those of all.
+        // Labels of a single row are not cached.
         shared.labels = Some(labels).filter(|_| !is_own);
         vertex
     };
@@ -549,15 +550,15 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     Ok(())
 }
 
-/// The place of a field. The column counts characters as they stand in the file, but not the quotes of the
-/// fields before.
+/// The malformed statement for a field. The column counts characters as written, except the quotes of
+/// preceding fields.
 fn malformed(record: &StringRecord, field: usize, message: String) -> Malformed {
     let before = record.iter().take(field).map(|field| field.chars().count() as u64 + 1).sum();
     let line = record.position().map_or(0, |position| position.line().saturating_sub(1));
     Malformed { line, column: Some(before), message, kind: ErrorKind::Input }
 }
 
-/// An error of the row that starts at `line` (from 1), behind which the file can be read on.
+/// The error of the row that starts at `line` (from 1), if reading can continue.
 fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
     let message = match error.kind() {
         CsvError::UnequalLengths { expected_len, len, .. } => {
@@ -569,10 +570,10 @@ fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
     Some(Malformed { line: line.saturating_sub(1), column: Some(0), message, kind: ErrorKind::Input })
 }
 
-/// An error behind which the file cannot be read on.
+/// An error after which reading cannot continue.
 fn failure(name: &str, error: csv::Error, line: u64) -> Error {
     if let Some(Malformed { line, message, kind, .. }) = row_error(&error, line) {
-        return Error::new(kind, format!("{name}:{}:1: {message}", line + 1)).with_hint("mend the file");
+        return Error::new(kind, format!("{name}:{}:1: {message}", line + 1)).with_hint("correct the file");
     }
     match error.into_kind() {
         CsvError::Io(error) => read_error(name, &error),

@@ -1,17 +1,17 @@
-//! What a load writes into: anything that numbers terms and takes statements.
+//! `Target`: the output interface of the loader, which numbers terms and stores statements.
 //!
-//! The consumer owns this trait (the loader asks for what it needs) and storage implements it in a few
-//! lines, so the loader knows no storage.
+//! The loader defines this trait and storage implements it in a few lines, so the loader does not depend on
+//! storage.
 
 pub use vervet_model::Statement;
 use vervet_model::{Id, Inline, LiteralKind, Result};
 
-/// A term in borrowed pieces, checked and unescaped.
+/// A borrowed term, validated and unescaped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TermRef<'a> {
     /// An absolute IRI.
     Iri(&'a str),
-    /// The label of a blank node without `_:`, already made unique for its file.
+    /// The label of a blank node without `_:`, already unique for its file.
     Blank(&'a str),
     /// A literal.
     Literal {
@@ -46,20 +46,20 @@ impl<'a> From<Kind<'a>> for LiteralKind<'a> {
     }
 }
 
-/// Numbers terms and takes statements; see the header of this file.
+/// Numbers terms and stores statements; see the header of this file.
 ///
-/// A load that fails leaves a target with part of the input: to be atomic is the business of the caller,
-/// who drops a target whose load failed.
+/// A failed load leaves a part of the input in the target. The caller ensures atomicity: it drops the target
+/// of a failed load.
 pub trait Target {
-    /// How many vertices there are; by default none. New ones have numbers from there on.
+    /// Number of existing vertices, by default 0. New vertices are numbered from there on.
     fn vertex_count(&self) -> u64 {
         0
     }
 
-    /// The id of an IRI; the same IRI has the same id always.
+    /// The id of an IRI; equal IRIs have equal ids.
     ///
     /// # Errors
-    /// Whatever the target cannot do (its memory, its files).
+    /// Errors of the target (its memory, its files).
     fn intern_iri(&mut self, iri: &str) -> Result<Id>;
 
     /// The id of the blank node with this label.
@@ -74,14 +74,13 @@ pub trait Target {
     /// As [`Target::intern_iri`].
     fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id>;
 
-    /// A number by which the target finds an IRI faster ([`Target::intern_iri_hashed`]); by default it means
-    /// nothing.
+    /// A hash by which the target finds an IRI faster ([`Target::intern_iri_hashed`]); by default unused.
     fn hash_iri(&self, _iri: &str) -> u64 {
         0
     }
 
-    /// Says what IRIs will be asked for next, by their [`Target::hash_iri`], so that a target can bring what
-    /// it needs for them into the cache; by default it does nothing.
+    /// Announces the [`Target::hash_iri`] of the next look-ups, so that a target can prefetch; by default a
+    /// no-op.
     fn expect(&self, _hashes: &[u64]) {}
 
     /// As [`Target::intern_iri`] with the [`Target::hash_iri`] of the IRI.
@@ -92,7 +91,7 @@ pub trait Target {
         self.intern_iri(iri)
     }
 
-    /// The id of a value, which is that of its literal.
+    /// The id of an inline value, which is that of its literal.
     ///
     /// # Errors
     /// As [`Target::intern_iri`].
@@ -102,8 +101,8 @@ pub trait Target {
         self.intern_literal(&lexical, LiteralKind::Typed(value.datatype()))
     }
 
-    /// Appends the ids of `terms`, in their order, to `ids`. Called with the distinct terms of one block,
-    /// so that a target can hash and prefetch many at once; by default one call for each term.
+    /// Appends the ids of `terms`, in their order, to `ids`. Called with the distinct terms of one block, so
+    /// that a target can hash and prefetch many at once; by default one call per term.
     ///
     /// # Errors
     /// As [`Target::intern_iri`].
@@ -124,21 +123,21 @@ pub trait Target {
     /// As [`Target::intern_iri`].
     fn next_edge(&mut self) -> Result<Id>;
 
-    /// Takes statements `[subject, predicate, object]` of the default graph without identity.
+    /// Stores statements `[subject, predicate, object]` of the default graph without identity.
     ///
     /// # Errors
     /// As [`Target::intern_iri`].
     fn add_triples(&mut self, triples: &[[Id; 3]]) -> Result<()>;
 
-    /// Takes statements of any kind.
+    /// Stores statements of any kind.
     ///
     /// # Errors
     /// As [`Target::intern_iri`].
     fn add(&mut self, statements: &[Statement]) -> Result<()>;
 
-    /// Gives every statement that this load has added to `each`, which may change it, or drop it by
-    /// `false`. Called at the end of a load, and only if a name of an edge was used before the statement
-    /// of that edge was known (see docs/loading.md).
+    /// Calls `each` with every statement that this load has added; `each` may change it, or drop it by
+    /// returning `false`. Called at the end of a load, and only if the name of an edge was used before the
+    /// statement of that edge was known (see docs/loading.md).
     ///
     /// # Errors
     /// As [`Target::intern_iri`].

@@ -1,4 +1,4 @@
-//! From the terms of the parser libraries to tokens of a block.
+//! Conversion of the terms of the parser libraries to tokens of a block.
 
 use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Reifier, TEXT_BYTES_MAX};
 use crate::target::{Kind, TermRef};
@@ -12,19 +12,19 @@ use vervet_model::{TRIPLE_DEPTH_MAX, speaks_of_edge, triple_text, with_labels};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
-/// Labels for blank nodes that a parser invents: its labels are random numbers, which would make two loads
-/// of one file differ, so the n-th becomes `-n` (no written label starts with `-`).
+/// Labels for anonymous blank nodes: parsers generate random labels, with which two loads of one file would
+/// differ, so the n-th becomes `-n` (no written label starts with `-`).
 #[derive(Default)]
 pub(crate) struct InventedLabels {
     numbers: SeededMap<u128, u64>,
-    /// Labels that JSON-LD may have and other formats may not.
+    /// Labels that are valid in JSON-LD but not in other formats.
     others: SeededMap<String, u64>,
     label: String,
 }
 
 impl InventedLabels {
-    /// Invented numbers have 128 random bits; a written hexadecimal label as long as that is renamed too,
-    /// which is no harm.
+    /// Generated labels have 128 random bits; a written hexadecimal label of that length is renamed too,
+    /// which is harmless.
     const LEAST: u128 = 1 << 96;
 
     fn label<'a>(&'a mut self, node: BlankNodeRef<'a>) -> &'a str {
@@ -44,10 +44,10 @@ impl InventedLabels {
     }
 }
 
-/// Adds a statement, or a reifier, to `block`. `at`: where it is.
+/// Adds a statement, or a reifier, to `block`. `at`: its position.
 ///
 /// # Errors
-/// Why Vervet cannot hold the statement.
+/// The reason why Vervet cannot represent the statement.
 pub(crate) fn push_quad(
     builder: &mut Builder,
     block: &mut Block,
@@ -59,7 +59,7 @@ pub(crate) fn push_quad(
         Term::Triple(triple) if quad.predicate.as_str() == RDF_REIFIES => Some(triple),
         _ => None,
     };
-    // Asked for by two closures, one at a time.
+    // Two closures borrow it, one at a time.
     let labels = labels.map(RefCell::new);
     let invented = labels.as_ref();
     let mut number = |term: TermRef<'_>| {
@@ -138,7 +138,7 @@ fn text_of(
     Ok(renamed)
 }
 
-/// Language and base direction in one text, if there is a direction.
+/// Language and base direction in one string, if there is a direction.
 fn directed(literal: LiteralRef<'_>) -> Option<String> {
     let direction = match literal.direction()? {
         BaseDirection::Ltr => "ltr",

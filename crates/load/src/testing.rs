@@ -1,18 +1,18 @@
-//! A target made of hash maps, for tests and measurements.
+//! Targets made of hash maps, for tests and measurements.
 
 use crate::target::{Statement, Target, TermRef};
 use rustc_hash::FxHashMap;
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Id, LiteralKind, Result, TermParts, inline_id};
 
-/// Keeps every term as text and every statement in a list.
+/// A target that keeps every term as text and every statement in a list.
 #[derive(Default, Debug)]
 pub struct MapTarget {
     ids: FxHashMap<Box<str>, Id>,
     vertices: Vec<String>,
     literals: Vec<String>,
     edges: u64,
-    /// All statements in the order in which they came.
+    /// All statements in insertion order.
     pub statements: Vec<Statement>,
 }
 
@@ -35,7 +35,7 @@ impl MapTarget {
         id
     }
 
-    /// The N-Triples form of a term, `edge:N` for an edge, nothing for the default graph.
+    /// The N-Triples form of a term, `edge:N` for an edge, empty for the default graph.
     #[must_use]
     pub fn text(&self, id: Id) -> String {
         let at = usize::try_from(id.payload()).unwrap_or(usize::MAX);
@@ -48,7 +48,7 @@ impl MapTarget {
         stored.cloned().unwrap_or_default()
     }
 
-    /// Every statement as a line, in the order in which they came.
+    /// Every statement as a line, in insertion order.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let line = |s: &Statement| {
@@ -68,7 +68,7 @@ impl MapTarget {
 
 impl Target for MapTarget {
     fn intern_iri(&mut self, iri: &str) -> Result<Id> {
-        // As dictionaries have it: names of edges are inside their ids.
+        // As in dictionaries, names of edges are inline ids.
         if let Some(number) = iri.strip_prefix(EDGE_NAMESPACE).and_then(|digits| digits.parse().ok()) {
             return Ok(Id::edge(number));
         }
@@ -110,7 +110,7 @@ impl Target for MapTarget {
     }
 }
 
-/// As cheap as a target with a real dictionary can be: one hash table over one text, for measurements.
+/// The cheapest possible target with a dictionary: one hash table over one text, for measurements.
 #[derive(Default, Debug)]
 pub struct CheapTarget {
     index: hashbrown::HashTable<(u32, u32)>,
@@ -119,7 +119,7 @@ pub struct CheapTarget {
     edges: u64,
     /// Statements of the default graph.
     pub triples: Vec<[Id; 3]>,
-    /// All others.
+    /// All other statements.
     pub statements: Vec<Statement>,
 }
 
@@ -143,7 +143,7 @@ impl CheapTarget {
                 && term[1..].starts_with(parts[0])
                 && term[1 + parts[0].len()..] == *parts[1]
         };
-        // The table takes the top bits of what it is given for its tags.
+        // The table takes its tags from the top bits of the hash.
         let spread = |short: u32| u64::from(short).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         if let Some(&(_, number)) = self.index.find(spread(short), equal) {
             return Id::vertex(u64::from(number));

@@ -1,7 +1,7 @@
-//! Property values: from the text of a file to the canonical lexical form of a datatype.
+//! Property values: conversion of file text to the canonical lexical form of a datatype.
 //!
-//! Canonical forms matter: the same number written in two ways must be one value, and only canonical
-//! forms fit inside ids.
+//! The canonical form is required: two spellings of one number must be one value, and only canonical forms
+//! are inline in ids.
 
 use std::borrow::Cow;
 use vervet_model::Inline;
@@ -28,7 +28,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// The type with this name in GraphML or in a CSV header, in any case of letters.
+    /// The type with this name in GraphML or in a CSV header, case-insensitive.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "boolean" | "bool" => Self::Boolean,
@@ -84,7 +84,7 @@ impl Type {
     }
 
     /// The narrowest type of `text`, for columns without a type. A number with a leading zero or plus is a
-    /// string, since it is a code more often than a number.
+    /// string, since it is usually a code.
     pub(crate) fn infer(text: &str) -> Self {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let whole = digits.split(['.', 'e', 'E']).next().unwrap_or_default();
@@ -110,7 +110,7 @@ impl Type {
         }
     }
 
-    /// The narrowest type that holds the values of both.
+    /// The narrowest type that holds the values of both types.
     pub(crate) fn join(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
@@ -120,12 +120,12 @@ impl Type {
         }
     }
 
-    /// The canonical lexical form of `text`; `None` if it is no value of this type.
+    /// The canonical lexical form of `text`; `None` if it is not a value of this type.
     pub(crate) fn canonical(self, text: &str) -> Option<Cow<'_, str>> {
         self.value(text).map(Canonical::into_text)
     }
 
-    /// The same, of numbers and truth values without writing them.
+    /// The canonical value; numbers and booleans are not formatted.
     pub(crate) fn value(self, text: &str) -> Option<Canonical<'_>> {
         let owned = |text| Some(Canonical::Text(Cow::Owned(text)));
         let trimmed = text.trim();
@@ -160,7 +160,7 @@ impl Type {
 /// A value in its canonical form.
 #[derive(Debug)]
 pub(crate) enum Canonical<'t> {
-    /// Whose lexical form nobody has written yet.
+    /// A value whose lexical form is not built yet.
     Inline(Inline),
     Text(Cow<'t, str>),
 }
@@ -196,7 +196,7 @@ fn float(text: &str) -> Option<String> {
     (value.is_finite() || !wide.is_finite()).then(|| float_lexical(value))
 }
 
-/// The same of what is no number.
+/// Conversion of infinities and `NaN` to single precision.
 fn narrow(wide: f64) -> f32 {
     if wide.is_nan() {
         f32::NAN
@@ -207,7 +207,7 @@ fn narrow(wide: f64) -> f32 {
     }
 }
 
-/// The shortest form that gives back the same single-precision number: its canonical form.
+/// The shortest form that round-trips to the same single-precision number: its canonical form.
 pub(crate) fn float_lexical(value: f32) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -224,8 +224,8 @@ pub(crate) fn float_lexical(value: f32) -> String {
     lexical
 }
 
-/// A number of any length without zeros that say nothing; with a point only if it `may_have_point`, and if
-/// digits follow.
+/// A number of any length without redundant zeros; with a point only if `may_have_point`, and if digits
+/// follow it.
 fn number(text: &str, may_have_point: bool) -> Option<String> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -250,7 +250,7 @@ fn number(text: &str, may_have_point: bool) -> Option<String> {
     })
 }
 
-/// A UUID in small letters.
+/// A UUID in lower case.
 fn uuid(text: &str) -> Option<String> {
     let is_one = text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -260,12 +260,12 @@ fn uuid(text: &str) -> Option<String> {
     is_one.then(|| text.to_ascii_lowercase())
 }
 
-/// Milliseconds since 1970, or a date and time with or without zone; the zone may lack its colon, as
-/// LDBC writes it. UTC times are made canonical.
+/// Milliseconds since 1970, or a date and time with or without zone; the zone may lack its colon, as in LDBC.
+/// UTC times become canonical.
 fn date_time(text: &str) -> Option<String> {
     let mut lexical = String::new();
     if let Ok(milliseconds) = text.parse::<i64>() {
-        // Beyond the years that an `xsd:dateTime` of four digits has there is no such form.
+        // Outside the years of a four-digit `xsd:dateTime` there is no such form.
         if !(-62_135_596_800_000..253_402_300_800_000).contains(&milliseconds) {
             return None;
         }

@@ -1,11 +1,11 @@
-//! How long a cell takes in each format: `cargo run --release -p vervet-results --example result_speed`.
+//! Benchmark of each format, per cell: `cargo run --release -p vervet-results --example result_speed`.
 
 use std::io::sink;
 use std::time::Instant;
 use vervet_model::{Id, Result, TermParts};
 use vervet_results::{Format, RowWriter, TermSource};
 
-/// IRIs like those of LUBM, put together as a dictionary would.
+/// IRIs like those of LUBM, concatenated as in a dictionary.
 struct Iris;
 
 const NAMESPACE: &str = "http://www.Department14.University0.edu/GraduateStudent";

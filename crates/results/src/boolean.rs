@@ -1,14 +1,15 @@
-//! The answer of `ASK`.
+//! Results of `ASK`.
 
 use crate::Format;
 use crate::xml::HEADER;
 use std::io::Write;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Writes the answer of `ASK`. The standards give it no CSV or TSV; there, and in a table, it is one word.
+/// Writes the result of `ASK`. The standards define no CSV or TSV form; there, and in a table, it is one
+/// word.
 ///
 /// # Errors
-/// The format is one for graphs; `out` fails.
+/// The format is for graphs; `out` fails.
 pub fn write_boolean(format: Format, answer: bool, out: &mut dyn Write) -> Result<()> {
     let text = match format {
         Format::Table | Format::Tsv | Format::Csv => format!("{answer}\n"),

@@ -1,4 +1,4 @@
-//! CSV: text without types (`STR()` of each term; blank nodes with `_:`), quoted where RFC 4180 asks for it.
+//! CSV writer: untyped text (`STR()` of each term; blank nodes with `_:`), quoted as RFC 4180 requires.
 
 use crate::{RowFormat, TermSource};
 use vervet_model::{Id, Result, TermParts};

@@ -1,14 +1,14 @@
-//! The formats and their names.
+//! Result formats, their names and media types.
 
 use std::fmt;
 use std::str::FromStr;
 use vervet_model::{Error, ErrorKind};
 
-/// A format of results.
+/// A result format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Format {
-    /// Aligned columns for people.
+    /// Aligned columns, for terminals.
     Table,
     /// Tab-separated values of SPARQL 1.1: terms in N-Triples form.
     Tsv,
@@ -18,11 +18,11 @@ pub enum Format {
     Json,
     /// SPARQL Query Results XML Format.
     Xml,
-    /// Graphs, one statement a line.
+    /// Graphs, one statement per line.
     NTriples,
     /// Graphs, with prefixes.
     Turtle,
-    /// Graphs, one statement a line; all statements of a result are in the default graph.
+    /// Graphs, one statement per line; all statements of a result are in the default graph.
     NQuads,
     /// Graphs, with prefixes; all statements of a result are in the default graph.
     TriG,
@@ -33,7 +33,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 11] = [
         Self::Table,
         Self::Tsv,
@@ -48,7 +48,7 @@ impl Format {
         Self::JsonLd,
     ];
 
-    /// The short name, as on the command line.
+    /// The short name of the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl Format {
         }
     }
 
-    /// Whether it is for graphs (`CONSTRUCT`, `DESCRIBE`) and not for rows.
+    /// Whether the format is for graphs (`CONSTRUCT`, `DESCRIBE`) rather than rows.
     #[must_use]
     pub fn is_for_graphs(self) -> bool {
         matches!(

@@ -1,5 +1,5 @@
-//! Graphs (`CONSTRUCT`, `DESCRIBE`) in each RDF format. N-Triples, the fastest, are lines of our own; a
-//! document of quads whose statements are all in the default graph is one of triples.
+//! Graph writer (`CONSTRUCT`, `DESCRIBE`) for each RDF format. N-Triples, the fastest, has its own
+//! serializer; a quad format contains only the default graph.
 
 use crate::{Format, HELD_BYTES, TermSource};
 use oxrdf::{NamedOrBlankNode, Term, TermRef, TripleRef};
@@ -9,7 +9,7 @@ use oxttl::turtle::WriterTurtleSerializer;
 use std::io::Write;
 use vervet_model::{Error, ErrorKind, Id, Result};
 
-/// Writes statements as they come. Removing duplicates is the caller's business.
+/// Streams statements. The caller removes duplicates.
 pub struct GraphWriter<W: Write> {
     form: Form<W>,
     scratch: String,
@@ -25,7 +25,7 @@ impl<W: Write> GraphWriter<W> {
     /// A writer of statements; Turtle is abbreviated with `prefixes` (name without colon, IRI).
     ///
     /// # Errors
-    /// The format is one for rows; a prefix whose IRI is none.
+    /// The format is for rows; a prefix with an invalid IRI.
     pub fn new(format: Format, prefixes: &[(&str, &str)], out: W) -> Result<Self> {
         let form = match format {
             Format::NTriples | Format::NQuads => {
@@ -72,15 +72,15 @@ impl<W: Write> GraphWriter<W> {
             }
             Form::Turtle(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
             Form::Library(_) if matches!(triple.object, TermRef::Triple(_)) => {
-                let message = "RDF/XML and JSON-LD cannot hold triple terms, and the graph has some";
+                let message = "RDF/XML and JSON-LD cannot represent the triple terms of the graph";
                 Err(Error::new(ErrorKind::Unsupported, message).with_hint("choose nt, turtle, nq or trig"))
             }
             Form::Library(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
         }
     }
 
-    /// Writes statements given as columns of ids; one that is not a statement of RDF (an unbound position, a
-    /// literal as subject, a predicate that is no IRI) is left out, as `CONSTRUCT` wants it.
+    /// Writes statements from columns of ids. A row that is not an RDF statement (an unbound position, a
+    /// literal as subject, a predicate that is not an IRI) is skipped, as `CONSTRUCT` requires.
     ///
     /// # Errors
     /// `out` or `source` fails; columns of different lengths.
@@ -136,7 +136,7 @@ impl<W: Write> GraphWriter<W> {
         Ok(())
     }
 
-    /// Writes what ends the document, and gives back `out`.
+    /// Completes the document, and returns `out`.
     ///
     /// # Errors
     /// `out` fails.

@@ -1,4 +1,4 @@
-//! SPARQL 1.1 Query Results JSON Format, without blanks between tokens, one line in all.
+//! SPARQL 1.1 Query Results JSON Format, without white space between tokens, on one line.
 
 use crate::{RowFormat, TermSource};
 use vervet_model::vocab::EDGE_NAMESPACE;
@@ -112,7 +112,7 @@ fn triple(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"}}");
 }
 
-/// `parts` as one JSON string.
+/// `parts`, concatenated, as one JSON string.
 fn string(parts: &[&str], out: &mut Vec<u8>) {
     out.push(b'"');
     for part in parts {

@@ -1,17 +1,17 @@
-//! Results of queries as text: SPARQL's TSV, CSV, JSON and XML, tables for people, graphs in each RDF format.
+//! Query result writers: SPARQL's TSV, CSV, JSON and XML, tables for terminals, graphs in each RDF format.
 //!
 //! # Shape
-//! Results come as batches of columns of ids. A [`RowWriter`] asks a [`TermSource`] for the terms, a batch at
-//! a time, and hands bytes on; it holds one batch and never the whole result (a table holds its first rows
-//! to find its widths).
+//! Results are batches of columns of ids. A [`RowWriter`] reads the terms of a batch from a [`TermSource`]
+//! and streams the output; it buffers one batch and never the whole result (a table buffers its first rows to
+//! compute its widths).
 //! # Cost
-//! TSV, the fastest: one call to [`TermSource::write_terms`] for each column of a batch, and one copy of each
-//! cell. Nanoseconds a cell with terms (5.9 alone): TSV 13, CSV 44, JSON 74, XML 130, table 600; 3 million
+//! TSV, the fastest: one call to [`TermSource::write_terms`] per column of a batch, and one copy per cell.
+//! Nanoseconds per cell with terms (terms alone: 5.9): TSV 13, CSV 44, JSON 74, XML 130, table 600; 3 million
 //! cells, 2026-11-20, `examples/result_speed.rs`.
 //! # Source
 //! SPARQL 1.1 Query Results CSV and TSV Formats; JSON Format; XML Format, all W3C 2013.
 //! # Not here
-//! Where ids come from, compression, content negotiation.
+//! Query execution, compression, content negotiation.
 #![forbid(unsafe_code)]
 
 mod boolean;
@@ -33,9 +33,9 @@ use spare::Spare;
 use std::io::Write;
 use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
 
-/// Where the terms of ids come from: a snapshot, and what the query itself has computed.
+/// Source of the terms of ids: a snapshot, and the terms computed by the query.
 ///
-/// The ids asked for are bound; what is unbound is the writer's business.
+/// All requested ids are bound; the writer handles unbound positions.
 pub trait TermSource {
     /// Appends the N-Triples forms of the terms of `ids` to `out` and the end of each in `out` to `ends`.
     ///
@@ -43,14 +43,14 @@ pub trait TermSource {
     /// Damaged dictionary; an unknown id.
     fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()>;
 
-    /// Calls `read` once with the pieces of the term of `id`; `scratch` is working space.
+    /// Calls `read` once with the parts of the term of `id`; `scratch` is a reusable buffer.
     ///
     /// # Errors
     /// Damaged dictionary; an unknown id.
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()>;
 }
 
-/// How one format writes. All bytes go to `out`, which the caller empties.
+/// Serializer of one format. All bytes go to `out`, which the caller drains.
 trait RowFormat {
     fn start(&mut self, columns: &[&str], out: &mut Vec<u8>);
     /// `columns` has one slice of `rows` ids for each column.
@@ -64,10 +64,10 @@ trait RowFormat {
     fn finish(&mut self, out: &mut Vec<u8>);
 }
 
-/// Bytes that are held back before they are handed on.
+/// Output buffer size at which bytes are written out, in bytes.
 const HELD_BYTES: usize = 64 << 10;
 
-/// Writes solutions as they come.
+/// Streams solutions.
 ///
 /// ```
 /// # use vervet_results::{Format, RowWriter, TermSource};
@@ -93,10 +93,10 @@ pub struct RowWriter<W: Write> {
 }
 
 impl<W: Write> RowWriter<W> {
-    /// A writer of solutions with these columns (names without `?`).
+    /// A writer of solutions with these column names (without `?`).
     ///
     /// # Errors
-    /// The format is one for graphs; `out` fails.
+    /// The format is for graphs; `out` fails.
     pub fn new(format: Format, columns: &[&str], out: W) -> Result<Self> {
         let format: Box<dyn RowFormat + Send> = match format {
             Format::Tsv => Box::new(tsv::Tsv::default()),
@@ -114,7 +114,7 @@ impl<W: Write> RowWriter<W> {
         Self::start(format, columns, out)
     }
 
-    /// A writer of a table for people.
+    /// A writer of a terminal table.
     ///
     /// # Errors
     /// `out` fails.
@@ -128,11 +128,10 @@ impl<W: Write> RowWriter<W> {
         Ok(Self { format, column_count: columns.len(), held, out })
     }
 
-    /// Writes `rows` rows: `columns` has the ids of one column after the other, [`Id::UNBOUND`] where there
-    /// is no value.
+    /// Writes `rows` rows: one slice of ids per column, with [`Id::UNBOUND`] for unbound values.
     ///
     /// # Errors
-    /// `out` or `source` fails; columns that do not fit.
+    /// `out` or `source` fails; slices of wrong number or length.
     pub fn batch(&mut self, columns: &[&[Id]], rows: usize, source: &dyn TermSource) -> Result<()> {
         if columns.len() != self.column_count || columns.iter().any(|column| column.len() != rows) {
             return Err(Error::internal(format!(
@@ -144,7 +143,7 @@ impl<W: Write> RowWriter<W> {
         if self.held.len() >= HELD_BYTES { self.hand_on() } else { Ok(()) }
     }
 
-    /// Writes what ends the document, and gives back `out`.
+    /// Completes the document, and returns `out`.
     ///
     /// # Errors
     /// `out` fails.

@@ -1,30 +1,29 @@
-//! Buffers that go back to their thread: a light query writes its few rows without asking for memory.
+//! Thread-local buffer pool: a light query writes its few rows without allocation.
 //!
 //! # Cost
-//! In a heap that others have used, the allocator of glibc 2.36 takes up to some microseconds for a block of
-//! more than a kilobyte, which its caches for threads do not hold: `lookup` of `vervet-bench features` took
-//! 17.4 µs with such blocks and 6.4 without. Each thread keeps up to [`KEPT_MAX`] buffers of up to
-//! [`KEPT_BYTES_MAX`] bytes.
+//! In a fragmented heap, the allocator of glibc 2.36 takes up to some microseconds for a block of more than a
+//! kilobyte, which its thread caches do not hold: `lookup` of `vervet-bench features` took 17.4 µs with such
+//! blocks and 6.4 without. Each thread keeps up to [`KEPT_MAX`] buffers of up to [`KEPT_BYTES_MAX`] bytes.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// Buffers that a thread keeps.
+/// Maximum number of buffers that a thread keeps.
 const KEPT_MAX: usize = 8;
-/// Of one buffer.
+/// Maximum capacity of a kept buffer.
 const KEPT_BYTES_MAX: usize = 1 << 14;
 
 thread_local! {
     static KEPT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An empty buffer at first, maybe with memory.
+/// An initially empty buffer, possibly with capacity.
 #[derive(Debug)]
 pub(crate) struct Spare(Vec<u8>);
 
 impl Default for Spare {
     fn default() -> Self {
-        // When a thread ends there is nothing left.
+        // During thread exit the pool no longer exists.
         Self(KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten().unwrap_or_default())
     }
 }

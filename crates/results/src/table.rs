@@ -1,7 +1,7 @@
-//! A table for people: aligned columns, IRIs with prefixes, a line with the number of rows.
+//! Table writer for terminals: aligned columns, IRIs with prefixes, a final line with the number of rows.
 //!
-//! The first rows decide the widths; after them rows go out as they come. Cells that are too wide end in
-//! `…`. Widths are those of a terminal (wide and combining characters counted as such).
+//! The first rows determine the widths; later rows are streamed. Truncated cells end in `…`. Widths are
+//! terminal columns (including wide and combining characters).
 
 use crate::{RowFormat, TermSource};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -10,16 +10,16 @@ use vervet_model::{Id, LiteralKind, Result, TermParts, triple_parts, with_nt};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-/// Rows that decide the widths.
+/// Number of rows that determine the widths.
 const SAMPLE_ROWS: usize = 1_000;
 
-/// No column is made narrower than this to save room.
+/// Minimum width of a column when the table is shrunk.
 const COLUMN_WIDTH_MIN: usize = 6;
 
-/// How a table looks.
+/// Layout options of a table.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// Widest line in columns of the terminal; very many columns may still pass it.
+    /// Maximum line width in terminal columns; very many columns may exceed it.
     pub width: usize,
     /// Prefixes (without the colon) and their IRIs, for abbreviation.
     pub prefixes: Vec<(String, String)>,
@@ -35,7 +35,7 @@ impl Default for TableOptions {
 pub(crate) struct Table {
     options: TableOptions,
     names: Vec<String>,
-    /// The first rows, until the widths are known.
+    /// The first rows, until the widths are determined.
     sample: Vec<Vec<Cell>>,
     widths: Option<Vec<Column>>,
     row_count: u64,
@@ -78,7 +78,7 @@ impl Table {
         Ok(cell)
     }
 
-    /// Decides the widths and writes what has been waiting for them.
+    /// Determines the widths and writes the buffered rows.
     fn settle(&mut self, out: &mut Vec<u8>) {
         let mut columns: Vec<Column> = Vec::with_capacity(self.names.len());
         for (i, name) in self.names.iter().enumerate() {
@@ -141,14 +141,14 @@ impl RowFormat for Table {
     }
 }
 
-/// Takes from the widest columns until the line fits.
+/// Shrinks the widest columns until the line fits.
 fn shrink(columns: &mut [Column], width: usize) {
     let frame = columns.len() * 3;
     let available = width.saturating_sub(frame);
     let sum = |columns: &[Column], limit: usize| columns.iter().map(|c| c.width.min(limit)).sum::<usize>();
     let mut limit = columns.iter().map(|column| column.width).max().unwrap_or(0);
     while limit > COLUMN_WIDTH_MIN && sum(columns, limit) > available {
-        // Halfway to the goal at a time would do; one by one is fast enough for what a terminal shows.
+        // Bisection would need fewer steps; steps of one are fast enough for terminal widths.
         limit = (limit - 1).min(available.max(COLUMN_WIDTH_MIN));
     }
     columns.iter_mut().for_each(|column| column.width = column.width.min(limit));
@@ -179,7 +179,7 @@ fn line(cells: &[Cell], columns: &[Column], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends as much of `text` as fits with `…` behind it, and says how wide that is.
+/// Appends the longest prefix of `text` that fits with a trailing `…`, and returns its width.
 fn cut(text: &str, width: usize, out: &mut Vec<u8>) -> usize {
     let mut used = 0;
     let mut end = 0;
@@ -196,7 +196,7 @@ fn cut(text: &str, width: usize, out: &mut Vec<u8>) -> usize {
     used + 1
 }
 
-/// Appends a term for people; whether it is a number.
+/// Appends the display form of a term; returns whether it is a number.
 fn show(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -> bool {
     match parts {
         TermParts::Iri { namespace, local } => iri(&format!("{namespace}{local}"), prefixes, out),
@@ -245,7 +245,7 @@ fn show(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -
     false
 }
 
-/// The IRI with the longest prefix that leaves a simple name, or between angle brackets.
+/// Appends an IRI, abbreviated with the longest prefix that leaves a simple name, else in angle brackets.
 fn iri(text: &str, prefixes: &[(String, String)], out: &mut String) {
     let simple = |name: &str| {
         !name.is_empty()
@@ -271,7 +271,7 @@ fn iri(text: &str, prefixes: &[(String, String)], out: &mut String) {
     }
 }
 
-/// Appends `text` with control characters written as escapes, so that a value cannot move the cursor.
+/// Appends `text` with control characters escaped, so that a value cannot move the cursor.
 fn printable(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
@@ -279,7 +279,7 @@ fn printable(text: &str, out: &mut String) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if c.is_control() => out.extend(c.escape_unicode()),
-            // Marks that turn the direction of writing would mix up the columns.
+            // Bidirectional control characters would disorder the columns.
             '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
                 out.extend(c.escape_unicode())
             }

@@ -1,7 +1,7 @@
-//! TSV: a batch becomes one run of bytes for each column, and then lines.
+//! TSV writer: serializes each column of a batch contiguously, then interleaves the cells into lines.
 //!
-//! Cells are always in full N-Triples form (no abbreviated numbers), whose escapes keep tabs and line ends
-//! out of them. Unbound cells are empty.
+//! Cells are always in full N-Triples form (no abbreviated numbers), which escapes tabs and line ends.
+//! Unbound cells are empty.
 
 use crate::spare::Spare;
 use crate::{RowFormat, TermSource};
@@ -13,13 +13,13 @@ pub(crate) struct Tsv {
     bound: Vec<Id>,
 }
 
-/// Cells are copied in pieces of this size, because copies of unknown length are calls.
+/// Cells are copied in blocks of this size, because copies of variable length are function calls.
 const PIECE_BYTES: usize = 64;
 
 /// The cells of one column of a batch.
 #[derive(Default)]
 struct Cells {
-    /// Of all cells, and [`PIECE_BYTES`] behind them.
+    /// All cells, and [`PIECE_BYTES`] of padding.
     bytes: Spare,
     /// `ends[i]` is the end of cell `i` in `bytes`.
     ends: Vec<usize>,
@@ -50,7 +50,7 @@ impl RowFormat for Tsv {
         }
         let bytes: usize = self.columns.iter().map(|cells| cells.bytes.len()).sum();
         let mut at = out.len();
-        // Longer than what is written: pieces are copied whole.
+        // Larger than the output, because blocks are copied whole.
         out.resize(at + bytes + rows * columns.len().max(1) + PIECE_BYTES, 0);
         for row in 0..rows {
             for cells in &self.columns {
@@ -58,7 +58,7 @@ impl RowFormat for Tsv {
                 out[at] = b'\t';
                 at += 1;
             }
-            // In place of the last tab.
+            // Replaces the last tab.
             at -= usize::from(!self.columns.is_empty());
             out[at] = b'\n';
             at += 1;
@@ -87,7 +87,7 @@ impl Cells {
         bound.clear();
         bound.extend(ids.iter().filter(|id| id.is_bound()));
         source.write_terms(bound, &mut self.bytes, &mut self.ends)?;
-        // Spread the ends over all rows, from the back; an unbound cell ends where it starts.
+        // Distributes the ends over all rows, backwards; an unbound cell is empty.
         let mut next = self.ends.len();
         self.ends.resize(ids.len(), 0);
         for (row, id) in ids.iter().enumerate().rev() {
@@ -99,7 +99,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Writes a cell at `at`; returns the place behind it.
+    /// Copies a cell to `at`; returns the position after it.
     #[inline]
     fn put(&self, row: usize, out: &mut [u8], at: usize) -> usize {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };

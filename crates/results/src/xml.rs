@@ -1,6 +1,6 @@
 //! SPARQL Query Results XML Format.
 //!
-//! XML 1.0 has no way to write most control characters; a result with one is an error.
+//! XML 1.0 cannot represent most control characters; a result with one is an error.
 
 use crate::{RowFormat, TermSource};
 use vervet_model::vocab::EDGE_NAMESPACE;
@@ -13,7 +13,7 @@ pub(crate) struct Xml {
     scratch: String,
 }
 
-/// What every document starts with.
+/// The start of every document.
 pub(crate) const HEADER: &[u8] =
     b"<?xml version=\"1.0\"?><sparql xmlns=\"http://www.w3.org/2005/sparql-results#\">";
 
@@ -26,7 +26,7 @@ impl RowFormat for Xml {
         for name in columns {
             out.extend_from_slice(b"<variable name=\"");
             let mut opening = b"<binding name=\"".to_vec();
-            // Names of variables hold no control characters.
+            // Variable names contain no control characters.
             escape(name, out);
             escape(name, &mut opening);
             out.extend_from_slice(b"\"/>");
@@ -59,7 +59,7 @@ impl RowFormat for Xml {
         if writable {
             return Ok(());
         }
-        let message = "a value of the result holds a control character that XML cannot write";
+        let message = "a value of the result has a control character that XML cannot represent";
         Err(Error::new(ErrorKind::Unsupported, message).with_hint("choose json, tsv or csv"))
     }
 
@@ -68,7 +68,7 @@ impl RowFormat for Xml {
     }
 }
 
-/// Appends the element of a term; `false` if XML cannot write it.
+/// Appends the element of a term; `false` if XML cannot represent it.
 fn term(parts: TermParts<'_>, out: &mut Vec<u8>) -> bool {
     match parts {
         TermParts::Iri { namespace, local } => element(b"uri", &[namespace, local], out),
@@ -134,7 +134,7 @@ fn element(name: &[u8], parts: &[&str], out: &mut Vec<u8>) -> bool {
     writable
 }
 
-/// Appends `text`; `false` if it holds a character that XML 1.0 has not.
+/// Appends escaped `text`; `false` if it contains a character that XML 1.0 excludes.
 fn escape(text: &str, out: &mut Vec<u8>) -> bool {
     let mut start = 0;
     let mut writable = !text.contains(['\u{FFFE}', '\u{FFFF}']);
@@ -145,7 +145,7 @@ fn escape(text: &str, out: &mut Vec<u8>) -> bool {
             b'>' => b"&gt;",
             b'&' => b"&amp;",
             b'"' => b"&quot;",
-            // Parsers turn these into blanks or line feeds unless they are written as references.
+            // Parsers normalize these to blanks or line feeds unless they are character references.
             b'\t' => b"&#x9;",
             b'\n' => b"&#xA;",
             b'\r' => b"&#xD;",

@@ -1,4 +1,4 @@
-//! What we write, another library reads back: all formats, on strings that are nasty in one of them.
+//! Round trips of all formats through another library, with strings that are critical in some format.
 
 use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple, TripleRef};
 use sparesults::{QueryResultsFormat, QueryResultsParser, ReaderQueryResultsParserOutput};
@@ -106,10 +106,10 @@ fn nasty() -> Terms {
     ] {
         terms.push(Literal::from(text).into());
     }
-    // One around each of them, and around the last few of those.
+    // A triple term around each term, then nested triple terms around the last of these.
     for round in 0..2 {
         for at in terms.len() / (2 * round + 1)..terms.len() {
-            // The reader of XML drops blanks at the ends of strings.
+            // The XML reader trims strings.
             if matches!(&terms[at], Term::Literal(literal) if literal.value().starts_with(' ')) {
                 continue;
             }
@@ -124,7 +124,7 @@ fn nasty() -> Terms {
     Terms(terms)
 }
 
-/// Three columns of which the first has every term, the second some, the third none.
+/// Three columns: all terms, some terms, no terms.
 fn write(format: Format, terms: &Terms) -> Vec<u8> {
     let count = terms.0.len() as u64;
     let first: Vec<Id> = (0..count).map(Id::literal).collect();
@@ -167,7 +167,7 @@ fn another_library_reads_the_same_terms() {
     }
 }
 
-/// The reader of XML drops blanks at the ends of strings; they are there all the same.
+/// The XML reader trims strings, although the document contains the blanks.
 fn as_read(term: &Term, format: Format) -> Term {
     match term {
         Term::Literal(literal) if format == Format::Xml && literal.value().starts_with(' ') => {
@@ -177,7 +177,7 @@ fn as_read(term: &Term, format: Format) -> Term {
     }
 }
 
-/// A reader of RFC 4180, ten lines.
+/// A minimal RFC 4180 reader.
 fn read_csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -310,7 +310,7 @@ fn graphs_come_back() {
     for format in [Format::NTriples, Format::Turtle] {
         let mut writer = GraphWriter::new(format, &prefixes, Vec::new()).expect("a graph");
         writer.batch([&columns[0], &columns[1], &columns[2]], &terms).expect("written");
-        // These are no statements of RDF.
+        // Not RDF statements.
         writer.batch([&[Id::literal(5)], &[predicate], &[subject]], &terms).expect("left out");
         writer.batch([&[subject], &[Id::literal(2)], &[subject]], &terms).expect("left out");
         let (a, b) = (iri("http://example.org/x"), iri("http://example.org/y"));
@@ -354,7 +354,7 @@ fn tables_are_aligned() {
     assert!(text.lines().eq(expected), "\n{text}");
 }
 
-/// The rows that the benchmark expects, read as terms and written again, are the same bytes.
+/// The expected rows of the benchmark, parsed as terms and serialized again, are identical.
 #[test]
 fn tsv_is_that_of_the_benchmark() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
@@ -392,7 +392,7 @@ fn tsv_is_that_of_the_benchmark() {
     assert!(row_count > 1_000);
 }
 
-/// Found by a fuzzer: it was an error of the disk.
+/// Found by a fuzzer: it was reported as an I/O error.
 #[test]
 fn formats_without_triple_terms_say_so() {
     let node = |name: &str| oxrdf::NamedNode::new_unchecked(format!("http://e/{name}"));

@@ -1,22 +1,22 @@
-//! What can be wrong with bytes that are read, and with values that are written.
+//! Errors of readers and writers.
 
 use std::fmt;
 
-/// What a reader's caller may do about it.
+/// Kind of a read error, by what the caller can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReadErrorKind {
     /// The bytes are not in the format.
     Malformed,
-    /// They are, and over a limit.
+    /// The bytes are in the format, but exceed a limit.
     TooLarge,
-    /// They are, and name something that there is no value for.
+    /// The bytes are in the format, but contain a type without a value.
     Unsupported,
     /// The source of the bytes failed.
     Io,
 }
 
-/// Why bytes could not be read, and where.
+/// A read error with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadError {
     kind: ReadErrorKind,
@@ -41,26 +41,26 @@ impl ReadError {
         Self::new(ReadErrorKind::Unsupported, at, message)
     }
 
-    /// The same, in bytes that begin `by` bytes into a file.
+    /// The same error, for bytes that start at offset `by` of a file.
     #[must_use]
     pub(crate) fn moved(mut self, by: u64) -> Self {
         self.at += by;
         self
     }
 
-    /// What may be done about it.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ReadErrorKind {
         self.kind
     }
 
-    /// The byte at which it showed, from 0.
+    /// The byte offset of the error, from 0.
     #[must_use]
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// What is wrong, without the place.
+    /// The message without the position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -75,19 +75,19 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What a writer's caller may do about it.
+/// Kind of a write error, by what the caller can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WriteErrorKind {
-    /// An element has no details: look them up first.
+    /// An element has no details; the caller must look them up first.
     NoDetails,
-    /// The format cannot hold it.
+    /// The format cannot represent the value.
     Unsupported,
-    /// It is over a limit.
+    /// The value exceeds a limit.
     TooLarge,
 }
 
-/// Why a value could not be written.
+/// A write error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WriteError {
     kind: WriteErrorKind,
@@ -111,7 +111,7 @@ impl WriteError {
         Self::new(WriteErrorKind::TooLarge, message)
     }
 
-    /// What may be done about it.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> WriteErrorKind {
         self.kind

@@ -1,5 +1,4 @@
-//! Dates and times as Java prints them, and back: ISO 8601 with years beyond four digits, nothing that is not
-//! needed.
+//! ISO 8601 dates and times in Java's form: years beyond four digits, and no optional parts.
 
 use crate::number::shortened;
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
@@ -7,16 +6,16 @@ use vervet_gremlin::{Duration, Extended, Value};
 
 /// Nanoseconds of a day.
 pub(crate) const DAY_NANOSECONDS: i64 = 86_400 * 1_000_000_000;
-/// The farthest year.
+/// Maximum year.
 pub(crate) const YEAR_MAX: i32 = 999_999_999;
-/// The farthest offset from UTC, in seconds.
+/// Maximum offset from UTC, in seconds.
 pub(crate) const OFFSET_MAX: i32 = 18 * 3_600;
-/// The farthest instants, in seconds since 1970.
+/// Range of instants, in seconds since 1970.
 const INSTANTS: std::ops::RangeInclusive<i64> = -31_557_014_167_219_200..=31_556_889_864_403_199;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Whether there is such a day.
+/// Whether the date exists.
 pub(crate) fn is_day(year: i32, month: u8, day: u8) -> bool {
     (-YEAR_MAX..=YEAR_MAX).contains(&year)
         && (1..=12).contains(&month)
@@ -32,7 +31,7 @@ fn days(year: i64, month: u8) -> u8 {
     }
 }
 
-/// Refuses what no format can write.
+/// Rejects values that no format can represent.
 pub(crate) fn checked(value: Extended) -> Result<Extended> {
     let day_time = |time: i64| (0..DAY_NANOSECONDS).contains(&time);
     let offset = |offset: i32| (-OFFSET_MAX..=OFFSET_MAX).contains(&offset);
@@ -57,7 +56,7 @@ pub(crate) fn checked(value: Extended) -> Result<Extended> {
     if good { Ok(value) } else { Err(format!("expected a date or time that there is, found {value:?}")) }
 }
 
-/// A date-time with an offset as a value: one that the language knows, if its year has four digits.
+/// A date-time with an offset; the standard type if the year has four digits.
 pub(crate) fn date_time(year: i32, month: u8, day: u8, time: i64, offset: i32) -> Result<Value> {
     let extended = checked(Extended::OffsetDateTime(year, month, day, time, offset))?;
     let known = || {
@@ -80,7 +79,7 @@ pub(crate) fn date_time_parts(time: &OffsetDateTime) -> (i32, u8, u8, i64, i32) 
     (time.year(), time.month().into(), time.day(), nanoseconds, time.offset().whole_seconds())
 }
 
-/// A length of time whose nanoseconds may be out of their range.
+/// A duration from seconds and nanoseconds that may be out of range.
 pub(crate) fn duration(seconds: i64, nanoseconds: i64) -> Result<Duration> {
     let carried = seconds
         .checked_add(nanoseconds.div_euclid(1_000_000_000))
@@ -89,7 +88,7 @@ pub(crate) fn duration(seconds: i64, nanoseconds: i64) -> Result<Duration> {
     Ok(Duration { seconds: carried, nanoseconds })
 }
 
-/// The text of a date or a time; none for types that are no such thing.
+/// The text of a date or a time; none for other types.
 pub(crate) fn text(value: &Extended) -> Option<String> {
     Some(match value {
         Extended::Instant(seconds, nanoseconds) => {
@@ -123,7 +122,7 @@ pub(crate) fn date_time_text(year: i32, month: u8, day: u8, time: i64, offset: i
 
 /// `PT8H6M12.345S`
 pub(crate) fn duration_text(duration: Duration) -> String {
-    // Signs go with every part, so the whole is counted from zero.
+    // Every part has its sign, so the printer starts from the total.
     let total = i128::from(duration.seconds) * 1_000_000_000 + i128::from(duration.nanoseconds);
     if total == 0 {
         return "PT0S".to_owned();
@@ -169,7 +168,7 @@ fn time_text(nanoseconds: i64) -> String {
     }
 }
 
-/// None, three, six or nine digits.
+/// Zero, three, six or nine digits.
 fn fraction_text(nanoseconds: i64) -> String {
     match nanoseconds {
         0 => String::new(),
@@ -199,7 +198,7 @@ fn period_text(years: i32, months: i32, days: i32) -> String {
     if text.len() == 1 { "P0D".to_owned() } else { text }
 }
 
-/// The day that is `days` after 1970-01-01.
+/// The date `days` after 1970-01-01.
 ///
 /// Source: Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms",
 /// Software: Practice and Experience 2023, in the plain form with years of 400 that begin in March.
@@ -229,7 +228,7 @@ fn days_since_1970(year: i32, month: u8, day: u8) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// What is left of a text that is being taken apart.
+/// The remaining input.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {
@@ -320,14 +319,14 @@ impl Rest<'_> {
     }
 }
 
-/// Takes the whole of `text` apart.
+/// Parses the whole of `text`.
 fn whole<T>(what: &str, text: &str, parts: impl FnOnce(&mut Rest<'_>) -> Option<T>) -> Result<T> {
     let mut rest = Rest(text);
     let value = parts(&mut rest).filter(|_| rest.0.is_empty());
     value.ok_or_else(|| format!("expected {what}, found {}", shortened(text)))
 }
 
-/// The value of the type `kind` (`LocalDate`, …) that `text` names; none if it is no such type.
+/// Parses a value of the type `kind` (`LocalDate`, …); none if it is no such type.
 pub(crate) fn parse(kind: &str, text: &str) -> Option<Result<Value>> {
     let extended = match kind {
         "Duration" => return Some(parse_duration(text).map(Value::Duration)),
@@ -410,7 +409,7 @@ fn parse_period(text: &str) -> Result<Extended> {
         while !rest.0.is_empty() {
             let number = signed(rest)? * sign;
             let unit = ["Y", "M", "W", "D"].into_iter().find(|unit| rest.0.starts_with(unit))?;
-            // Each unit once, the longest first.
+            // Units are distinct, in descending order.
             if "YMWD".find(unit) <= "YMWD".find(before).filter(|_| !before.is_empty()) {
                 return None;
             }
@@ -470,7 +469,7 @@ fn parse_duration(text: &str) -> Result<Duration> {
     whole("a length of time such as PT8H6M12.345S", text, parse)
 }
 
-/// Digits with a sign; up to 18, so that no sum of them overflows.
+/// Digits with an optional sign; up to 18, so that no sum overflows.
 fn signed(rest: &mut Rest<'_>) -> Option<i64> {
     let negative = rest.take('-').is_some();
     if !negative {

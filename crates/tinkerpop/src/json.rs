@@ -1,12 +1,11 @@
-//! JSON, read from front to back with no tree: a cursor that hands out members and elements as it meets them.
+//! Streaming JSON reader: a cursor over members and elements, without a tree.
 //!
-//! # Why our own
-//! Numbers keep all their digits (a tree of a library would round them, or change how the whole workspace
-//! reads JSON), every error has its byte, nothing is held but the values that come of it, and the text behind
-//! an `@value` can be come back to once its `@type` is known.
+//! # Why not a library
+//! Numbers keep all their digits (a library's tree would round them, or change how the whole workspace reads
+//! JSON), every error has its byte offset, only the resulting values are held, and the cursor can return to
+//! an `@value` once its `@type` is known.
 //! # Source
-//! RFC 8259. Different from it: an escape that is half of a surrogate pair is an error, as no text can hold
-//! it.
+//! RFC 8259. Different: an escape of a lone surrogate is an error, since no string can hold it.
 
 use crate::limits::DEPTH_MAX;
 use crate::number::shortened;
@@ -15,24 +14,24 @@ use std::borrow::Cow;
 
 type Result<T> = std::result::Result<T, ReadError>;
 
-/// The most objects and arrays inside one another in what is passed over: a value is up to four of them.
+/// Maximum nesting of skipped objects and arrays: a value has up to four levels.
 const SKIPPED_DEPTH_MAX: usize = 4 * DEPTH_MAX;
-/// How often a text may be passed over, all in all.
+/// Maximum number of times that a text may be skipped in total.
 const SKIPPED_TIMES_MAX: usize = 16;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
     values: usize,
-    /// Bytes that were passed over to find a type behind its value.
+    /// Number of bytes skipped to find a type after its value.
     skipped: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// The beginning of `bytes`.
+    /// A cursor at the start of `bytes`.
     pub(crate) fn new(bytes: &'a [u8], limits: Limits) -> Result<Self> {
         if bytes.len() > limits.bytes {
             let message = format!("expected at most {} bytes, found {}", limits.bytes, bytes.len());
@@ -43,12 +42,12 @@ impl<'a> Cursor<'a> {
         Ok(Self { text, at: 0, depth: limits.depth.min(DEPTH_MAX), values: limits.values, skipped: 0 })
     }
 
-    /// Where it is, in bytes.
+    /// The byte offset.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// Goes to where it was or will be.
+    /// Moves to an earlier or later offset.
     pub(crate) fn go(&mut self, at: usize) {
         self.at = at;
     }
@@ -57,7 +56,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The next byte that is no white space; not taken.
+    /// Skips white space and peeks at the next byte.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         while matches!(self.byte(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
@@ -65,7 +64,7 @@ impl<'a> Cursor<'a> {
         self.byte()
     }
 
-    /// An error that says what is there instead of `expected`.
+    /// The error for unexpected input.
     pub(crate) fn expected(&mut self, expected: &str) -> ReadError {
         let found = match self.peek() {
             None => "the end".to_owned(),
@@ -75,27 +74,27 @@ impl<'a> Cursor<'a> {
         ReadError::malformed(self.at, format!("expected {expected}, found {found}"))
     }
 
-    /// Takes `byte` if it is next.
+    /// Consumes `byte` if it is next.
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
-    /// Takes `byte`, which has to be next.
+    /// Consumes `byte`, else an error.
     pub(crate) fn need(&mut self, byte: u8, expected: &str) -> Result<()> {
         if self.take(byte) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    /// Nothing may follow.
+    /// Requires the end of the text.
     pub(crate) fn end(&mut self) -> Result<()> {
         if self.peek().is_none() { Ok(()) } else { Err(self.expected("the end")) }
     }
 
-    /// Counts a value, one deeper than what is around it; [`leave`](Self::leave) it again.
+    /// Counts a value and enters a nesting level; must be paired with [`leave`](Self::leave).
     pub(crate) fn enter(&mut self) -> Result<()> {
         let Some(depth) = self.depth.checked_sub(1) else {
-            return Err(ReadError::too_large(self.at, "expected fewer values inside one another"));
+            return Err(ReadError::too_large(self.at, "expected a smaller nesting depth of values"));
         };
         let Some(values) = self.values.checked_sub(1) else {
             return Err(ReadError::too_large(self.at, "expected fewer values"));
@@ -104,12 +103,12 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The other half of [`enter`](Self::enter).
+    /// Leaves a nesting level.
     pub(crate) fn leave(&mut self) {
         self.depth += 1;
     }
 
-    /// Takes a word such as `true` if it is next.
+    /// Consumes a word such as `true` if it is next.
     pub(crate) fn word(&mut self, word: &str) -> bool {
         self.peek();
         let found = self.text[self.at..].starts_with(word)
@@ -118,7 +117,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Takes an object, member by member; `member` takes the value.
+    /// Reads an object; `member` reads each value.
     pub(crate) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, Cow<'a, str>) -> Result<()>,
@@ -136,7 +135,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a key and its colon.
+    /// Reads a key and its colon.
     pub(crate) fn key(&mut self) -> Result<Cow<'a, str>> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a key"));
@@ -146,7 +145,7 @@ impl<'a> Cursor<'a> {
         Ok(key)
     }
 
-    /// Takes an array, element by element.
+    /// Reads an array; `element` reads each element.
     pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.need(b'[', "an array")?;
         if self.take(b']') {
@@ -160,7 +159,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a string.
+    /// Reads a string.
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>> {
         self.need(b'"', "a string")?;
         let start = self.at;
@@ -180,7 +179,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The rest of a string that began at `start` and has its first escape here.
+    /// Reads the rest of a string that started at `start` and has its first escape here.
     fn escaped(&mut self, start: usize) -> Result<String> {
         let mut text = self.text[start..self.at].to_owned();
         loop {
@@ -204,7 +203,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What stands behind a backslash.
+    /// Reads an escape after its backslash.
     fn escape(&mut self) -> Result<char> {
         let at = self.at;
         let byte = self.byte();
@@ -243,7 +242,7 @@ impl<'a> Cursor<'a> {
         Ok(code)
     }
 
-    /// Takes a number as it stands there.
+    /// Reads a number and returns its text.
     pub(crate) fn number(&mut self) -> Result<&'a str> {
         self.peek();
         let start = self.at;
@@ -278,7 +277,7 @@ impl<'a> Cursor<'a> {
         self.at - start
     }
 
-    /// Passes over a value. Nothing is kept of it, so only its depth counts, in objects and arrays.
+    /// Skips a value. Nothing is kept, so only the nesting of its objects and arrays is limited.
     pub(crate) fn skip(&mut self) -> Result<()> {
         self.skip_within(SKIPPED_DEPTH_MAX)
     }
@@ -287,7 +286,7 @@ impl<'a> Cursor<'a> {
         let Some(depth) = depth.checked_sub(1) else {
             return Err(ReadError::too_large(
                 self.at,
-                "expected fewer objects and arrays inside one another",
+                "expected a smaller nesting depth of objects and arrays",
             ));
         };
         match self.peek() {
@@ -300,8 +299,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over a value that will be come back to. That is for authors who put the type behind the value;
-    /// where it happens inside of itself again and again it is refused, since time would grow with the depth.
+    /// Skips a value that will be read later, because its type follows it. Repeated nesting of such values is
+    /// rejected, since the time would grow with the depth.
     pub(crate) fn skip_for_now(&mut self) -> Result<()> {
         let start = self.at;
         self.skip()?;
@@ -313,7 +312,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// At most 12 characters of the string whose opening quote stands before `rest`, for a message.
+/// At most 12 characters of the string after an opening quote, for a message.
 fn quoted(rest: &str) -> String {
     let end = rest.find(['"', '\\']).unwrap_or(rest.len());
     match rest[..end].char_indices().nth(12) {
@@ -323,7 +322,7 @@ fn quoted(rest: &str) -> String {
     }
 }
 
-/// Appends `text` as a JSON string, with its quotes.
+/// Appends `text` as a quoted JSON string.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();

@@ -1,14 +1,13 @@
-//! TinkerPop's formats, as bytes in and values out: GraphSON 2 and 3, GraphBinary 1, the messages of the wire
-//! protocol, and graph files.
+//! TinkerPop's formats: GraphSON 2 and 3, GraphBinary 1, the messages of the wire protocol, and graph files.
 //!
 //! # Shape
-//! * [`graphson`], [`graphbinary`]: one value as bytes. GraphSON is read in any version and with or without
-//!   types by one reader; a [`Dialect`](graphson::Dialect) says how it is written.
-//! * [`Request`], [`Response`]: what goes over the wire, in any [`Format`]; [`Format`] knows the MIME types,
-//!   and a binary WebSocket frame is taken apart by [`Format::split_frame`].
-//! * [`ResultsWriter`]: a response whose results come one by one.
-//! * [`graph_file`]: the adjacency form of GraphSON, a vertex at a time.
-//! * [`stored`]: values and ids as the graph of statements has them.
+//! * [`graphson`], [`graphbinary`]: serialization of one value. One reader accepts GraphSON in any version
+//!   with or without types; a [`Dialect`](graphson::Dialect) selects the form of the output.
+//! * [`Request`], [`Response`]: messages of the wire protocol, in any [`Format`]; [`Format`] maps MIME types,
+//!   and [`Format::split_frame`] parses a binary WebSocket frame.
+//! * [`ResultsWriter`]: a writer of responses with streamed results.
+//! * [`graph_file`]: GraphSON's adjacency-list form, one vertex at a time.
+//! * [`stored`]: mapping of values and ids to literals and vertex names.
 //!
 //! ```
 //! use vervet_tinkerpop::{Data, Format, Limits, Request, Response};
@@ -25,17 +24,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //! # Invariants
-//! * No input makes anything here panic, and memory is bounded by [`Limits`]: a length that the input
-//!   declares is a claim, never an allocation.
-//! * A failed write leaves the output as it was.
-//! * `read(write(v)) == v` for all that a format can hold; `write(read(b)) == b` for canonical `b`
-//!   (tests/samples.rs names the exceptions).
+//! * No input causes a panic, and memory is bounded by [`Limits`]: a declared length is checked before an
+//!   allocation.
+//! * A failed write leaves the output unchanged.
+//! * `read(write(v)) == v` for all values that a format can represent; `write(read(b)) == b` for canonical
+//!   `b` (tests/samples.rs lists the exceptions).
 //! # Cost
-//! One pass in both directions, with no tree between bytes and values. In GraphSON an `@value` that stands
-//! before its `@type` is passed over once more.
+//! One pass in both directions, without an intermediate tree. In GraphSON an `@value` before its `@type` is
+//! skipped once before it is read.
 //! # Not here
-//! Sockets, sessions, authentication, what a request means (`vervet-server`); looking elements up: what is
-//! written must have its details.
+//! Sockets, sessions, authentication, execution of requests (`vervet-server`); look-up of element details,
+//! which the writer requires.
 //! # Source
 //! Apache TinkerPop 3.8, developer documentation, "IO Reference": GraphSON, GraphBinary; "Provider
 //! Documentation".

@@ -1,33 +1,33 @@
-//! How much of a message is believed.
+//! Limits on messages and values.
 
-/// The most bytes of a message.
+/// Maximum size of a message, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
-/// The most values inside one another. Readers and writers recurse; 200 fit any thread's stack.
+/// Maximum nesting depth of values. Readers and writers recurse; 200 fits any thread's stack.
 pub const DEPTH_MAX: usize = 200;
-/// The most values in a message. The smallest take 2 bytes as a message and about 100 in memory.
+/// Maximum number of values in a message. The smallest take 2 bytes in a message and about 100 in memory.
 pub const VALUES_MAX: usize = 1_000_000;
-/// The most digits of a number. To read or write digits takes quadratic time. TinkerPop has the same limit.
+/// Maximum number of digits of a number. Conversion takes quadratic time. TinkerPop has the same limit.
 pub const DIGITS_MAX: usize = 10_000;
-/// The most bytes of a binary integer: those of 10,000 digits.
+/// Maximum size of a binary integer in bytes: that of 10,000 digits.
 pub const INTEGER_BYTES_MAX: usize = 4_160;
-/// The most that a decimal may be shifted: arithmetic on `1E1000000000` would fill the memory.
+/// Maximum absolute scale of a decimal: arithmetic on `1E1000000000` would exhaust the memory.
 pub const SCALE_MAX: i64 = 100_000;
-/// The most places that are reserved because a length says so.
+/// Maximum capacity reserved for a declared length.
 pub(crate) const RESERVED_MAX: usize = 1_024;
-/// The most values that a bag is written out to where a format has no bags.
+/// Maximum number of values of an expanded bag, in formats without bags.
 pub const BULK_WRITTEN_MAX: u64 = 1_000_000;
-/// The most bytes that a bag is written out to there: bags in bags are few bytes as a message and may be any
+/// Maximum size of an expanded bag, in bytes: nested bags take few bytes in a message and may expand to any
 /// number of values.
 pub const BULK_WRITTEN_BYTES_MAX: usize = 64 << 20;
 
-/// What a reader accepts.
+/// Limits of a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The most bytes.
+    /// Maximum number of bytes.
     pub bytes: usize,
-    /// The most values inside one another; above [`DEPTH_MAX`] it is that.
+    /// Maximum nesting depth of values; capped at [`DEPTH_MAX`].
     pub depth: usize,
-    /// The most values.
+    /// Maximum number of values.
     pub values: usize,
 }
 

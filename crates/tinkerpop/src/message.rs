@@ -1,34 +1,34 @@
-//! What goes over the wire: a request of a client, the answers to it.
+//! Requests and responses of the wire protocol.
 //!
 //! # Shape
-//! A request names an operation (`eval`, `bytecode`, `authentication`, `close`) of a processor (empty,
-//! `traversal`, `session`) with arguments by name. It is answered by any number of responses with status 206
-//! and one with another.
+//! A request has an operation (`eval`, `bytecode`, `authentication`, `close`) of a processor (empty,
+//! `traversal`, `session`), and named arguments. The server sends any number of responses with status 206 and
+//! one final response with another status.
 
 use crate::{Format, Limits, ReadError, WriteError, graphbinary, graphson};
 use std::fmt;
 use uuid::Uuid;
 use vervet_gremlin::{Map, Value};
 
-/// What a client asks.
+/// A request of a client.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Request {
-    /// Its answers say it again.
+    /// Request id, repeated in the responses.
     pub id: Uuid,
     /// `eval`, `bytecode`, `authentication`, `close`.
     pub op: String,
     /// Empty, `traversal`, `session`.
     pub processor: String,
-    /// By name: `gremlin`, `bindings`, `aliases`, …
+    /// Arguments by name: `gremlin`, `bindings`, `aliases`, …
     pub args: Map,
 }
 
-/// Bytes that are no request.
+/// An unreadable request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BadRequest {
-    /// Whose answer says so, if it could be read.
+    /// The request id for the error response, if it could be read.
     pub id: Option<Uuid>,
-    /// What is wrong.
+    /// The read error.
     pub error: ReadError,
 }
 
@@ -41,11 +41,11 @@ impl fmt::Display for BadRequest {
 impl std::error::Error for BadRequest {}
 
 impl Request {
-    /// Reads a request without a frame: a text frame, the body of an HTTP request, what
-    /// [`Format::split_frame`] leaves.
+    /// Reads a request without a frame: a text frame, the body of an HTTP request, or the rest from
+    /// [`Format::split_frame`].
     ///
     /// # Errors
-    /// It is no request in this format, or over a limit.
+    /// Not a request in this format, or an exceeded limit.
     pub fn read(bytes: &[u8], format: Format, limits: Limits) -> Result<Self, BadRequest> {
         match format.dialect() {
             None => graphbinary::read_request(bytes, limits),
@@ -56,7 +56,7 @@ impl Request {
     /// Reads a binary WebSocket frame: a MIME type and a request.
     ///
     /// # Errors
-    /// As [`read`](Self::read); or the MIME type is unknown.
+    /// As for [`read`](Self::read); or an unknown MIME type.
     pub fn read_frame(frame: &[u8], limits: Limits) -> Result<(Format, Self), BadRequest> {
         let (format, bytes) = Format::split_frame(frame).map_err(|error| BadRequest { id: None, error })?;
         let before = (frame.len() - bytes.len()) as u64;
@@ -65,10 +65,10 @@ impl Request {
         Ok((format, request))
     }
 
-    /// Appends it to `out`, without a frame.
+    /// Appends the request to `out`, without a frame.
     ///
     /// # Errors
-    /// An argument cannot be written; `out` is then as it was.
+    /// An argument cannot be represented; `out` is unchanged.
     pub fn write(&self, format: Format, out: &mut Vec<u8>) -> Result<(), WriteError> {
         match format.dialect() {
             None => graphbinary::write_request(self, out),
@@ -83,21 +83,21 @@ impl Request {
     }
 }
 
-/// A result of bytecode: a value, and how often it is one.
+/// A result of bytecode: a value with its multiplicity.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Traverser {
-    /// How often the value is a result.
+    /// The multiplicity of the value.
     pub bulk: i64,
     /// The value.
     pub value: Value,
 }
 
-/// The results in a response.
+/// The results of a response.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Data {
     /// Any value; results of `eval` are a list, no content is null.
     Value(Value),
-    /// Results of `bytecode`. None of them is an empty list, which reads as [`Data::Value`].
+    /// Results of `bytecode`. An empty list is read as [`Data::Value`].
     Traversers(Vec<Traverser>),
 }
 
@@ -107,27 +107,27 @@ impl Default for Data {
     }
 }
 
-/// How it went.
+/// The status of a response.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Status {
-    /// 200: done; 206: more follows; see the protocol.
+    /// 200: final; 206: more responses follow; see the protocol.
     pub code: i32,
-    /// For people.
+    /// A readable message.
     pub message: String,
     /// `exceptions`, `stackTrace`, `warnings`, `host`, …
     pub attributes: Map,
 }
 
-/// An answer.
+/// A response of the server.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Response {
-    /// The id of the request; none if that could not be read.
+    /// The request id; none if it could not be read.
     pub id: Option<Uuid>,
-    /// How it went.
+    /// The status.
     pub status: Status,
     /// Results.
     pub data: Data,
-    /// About the results.
+    /// Metadata of the results.
     pub meta: Map,
 }
 
@@ -135,7 +135,7 @@ impl Response {
     /// Reads a response, which never has a frame.
     ///
     /// # Errors
-    /// It is no response in this format, or over a limit.
+    /// Not a response in this format, or an exceeded limit.
     pub fn read(bytes: &[u8], format: Format, limits: Limits) -> Result<Self, ReadError> {
         match format.dialect() {
             None => graphbinary::read_response(bytes, limits),
@@ -143,10 +143,10 @@ impl Response {
         }
     }
 
-    /// Appends it to `out`.
+    /// Appends the response to `out`.
     ///
     /// # Errors
-    /// A result cannot be written; `out` is then as it was.
+    /// A result cannot be represented; `out` is unchanged.
     pub fn write(&self, format: Format, out: &mut Vec<u8>) -> Result<(), WriteError> {
         match format.dialect() {
             None => graphbinary::write_response(self, out),
@@ -155,7 +155,7 @@ impl Response {
     }
 }
 
-/// The results among what a list holds: values or traversers, never both.
+/// The results from the items of a list: all values or all traversers.
 pub(crate) fn data(items: Vec<graphson::Item>, at: usize) -> Result<Data, ReadError> {
     let mixed = || ReadError::malformed(at, "expected values or traversers, found both");
     let mut values = Vec::new();

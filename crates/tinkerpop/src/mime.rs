@@ -1,15 +1,14 @@
-//! The formats by their MIME types, and the frame that names one.
+//! Message formats, their MIME types, and binary WebSocket frames.
 
 use crate::graphson::Dialect;
 use crate::{ReadError, number::shortened};
 
-/// A format of messages.
+/// A message format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Format {
     /// `application/vnd.graphbinary-v1.0`
     GraphBinary1,
-    /// `application/vnd.graphbinary-v1.0-stringd`: results are to be texts. It is for the caller to make them
-    /// so.
+    /// `application/vnd.graphbinary-v1.0-stringd`: results are strings. The caller converts them.
     GraphBinary1Strings,
     /// `application/vnd.gremlin-v3.0+json`
     GraphSon3,
@@ -24,7 +23,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 7] = [
         Self::GraphBinary1,
         Self::GraphBinary1Strings,
@@ -35,7 +34,7 @@ impl Format {
         Self::Json,
     ];
 
-    /// Its MIME type.
+    /// The MIME type.
     #[must_use]
     pub const fn mime(self) -> &'static str {
         match self {
@@ -49,7 +48,7 @@ impl Format {
         }
     }
 
-    /// The format with this MIME type, in any case; parameters other than `types` do not count.
+    /// The format with this MIME type (case-insensitive); parameters other than `types` are ignored.
     #[must_use]
     pub fn from_mime(mime: &str) -> Option<Self> {
         let mut parts = mime.split(';').map(str::trim);
@@ -68,7 +67,7 @@ impl Format {
         })
     }
 
-    /// How GraphSON is written; none for GraphBinary.
+    /// The GraphSON dialect; none for GraphBinary.
     #[must_use]
     pub const fn dialect(self) -> Option<Dialect> {
         match self {
@@ -80,12 +79,12 @@ impl Format {
         }
     }
 
-    /// Takes a binary WebSocket frame apart: its format, and the request.
+    /// Splits a binary WebSocket frame into its format and the request.
     ///
     /// The frame is a byte with the length of the MIME type, the MIME type, and the request.
     ///
     /// # Errors
-    /// There is no MIME type, or nobody knows it.
+    /// A missing or unknown MIME type.
     pub fn split_frame(frame: &[u8]) -> Result<(Self, &[u8]), ReadError> {
         let Some((&length, rest)) = frame.split_first() else {
             return Err(ReadError::malformed(0, "expected the length of a MIME type, found an empty frame"));
@@ -110,7 +109,7 @@ impl Format {
         Ok((format, request))
     }
 
-    /// Begins a binary WebSocket frame of a client; the request follows.
+    /// Starts a binary WebSocket frame of a client; the request follows.
     pub fn begin_frame(self, out: &mut Vec<u8>) {
         let mime = self.mime();
         out.push(u8::try_from(mime.len()).expect("MIME types are short"));

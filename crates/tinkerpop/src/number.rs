@@ -1,11 +1,11 @@
-//! Numbers as text, within limits.
+//! Parser and printer of numbers, with size limits.
 
 use crate::limits::{DIGITS_MAX, SCALE_MAX};
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 use std::fmt::Write;
 
-/// An integer of any size: digits with a sign.
+/// Parses an arbitrary-precision integer: digits with an optional sign.
 pub(crate) fn integer(text: &str) -> Result<BigInt, String> {
     if text.len() > DIGITS_MAX {
         return Err(format!("expected at most {DIGITS_MAX} digits, found {}", text.len()));
@@ -16,7 +16,7 @@ pub(crate) fn integer(text: &str) -> Result<BigInt, String> {
     text.parse().map_err(|_| format!("expected an integer, found {}", shortened(text)))
 }
 
-/// A decimal of any size, with or without an exponent.
+/// Parses an arbitrary-precision decimal, with or without an exponent.
 pub(crate) fn decimal(text: &str) -> Result<BigDecimal, String> {
     if text.len() > DIGITS_MAX {
         return Err(format!("expected at most {DIGITS_MAX} digits, found {}", text.len()));
@@ -31,7 +31,7 @@ pub(crate) fn decimal(text: &str) -> Result<BigDecimal, String> {
     Ok(number)
 }
 
-/// Refuses what arithmetic could not bear.
+/// Rejects scales that make arithmetic too expensive.
 pub(crate) fn checked_scale(scale: i64) -> Result<(), String> {
     if (-SCALE_MAX..=SCALE_MAX).contains(&scale) {
         Ok(())
@@ -40,7 +40,7 @@ pub(crate) fn checked_scale(scale: i64) -> Result<(), String> {
     }
 }
 
-/// A decimal as Java prints it: plain, or with an exponent if it has zeros that are not its own.
+/// A decimal in Java's form: plain, or with an exponent if plain form would pad with zeros.
 pub(crate) fn decimal_text(number: &BigDecimal) -> String {
     let (unscaled, scale) = number.as_bigint_and_scale();
     let digits = unscaled.magnitude().to_string();

@@ -1,5 +1,4 @@
-//! Meanings that both formats share: predicates, enumerations, strategies and traversals by the names that
-//! they have on the wire.
+//! Names on the wire that both formats share: predicates, enumerations, strategies and traversals.
 
 use indexmap::IndexSet;
 use std::sync::Arc;
@@ -7,12 +6,13 @@ use vervet_gremlin::{
     Bytecode, Cardinality, Comparison, Direction, Instruction, Order, P, TextTest, Token, Value,
 };
 
-/// What drivers call the one source instruction of `Cardinality.set("x")`, which travels as a traversal.
+/// Drivers send `Cardinality.set("x")` as a traversal with this single source instruction.
 const CARDINALITY_VALUE: &str = "CardinalityValueTraversal";
 
 /// The predicate with this name and these arguments.
 ///
-/// `inside`, `outside` and `between` come by name or as `and`/`or` of comparisons; both are read as they are.
+/// Drivers send `inside`, `outside` and `between` by name or as `and`/`or` of comparisons; both are read
+/// without conversion.
 pub(crate) fn predicate(name: &str, mut values: Vec<Value>) -> Result<P, String> {
     let comparison = match name {
         "eq" => Some(Comparison::Eq),
@@ -52,13 +52,13 @@ pub(crate) fn predicate(name: &str, mut values: Vec<Value>) -> Result<P, String>
     }
 }
 
-/// Whether a list is the arguments of this predicate rather than its one argument.
+/// Whether a list is the arguments of this predicate rather than its single argument.
 pub(crate) fn takes_many(name: &str) -> bool {
     matches!(name, "within" | "without" | "inside" | "outside" | "between" | "and" | "or")
 }
 
 fn one_or_list(mut values: Vec<Value>) -> Value {
-    // A collection as argument of a comparison is sent as its elements.
+    // A collection argument of a comparison is sent as its elements.
     match values.len() {
         1 => values.remove(0),
         _ => Value::list(values),
@@ -91,19 +91,19 @@ fn text_test(name: &str) -> Option<TextTest> {
     })
 }
 
-/// How a predicate is written.
+/// The wire form of a predicate.
 pub(crate) enum PredicateParts {
-    /// Its name, its one argument.
+    /// Name and argument.
     One(&'static str, Value),
-    /// Its name, its arguments.
+    /// Name and arguments.
     Many(&'static str, Vec<Value>),
-    /// Its name, the predicates in it.
+    /// Name and nested predicates.
     Nested(&'static str, Vec<P>),
-    /// `TextP`: its name, its argument.
+    /// `TextP`: name and argument.
     Text(&'static str, Value),
 }
 
-/// How `p` is written: ranges as `and`/`or` of comparisons, as TinkerPop itself writes them.
+/// The wire form of `p`: ranges are `and`/`or` of comparisons, as TinkerPop writes them.
 pub(crate) fn predicate_parts(p: &P) -> PredicateParts {
     let compare = |comparison, value: &Value| P::Compare(comparison, value.clone());
     match p {
@@ -149,7 +149,7 @@ pub(crate) fn predicate_parts(p: &P) -> PredicateParts {
     }
 }
 
-/// The member `name` of the enumeration that the wire calls `kind`; none if there is no such enumeration.
+/// The member `name` of the enumeration with the wire name `kind`; none if there is no such enumeration.
 pub(crate) fn token(kind: &str, name: &str) -> Option<Result<Token, String>> {
     let kind = match kind {
         "DT" => "TimeUnit",
@@ -157,7 +157,7 @@ pub(crate) fn token(kind: &str, name: &str) -> Option<Result<Token, String>> {
         | "Pick" | "Pop" | "Scope" | "T" => kind,
         _ => return None,
     };
-    // What Python calls `id_` and `from_`, and names of old versions.
+    // Python names such as `id_` and `from_`, and names of old versions.
     let plain = name.strip_suffix('_').unwrap_or(name);
     let known = Token::from_names(kind, plain).or(match (kind, plain) {
         ("Direction", "from") => Some(Token::Direction(Direction::Out)),
@@ -171,7 +171,7 @@ pub(crate) fn token(kind: &str, name: &str) -> Option<Result<Token, String>> {
     )
 }
 
-/// What the wire calls the enumeration of `token`.
+/// The wire name of the enumeration of `token`.
 pub(crate) fn token_kind(token: Token) -> &'static str {
     match token {
         Token::TimeUnit(_) => "DT",
@@ -179,7 +179,7 @@ pub(crate) fn token_kind(token: Token) -> &'static str {
     }
 }
 
-/// A traversal as a value; a cardinality with a value travels as one, too.
+/// A traversal as a value; converts the traversal form of a cardinality value.
 pub(crate) fn traversal(bytecode: Bytecode) -> Value {
     if let ([source], []) = (bytecode.source.as_slice(), bytecode.steps.as_slice())
         && &*source.name == CARDINALITY_VALUE
@@ -190,20 +190,20 @@ pub(crate) fn traversal(bytecode: Bytecode) -> Value {
     Value::Traversal(Arc::new(bytecode))
 }
 
-/// The traversal that `cardinality(value)` travels as.
+/// The traversal form of `cardinality(value)`.
 pub(crate) fn cardinality_value(cardinality: Cardinality, value: &Value) -> Bytecode {
     let arguments = vec![Value::Token(Token::Cardinality(cardinality)), value.clone()];
     Bytecode { source: vec![Instruction::new(CARDINALITY_VALUE, arguments)], steps: Vec::new() }
 }
 
-/// The labels of an object of a path, each once; none if one is no text.
+/// The distinct labels of a path object; none if one is not a string.
 pub(crate) fn labels<'a>(labels: impl Iterator<Item = &'a Value>) -> Option<Vec<Arc<str>>> {
     let labels: Option<IndexSet<Arc<str>, vervet_gremlin::Hashing>> =
         labels.map(|label| label.as_text().map(Arc::from)).collect();
     labels.map(|labels| labels.into_iter().collect())
 }
 
-/// The Java class of a strategy: the name itself if it is one.
+/// The Java class of a strategy; unchanged if `name` is a class name.
 pub(crate) fn strategy_class(name: &str) -> String {
     if name.contains('.') {
         return name.to_owned();

@@ -1,20 +1,20 @@
-//! A response whose results come one by one, as a traversal finds them.
+//! Writer of responses with streamed results.
 //!
 //! # Shape
-//! Each result is written when it comes, so a message in the making is held as bytes and not as values. Its
-//! status and the number of its results are known at its end: in GraphSON they are written last (objects have
-//! no order), in GraphBinary they are put into their places.
+//! Each result is serialized on arrival, so a pending message holds bytes and not values. The status and the
+//! number of results are known at the end of the message: in GraphSON they are written last (object members
+//! are unordered), in GraphBinary they are patched in place.
 
 use crate::{Format, Response, Traverser, WriteError, graphbinary, graphson};
 use std::sync::Arc;
 use uuid::Uuid;
 use vervet_gremlin::{Map, Value};
 
-/// Where the status code stands in GraphBinary: behind the version, a flag and the id.
+/// Offset of the status code in GraphBinary: after the version, a flag and the id.
 const CODE_AT: usize = 18;
-/// What null is in GraphBinary, at the end of a response without results.
+/// GraphBinary null, the end of a response without results.
 const NULL: [u8; 2] = [0xfe, 0x01];
-/// What a list is in GraphBinary; its length follows.
+/// GraphBinary list header, before its length.
 const LIST: [u8; 2] = [0x09, 0x00];
 
 /// See the header of this file.
@@ -23,7 +23,7 @@ pub struct ResultsWriter {
     format: Format,
     id: Uuid,
     attributes: Map,
-    /// What every message begins and ends with; the status code stands between the two parts of `end`.
+    /// The constant prefix and suffix of each message; the status code is between the two parts of `end`.
     begin: Vec<u8>,
     end: (Vec<u8>, Vec<u8>),
     out: Vec<u8>,
@@ -31,10 +31,10 @@ pub struct ResultsWriter {
 }
 
 impl ResultsWriter {
-    /// A writer of messages that answer the request `id`, all with the same attributes of their status.
+    /// A writer of responses to the request `id`, with constant status attributes.
     ///
     /// # Errors
-    /// The attributes cannot be written.
+    /// The attributes cannot be represented.
     pub fn new(format: Format, id: Uuid, attributes: Map) -> Result<Self, WriteError> {
         let (mut begin, mut end) = (Vec::new(), (Vec::new(), Vec::new()));
         let attributes = match format.dialect() {
@@ -49,7 +49,7 @@ impl ResultsWriter {
                 empty.status.attributes
             }
             Some(dialect) => {
-                // An empty list and an empty map show how this dialect has them.
+                // An empty list and an empty map show their form in this dialect.
                 let mut list = Vec::new();
                 graphson::write(&Value::list(Vec::new()), dialect, &mut list)?;
                 let inside = list.iter().rposition(|byte| *byte == b'[').map_or(list.len(), |at| at + 1);
@@ -74,10 +74,10 @@ impl ResultsWriter {
         Ok(Self { format, id, attributes, begin, end, out, count: 0 })
     }
 
-    /// Adds an attribute to the status of this message and of those after it.
+    /// Adds a status attribute to this message and later ones.
     ///
     /// # Errors
-    /// It cannot be written; the message is then as it was.
+    /// The attribute cannot be represented; the message is unchanged.
     pub fn set_attribute(&mut self, name: &str, value: Value) -> Result<(), WriteError> {
         let mut attributes = self.attributes.clone();
         attributes.insert(Value::text(name), value);
@@ -91,7 +91,7 @@ impl ResultsWriter {
     /// Adds a value.
     ///
     /// # Errors
-    /// It cannot be written; the message is then as it was.
+    /// The value cannot be represented; the message is unchanged.
     pub fn add(&mut self, value: &Value) -> Result<(), WriteError> {
         self.item(|format, out| match format.dialect() {
             None => graphbinary::write(value, out),
@@ -99,10 +99,10 @@ impl ResultsWriter {
         })
     }
 
-    /// Adds a traverser: a value, and how often it is a result.
+    /// Adds a traverser: a value with its multiplicity.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// As for [`add`](Self::add).
     pub fn add_traverser(&mut self, traverser: &Traverser) -> Result<(), WriteError> {
         self.item(|format, out| match format.dialect() {
             None => graphbinary::write_traverser(traverser, out),
@@ -123,19 +123,19 @@ impl ResultsWriter {
         Ok(())
     }
 
-    /// How many results the message has.
+    /// Number of results in the pending message.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// How long the message is so far.
+    /// Size of the pending message in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.out.len()
     }
 
-    /// The message with this status code; the next one begins.
+    /// Completes the message with this status code, and starts the next one.
     pub fn take(&mut self, code: i32) -> Vec<u8> {
         let mut message = std::mem::replace(&mut self.out, self.begin.clone());
         if self.format.dialect().is_some() {

@@ -1,18 +1,18 @@
-//! Values and ids of TinkerPop as the graph of statements has them: literals, and names of vertices.
-//! docs/gremlin.md is the mapping; loaders, traversals and writers of files share it.
+//! Mapping of Gremlin values and ids to RDF: literals, and names of vertices. docs/gremlin.md specifies it;
+//! loaders, traversals and file writers share it.
 //!
 //! # Shape
 //! | Gremlin | datatype |
 //! | --- | --- |
-//! | String | `xsd:string`; a text with a language tag is read as one, too |
+//! | String | `xsd:string`; a language-tagged string is also read as one |
 //! | Boolean, Byte, Short, Int, Long, Float, Double | `xsd:boolean`, `byte`, `short`, `int`, `long`, `float`, `double` |
-//! | BigInteger | `xsd:integer`; one that fits 64 bits gets a leading zero, since `xsd:integer` is read as Long where it fits |
+//! | BigInteger | `xsd:integer`; one that fits 64 bits gets a leading zero, since `xsd:integer` is read as Long if it fits |
 //! | BigDecimal | `xsd:decimal` |
 //! | OffsetDateTime, LocalDate, Duration | `xsd:dateTime`, `xsd:date`, `xsd:dayTimeDuration` |
 //! | UUID, Character | `urn:vervet:datatype:uuid`, `…:character` |
-//! | lists, sets, maps, all else | `urn:vervet:datatype:graphson` |
+//! | lists, sets, maps, all other types | `urn:vervet:datatype:graphson` |
 //!
-//! Literals of other datatypes are read as their text.
+//! Literals of other datatypes are read as their lexical form.
 
 use crate::{Limits, graphson};
 use bigdecimal::BigDecimal;
@@ -26,16 +26,16 @@ use vervet_gremlin::{Duration, Extended, Value};
 use vervet_model::vocab::{CHARACTER_DATATYPE, GRAPHSON_DATATYPE, UUID_DATATYPE};
 use vervet_model::{Error, ErrorKind, Inline, Result};
 
-/// Digits of a stored decimal, before and behind the point.
+/// Maximum number of digits of a stored decimal, before and after the point.
 const DECIMAL_DIGITS_MAX: i64 = 100_000;
-/// Zeros at the end of a decimal with an exponent that is an id.
+/// Maximum number of trailing zeros of a decimal with an exponent that is an id.
 const ID_ZEROS_MAX: i64 = 100;
 const UUID_NAMESPACE: &str = "urn:uuid:";
 
-/// The external id of a vertex as text, as the typed writes of the facade take it.
+/// The external id of a vertex as text, in the form of the facade's typed writes.
 ///
 /// # Errors
-/// Input: no value that can be an id.
+/// Input: a type that cannot be an id.
 pub fn vertex_name(id: &Value) -> Result<String> {
     match id {
         Value::String(text) => Ok(text.to_string()),
@@ -55,18 +55,18 @@ pub fn vertex_name(id: &Value) -> Result<String> {
     }
 }
 
-/// Whether a decimal is an integer with few zeros at its end. The scale is looked at first: it may be any
-/// number, and [`BigDecimal::is_integer`] computes as many digits.
+/// Whether a decimal is an integer with few trailing zeros. The scale is checked first: it is unbounded, and
+/// [`BigDecimal::is_integer`] computes that many digits.
 fn is_short_integer(number: &BigDecimal) -> bool {
     let (digits, scale) = number.as_bigint_and_scale();
-    // A number of so many bits has at most so many digits, and a fraction of more digits is none unless they
-    // are all 0.
+    // A number of n bits has at most n / 3 + 1 digits; with a longer fraction it is an integer only if all
+    // its digits are 0.
     let digits_max = i64::try_from(digits.bits() / 3 + 1).unwrap_or(i64::MAX);
     let is_fraction = scale > digits_max && digits.sign() != Sign::NoSign;
     scale > -ID_ZEROS_MAX && scale <= DECIMAL_DIGITS_MAX && !is_fraction && number.is_integer()
 }
 
-/// The id that a name of a vertex stands for.
+/// The external id that a vertex name represents.
 #[must_use]
 pub fn value_of_name(name: &str) -> Value {
     if let Some(uuid) = name.strip_prefix(UUID_NAMESPACE).and_then(|text| uuid::Uuid::parse_str(text).ok()) {
@@ -78,7 +78,7 @@ pub fn value_of_name(name: &str) -> Value {
     }
 }
 
-/// The value of a lexical form; its text if it is no value of the datatype.
+/// The value of a lexical form; the lexical form itself if it is invalid for the datatype.
 #[must_use]
 pub fn typed(text: &str, datatype: &str) -> Value {
     let known = match NamedNodeRef::new_unchecked(datatype) {
@@ -110,7 +110,7 @@ pub fn typed(text: &str, datatype: &str) -> Value {
     known.unwrap_or_else(|| Value::text(text))
 }
 
-/// A value of a type that has no datatype of its own.
+/// A value of a type without a datatype of its own.
 fn from_graphson(text: &str) -> Option<Value> {
     graphson::read(text.as_bytes(), Limits::default()).ok()
 }
@@ -137,7 +137,7 @@ fn double(text: &str) -> Option<f64> {
     }
 }
 
-/// `xsd:dateTime`; without a zone it is in UTC.
+/// `xsd:dateTime`; UTC without a zone.
 fn date_time(text: &str) -> Option<OffsetDateTime> {
     OffsetDateTime::parse(text, &Rfc3339)
         .or_else(|_| OffsetDateTime::parse(&format!("{text}Z"), &Rfc3339))
@@ -181,10 +181,10 @@ fn oxsd_seconds(text: &str) -> Option<(i64, u32)> {
     Some((i64::try_from(total.div_euclid(SECOND)).ok()?, u32::try_from(total.rem_euclid(SECOND)).ok()?))
 }
 
-/// The literal that a value is stored as.
+/// The literal of a value.
 ///
 /// # Errors
-/// Input: a value that cannot be a property.
+/// Input: a type that cannot be a property value.
 pub fn literal(value: &Value) -> Result<Literal> {
     let typed = |text: String, datatype: NamedNodeRef<'_>| Literal::new_typed_literal(text, datatype);
     let own = |text: String, datatype| typed(text, NamedNodeRef::new_unchecked(datatype));
@@ -238,7 +238,7 @@ pub fn literal(value: &Value) -> Result<Literal> {
     })
 }
 
-/// The canonical form, which fits inside ids if the number does: `1.5E0`.
+/// The canonical form, which is inline in an id if the number fits: `1.5E0`.
 #[must_use]
 pub fn double_text(number: f64) -> String {
     let mut text = String::new();
@@ -271,8 +271,7 @@ mod tests {
     use std::sync::Arc;
     use vervet_gremlin::Value;
 
-    /// query B8: what an exponent of a decimal stands for is never written out to find out whether it is an
-    /// integer.
+    /// query B8: the test for an integer never expands the exponent of a decimal.
     #[test]
     fn b8_ids_that_are_decimals() {
         let name = |digits: i64, scale: i64| {

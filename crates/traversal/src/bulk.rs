@@ -1,11 +1,10 @@
-//! How many equal traversers one traverser stands for.
+//! The bulk of a traverser: the number of equal traversers that it represents.
 //!
 //! # Invariants
-//! 1. From 1 to 2^64 - 1.
-//! 2. Arithmetic is exact. A result that 64 bits do not hold is an error of the query, never the nearest
-//!    number that they hold.
-//! 3. No loop runs over a bulk: a short text makes one of 2^60. Steps compute with it;
-//!    [`crate::context::Context::expand`] is the one place where a value is repeated as often as a bulk says,
+//! 1. A bulk is from 1 to 2^64 - 1.
+//! 2. Arithmetic is exact. A result beyond 64 bits is an error of the query; it is never saturated.
+//! 3. No loop runs over a bulk, since a short query can produce a bulk of 2^60. Steps compute with it;
+//!    [`crate::context::Context::expand`] is the only function that materializes a bulk as repeated values,
 //!    and it limits and counts them.
 
 use std::num::NonZeroU64;
@@ -16,48 +15,48 @@ use vervet_model::{Error, ErrorKind, Result};
 pub(crate) struct Bulk(NonZeroU64);
 
 impl Bulk {
-    /// A traverser that stands for itself.
+    /// The bulk of a traverser that represents only itself.
     pub(crate) const ONE: Self = Self(NonZeroU64::MIN);
 
-    /// So many; `None`: there are none.
+    /// A bulk of `count`; `None` for 0.
     pub(crate) fn new(count: u64) -> Option<Self> {
         NonZeroU64::new(count).map(Self)
     }
 
-    /// How many. To compute with, not to count up to.
+    /// The count, for arithmetic; never a loop bound.
     pub(crate) fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// How many, for sums that 64 bits do not hold.
+    /// The count, for sums beyond 64 bits.
     pub(crate) fn wide(self) -> u128 {
         self.get().into()
     }
 
-    /// These and others.
+    /// The sum of two bulks.
     ///
     /// # Errors
-    /// More than 64 bits hold.
+    /// The sum exceeds 64 bits.
     pub(crate) fn plus(self, others: Self) -> Result<Self> {
         self.0.checked_add(others.get()).map(Self).ok_or_else(overflow)
     }
 
-    /// For each of these as many others.
+    /// The product of two bulks.
     ///
     /// # Errors
-    /// More than 64 bits hold.
+    /// The product exceeds 64 bits.
     pub(crate) fn times(self, others: Self) -> Result<Self> {
         self.0.checked_mul(others.0).map(Self).ok_or_else(overflow)
     }
 
-    /// These without as many others; `None`: none is left.
+    /// The difference; `None` if it is not positive.
     pub(crate) fn minus(self, others: u64) -> Option<Self> {
         self.get().checked_sub(others).and_then(Self::new)
     }
 }
 
 fn overflow() -> Error {
-    let message = format!("more than {} equal traversers meet: a bulk has 64 bits", u64::MAX);
+    let message = format!("more than {} equal traversers: a bulk has 64 bits", u64::MAX);
     Error::new(ErrorKind::Query, message).with_hint("count, dedup or limit traversers before they multiply")
 }
 

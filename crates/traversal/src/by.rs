@@ -1,4 +1,4 @@
-//! What `by(…)` makes of a traverser.
+//! The `by(…)` modulator: the projection that it applies to a traverser.
 
 use crate::compile::Compiler;
 use crate::context::Context;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Column, Instruction, Order, Set, T, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What it takes.
+/// The kind of a projection.
 #[derive(Clone)]
 pub(crate) enum By {
     /// The value itself.
@@ -25,15 +25,14 @@ pub(crate) enum By {
     Column(Column),
     /// The first value of a traversal.
     Traversal(Pipeline),
-    /// The same of `values("key")`, or of `select("label").values("key")`, of elements read without a
-    /// traverser of its own.
+    /// `values("key")` or `select("label").values("key")` of elements, read without a nested traverser.
     Values { label: Option<Arc<str>>, key: Arc<str>, otherwise: Pipeline },
-    /// The same of `select("label")`.
+    /// `select("label")`, read without a nested traverser.
     Selected { label: Arc<str>, steps: Pipeline },
 }
 
 impl By {
-    /// Reads `by(…)`; the order is for `order()` alone.
+    /// Parses `by(…)`. Only `order()` uses the order.
     pub(crate) fn new(instruction: &Instruction, compiler: &mut Compiler) -> Result<(Self, Option<Order>)> {
         let mut order = None;
         let mut what = Self::Identity;
@@ -46,7 +45,7 @@ impl By {
         Ok((what, order))
     }
 
-    /// What one argument takes.
+    /// The projection of one argument.
     pub(crate) fn of_argument(
         argument: &Value,
         instruction: &Instruction,
@@ -76,7 +75,7 @@ impl By {
         })
     }
 
-    /// What it makes of a traverser; `None`: nothing.
+    /// The projected value; `None` if the projection is not productive.
     pub(crate) fn apply(
         &mut self,
         traverser: &Traverser,
@@ -106,7 +105,7 @@ impl By {
         })
     }
 
-    /// As [`By::apply`], of a value that has no traverser of its own.
+    /// As [`By::apply`], for a value without a traverser.
     pub(crate) fn of(
         &mut self,
         value: &Value,
@@ -135,7 +134,7 @@ fn selected(traversal: &Bytecode) -> Option<Arc<str>> {
     }
 }
 
-/// The label and the key of `select("label").values("key")`, where both are one.
+/// The label and the key of `select("label").values("key")`, if the traversal has exactly that form.
 fn values_of(traversal: &Bytecode) -> Option<(Option<Arc<str>>, Arc<str>)> {
     let one = |instruction: &Instruction, name: &str| match instruction.arguments.as_slice() {
         [Value::String(text)] if &*instruction.name == name => Some(text.clone()),
@@ -148,10 +147,10 @@ fn values_of(traversal: &Bytecode) -> Option<(Option<Arc<str>>, Arc<str>)> {
     }
 }
 
-/// The property of an element, or the value of a map.
+/// The property of an element, or the value of a map entry.
 fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Option<Value>> {
     match value {
-        // A map has something for every key: null, if nothing else.
+        // A missing map key yields null, which is productive.
         Value::Map(map) => Ok(Some(map.get(&Value::String(key.clone())).cloned().unwrap_or_default())),
         Value::Entry(entry) => Ok((entry.0.as_text() == Some(&**key)).then(|| entry.1.clone())),
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
@@ -176,7 +175,7 @@ fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Op
     }
 }
 
-/// A value for a message.
+/// The text of a value in an error message.
 pub(crate) fn vervet_gremlin_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),

@@ -1,12 +1,12 @@
-//! From bytecode to a pipeline of steps.
+//! The compiler from bytecode to a pipeline of steps.
 //!
 //! # Shape
-//! Instructions that modulate (`as`, `by`, `from`, `to`, `with`, `option`, `times`, `until`, `emit`, `read`,
-//! `write`) are gathered at the step that they belong to; then each step is built by the file that has it.
-//! What a strategy changes is done while building.
+//! Modulators (`as`, `by`, `from`, `to`, `with`, `option`, `times`, `until`, `emit`, `read`, `write`) are
+//! gathered at the step that they modify; then the file of each step family builds the step. Strategies are
+//! applied during compilation.
 //! # Invariants
-//! Text from outside: no name and no argument is trusted. The number of steps and the depth of nesting have
-//! limits, and what is built runs in a stack that those bound.
+//! Bytecode is untrusted: names and arguments are validated. The number of steps and the nesting depth are
+//! limited, which bounds the stack depth of the pipeline.
 
 use crate::by::By;
 use crate::context::Settings;
@@ -22,12 +22,12 @@ use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Instruction, Order, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Steps of a traversal, nested ones included.
+/// Maximum number of steps of a traversal, nested steps included.
 pub const STEPS_MAX: usize = 500;
-/// Traversals inside traversals.
+/// Maximum nesting depth of traversals.
 pub const DEPTH_MAX: usize = 64;
 
-/// A step with what modulates it.
+/// A step with its modulators.
 pub(crate) struct Modulated<'b> {
     pub(crate) instruction: &'b Instruction,
     pub(crate) labels: Vec<Arc<str>>,
@@ -36,33 +36,33 @@ pub(crate) struct Modulated<'b> {
     pub(crate) to: Option<&'b Instruction>,
     pub(crate) options: Vec<&'b Instruction>,
     pub(crate) withs: Vec<&'b Instruction>,
-    /// Of `property`, and of `addV` and `addE` with `property` behind them: what they give values.
+    /// The property writes of `property`, and of `addV` and `addE` followed by `property`.
     pub(crate) writes: Vec<Write<'b>>,
-    /// Of `repeat`: what stands before it, and behind it.
+    /// The modulators before and after `repeat`.
     pub(crate) before: Vec<&'b Instruction>,
     pub(crate) behind: Vec<&'b Instruction>,
 }
 
-/// What is known while a traversal is built.
+/// State of the compilation of one traversal.
 pub(crate) struct Compiler {
     pub(crate) settings: Settings,
     pub(crate) strategies: Strategies,
-    /// Whether steps get their text, for `explain` and `profile`.
+    /// Whether steps keep their text, for `explain` and `profile`.
     texts: bool,
-    /// Whether something is written.
+    /// Whether the traversal writes.
     pub(crate) mutates: bool,
-    /// How many `repeat` there are around what is built.
+    /// Number of `repeat` steps around the current step.
     pub(crate) loops: usize,
-    /// Whether there were other steps than `V`, `E` and algorithms: these count where the traversers are.
+    /// Whether an earlier root step may have moved the traversers. Graph algorithms then count the traversers
+    /// at each vertex.
     pub(crate) walked: bool,
-    /// Whether steps before what is built read the graph each time that they are asked.
+    /// Whether earlier steps read the graph each time that they produce a traverser.
     reading: bool,
     depth: usize,
     steps: usize,
-    /// Names that the step of the whole traversal that is built, or one behind it, puts to.
+    /// Side effects that the current or a later step of the root traversal writes to.
     put_to: Vec<Arc<str>>,
-    /// What is beside the traversers before the first comes: an empty collection for each name that is put
-    /// to.
+    /// The side effects before the first traverser: an empty collection for each name that a step writes to.
     pub(crate) side_effects: Vec<(Arc<str>, Value)>,
 }
 
@@ -83,17 +83,17 @@ impl Compiler {
         }
     }
 
-    /// Whether what is built is inside a step.
+    /// Whether the current step is in a nested traversal.
     pub(crate) fn is_nested(&self) -> bool {
         self.depth > 0
     }
 
-    /// Whether the step that is built, or one behind it, may put to a side effect of this name.
+    /// Whether the current or a later step may write to the side effect `name`.
     pub(crate) fn is_put_to(&self, name: &Arc<str>) -> bool {
         self.put_to.contains(name)
     }
 
-    /// Makes the last step a part of a chain with those before it, if that means the same.
+    /// Fuses the last step into the chain before it, if the result is equivalent.
     pub(crate) fn join(&self, nodes: &mut Vec<Node>) {
         if !self.settings.paths && self.strategies.is_plain() {
             let merges = self.settings.sack.is_none() && !self.settings.no_bulk && self.put_to.is_empty();
@@ -101,7 +101,7 @@ impl Compiler {
         }
     }
 
-    /// Steps with [`connected`] parts, unless the source takes that strategy away.
+    /// Steps with [`connected`] connectives, unless the source disables `ConnectiveStrategy`.
     pub(crate) fn connected<'b>(&self, steps: &'b [Instruction], root: bool) -> Cow<'b, [Instruction]> {
         if self.strategies.unconnected { Cow::Borrowed(steps) } else { connected(steps, root) }
     }
@@ -112,7 +112,7 @@ impl Compiler {
         Error::new(ErrorKind::Query, message)
     }
 
-    /// A traversal inside a step.
+    /// Compiles a nested traversal.
     pub(crate) fn nested(&mut self, traversal: &Bytecode) -> Result<Pipeline> {
         if !traversal.source.is_empty() {
             let message = "a traversal inside another one cannot begin with a source";
@@ -130,7 +130,7 @@ impl Compiler {
         pipeline
     }
 
-    /// Builds something that strategies on elements do not apply to: their own conditions.
+    /// Builds a part to which element strategies do not apply: the conditions of those strategies.
     pub(crate) fn without_strategies<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let kept = std::mem::take(&mut self.strategies);
         let built = build(self);
@@ -145,13 +145,13 @@ impl Compiler {
             .iter()
             .map(|argument| match argument {
                 Value::Traversal(traversal) => self.nested(traversal),
-                // A value where a traversal can be is that value.
+                // A constant in place of a traversal yields that constant.
                 other => Ok(Pipeline::new(vec![self.node(Box::new(steps::constant(other.clone())))])),
             })
             .collect()
     }
 
-    /// `by(…)` of a step.
+    /// The `by(…)` modulators of a step.
     pub(crate) fn bys(&mut self, step: &Modulated<'_>) -> Result<Vec<By>> {
         let single = match step.name() {
             "aggregate" | "store" => Some("Aggregate"),
@@ -168,18 +168,19 @@ impl Compiler {
         step.bys.iter().map(|by| Ok(By::new(by, self)?.0)).collect()
     }
 
-    /// `by(…)` of a step with their orders.
+    /// The `by(…)` modulators of a step, with their orders.
     pub(crate) fn ordered_bys(&mut self, step: &Modulated<'_>) -> Result<Vec<(By, Option<Order>)>> {
         step.bys.iter().map(|by| By::new(by, self)).collect()
     }
 
-    /// A step that stands for nothing in the text.
+    /// A node without text.
     pub(crate) fn node(&self, step: Box<dyn Step>) -> Node {
         let moves = step.moves();
         Node { step, labels: Labels::default(), moves, text: Arc::default(), meter: None }
     }
 
-    /// The whole traversal. What of its beginning is a query is solved by kernels, unless `native` is off.
+    /// Compiles the root traversal. Kernels run the prefix that translates to a query, unless `native` is
+    /// off.
     pub(crate) fn whole(&mut self, instructions: &[Instruction], native: bool) -> Result<Pipeline> {
         let instructions = &*self.connected(instructions, true);
         let steps = self.modulated(instructions)?;
@@ -199,14 +200,14 @@ impl Compiler {
         Ok(rest)
     }
 
-    /// Steps in a row.
+    /// Compiles a sequence of steps.
     pub(crate) fn pipeline(&mut self, instructions: &[Instruction]) -> Result<Pipeline> {
         let instructions = &*self.connected(instructions, false);
         let steps = self.modulated(instructions)?;
         self.nodes(&steps, false)
     }
 
-    /// `to_end`: these are the last steps of the whole traversal.
+    /// `to_end`: the steps end the root traversal.
     fn nodes(&mut self, steps: &[Modulated<'_>], to_end: bool) -> Result<Pipeline> {
         let mut nodes: Vec<Node> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
@@ -220,7 +221,7 @@ impl Compiler {
             }
             let labels: Vec<Arc<str>> = step.labels.clone();
             if &*step.instruction.name == "as" {
-                // A label before any step is that of what comes in.
+                // A label before the first step names the input.
                 let step = Box::new(steps::identity());
                 let mut node = self.node(step);
                 node.labels = labels.into();
@@ -242,7 +243,7 @@ impl Compiler {
             match nodes.get_mut(first..) {
                 _ if !self.texts => {}
                 Some(new) if !new.is_empty() => new.iter_mut().for_each(|node| node.text = text.clone()),
-                // The step has become part of the one before.
+                // The step is fused into the one before it.
                 _ => {
                     if let Some(last) = nodes.last_mut() {
                         last.text = format!("{}.{text}", last.text).into();
@@ -265,7 +266,7 @@ impl Compiler {
         Ok(Pipeline::new(nodes))
     }
 
-    /// Steps with what modulates them; `and()` and `or()` between steps have become steps around them.
+    /// Groups instructions into steps with modulators; infix `and()` and `or()` become prefix steps.
     fn modulated<'b>(&self, instructions: &'b [Instruction]) -> Result<Vec<Modulated<'b>>> {
         let mut all: Vec<Modulated<'b>> = Vec::new();
         let mut ahead: Vec<&'b Instruction> = Vec::new();
@@ -297,7 +298,7 @@ impl Compiler {
                 }
                 "with" | "read" | "write" => all.last_mut().ok_or_else(misplaced)?.withs.push(instruction),
                 "property" => {
-                    // It belongs to a step that adds an element, whatever other `property` are between them.
+                    // `property` modifies the step that adds an element, across other `property` steps.
                     let adds = all.iter().rposition(|step| step.name() != "property");
                     let mut rest = Modulated::new(instruction);
                     for write in Write::all(instruction)? {
@@ -312,7 +313,7 @@ impl Compiler {
                 }
                 "option" => all.last_mut().ok_or_else(misplaced)?.options.push(instruction),
                 "times" | "until" | "emit" => match all.last_mut() {
-                    // A second `until` or `emit` behind a loop begins the next one.
+                    // A second `until` or `emit` after a loop starts the next loop.
                     Some(step)
                         if step.name() == "repeat"
                             && ahead.is_empty()
@@ -330,7 +331,7 @@ impl Compiler {
                         return Err(self.error(
                             first,
                             format!(
-                                "The repeat()-traversal was not defined: {}() stands at no repeat()",
+                                "The repeat()-traversal was not defined: {}() has no repeat()",
                                 first.name
                             ),
                         ));
@@ -342,15 +343,15 @@ impl Compiler {
         match ahead.first() {
             Some(first) => Err(self.error(
                 first,
-                format!("The repeat()-traversal was not defined: {}() stands at no repeat()", first.name),
+                format!("The repeat()-traversal was not defined: {}() has no repeat()", first.name),
             )),
             None => Ok(all),
         }
     }
 }
 
-/// Steps where `and()` and `or()` without arguments, which stand between what they connect, have become steps
-/// with arguments. `and` binds tighter. At the root the steps that begin the traversal stay what they are.
+/// Rewrites infix `and()` and `or()` (without arguments) as prefix steps with arguments. `and` binds tighter.
+/// At the root the source steps stay in front.
 fn connected(steps: &[Instruction], root: bool) -> Cow<'_, [Instruction]> {
     let is = |step: &Instruction, name: &str| &*step.name == name && step.arguments.is_empty();
     let (start, rest) = match steps
@@ -389,35 +390,33 @@ impl<'b> Modulated<'b> {
         }
     }
 
-    /// Whether it changes the graph, or a traversal in it does.
+    /// Whether the step or a nested traversal changes the graph.
     fn writes_somewhere(&self) -> bool {
         self.parts().any(write::writes)
     }
 
-    /// The instruction, and those that modulate it and may have traversals.
+    /// The instruction and its modulators that may contain traversals.
     fn parts(&self) -> impl Iterator<Item = &'b Instruction> {
         let around = [&self.bys, &self.options, &self.before, &self.behind];
         let around = around.into_iter().flatten().copied();
         std::iter::once(self.instruction).chain(around).chain(self.from).chain(self.to)
     }
 
-    /// Whether a loop has what this says already: when it ends, or what it gives on the way.
+    /// Whether a loop already has a modulator of this kind (end condition or emit condition).
     fn has_modulator(&self, modulator: &Instruction) -> bool {
         let is_emit = |instruction: &Instruction| &*instruction.name == "emit";
         self.before.iter().chain(&self.behind).any(|own| is_emit(own) == is_emit(modulator))
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.instruction.name
     }
 
-    /// Its arguments.
     pub(crate) fn arguments(&self) -> &'b [Value] {
         &self.instruction.arguments
     }
 
-    /// Its arguments as texts; nulls are passed over.
+    /// The arguments that are strings; nulls are skipped.
     pub(crate) fn texts(&self) -> Vec<Arc<str>> {
         let mut all = Vec::new();
         gather_texts(self.arguments(), &mut all);
@@ -435,14 +434,14 @@ fn gather_texts(values: &[Value], all: &mut Vec<Arc<str>>) {
     }
 }
 
-/// The names of side effects that steps put to.
+/// The names of the side effects that the steps write to.
 fn puts(steps: &[Modulated<'_>]) -> Vec<Arc<str>> {
     let mut names = Vec::new();
     steps.iter().flat_map(Modulated::parts).for_each(|part| collect::puts_of(part, &mut names));
     names
 }
 
-/// What the steps need of paths.
+/// Determines whether the steps need whole paths or labelled objects.
 pub(crate) fn path_needs(bytecode: &Bytecode, settings: &mut Settings) {
     for instruction in bytecode.source.iter().chain(&bytecode.steps) {
         match &*instruction.name {

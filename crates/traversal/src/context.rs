@@ -1,4 +1,4 @@
-//! What the steps of one running traversal share.
+//! The execution context that all steps of one running traversal share.
 
 use crate::Host;
 use crate::graph::Names;
@@ -18,47 +18,47 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a mut dyn Host,
     pub(crate) names: Names,
     pub(crate) side_effects: SeededMap<Arc<str>, SideEffect>,
-    /// What groups under a name are made of: all steps with that name put to the same.
+    /// The accumulators of `group` side effects by name; all steps with one name share an accumulator.
     pub(crate) groups: SeededMap<Arc<str>, Groups>,
-    /// Where things are in the trees and subgraphs among the side effects.
+    /// Element positions in the trees and subgraphs among the side effects.
     pub(crate) places: SeededMap<Arc<str>, Places>,
     pub(crate) control: &'a Control<'a>,
-    /// What the steps hold.
+    /// The memory account of the steps.
     pub(crate) memory: Memory<'a>,
-    /// What random choices begin with; each step has its own.
+    /// The base seed; each step derives its own generator.
     pub(crate) seed: u64,
     pub(crate) random: Option<Random>,
-    /// What a sack does when its traverser splits; with the operator of `withSack`.
+    /// Sack settings: how a sack splits and merges, with the operator of `withSack`.
     pub(crate) settings: Arc<Settings>,
 }
 
-/// What the source of the traversal says for all of it.
+/// Settings of the traversal source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// Whether whole paths are kept.
+    /// Whether traversers keep whole paths.
     pub(crate) paths: bool,
-    /// Whether labelled objects are kept.
+    /// Whether traversers keep labelled objects.
     pub(crate) labels: bool,
-    /// `withSack`: the first value.
+    /// `withSack`: the initial value.
     pub(crate) sack: Option<Value>,
-    /// `withSack(…, Operator.sum)`: how sacks of merged traversers become one; `None`: they stay apart.
+    /// `withSack(…, Operator.sum)`: the merge operator of sacks; `None`: traversers with sacks do not merge.
     pub(crate) sack_merge: Option<Operator>,
     /// `withBulk(false)`.
     pub(crate) no_bulk: bool,
-    /// `ProductiveByStrategy`: a `by` that gives nothing gives null.
+    /// `ProductiveByStrategy`: an unproductive `by` yields null.
     pub(crate) productive: bool,
 }
 
-/// A value beside the traversers.
+/// A side effect: a value outside the traversers.
 #[derive(Clone, Debug)]
 pub(crate) struct SideEffect {
     pub(crate) value: Value,
-    /// How a further value is put to it.
+    /// The reducer of further values.
     pub(crate) operator: Option<Operator>,
 }
 
 impl Context<'_> {
-    /// Calls `read` with the graph as it is now, and the names known of it.
+    /// Calls `read` with the current graph and the cached names.
     pub(crate) fn read<T>(
         &mut self,
         mut read: impl FnMut(&dyn Snapshot, &mut Names) -> Result<T>,
@@ -70,35 +70,33 @@ impl Context<'_> {
             result = Some(read(snapshot, names)?);
             Ok(())
         })?;
-        result.ok_or_else(|| vervet_model::Error::internal("a graph was not shown to who asked for it"))
+        result.ok_or_else(|| vervet_model::Error::internal("the host did not provide a graph"))
     }
 
-    /// Random numbers for who has no generator of its own.
+    /// Random numbers for steps without their own generator.
     pub(crate) fn random(&mut self) -> &mut Random {
         let seed = self.seed;
         self.random.get_or_insert_with(|| Random::new(seed))
     }
 
-    /// Counts work done, and stops a traversal that has met a limit.
+    /// Counts units of work, and stops a traversal that exceeds a limit.
     #[inline]
     pub(crate) fn tick(&self) -> Result<()> {
         self.control.work(64)
     }
 
-    /// Counts a value that is kept until the traversal ends: in a side effect, in the graph.
+    /// Counts a value that lives until the traversal ends: in a side effect or in the graph.
     ///
     /// # Errors
-    /// Over the memory cap; cancellation.
+    /// The memory cap; cancellation.
     pub(crate) fn keep(&self, value: &Value) -> Result<()> {
         self.memory.take(TRAVERSER_BYTES + size::bytes(value, self.control)?).map(|_| ())
     }
 
-    /// Appends `value` as often as a bulk says: the only place where a bulk becomes values. `held` counts
-    /// them.
+    /// Appends `bulk` copies of `value`: the only place where a bulk becomes values. `held` counts them.
     ///
     /// # Errors
-    /// More than [`size::VALUES_MAX`] values in `out`; over the memory cap, before any is appended;
-    /// cancellation.
+    /// More than [`size::VALUES_MAX`] values in `out`; the memory cap, before any is appended; cancellation.
     pub(crate) fn expand(
         &self,
         value: &Value,
@@ -121,11 +119,11 @@ impl Context<'_> {
     }
 }
 
-/// Values that are appended between two looks at the limits.
+/// Values appended between two limit checks.
 const EXPANDED_TOGETHER: usize = 1 << 12;
 
-/// Random numbers of a step: a linear congruential generator with 48 bits of state, the same that Java's
-/// standard library has, so that `SeedStrategy` means the same choices as elsewhere.
+/// Random number generator of a step: the 48-bit linear congruential generator of Java's standard library, so
+/// that `SeedStrategy` makes the same choices as other implementations.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -148,7 +146,7 @@ impl Random {
         u64::from(self.bits(32)) << 32 | u64::from(self.bits(32))
     }
 
-    /// Below `bound`, which is from 1 to 2^31.
+    /// A uniform number below `bound`, which is from 1 to 2^31.
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         if bound.is_power_of_two() {
             return u32::try_from((u64::from(bound) * u64::from(self.bits(31))) >> 31).unwrap_or(0);
@@ -156,30 +154,30 @@ impl Random {
         loop {
             let bits = self.bits(31);
             let value = bits % bound.max(1);
-            // The last, incomplete block of numbers would favour the small ones.
+            // Rejects the last, incomplete block, which would favour small numbers.
             if u64::from(bits - value) + u64::from(bound - 1) < 1 << 31 {
                 return value;
             }
         }
     }
 
-    /// From 0 to 1.
+    /// A uniform number from 0 to 1.
     pub(crate) fn unit(&mut self) -> f64 {
         let bits = (u64::from(self.bits(26)) << 27) + u64::from(self.bits(27));
         bits as f64 / (1u64 << 53) as f64
     }
 
-    /// How many of `trials` succeed, each with this probability: a binomial deviate.
+    /// A binomial deviate: the number of successes in `trials` with this probability.
     ///
     /// # Cost
-    /// A random number for each of up to [`TRIALS_EACH`] trials, or for each of up to about [`MEAN_EACH`]
-    /// expected successes; else two for each attempt, of which there are 1.3 on average, however many trials
-    /// there are.
+    /// One random number per trial for up to [`TRIALS_EACH`] trials, or per success for up to about
+    /// [`MEAN_EACH`] expected successes; otherwise two per attempt, with 1.3 attempts on average, independent
+    /// of `trials`.
     /// # Source
     /// W. Hörmann, "The generation of binomial random variates", Journal of Statistical Computation and
     /// Simulation 46, 1993: algorithm BTRS. Different: the logarithm of the ratio of two probabilities is
-    /// computed of the distance to the mode, since its terms cancel out for more than 2^40 trials; below 10
-    /// expected successes the gaps between them are drawn.
+    /// computed from the distance to the mode, since its terms cancel out beyond 2^40 trials; below 10
+    /// expected successes the gaps between successes are drawn.
     pub(crate) fn binomial(&mut self, trials: u64, probability: f64) -> u64 {
         if trials <= TRIALS_EACH {
             return (0..trials).filter(|_| probability >= self.unit()).count() as u64;
@@ -203,7 +201,7 @@ impl Random {
         if mean < MEAN_EACH {
             let (mut successes, mut passed) = (0, 0.0);
             loop {
-                // The failures before the next success, and that.
+                // The failures before the next success, and the success.
                 passed += ((1.0 - self.unit()).ln() / (-probability).ln_1p()).floor() + 1.0;
                 if passed > n {
                     return successes;
@@ -228,19 +226,19 @@ impl Random {
             if is_in {
                 #[expect(clippy::cast_possible_truncation, reason = "a whole number from 0 to `n`")]
                 let successes = k as u64;
-                // A double beyond 2^53 may be rounded up to one more than there are.
+                // A double beyond 2^53 may round up to `trials` + 1.
                 return successes.min(trials);
             }
         }
     }
 }
 
-/// Trials that are drawn one by one, so that few traversers get the numbers that they would get alone.
+/// Maximum number of trials drawn one by one; small bulks then draw the same numbers as single traversers.
 const TRIALS_EACH: u64 = 64;
-/// Expected successes below which each is drawn.
+/// Expected successes below which the gaps between successes are drawn.
 const MEAN_EACH: f64 = 10.0;
 
-/// The logarithm of the probability of `k` successes over that of the most likely number of them.
+/// Logarithm of the probability of `k` successes divided by the probability of the mode.
 fn log_ratio(n: f64, probability: f64, mode: f64, k: f64) -> f64 {
     // ln(m! (n - m)! / (k! (n - k)!)) + (k - m) ln(p / (1 - p)), with x! = Γ(x + 1) by Stirling's formula.
     let distance = k - mode;
@@ -261,8 +259,8 @@ fn stirling(x: f64) -> f64 {
 mod tests {
     use super::Random;
 
-    /// query B6: `coin()` draws how many of a bulk pass. Small numbers have the exact distribution, and large
-    /// ones mean and deviation.
+    /// query B6: `coin()` draws how many of a bulk pass. Small bulks have the exact distribution, large ones
+    /// its mean and deviation.
     #[test]
     fn b6_binomial_deviates_have_their_distribution() {
         let mut random = Random::new(16);
@@ -289,8 +287,7 @@ mod tests {
                     below[at] += u32::from(off < bound);
                 }
             }
-            // The mean of the deviations is 0 within 5 of its own deviations, which is 1 / sqrt(DRAWS); their
-            // variance is 1.
+            // The mean deviation is 0 within 5 standard errors of 1 / sqrt(DRAWS); the variance is 1.
             let draws = f64::from(DRAWS);
             assert!((sum / draws).abs() < 5.0 / draws.sqrt(), "{trials} {probability}: mean {}", sum / draws);
             assert!(
@@ -310,11 +307,11 @@ mod tests {
         }
     }
 
-    /// The probability of each number, against the formula.
+    /// Compares the probability of each number with the formula.
     #[test]
     fn b6_binomial_deviates_of_few_trials() {
         let mut random = Random::new(7);
-        // As often by the algorithm for many as by the formula.
+        // The algorithm for many trials has the frequencies of the formula.
         let (trials, probability, draws) = (80_u64, 0.3, 200_000_u32);
         let mut counts = [0_u32; 81];
         for _ in 0..draws {

@@ -1,14 +1,14 @@
-//! A snapshot as vertices, edges and properties with values of Gremlin.
+//! Property-graph view of a snapshot: vertices, edges and properties with Gremlin values.
 //!
 //! # Shape
-//! * `names`: ids of labels and keys, and their names, remembered for a traversal.
-//! * `ids`: `T.id` of elements, and elements by it.
-//! * `literal`: values as they are stored.
+//! * `names`: ids and names of labels and keys, cached for a traversal.
+//! * `ids`: `T.id` of elements, and elements by `T.id`.
+//! * `literal`: conversion between values and stored literals.
 //! * `read`: neighbours, edges, properties, scans.
 //! * `between`: the edges from one vertex to another.
-//! * `detail`: elements as clients see them; `batch`: what many of them have.
-//! * `whole`: all of it, for files.
-//! * `computed`: properties that algorithms have given to vertices, for the rest of a traversal.
+//! * `detail`: elements as clients see them; `batch`: prefetched properties of many elements.
+//! * `whole`: the whole graph, for file output.
+//! * `computed`: properties that algorithms have computed, for the rest of a traversal.
 
 pub(crate) mod batch;
 pub(crate) mod between;

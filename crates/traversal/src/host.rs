@@ -1,8 +1,8 @@
-//! The graph that a traversal walks, and what it may do to it.
+//! The `Host` trait: the graph that a traversal reads and, in a transaction, writes.
 //!
 //! # Shape
-//! A snapshot to read; for traversals that change something a transaction, which shows its own changes.
-//! Elements are named by ids of the store (`u64`, the bits of an id), names of labels and keys are plain.
+//! A traversal reads a snapshot; a traversal that writes runs in a transaction and sees its own changes.
+//! Element ids are store ids (`u64`, the bits of an id); labels and keys are strings.
 
 use oxrdf::Literal;
 use vervet_algebra::Query;
@@ -11,11 +11,11 @@ use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// Takes rows of a query: columns by variable, the number of rows, and how often each is there (empty: once
-/// each).
+/// Sink for rows of a query: columns by variable, the number of rows, and the multiplicity of each row
+/// (empty: each is 1).
 pub type RowSink<'s> = dyn FnMut(&[Vec<Id>], usize, &[u64]) -> Result<()> + 's;
 
-/// What a property that is no property of a vertex belongs to.
+/// The owner of a property that is not a vertex property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// An edge.
@@ -24,16 +24,17 @@ pub enum Owner {
     VertexProperty(PropertyKey),
 }
 
-/// See the header of this file. Calls that change something are errors unless the host says otherwise.
+/// See the header of this file. The default implementation of each write is an error.
 pub trait Host {
-    /// Calls `read` once with the graph as it is now, own changes included.
+    /// Calls `read` once with the current graph, including the changes of the own transaction.
     ///
     /// # Errors
     /// Those of `read`; damaged data.
     fn read(&self, read: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()>;
 
-    /// Solves a query of the algebra; `sink` gets columns by variable, the number of rows, and how often each
-    /// row is there (empty: once each). `false`: this host solves none, and nothing was given to `sink`.
+    /// Solves a query of the algebra. `sink` receives columns by variable, the number of rows, and the
+    /// multiplicity of each row (empty: each is 1). `false`: this host does not solve queries; `sink` was not
+    /// called.
     ///
     /// # Errors
     /// Those of `sink`; limits; damaged data.
@@ -42,27 +43,27 @@ pub trait Host {
         Ok(false)
     }
 
-    /// Grows with every change, so that what was found out before can be forgotten.
+    /// Change counter; a new value invalidates cached reads.
     fn changes(&self) -> u64 {
         0
     }
 
-    /// Whether it remembers what is read. Then nothing is looked at that no answer needs, since others who
-    /// change it would be in conflict.
+    /// Whether reads are recorded for validation. Steps then avoid unneeded reads, which could cause
+    /// conflicts.
     fn remembers_reads(&self) -> bool {
         false
     }
 
-    /// On how many threads an algorithm may run.
+    /// Maximum number of threads of an algorithm.
     fn threads(&self) -> usize {
         1
     }
 
-    /// Puts the graph of a file into this one: `io(name).read()`.
+    /// Loads the graph of a file into this one: `io(name).read()`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`]: this host reads no files, or none of this form. Input: a file that may not
-    /// be read, or is not as it should be; an element that is there.
+    /// [`ErrorKind::Unsupported`]: this host does not read files, or not in this format. Input: a file that
+    /// may not be read or is malformed; an element that already exists.
     fn read_file(&mut self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
         let _ = (name, form, control);
         Err(no_files())
@@ -71,17 +72,17 @@ pub trait Host {
     /// Writes the graph to a file: `io(name).write()`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`]: this host writes no files, or none of this form. Input: a file that may
-    /// not be written. Io.
+    /// [`ErrorKind::Unsupported`]: this host does not write files, or not in this format. Input: a file that
+    /// may not be written. Io.
     fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
         let _ = (name, form, control);
         Err(no_files())
     }
 
-    /// Adds a vertex with this label; with an id that nobody has, if it has none.
+    /// Adds a vertex with this label. Without `id` the host assigns a new one.
     ///
     /// # Errors
-    /// Input: a vertex with this id is there; an id that cannot be one.
+    /// Input: a vertex with this id exists; an invalid id.
     fn add_vertex(&mut self, id: Option<&Value>, label: &str) -> Result<u64> {
         let _ = (id, label);
         Err(read_only())
@@ -90,16 +91,16 @@ pub trait Host {
     /// Adds an edge.
     ///
     /// # Errors
-    /// Input: an end is not there; an edge with this id is there.
+    /// Input: an endpoint does not exist; an edge with this id exists.
     fn add_edge(&mut self, source: u64, label: &str, target: u64, id: Option<&Value>) -> Result<EdgeKey> {
         let _ = (source, label, target, id);
         Err(read_only())
     }
 
-    /// Gives a vertex a value of a property. `list` keeps equal values apart.
+    /// Adds a value to a vertex property. `list` keeps equal values apart.
     ///
     /// # Errors
-    /// Input: the vertex is not there.
+    /// Input: the vertex does not exist.
     fn put_vertex_property(
         &mut self,
         vertex: u64,
@@ -111,17 +112,17 @@ pub trait Host {
         Err(read_only())
     }
 
-    /// Makes this the only value of a property of an edge or of a property; returns the owner, which may have
-    /// got an identity.
+    /// Sets the only value of a property of an edge or of a vertex property. Returns the owner, to which this
+    /// call may have assigned an identity.
     ///
     /// # Errors
-    /// Input: the owner is not there.
+    /// Input: the owner does not exist.
     fn put_property(&mut self, owner: Owner, key: &str, value: &Literal) -> Result<Owner> {
         let _ = (owner, key, value);
         Err(read_only())
     }
 
-    /// Removes a vertex with its properties and edges; nothing if it is not there.
+    /// Removes a vertex with its properties and edges. No effect if it does not exist.
     ///
     /// # Errors
     /// Damaged data.
@@ -130,7 +131,7 @@ pub trait Host {
         Err(read_only())
     }
 
-    /// Removes an edge with its properties; nothing if it is not there.
+    /// Removes an edge with its properties. No effect if it does not exist.
     ///
     /// # Errors
     /// Damaged data.
@@ -139,7 +140,7 @@ pub trait Host {
         Err(read_only())
     }
 
-    /// Removes one value of a property of a vertex; nothing if it is not there.
+    /// Removes one value of a vertex property. No effect if it does not exist.
     ///
     /// # Errors
     /// Damaged data.
@@ -148,7 +149,7 @@ pub trait Host {
         Err(read_only())
     }
 
-    /// Removes a property of an edge or of a property; nothing if it is not there.
+    /// Removes a property of an edge or of a vertex property. No effect if it does not exist.
     ///
     /// # Errors
     /// Damaged data.
@@ -158,10 +159,10 @@ pub trait Host {
     }
 }
 
-/// The form of a file of `io()`.
+/// A file format of `io()`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileForm {
-    /// GraphSON 3, a vertex on each line.
+    /// GraphSON 3, one vertex per line.
     GraphSon,
     /// GraphML.
     GraphMl,
@@ -169,7 +170,7 @@ pub enum FileForm {
 
 fn no_files() -> Error {
     Error::new(ErrorKind::Unsupported, "io() is turned off").with_hint(
-        "who runs the database can name a folder that it may use, or load and export files with other tools",
+        "the operator of the database can permit a folder, or load and export files with other tools",
     )
 }
 
@@ -177,7 +178,7 @@ fn read_only() -> Error {
     Error::new(ErrorKind::Unsupported, "this traversal may only read").with_hint("run it in a transaction")
 }
 
-/// A snapshot as a host that changes nothing.
+/// A read-only host over a snapshot.
 pub struct ReadOnly<'a>(pub &'a dyn Snapshot);
 
 impl Host for ReadOnly<'_> {

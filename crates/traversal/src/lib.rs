@@ -1,15 +1,15 @@
-//! Gremlin traversals over a snapshot, and the writes that they make.
+//! Gremlin traversals: compilation from bytecode, and execution over a snapshot or a transaction.
 //!
 //! # Shape
-//! [`Traversal::new`] builds a pipeline of steps from bytecode; [`Traversal::run`] asks it for results, one
-//! after the other. The graph is a [`Host`]: a snapshot, or a transaction that takes writes.
+//! [`Traversal::new`] builds a pipeline of steps from bytecode; [`Traversal::run`] returns a [`Run`], which
+//! pulls results one at a time. The graph is a [`Host`]: a snapshot, or a transaction that accepts writes.
 //!
 //! * `compile`, `strategy`: from bytecode to steps.
-//! * `step`, `traverser`, `bulk`, `memory`, `context`: how steps run, and what they may hold.
-//! * `steps`: the steps of the language, one file for each family.
+//! * `step`, `traverser`, `bulk`, `memory`, `context`: execution of steps, and their limits.
+//! * `steps`: the steps of the language, one file per family.
 //! * `graph`: the snapshot as vertices, edges, properties and their values.
 //! # Not here
-//! Text and values (`vervet-gremlin`), transactions (the facade).
+//! Query text and values (`vervet-gremlin`), transactions (the facade).
 #![forbid(unsafe_code)]
 
 mod bulk;

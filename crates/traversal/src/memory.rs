@@ -1,15 +1,14 @@
-//! Memory that steps hold, counted against the cap of the query.
+//! Memory accounting: bytes held by steps, counted against the memory cap of the query.
 //!
 //! # Shape
 //! A running traversal has one [`Account`]. A step that keeps values has a [`Held`] beside them, which counts
-//! their bytes in the account for as long as it lives; a copy of it counts them once more. [`Queue`] is a
-//! queue with such a count.
+//! their bytes in the account during its lifetime; a clone of it counts them again. [`Queue`] is a queue with
+//! such a counter.
 //! # Invariants
-//! 1. What the account says and what the control of the query knows differ by less than [`SETTLE_BYTES`]
-//!    after each addition.
-//! 2. A step that is reset or dropped counts nothing.
+//! 1. After each addition, the account and the control of the query differ by less than [`SETTLE_BYTES`].
+//! 2. A step that is reset or dropped counts 0 bytes.
 //! # Cost
-//! An addition of two plain numbers; a call of the control for each [`SETTLE_BYTES`].
+//! An addition of two plain numbers; one call of the control per [`SETTLE_BYTES`].
 
 use crate::size;
 use crate::traverser::Traverser;
@@ -19,12 +18,12 @@ use std::rc::Rc;
 use vervet_kernel::Control;
 use vervet_model::Result;
 
-/// What the control is told of together.
+/// Granularity of reports to the control.
 const SETTLE_BYTES: u64 = 1 << 12;
-/// A traverser that waits: itself, its loops, and the room that a queue keeps.
+/// Size of a queued traverser: the traverser, its loops, and the spare capacity of the queue.
 pub(crate) const TRAVERSER_BYTES: u64 = 128;
 
-/// What the steps of a traversal hold now, and how much of that the control knows.
+/// Bytes that the steps of a traversal hold, and the part already reported to the control.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     held_bytes: Cell<u64>,
@@ -37,7 +36,7 @@ impl Account {
     }
 
     pub(crate) fn release(&self, bytes: u64) {
-        debug_assert!(self.held_bytes.get() >= bytes, "more is given back than was taken");
+        debug_assert!(self.held_bytes.get() >= bytes, "more bytes are released than were counted");
         self.held_bytes.set(self.held_bytes.get() - bytes);
     }
 }
@@ -54,11 +53,11 @@ impl<'a> Memory<'a> {
         Self { control, account: Rc::default() }
     }
 
-    /// Counts bytes until the end of the traversal, or until they are given back to the account, which this
-    /// returns.
+    /// Counts bytes until the end of the traversal, or until the caller returns them to the account, which is
+    /// the result.
     ///
     /// # Errors
-    /// Over the memory cap; the bytes are counted all the same.
+    /// The memory cap; the bytes are counted nevertheless.
     pub(crate) fn take(&self, bytes: u64) -> Result<&Rc<Account>> {
         self.account.add(bytes);
         let (held, mut known) = (self.account.held_bytes.get(), self.account.known_bytes.get());
@@ -70,14 +69,13 @@ impl<'a> Memory<'a> {
         Ok(&self.account)
     }
 
-    /// Gives everything back to the control, at the end of the traversal. What the steps still hold goes with
-    /// them.
+    /// Returns all bytes to the control at the end of the traversal, including those that steps still hold.
     pub(crate) fn close(&self) {
         self.control.shrink(self.account.known_bytes.replace(0));
     }
 }
 
-/// Bytes that are counted as long as this lives.
+/// Bytes counted during the lifetime of this value.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     bytes: u64,
@@ -88,7 +86,7 @@ impl Held {
     /// Counts more bytes.
     ///
     /// # Errors
-    /// Over the memory cap.
+    /// The memory cap.
     pub(crate) fn add(&mut self, bytes: u64, memory: &Memory<'_>) -> Result<()> {
         if self.account.is_none() {
             self.account = Some(memory.account.clone());
@@ -100,15 +98,15 @@ impl Held {
     /// Counts a traverser that is kept.
     ///
     /// # Errors
-    /// Over the memory cap; cancellation.
+    /// The memory cap; cancellation.
     pub(crate) fn add_traverser(&mut self, traverser: &Traverser, memory: &Memory<'_>) -> Result<()> {
         self.add(traverser.size_bytes(memory.control)?, memory)
     }
 
-    /// Counts so many bytes and no others.
+    /// Replaces the number of counted bytes.
     ///
     /// # Errors
-    /// Over the memory cap.
+    /// The memory cap.
     pub(crate) fn set(&mut self, bytes: u64, memory: &Memory<'_>) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(0) => Ok(()),
@@ -120,12 +118,12 @@ impl Held {
         }
     }
 
-    /// Leaves the bytes counted until the traversal ends: what they are of stays as long.
+    /// Leaves the bytes counted until the traversal ends, for data that lives as long.
     pub(crate) fn keep(mut self) {
         self.bytes = 0;
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub(crate) fn release(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -134,12 +132,12 @@ impl Held {
         }
     }
 
-    /// Gives all bytes back.
+    /// Releases all bytes.
     pub(crate) fn clear(&mut self) {
         self.release(self.bytes);
     }
 
-    /// Gives the share of one of so many things back.
+    /// Releases `1 / count` of the bytes.
     pub(crate) fn release_one_of(&mut self, count: usize) {
         self.release(self.bytes / (count as u64).max(1));
     }
@@ -160,7 +158,7 @@ impl Drop for Held {
     }
 }
 
-/// Traversers that wait.
+/// A queue of traversers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     waiting: VecDeque<Traverser>,
@@ -171,7 +169,7 @@ impl Queue {
     /// Puts a traverser at the end.
     ///
     /// # Errors
-    /// Over the memory cap; cancellation.
+    /// The memory cap; cancellation.
     pub(crate) fn push(&mut self, traverser: Traverser, memory: &Memory<'_>) -> Result<()> {
         self.held.add_traverser(&traverser, memory)?;
         self.waiting.push_back(traverser);
@@ -195,10 +193,10 @@ impl Queue {
 }
 
 impl Traverser {
-    /// What it counts as where it is kept. Its path counts by itself.
+    /// Size in a queue or buffer, in bytes. The path is counted separately.
     ///
     /// # Errors
-    /// Cancellation, while a large collection is walked through.
+    /// Cancellation, during the walk over a large collection.
     pub(crate) fn size_bytes(&self, control: &Control<'_>) -> Result<u64> {
         let sack = match &self.sack {
             Some(sack) => size::VALUE_BYTES + size::bytes(sack, control)?,

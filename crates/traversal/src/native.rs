@@ -1,19 +1,20 @@
-//! The beginning of a traversal as a query of the algebra, which the planner orders and kernels run.
+//! Translation of the first steps of a traversal to a query of the algebra, which kernels run.
 //!
 //! # Shape
 //! `V().hasLabel("person").out("knows").out("knows").dedup().count()` is a join of patterns with a distinct
-//! and a count above it. [`translate`] takes as many steps from the front as have such a meaning; the others
-//! run as steps behind it, on the rows that the query gives. What is taken are walks along named edges, tests
-//! of labels and properties, `where` and `not` of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat`
-//! with a number of rounds (`repeat.rs`), `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order`
-//! by keys of vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold`
-//! behind these with tests, `project`, `order` of the entries (`entries.rs`), `as` and `select` of a label.
+//! and a count above it. [`translate`] takes the longest prefix that has such an equivalent; the other steps
+//! consume the rows of the query. The prefix may contain walks along named edges, tests of labels and
+//! properties, `where` and `not` of walks, `where(eq("a"))` of vertices (`labels.rs`), `repeat` with a fixed
+//! number of rounds (`repeat.rs`), `repeat(both("knows").dedup()).emit().times(3)`, `dedup`, `order` by keys
+//! of vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold` after
+//! these with tests, `project`, `order` of the entries (`entries.rs`), `as` and `select` of a label.
 //! # Invariants
-//! Only what means the same in both languages is taken. What depends on the graph (a key with several values
-//! for one vertex, a name that is both a key and an edge label, values that the two languages order
-//! otherwise, texts in a language, named graphs) is looked at first ([`Native::fits`]), else steps run so.
+//! Only steps with equal semantics in both languages are translated. [`Native::fits`] checks the conditions
+//! that depend on the graph (a key with several values per vertex, a name that is both a key and an edge
+//! label, values that the two languages order differently, language-tagged strings, named graphs); if it
+//! fails, the steps run one by one.
 //! # Cost
-//! Rows are gathered before the steps behind see the first: 8 bytes for each column that they need.
+//! All rows are gathered before the next step sees the first: 8 bytes for each needed column.
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019, §4.3: decomposition, reordering, push-down; here by the planner.
 
@@ -42,63 +43,63 @@ use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMES
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// Patterns of one query.
+/// Maximum number of patterns of one query.
 const PATTERNS_MAX: usize = 24;
 
-/// A query that stands for the first steps of a traversal.
+/// A query equivalent to the first steps of a traversal.
 #[derive(Clone, Debug)]
 pub(crate) struct Native {
     pub(crate) query: Query,
-    /// What a row is: the objects of the path, and where the traverser is.
+    /// The columns of a row: the objects of the path.
     pub(crate) path: Vec<(Variable, Vec<Arc<str>>)>,
-    /// Where the traverser is, or the columns of an edge.
+    /// The column of the current object, or the columns of an edge.
     pub(crate) current: Current,
     pub(crate) shape: Shape,
     pub(crate) entries: Option<Entries>,
     edge_keys: Vec<Arc<str>>,
-    /// Nothing but a label says that what is found are vertices.
+    /// Whether only a label pattern restricts the results to vertices.
     labels_alone: bool,
-    /// Keys of which a vertex has at most one value.
+    /// Keys with at most one value per vertex.
     single_keys: Vec<Arc<str>>,
     value_keys: Vec<Arc<str>>,
-    /// Keys whose values are integers, which both languages order alike.
+    /// Keys with integer values, which both languages order alike.
     integer_keys: Vec<Arc<str>>,
-    /// Of these, those whose values all have one type here.
+    /// Subset of the integer keys whose values all have one type.
     uniform_keys: Vec<Arc<str>>,
-    /// Keys, and what their values are compared with by the literal that stands for it.
+    /// Keys, and the literals that represent their comparison values.
     compared: Vec<(Arc<str>, Value)>,
     /// Keys whose values are compared with numbers.
     number_keys: Vec<Arc<str>>,
-    /// Names that are labels here, unless there is a side effect with that name.
+    /// Names that are labels, unless a side effect has the same name.
     names: Vec<Arc<str>>,
 }
 
-/// Where a traverser is at the end of a query.
+/// The object of a traverser after the query.
 #[derive(Clone, Debug)]
 pub(crate) enum Current {
-    /// At a vertex or a value.
+    /// A vertex or a value.
     One(Variable),
-    /// At an edge that has an identity: that, its ends, and its label.
+    /// An edge with an identity: the edge, its ends and its label.
     Edge { edge: Variable, source: Variable, target: Variable, label: Arc<str> },
 }
 
-/// What the rows become.
+/// The output of the query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// Traversers.
     Objects,
-    /// One traverser, whose value is a count.
+    /// One traverser with a count.
     Count,
-    /// One traverser, whose value is a map from this column to counts.
+    /// One traverser with a map from this column to counts.
     Counts(Variable),
-    /// One traverser, whose value is a map from this column to lists of where the traversers are.
+    /// One traverser with a map from this column to lists of current objects.
     Lists(Variable),
-    /// What [`Native::entries`] makes of the groups, of which this column has the keys.
+    /// The entries that [`Native::entries`] builds from the groups; this column has their keys.
     Entries(Variable),
 }
 
 impl Shape {
-    /// The column of the keys of a map.
+    /// The key column of a map.
     pub(crate) fn key(self) -> Option<Variable> {
         match self {
             Self::Counts(key) | Self::Lists(key) | Self::Entries(key) => Some(key),
@@ -108,7 +109,7 @@ impl Shape {
 }
 
 impl Native {
-    /// The columns that make a row.
+    /// The columns of a row.
     pub(crate) fn columns(&self) -> Vec<usize> {
         let before = self.path.iter().map(|(variable, _)| *variable);
         let current = match &self.current {
@@ -122,12 +123,12 @@ impl Native {
         before.chain(self.shape.key()).chain(last).map(Variable::index).collect()
     }
 
-    /// Whether one of its labels means something else to the steps: a side effect that has its name.
+    /// Whether a side effect hides one of the labels.
     pub(crate) fn is_hidden(&self, is_side_effect: impl Fn(&str) -> bool) -> bool {
         self.names.iter().any(|name| is_side_effect(name))
     }
 
-    /// Whether the query means what the steps mean on this graph.
+    /// Whether the query and the steps are equivalent on this graph.
     pub(crate) fn fits(&self, snapshot: &dyn Snapshot, names: &mut Names) -> Result<bool> {
         if !snapshot.graphs().is_empty() {
             return Ok(false);
@@ -192,12 +193,12 @@ impl Native {
     }
 }
 
-/// Where the traverser is.
+/// The current object of the traverser.
 #[derive(Clone)]
 enum Place {
     Start,
     Vertex(Variable),
-    /// An edge; the place of its pattern, and its ends.
+    /// An edge; the index of its pattern, and its ends.
     Edge {
         pattern: usize,
         source: Variable,
@@ -214,13 +215,13 @@ struct Builder {
     /// Walks along edges in both directions.
     unions: Vec<Node>,
     filters: Vec<Expression>,
-    /// Vertices to start from.
+    /// Start vertices.
     start: Option<(Variable, Vec<Term>)>,
-    /// What the patterns are joined to: distinct vertices.
+    /// Input of the patterns: distinct vertices.
     base: Option<Node>,
-    /// What `base` finds is in the graph.
+    /// Whether the vertices of `base` are known to exist.
     base_is_there: bool,
-    /// What is complete: no more patterns can be joined to it.
+    /// A complete query, to which no pattern can be joined.
     closed: Option<Node>,
     place: Place,
     path: Vec<(Variable, Vec<Arc<str>>)>,
@@ -232,23 +233,23 @@ struct Builder {
     number_keys: Vec<Arc<str>>,
     uniform_keys: Vec<Arc<str>>,
     names: Vec<Arc<str>>,
-    /// Variables that hold the one value of a key, by vertex and key.
+    /// Variables of single-valued keys, by vertex and key.
     known: Vec<(Variable, Arc<str>, Variable)>,
     walks: usize,
-    /// It is worth it whatever the number of walks.
+    /// Whether translation pays off for any number of walks.
     worth: bool,
     shape: Shape,
-    /// Values are distinct as terms, and so more than they are as values: two languages, two types.
+    /// Whether values are distinct as terms but possibly equal as values: two languages, two types.
     distinct_terms: bool,
     entries: Option<Entries>,
     keep_paths: bool,
-    /// Traversers carry a sack.
+    /// Whether traversers carry a sack.
     has_sack: bool,
-    /// What a `by` finds nothing for is null.
+    /// Whether an unproductive `by` yields null.
     productive: bool,
 }
 
-/// Translates as many steps as possible; with how many those are. `None`: it is not worth it.
+/// Translates the longest possible prefix and returns its length. `None`: translation does not pay off.
 pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<(Native, usize)> {
     if settings.no_bulk || !may_be_worth(steps) {
         return None;
@@ -288,7 +289,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
             break;
         }
         if builder.distinct_terms {
-            // The step itself finds terms that are one value.
+            // The step itself merges terms that are one value.
             best = Some((builder.clone(), i));
             break;
         }
@@ -303,13 +304,13 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         }
     }
     let (builder, taken) = best?;
-    // Few steps from given vertices are faster as steps: there is nothing to plan.
+    // Few steps from given vertices run faster as steps: there is nothing to plan.
     let worth = builder.worth || builder.walks >= if builder.start.is_some() { 2 } else { 1 };
     (worth && taken > 1).then(|| builder.finish()).flatten().map(|native| (native, taken))
 }
 
-/// Whether a translation of these steps could be worth it. Most light traversals have too few steps, and to
-/// find that out by translating them costs as much as half of what they do.
+/// Cheap precheck of whether translation can pay off. Most light traversals have too few steps, and a trial
+/// translation costs half as much as running them.
 fn may_be_worth(steps: &[Modulated<'_>]) -> bool {
     let from_given = steps.first().is_some_and(|step| !step.arguments().is_empty());
     let mut walks = 0;
@@ -345,7 +346,7 @@ impl Builder {
         }
     }
 
-    /// Takes one step; `None`: it cannot be taken, and nothing behind it.
+    /// Translates one step; `None`: the prefix ends before it.
     fn step(&mut self, step: &Modulated<'_>) -> Option<()> {
         match (step.name(), &self.closed) {
             ("order", None) => return self.order(step),
@@ -372,7 +373,7 @@ impl Builder {
         self.instruction(step.instruction)?;
         let after = self.current();
         match (step.name(), after) {
-            // An object of the path, whatever it is called.
+            // An object of the path, whatever its label.
             (
                 "V" | "out" | "in" | "both" | "inV" | "outV" | "otherV" | "values" | "select",
                 Some(variable),
@@ -380,7 +381,7 @@ impl Builder {
                 self.path.push((variable, step.labels.clone()));
             }
             _ if step.labels.is_empty() => {}
-            // Where two vertices are one, they have one variable from then on.
+            // Two vertices that are equal share one variable from here on.
             (name, Some(variable)) if before == after || name == "where" => {
                 let (_, labels) = self.path.last_mut().filter(|(last, _)| *last == variable)?;
                 labels.extend(step.labels.iter().cloned());
@@ -397,7 +398,7 @@ impl Builder {
         }
     }
 
-    /// Where the traversers are, if rows can say it.
+    /// The current object, if columns can represent it.
     fn ends(&self) -> Option<Current> {
         match self.place {
             Place::Vertex(variable) | Place::Value(variable) => Some(Current::One(variable)),
@@ -413,14 +414,14 @@ impl Builder {
         }
     }
 
-    /// Whether nothing needs what the traversers have been at before.
+    /// Whether no later step needs earlier objects of the path.
     fn forgets(&self) -> bool {
         !self.keep_paths && !self.has_sack && self.path.iter().all(|(_, labels)| labels.is_empty())
     }
 
-    /// What follows is joined to these vertices.
+    /// Makes the distinct vertices of `base` the input of later patterns.
     fn rebase(&mut self, base: Node, current: Variable) {
-        // Given ids alone are no vertices: the graph may not have them.
+        // Given ids are not necessarily vertices: the graph may lack them.
         self.base_is_there = self.walks > 0 || self.start.is_none() || !self.patterns.is_empty();
         self.base = Some(base);
         self.start = None;
@@ -433,7 +434,7 @@ impl Builder {
         self.worth = true;
     }
 
-    /// Edges with a label from a vertex to another: as many solutions as there are.
+    /// Edges with a label between two vertices, one solution per edge.
     fn walk(&self, step: &str, label: &str, from: Variable, to: Variable) -> Node {
         let pattern = |source, target| {
             Node::Patterns(vec![self.pattern(
@@ -450,13 +451,13 @@ impl Builder {
         }
     }
 
-    /// The variable of the one value of a key, if there is one already.
+    /// The existing variable for the value of a single-valued key.
     fn known_value(&self, subject: Variable, key: &str) -> Option<Variable> {
         let known = self.known.iter().find(|(vertex, known, _)| *vertex == subject && **known == *key);
         known.map(|(.., value)| *value)
     }
 
-    /// The variable of the one value of a key.
+    /// The variable for the value of a single-valued key, created if needed.
     fn single(&mut self, subject: Variable, key: &Arc<str>) -> Option<Variable> {
         if let Some(value) = self.known_value(subject, key) {
             return Some(value);
@@ -629,7 +630,7 @@ impl Builder {
                 self.slice(from, if to == -1 { None } else { Some(to.checked_sub(from)?) })
             }
             ("count", []) => {
-                // Statistics or kernels know it; steps would look at each vertex.
+                // Statistics or kernels answer this; steps would visit each vertex.
                 let worth = self.worth || self.is_of_vertices();
                 let count = self.count_of(Vec::new())?;
                 self.worth = worth;
@@ -646,7 +647,7 @@ impl Builder {
         let subject = match self.place {
             Place::Vertex(vertex) => vertex,
             Place::Edge { pattern, .. } => {
-                // Only an edge with an identity has properties.
+                // Only edges with an identity have properties.
                 let known = self.patterns.get(pattern)?.edge.clone();
                 match known {
                     Some(Slot::Variable(edge)) => edge,
@@ -673,8 +674,8 @@ impl Builder {
         self.compare(key, &test)
     }
 
-    /// Takes note of the texts that a key is compared with. `None`: the test asks for an order of texts,
-    /// which SPARQL has for strings alone.
+    /// Records the strings that a key is compared with. `None`: the test needs an order of strings, which
+    /// SPARQL defines for plain strings only.
     fn compare(&mut self, key: &Arc<str>, test: &P) -> Option<()> {
         let is_text = |value: &Value| matches!(value, Value::String(_));
         if let P::Compare(_, value) | P::Inside(value, _) | P::Between(value, _) = test
@@ -699,11 +700,11 @@ impl Builder {
         Some(())
     }
 
-    /// Whether a walk leads anywhere.
+    /// An existence condition for a walk.
     fn exists(&mut self, traversal: &Bytecode) -> Option<Expression> {
         let (vertex, steps) = match (&self.place, traversal.steps.split_first()) {
             (&Place::Vertex(vertex), _) => (vertex, traversal.steps.as_slice()),
-            // Of an edge: where its ends lead.
+            // From an edge: the walk starts at its ends.
             (&Place::Edge { source, target, .. }, Some((first, rest))) if first.arguments.is_empty() => {
                 match &*first.name {
                     "outV" => (source, rest),
@@ -758,13 +759,13 @@ impl Builder {
         Some(Expression::Exists(Box::new(Exists { pattern, outer: vec![vertex] })))
     }
 
-    /// Whether anything says which vertices there are. What closes a query asks for that where there are
-    /// filters: a walk that comes later is no part of it.
+    /// Whether a pattern binds the current vertex. A query with filters must bind it before it is closed: a
+    /// later walk is not part of it.
     fn is_bound(&self) -> bool {
         self.base.is_some() || self.start.is_some() || !self.patterns.is_empty() || !self.unions.is_empty()
     }
 
-    /// What has been taken so far.
+    /// The query of the steps translated so far.
     fn node(&self) -> Node {
         if let Some(closed) = &self.closed {
             return closed.clone();
@@ -838,8 +839,7 @@ impl Builder {
     }
 }
 
-/// Whether a key has values that are equal to this one as Gremlin reads them and not as SPARQL does: texts in
-/// a language.
+/// Whether a key has values that equal this one in Gremlin but not in SPARQL: language-tagged strings.
 fn has_other_literals(snapshot: &dyn Snapshot, key: Id, value: &Value) -> Result<bool> {
     let Some(segment) = snapshot.segment(key, Direction::In)? else { return Ok(false) };
     let Some(mut others) = equal_literals(snapshot, value)? else { return Ok(true) };
@@ -852,12 +852,12 @@ fn has_other_literals(snapshot: &dyn Snapshot, key: Id, value: &Value) -> Result
     Ok(degrees.iter().any(|degree| *degree > 0))
 }
 
-/// The values of a variable, each once.
+/// The distinct values of a variable.
 fn distinct(input: Node, variable: Variable) -> Node {
     Node::Distinct(Box::new(Node::Project { input: Box::new(input), variables: vec![variable] }))
 }
 
-/// A predicate as a condition on a variable; `None`: it means something else in the algebra.
+/// A predicate as a condition on a variable; `None`: the algebra has no equivalent.
 fn condition(test: &P, variable: Variable) -> Option<Expression> {
     let value = || Box::new(Expression::Variable(variable));
     let constant = |value: &Value| {
@@ -873,7 +873,7 @@ fn condition(test: &P, variable: Variable) -> Option<Expression> {
         |comparator, other: &Value| Some(Expression::Compare(comparator, value(), constant(other)?));
     Some(match test {
         P::Compare(Comparison::Eq, other) => Expression::Equal(value(), constant(other)?),
-        // Values of other types are other values, where a comparison of the algebra would be an error.
+        // In Gremlin, values of other types are unequal; in the algebra the comparison would be an error.
         P::Compare(Comparison::Neq, other @ Value::String(_)) => {
             Expression::Not(Box::new(Expression::SameTerm(value(), constant(other)?)))
         }

@@ -1,4 +1,4 @@
-//! A traversal from beginning to end.
+//! `Traversal` and `Run`: compilation, execution and results of a traversal.
 
 use crate::Host;
 use crate::compile::{Compiler, path_needs};
@@ -20,18 +20,18 @@ use vervet_gremlin::{Bytecode, Metric, Metrics, Operator, Token, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// The most elements among the first results whose properties are looked up at once: the first of them waits
-/// for the others.
+/// Maximum number of elements among the first results whose properties are looked up together; the first
+/// result waits for the rest of its batch.
 const BATCH_FIRST: usize = 16;
 
-/// A traversal that can run.
+/// A compiled traversal.
 pub struct Traversal {
     pipeline: Pipeline,
     settings: Settings,
     side_effects: SeededMap<Arc<str>, SideEffect>,
     mutates: bool,
     seed: Option<i64>,
-    /// The last step is `profile()`: the result is what the others did.
+    /// Whether the last step is `profile()`: the result is the metrics of the other steps.
     profiles: bool,
 }
 
@@ -42,15 +42,15 @@ impl std::fmt::Debug for Traversal {
 }
 
 impl Traversal {
-    /// Builds the steps.
+    /// Compiles bytecode.
     ///
     /// # Errors
-    /// [`ErrorKind::Query`]: a step that is not there, or with arguments that it does not take.
+    /// [`ErrorKind::Query`]: an unknown step, or invalid arguments.
     pub fn new(bytecode: &Bytecode) -> Result<Self> {
         Self::new_with(bytecode, true)
     }
 
-    /// As [`Traversal::new`]; without kernels every step runs as a step, which gives the same results.
+    /// As [`Traversal::new`]; without `kernels` every step runs as a step, with the same results.
     ///
     /// # Errors
     /// As [`Traversal::new`].
@@ -58,7 +58,7 @@ impl Traversal {
         Self::build(bytecode, kernels, false)
     }
 
-    /// As [`Traversal::new_with`], for [`Traversal::explain`]: its steps know what they were made of.
+    /// As [`Traversal::new_with`], for [`Traversal::explain`]: steps keep their text.
     ///
     /// # Errors
     /// As [`Traversal::new`].
@@ -84,7 +84,7 @@ impl Traversal {
                 }
                 ("withBulk", [Value::Boolean(on)]) => settings.no_bulk = !on,
                 ("withPath", []) => settings.paths = true,
-                // What needs a graph computer elsewhere runs here anyway.
+                // OLAP steps run without a graph computer.
                 ("withComputer", _) => strategies.computer = true,
                 ("withStrategies" | "withoutStrategies", _) => {
                     strategies.take(&instruction.name, arguments, &mut settings)?;
@@ -120,14 +120,14 @@ impl Traversal {
         })
     }
 
-    /// Whether it may change the graph.
+    /// Whether the traversal may change the graph.
     #[must_use]
     pub fn mutates(&self) -> bool {
         self.mutates
     }
 
-    /// Its steps as they run, one in a line; those that kernels run stand together in the first. For a
-    /// traversal made by [`Traversal::to_explain`]: the steps of others have no text.
+    /// The executed steps, one per line; those that kernels run share the first line. Requires a traversal
+    /// from [`Traversal::to_explain`]: steps of others have no text.
     #[must_use]
     pub fn explain(&self) -> String {
         let mut text = String::new();
@@ -141,14 +141,14 @@ impl Traversal {
         text
     }
 
-    /// The query that its first line stands for, if kernels run that; where it does not mean the same on a
-    /// graph, its steps run one by one.
+    /// The query of the first line, if kernels run it. On a graph where it is not equivalent, the steps run
+    /// one by one.
     pub fn query(&mut self) -> Option<&Query> {
         let first = self.pipeline.nodes.first_mut()?;
         first.step.as_any().downcast_mut::<Solve>().map(|solve| solve.query())
     }
 
-    /// Begins to run.
+    /// Starts the traversal.
     pub fn run<'a>(self, host: &'a mut dyn Host, control: &'a Control<'a>) -> Run<'a> {
         let seed = match self.seed {
             Some(seed) => seed.cast_unsigned(),
@@ -182,14 +182,14 @@ fn operator(arguments: &[Value]) -> Option<Operator> {
     })
 }
 
-/// A traversal that runs.
+/// A running traversal.
 pub struct Run<'a> {
     pipeline: Pipeline,
     context: Context<'a>,
     mutates: bool,
-    /// The traverser that the source gives, until the first result is asked for.
+    /// The initial traverser, until the first result is pulled.
     start: Option<Traverser>,
-    /// When it began, if its result is its profile, which has not been given yet.
+    /// Start time of a profiled traversal, until its profile is returned.
     profile: Option<Instant>,
 }
 
@@ -200,10 +200,10 @@ impl std::fmt::Debug for Run<'_> {
 }
 
 impl Run<'_> {
-    /// The next result, and how many times it is there. Elements in it have keys and no details.
+    /// The next result and its multiplicity. Elements in it have keys and no details.
     ///
     /// # Errors
-    /// Limits; what the steps cannot do with their values; conflicts and constraints of writes; damaged data.
+    /// Limits; operations that the values do not support; conflicts and constraints of writes; damaged data.
     pub fn advance(&mut self) -> Result<Option<(Value, u64)>> {
         self.context.control.check()?;
         if let Some(start) = self.start.take() {
@@ -218,14 +218,14 @@ impl Run<'_> {
         Ok(next.map(|traverser| (traverser.value, if one_each { 1 } else { traverser.bulk.get() })))
     }
 
-    /// What the steps have done.
+    /// The metrics of the steps.
     fn metrics(&self, began: Instant) -> Value {
         let nanoseconds = |time: u128| u64::try_from(time).unwrap_or(u64::MAX);
         let mut metrics = Metrics { nanoseconds: nanoseconds(began.elapsed().as_nanos()), steps: Vec::new() };
         let mut before = 0;
         for (i, node) in self.pipeline.nodes.iter().enumerate() {
             let Some(meter) = &node.meter else { continue };
-            // A metric is a long; elements beyond that are as good as that many.
+            // Metrics are longs; larger counts saturate.
             let count = |count: u128| i64::try_from(count).unwrap_or(i64::MAX);
             let own = meter.nanoseconds.saturating_sub(before);
             before = meter.nanoseconds;
@@ -245,12 +245,11 @@ impl Run<'_> {
         Value::Metrics(Arc::new(metrics))
     }
 
-    /// Calls `each` with every further result as [`Run::detailed`] gives it, and how many times it is there.
-    /// Properties of elements are looked up for some at once: 16 of the first results, up to 1,024 of later
-    /// ones.
+    /// Calls `each` with every remaining result as [`Run::detailed`] returns it, and its multiplicity.
+    /// Properties of elements are looked up in batches: 16 of the first results, up to 1,024 of later ones.
     ///
     /// # Errors
-    /// As [`Run::advance`]: what comes before the error is given to `each`, whose own errors end it.
+    /// As [`Run::advance`]: `each` receives the results before the error. An error of `each` ends the call.
     pub fn for_each(
         &mut self,
         how: Materialize,
@@ -264,7 +263,7 @@ impl Run<'_> {
             while end.is_none() && results.len() < room {
                 match self.advance() {
                     Ok(Some((value, count))) => {
-                        // Only elements wait for each other: other results may be large.
+                        // Only elements are batched: other results may be large.
                         let waits = is_element(&value);
                         results.push((value, count));
                         if !waits {
@@ -279,7 +278,7 @@ impl Run<'_> {
             let control = context.control;
             let batch = match end {
                 _ if results.len() < 2 => Batch::default(),
-                // Limits that have been met would end the look-up, too.
+                // An exceeded limit would end the look-up, too.
                 Some(Err(_)) => Batch::default(),
                 _ => context.read(|snapshot, names| {
                     Batch::read(results.iter().map(|(value, _)| value), snapshot, names, control)
@@ -297,7 +296,7 @@ impl Run<'_> {
         }
     }
 
-    /// A result with ids, labels and properties of the elements in it.
+    /// Adds ids, labels and properties to the elements in a result.
     ///
     /// # Errors
     /// Damaged data.
@@ -308,7 +307,7 @@ impl Run<'_> {
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        // What the steps hold goes with them.
+        // The bytes of the steps are released with them.
         self.context.memory.close();
     }
 }

@@ -1,11 +1,11 @@
-//! What a name means to a step: the value of a map, a side effect, a labelled object of the path.
+//! Scope lookup of a name: a map value, a side effect, or a labelled object of the path.
 
 use crate::context::Context;
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Pop, Value};
 
-/// The value of a name; `None`: nothing has it.
+/// The value of a name; `None` if it has none.
 pub(crate) fn scoped(traverser: &Traverser, key: &str, pop: Pop, context: &Context<'_>) -> Option<Value> {
     if let Value::Map(map) = &traverser.value
         && let Some(value) = map.get(&Value::text(key))
@@ -21,7 +21,7 @@ pub(crate) fn scoped(traverser: &Traverser, key: &str, pop: Pop, context: &Conte
         return Some(side_effect.value.clone());
     }
     match pop {
-        // The list of no objects is an answer only where the label is known.
+        // An empty list requires a known label.
         Pop::All if !traverser.has_label(key) => None,
         pop => traverser.select(key, pop),
     }

@@ -1,4 +1,4 @@
-//! What may be done with values, with the errors of this crate.
+//! Adapters from `vervet_gremlin::semantics` to the errors and contexts of this crate.
 
 use crate::context::Context;
 use crate::memory::Held;
@@ -8,17 +8,17 @@ use vervet_gremlin::semantics::{self, compare, number, predicate, string};
 use vervet_gremlin::{P, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// An error of a function on values as one of a query.
+/// Converts an error of a value function to a query error.
 pub(crate) fn told<T>(result: semantics::Result<T>) -> Result<T> {
     result.map_err(|error| Error::new(ErrorKind::Query, error.message()))
 }
 
-/// Whether a value passes.
+/// Whether a value satisfies a predicate.
 pub(crate) fn passes(test: &P, value: &Value) -> Result<bool> {
     told(predicate::test(test, value))
 }
 
-/// What is in a collection, each value with how often it is in there; `None`: it is no collection.
+/// The items of a collection with their multiplicities; `None`: not a collection.
 pub(crate) fn items(value: &Value) -> Option<Vec<(Value, u64)>> {
     let once = |value: &Value| (value.clone(), 1);
     Some(match value {
@@ -33,7 +33,7 @@ pub(crate) fn items(value: &Value) -> Option<Vec<(Value, u64)>> {
     })
 }
 
-/// What is in a collection, each value as often as it is in there; `None`: it is no collection.
+/// The items of a collection, repeated by multiplicity; `None`: not a collection.
 ///
 /// # Errors
 /// As [`Context::expand`], of a bag.
@@ -48,7 +48,7 @@ pub(crate) fn expanded(value: &Value, context: &Context<'_>) -> Result<Option<Ve
     Ok(Some(all))
 }
 
-/// A value as text, as `asString()` has it; what has none is empty.
+/// A value as text, by the rules of `asString()`; empty for values without a text form.
 pub(crate) fn text_of(value: &Value) -> String {
     string::to_text(value, &semantics::NoDetails).unwrap_or_default()
 }
@@ -57,12 +57,12 @@ pub(crate) fn to_f64(value: &Value) -> Option<f64> {
     number::to_double(value)
 }
 
-/// Where a value stands among others.
+/// The order of two values.
 pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
     compare::order(a, b)
 }
 
-/// A value to be ordered: an element is ordered by its id.
+/// A sort key: an element is replaced by its id.
 pub(crate) fn with_ids(value: Value, context: &mut Context<'_>) -> Result<Value> {
     match &value {
         Value::Entry(entry) => {

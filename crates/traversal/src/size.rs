@@ -1,25 +1,25 @@
-//! How large a value may be that steps make: a list of lists of lists shares its parts, so a short text could
-//! make one that takes years to hash, or one so deep that whoever walks down it runs out of stack.
+//! Size limits of values that steps make. A list of lists shares its parts, so a short query could make a
+//! value that takes years to hash, or one so deep that a recursive walk overflows the stack.
 
 use std::sync::Arc;
 use vervet_gremlin::{Tree, Value, Vertex, VertexProperty};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Values inside one another.
+/// Maximum nesting depth of a value.
 pub const NESTING_MAX: usize = 100;
-/// Values in one value, each counted as often as it is in it.
+/// Maximum number of values in one value, shared parts counted repeatedly.
 pub const VALUES_MAX: u64 = 1 << 24;
 
-/// What a value in a collection counts as: itself, and the room that the collection keeps.
+/// Accounted size of an item of a collection, including spare capacity.
 pub(crate) const VALUE_BYTES: u64 = 48;
 
-/// Checks a value that a step has made.
+/// Checks the size of a value that a step has made.
 ///
 /// # Cost
 /// A walk over a collection; nothing for any other value.
 /// # Errors
-/// [`ErrorKind::MemoryLimit`]: it is larger than that; cancellation.
+/// [`ErrorKind::MemoryLimit`]: the value exceeds a limit; cancellation.
 pub(crate) fn check(value: &Value, control: &Control<'_>) -> Result<()> {
     match value {
         Value::List(_)
@@ -41,13 +41,13 @@ pub(crate) fn check(value: &Value, control: &Control<'_>) -> Result<()> {
     })
 }
 
-/// A value of more than [`VALUES_MAX`] values.
+/// The error for more than [`VALUES_MAX`] values.
 pub(crate) fn too_many() -> Error {
     let message = format!("a value would hold more than {VALUES_MAX} values (VALUES_MAX)");
     Error::new(ErrorKind::MemoryLimit, message).with_hint("gather less in one value")
 }
 
-/// A value of more than [`NESTING_MAX`] levels.
+/// The error for more than [`NESTING_MAX`] levels.
 pub(crate) fn too_deep() -> Error {
     let message = format!("a value would be nested deeper than {NESTING_MAX} (NESTING_MAX)");
     Error::new(ErrorKind::MemoryLimit, message).with_hint("gather less in one value")
@@ -101,13 +101,13 @@ impl Check<'_> {
     }
 }
 
-/// What a value counts as against a memory cap beyond itself, in bytes. A part that several values share
-/// counts for each of them as its share.
+/// Size against the memory cap in bytes, without the inline part. A shared part counts proportionally for
+/// each of its owners.
 ///
 /// # Cost
 /// A walk over a collection; nothing for any other value.
 /// # Errors
-/// The limits of `control`, but for its memory cap.
+/// The limits of `control`, except its memory cap.
 pub fn bytes(value: &Value, control: &Control<'_>) -> Result<u64> {
     Ok(match value {
         Value::String(text) => share(text.len() as u64, text),

@@ -1,19 +1,18 @@
-//! Sorting that looks at the limits of the query.
+//! Cancellable merge sort.
 //!
 //! # Shape
-//! Runs of [`RUN`] are sorted each by itself, then merged two by two.
+//! Runs of [`RUN`] items are sorted by the standard library, then merged pairwise.
 //! # Cost
-//! As of a merge sort: `n log2(n)` comparisons. Up to [`RUN`] things are sorted as the standard library does
-//! it.
+//! Merge sort: `n log2(n)` comparisons. Up to [`RUN`] items are one standard-library sort.
 
 use std::cmp::Ordering;
 use vervet_kernel::Control;
 use vervet_model::Result;
 
-/// Things that are sorted without a look at the limits.
+/// Items sorted without a limit check.
 const RUN: usize = 1 << 12;
 
-/// The same things in order; equal ones as they stand.
+/// Sorts items; the sort is stable.
 ///
 /// # Errors
 /// Cancellation.

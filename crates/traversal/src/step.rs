@@ -1,15 +1,13 @@
-//! Steps and how they hang together.
+//! The `Step` trait, and pipelines of steps with pull-based execution.
 //!
 //! # Shape
-//! A pipeline is a list of steps. The last one is asked for a traverser; each step asks the one before it
-//! when it needs another. So nothing runs that no answer needs, and steps that need all of their input
-//! (barriers) take it all at once. Nested traversals are pipelines inside steps; they are given a traverser
-//! and asked for what comes of it.
+//! A pipeline is a list of steps. A pull of the last step pulls from the step before it when it needs input,
+//! so evaluation is lazy; barriers consume their whole input at once. Nested traversals are pipelines inside
+//! steps: a step puts a traverser in and pulls the results.
 //! # Invariants
-//! 1. A step whose output is another value than its input is `moves()`: its output is put at the end of the
-//!    path.
-//! 2. After `reset` a pipeline is as if it had never run. What a step counts over a whole traversal (`dedup`
-//!    in a `repeat`) is kept as long as nobody resets it.
+//! 1. A step that outputs a new object is `moves()`: the pipeline appends its output to the path.
+//! 2. `reset` restores the initial state of a pipeline. State across a whole traversal (`dedup` in a
+//!    `repeat`) lasts until `reset`.
 
 use crate::context::Context;
 use crate::memory::Queue;
@@ -22,17 +20,18 @@ use vervet_model::Result;
 
 /// A step of a running traversal.
 pub(crate) trait Step: StepClone {
-    /// The next traverser, or none: the input has ended, and nothing more comes unless the input gets more.
+    /// The next traverser. `None`: the input is exhausted; a later call may return more if the input has
+    /// received more.
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>>;
 
-    /// Forgets everything since it was made.
+    /// Restores the initial state.
     fn reset(&mut self) {}
 
-    /// Whether its outputs are new objects of the path.
+    /// Whether the outputs are new objects of the path.
     fn moves(&self) -> bool;
 }
 
-/// Steps can be copied although nobody knows what they are.
+/// Clones boxed steps without their concrete type.
 pub(crate) trait StepClone {
     fn boxed(&self) -> Box<dyn Step>;
     fn as_any(&mut self) -> &mut dyn Any;
@@ -54,35 +53,35 @@ impl Clone for Box<dyn Step> {
     }
 }
 
-/// A step at its place.
+/// A step in a pipeline.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) step: Box<dyn Step>,
     pub(crate) labels: Labels,
     pub(crate) moves: bool,
-    /// The instruction that it was made of, for `explain` and `profile`.
+    /// The text of its instruction, for `explain` and `profile`.
     pub(crate) text: Arc<str>,
-    /// Traversers that came out, and those weighted by bulk; kept while profiled.
+    /// Output counters, while the traversal is profiled.
     pub(crate) meter: Option<Box<Meter>>,
 }
 
-/// What came out of a step, and how long that took.
+/// Output counts and time of a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     pub(crate) traversers: u64,
     pub(crate) elements: u128,
-    /// With that of the steps before it.
+    /// Inclusive of the steps before it.
     pub(crate) nanoseconds: u64,
 }
 
-/// The steps before a step.
+/// The input of a step: the steps before it.
 pub(crate) struct Input<'a> {
     nodes: &'a mut [Node],
     starts: &'a mut Queue,
 }
 
 impl Input<'_> {
-    /// The next traverser of the steps before.
+    /// The next traverser of the input.
     pub(crate) fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         context.tick()?;
         let Some((last, before)) = self.nodes.split_last_mut() else { return Ok(self.starts.pop()) };
@@ -112,7 +111,7 @@ impl Node {
             if context.settings.paths {
                 next.label_path(&self.labels, &context.memory)?;
             } else {
-                // Without whole paths the last object of the path may be another one.
+                // Without whole paths, the last object of the path may be an older one.
                 next.extend_path(&self.labels, &context.memory)?;
             }
         }
@@ -120,7 +119,7 @@ impl Node {
     }
 }
 
-/// Steps in a row, with what was put into the first.
+/// A sequence of steps, with the input of the first.
 #[derive(Clone, Default)]
 pub(crate) struct Pipeline {
     pub(crate) nodes: Vec<Node>,
@@ -132,10 +131,10 @@ impl Pipeline {
         Self { nodes, starts: Queue::default() }
     }
 
-    /// Puts a traverser in.
+    /// Adds an input traverser.
     ///
     /// # Errors
-    /// Over the memory cap; cancellation.
+    /// The memory cap; cancellation.
     pub(crate) fn start(&mut self, traverser: Traverser, context: &Context<'_>) -> Result<()> {
         self.starts.push(traverser, &context.memory)
     }
@@ -147,12 +146,12 @@ impl Pipeline {
         }
     }
 
-    /// The next traverser that comes out.
+    /// The next output traverser.
     pub(crate) fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         Input { nodes: &mut self.nodes, starts: &mut self.starts }.next(context)
     }
 
-    /// The first value that comes of one traverser, alone; `None`: nothing comes of it.
+    /// The first result for a single traverser; `None` if there is none.
     pub(crate) fn first(
         &mut self,
         traverser: &Traverser,
@@ -163,7 +162,7 @@ impl Pipeline {
         Ok(self.next(context)?.map(|traverser| traverser.value))
     }
 
-    /// Appends all values that come of one traverser, alone; each with how often it comes.
+    /// Appends all results for a single traverser, with their multiplicities.
     pub(crate) fn all(
         &mut self,
         traverser: &Traverser,
@@ -178,7 +177,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Whether anything comes of one traverser.
+    /// Whether a traverser has a result.
     pub(crate) fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
         self.reset();
         self.start(traverser.single(), context)?;

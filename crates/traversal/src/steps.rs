@@ -1,4 +1,4 @@
-//! The steps of the language: one file for each family, and what builds them.
+//! Builders of the steps, one file per step family.
 
 pub(crate) mod algorithm;
 pub(crate) mod branch;
@@ -33,7 +33,7 @@ use crate::step::Node;
 use vervet_gremlin::{Instruction, Value};
 use vervet_model::Result;
 
-/// Whether `by()` can follow a step.
+/// Whether a step accepts `by()`.
 pub(crate) fn takes_by(name: &str) -> bool {
     matches!(
         name,
@@ -66,7 +66,7 @@ pub(crate) fn takes_by(name: &str) -> bool {
     )
 }
 
-/// Appends what a step is made of to `nodes`.
+/// Appends the nodes of a step to `nodes`.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
     let built = match step.name() {
         "V" | "E" | "inject" => start::build(step, nodes.is_empty(), compiler)?,
@@ -117,7 +117,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     }
 }
 
-/// Whether what comes out of a step are vertices or edges of the graph, which `PartitionStrategy` looks at.
+/// Whether a step outputs vertices or edges of the graph, which `PartitionStrategy` filters.
 fn finds_elements(step: &Modulated<'_>) -> bool {
     matches!(
         step.name(),

@@ -1,4 +1,4 @@
-//! What strategies of the source change.
+//! Strategies of the traversal source.
 
 use crate::compile::Modulated;
 use crate::context::Settings;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use vervet_gremlin::{Bytecode, P, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Keys that `ReservedKeysVerificationStrategy` forbids if nobody says which.
+/// Default keys of `ReservedKeysVerificationStrategy`.
 const RESERVED_KEYS: [&str; 2] = ["id", "label"];
 
-/// Strategies that change what a traversal means. The others only say how a machine could go about it.
+/// Strategies that change the result of a traversal. The others are optimizations and have no effect here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strategies {
     /// `SubgraphStrategy(vertices, edges, vertexProperties)`.
     pub(crate) vertices: Option<Bytecode>,
     pub(crate) edges: Option<Bytecode>,
     pub(crate) vertex_properties: Option<Bytecode>,
-    /// `checkAdjacentVertices: false`: an edge is there whatever its ends are.
+    /// `checkAdjacentVertices: false`: edges are visible even if their ends are not.
     pub(crate) free_edges: bool,
-    /// Without `ConnectiveStrategy`: `and()` and `or()` between steps connect nothing.
+    /// Without `ConnectiveStrategy`: infix `and()` and `or()` are not connectives.
     pub(crate) unconnected: bool,
     /// `ReadOnlyStrategy`.
     pub(crate) read_only: bool,
@@ -30,13 +30,14 @@ pub(crate) struct Strategies {
     pub(crate) reserved_keys: Vec<Arc<str>>,
     /// `EdgeLabelVerificationStrategy(throwException: true)`.
     pub(crate) edge_labels: bool,
-    /// `VertexProgramStrategy`, which `withComputer()` stands for: steps run as they do without.
+    /// `VertexProgramStrategy`, which `withComputer()` sets. It does not change the execution of steps.
     pub(crate) computer: bool,
     /// `VertexProgramRestrictionStrategy`.
     pub(crate) no_computer: bool,
 }
 
-/// A part of the graph that a traversal sees, and that it writes to: elements say it in a property.
+/// A partition of the graph that a traversal reads and writes; a property of each element names its
+/// partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Partition {
     pub(crate) key: Arc<str>,
@@ -45,7 +46,7 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// What new elements say.
+    /// The partition of new elements.
     pub(crate) fn write(&self) -> Result<Value> {
         self.write.clone().ok_or_else(|| {
             Error::new(ErrorKind::Query, "PartitionStrategy has no partition to write to")
@@ -53,14 +54,14 @@ impl Partition {
         })
     }
 
-    /// What elements that are seen say.
+    /// The partitions that reads see.
     pub(crate) fn read(&self) -> P {
         P::Within(self.read.clone())
     }
 }
 
 impl Strategies {
-    /// Whether all elements are as they are in the graph.
+    /// Whether no strategy filters elements.
     pub(crate) fn is_plain(&self) -> bool {
         self.vertices.is_none()
             && self.edges.is_none()
@@ -69,7 +70,7 @@ impl Strategies {
             && !self.edge_labels
     }
 
-    /// Whether the source both asks for a graph computer and forbids it.
+    /// Rejects a source that both requests and forbids a graph computer.
     pub(crate) fn check_computer(&self) -> Result<()> {
         if self.computer && self.no_computer {
             let message = "The TraversalSource does not allow the use of a GraphComputer";
@@ -78,7 +79,7 @@ impl Strategies {
         Ok(())
     }
 
-    /// Whether a step that writes may.
+    /// Checks that a mutating step is permitted.
     pub(crate) fn check_write(&self, step: &Modulated<'_>) -> Result<()> {
         let class = match step.name() {
             "addV" => "AddVertexStep",
@@ -108,7 +109,7 @@ impl Strategies {
         }
     }
 
-    /// Whether a step along edges may be without labels.
+    /// Checks the edge labels of a step along edges.
     pub(crate) fn check_walk(&self, step: &Modulated<'_>) -> Result<()> {
         let along = matches!(step.name(), "out" | "in" | "both" | "outE" | "inE" | "bothE");
         if !self.edge_labels || !along || !step.arguments().is_empty() {
@@ -119,10 +120,10 @@ impl Strategies {
             step.name()
         );
         Err(Error::new(ErrorKind::Query, message)
-            .with_hint("name the labels, so that it walks no more than it has to"))
+            .with_hint("name the edge labels, so that the step reads only these edges"))
     }
 
-    /// Reads `withStrategies(…)` or `withoutStrategies(…)`.
+    /// Applies `withStrategies(…)` or `withoutStrategies(…)`.
     pub(crate) fn take(&mut self, name: &str, arguments: &[Value], settings: &mut Settings) -> Result<()> {
         for argument in arguments {
             let Value::Strategy(strategy) = argument else { continue };
@@ -187,7 +188,7 @@ fn partition<'v>(option: &impl Fn(&str) -> Option<&'v Value>) -> Result<Partitio
     };
     if option("includeMetaProperties") == Some(&Value::Boolean(true)) {
         return Err(wrong("PartitionStrategy with includeMetaProperties is not supported")
-            .with_hint("partitions are of vertices and edges"));
+            .with_hint("only vertices and edges have partitions"));
     }
     Ok(Partition {
         key: key.clone(),
@@ -196,7 +197,7 @@ fn partition<'v>(option: &impl Fn(&str) -> Option<&'v Value>) -> Result<Partitio
     })
 }
 
-/// What is in a list or set.
+/// The items of a list or set.
 fn items(value: &Value) -> Vec<Value> {
     match crate::semantic::items(value) {
         Some(items) => items.into_iter().map(|(value, _)| value).collect(),

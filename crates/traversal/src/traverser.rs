@@ -1,9 +1,10 @@
-//! What moves through a traversal: a value, how many times it is there, and what it remembers.
+//! Traversers: a value with its bulk, path, loops and sack.
 //!
 //! # Cost
-//! 64 bytes and a value. Paths and loops are lists that share their tails, so a split is a few increments.
+//! 64 bytes and a value. Paths and loops are persistent lists with shared tails, so a split is a few
+//! increments.
 //! # Invariants
-//! A path of any length is dropped without recursion, and counts against the memory cap as long as it lives.
+//! A path of any length is dropped without recursion, and counts against the memory cap during its lifetime.
 
 use crate::bulk::Bulk;
 use crate::memory::{Account, Memory};
@@ -20,7 +21,7 @@ pub(crate) type Labels = Rc<[Arc<str>]>;
 #[derive(Clone, Debug)]
 pub(crate) struct Traverser {
     pub(crate) value: Value,
-    /// How many equal traversers this one stands for.
+    /// The number of equal traversers that this one represents.
     pub(crate) bulk: Bulk,
     pub(crate) path: Option<Rc<PathNode>>,
     pub(crate) loops: Option<Rc<Loop>>,
@@ -33,18 +34,18 @@ pub(crate) struct PathNode {
     before: Option<Rc<PathNode>>,
     value: Value,
     labels: Labels,
-    /// What counts it, and as how many bytes.
+    /// The account of the object and its size.
     account: Rc<Account>,
     bytes: u64,
 }
 
-/// An object of a path: itself, and what counts it.
+/// Accounted size of an object of a path.
 const NODE_BYTES: u64 = 112;
 
 impl Drop for PathNode {
     fn drop(&mut self) {
         self.account.release(self.bytes);
-        // Each node is taken out of the one behind it before that is dropped.
+        // Takes each node out of its successor before the drop, which avoids recursion.
         let mut next = self.before.take();
         while let Some(mut node) = next.and_then(Rc::into_inner) {
             next = node.before.take();
@@ -52,7 +53,7 @@ impl Drop for PathNode {
     }
 }
 
-/// How often the traverser has been through the loops around it, the innermost first.
+/// Loop counters of the traverser, the innermost first.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
     pub(crate) name: Option<Arc<str>>,
@@ -73,27 +74,27 @@ impl Traverser {
         Self { value, bulk: Bulk::ONE, path: None, loops: None, sack: None }
     }
 
-    /// The same traverser at another value. The path is not extended: that is for the pipeline to do.
+    /// The same traverser with another value. The pipeline extends the path.
     pub(crate) fn at(&self, value: Value) -> Self {
         let (path, loops, sack) = (self.path.clone(), self.loops.clone(), self.sack.clone());
         Self { value, bulk: self.bulk, path, loops, sack }
     }
 
-    /// The same, alone.
+    /// The same traverser with a bulk of 1.
     pub(crate) fn single(&self) -> Self {
         Self { bulk: Bulk::ONE, ..self.clone() }
     }
 
-    /// Puts its value at the end of its path.
+    /// Appends its value to its path.
     ///
     /// # Errors
-    /// Over the memory cap; cancellation.
+    /// The memory cap; cancellation.
     pub(crate) fn extend_path(&mut self, labels: &Labels, memory: &Memory<'_>) -> Result<()> {
         self.path = Some(PathNode::new(self.path.take(), self.value.clone(), labels.clone(), memory)?);
         Ok(())
     }
 
-    /// Labels the last object of its path; a path without objects gets its value as the first.
+    /// Labels the last object of its path; an empty path first receives its value.
     ///
     /// # Errors
     /// As [`Traverser::extend_path`].
@@ -119,7 +120,7 @@ impl Traverser {
         })
     }
 
-    /// Its path.
+    /// The path of the traverser.
     pub(crate) fn path(&self) -> Path {
         let mut path = Path::default();
         for (value, labels) in self.backwards() {
@@ -131,7 +132,7 @@ impl Traverser {
         path
     }
 
-    /// What its path holds under a label; `None`: the label is not in it.
+    /// The objects of its path with a label; `None`: the label does not occur.
     pub(crate) fn select(&self, label: &str, pop: Pop) -> Option<Value> {
         let mut found = self.backwards().filter(|(_, labels)| labels.iter().any(|l| **l == *label));
         match pop {
@@ -154,7 +155,7 @@ impl Traverser {
         self.backwards().any(|(_, labels)| labels.iter().any(|l| **l == *label))
     }
 
-    /// How often it has been through the loop of this name, or the innermost.
+    /// The counter of the named loop, or of the innermost.
     pub(crate) fn loops(&self, name: Option<&str>) -> Option<u32> {
         let mut next = self.loops.as_deref();
         while let Some(found) = next {
@@ -166,7 +167,7 @@ impl Traverser {
         None
     }
 
-    /// Whether both could be one traverser with the sum of their bulks.
+    /// Whether two traversers can merge into one with the sum of their bulks.
     pub(crate) fn merges_with(&self, other: &Self) -> bool {
         let same_path = match (&self.path, &other.path) {
             (None, None) => true,

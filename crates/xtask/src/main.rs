@@ -1,11 +1,11 @@
-//! The project's own chores.
+//! Development tasks of the project.
 //!
-//! `cargo xtask ci` does all that CI does, in the order in which a failure shows soonest. `cargo xtask
-//! conformance SUITE` runs an outside test suite and prints what it found: `lubm`, `sparql`, `rdf`,
-//! `protocol`, `random`, `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc`
-//! (queries of the social network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md).
-//! `cargo xtask tidy` checks what no lint can say. `cargo xtask page` builds and tests the web console, if
-//! npm is there (`ci` does, too).
+//! `cargo xtask ci` runs all checks of CI, those that fail soonest first. `cargo xtask conformance SUITE`
+//! runs an external test suite and prints its report: `lubm`, `sparql`, `rdf`, `protocol`, `random`,
+//! `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc` (queries of the social
+//! network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md). `cargo xtask tidy`
+//! runs source checks beyond lints. `cargo xtask page` builds and tests the web console, if npm is available
+//! (so does `ci`).
 #![forbid(unsafe_code)]
 
 mod page;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 const USAGE: &str = "usage: cargo xtask ci | tidy | page | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
 
-/// A step of CI: its name, its command, and environment for it.
+/// A step of CI: its name, its command, and its environment variables.
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
@@ -48,14 +48,14 @@ const CI: [Step; 7] = [
     ),
     // The README's test command.
     step("tests", &["test"]),
-    // Locks that decide which thread runs next: a feature that nothing else runs with.
+    // Deterministic scheduling of locks: a feature that no other step enables.
     step("schedules", &["test", "--quiet", "-p", "vervet-txn", "--features", "shuttle", "--lib", "explore"]),
     Step {
         name: "documentation",
         arguments: &["doc", "--workspace", "--no-deps", "--quiet"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
-    // In the profile of the tests, whose crates are there already; `cargo run --release` measures.
+    // In the test profile, whose crates are already built; `cargo run --release` measures.
     step("benchmarks' self-checks", &["run", "--quiet", "-p", "vervet-bench", "--", "self-check"]),
 ];
 
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::tidy(),
         ["page"] => page::page(),
         ["conformance", "protocol"] => {
-            // This suite is one of the server's tests.
+            // This suite is a test of the server.
             let run =
                 ["test", "--quiet", "-p", "vervet-server", "--test", "server", "w3c", "--", "--nocapture"];
             cargo(&run, &[])
@@ -97,7 +97,7 @@ fn ci() -> Result<(), String> {
     };
     println!("== tidy");
     measured("tidy", &mut tidy::tidy)?;
-    // Before the server is built, which puts the page's files into the binary.
+    // Before the build of the server, which embeds the page's files.
     println!("== page");
     measured("page", &mut page::page)?;
     for step in &CI {

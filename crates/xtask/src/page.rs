@@ -1,16 +1,16 @@
-//! The web console (`page/`): type check, unit tests and build, by npm.
+//! Build of the web console (`page/`): type check, unit tests and build, with npm.
 //!
-//! Optional: a machine without Node.js, or one that cannot fetch the page's few packages within a minute,
-//! says so and goes on, since the server is built without the page too. Once the packages are there, failures
-//! are failures. Not here: the test in a browser (`npm run test:browser`, page/README.md).
+//! Optional: without Node.js, or if the page's few packages cannot be fetched within a minute, this step
+//! prints the reason and is skipped, since the server also builds without the page. Once the packages are
+//! installed, failures are errors. Not here: the browser test (`npm run test:browser`, page/README.md).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The oldest Node.js that the page's tools run on.
+/// Minimum Node.js version of the page's tools.
 const NODE_MIN: (u32, u32) = (20, 19);
-/// How long fetching packages may take.
+/// Time limit for fetching packages.
 const FETCH_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) fn page() -> Result<(), String> {
@@ -31,7 +31,7 @@ pub(crate) fn page() -> Result<(), String> {
     Ok(())
 }
 
-/// Why the page cannot be built here, if it cannot. Fetches its packages unless they are there.
+/// The reason why the page cannot be built here, if any. Fetches its packages if they are missing.
 fn missing(page: &Path) -> Result<Option<String>, String> {
     let Some(version) = node_version() else { return Ok(Some("there is no node".to_owned())) };
     if version < NODE_MIN {
@@ -77,7 +77,7 @@ fn node_version() -> Option<(u32, u32)> {
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// The status of `command`, or nothing if it was still running after `limit` and was ended.
+/// The status of `command`, or `None` if it was killed after `limit`.
 fn run_for(mut command: Command, limit: Duration) -> Result<Option<ExitStatus>, String> {
     let problem = |error| format!("could not run npm: {error}");
     let mut child = command.spawn().map_err(problem)?;

@@ -1,16 +1,16 @@
-//! What no lint says: headers, the size of files, the width of comments, dependencies that point down, no
-//! loop over a bulk.
+//! Source checks beyond lints: headers, file size, comment width, layering of dependencies, no loop over a
+//! bulk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most lines of a source file. A file that grows past it is more than one idea.
+/// Maximum number of lines of a source file. A longer file contains more than one concept.
 const LINES_MAX: usize = 900;
 
-/// The last column of a comment, in characters; rustfmt sees to code.
+/// Last column of a comment, in characters; rustfmt limits code.
 const COMMENT_COLUMNS_MAX: usize = 110;
 
-/// Crates from the ground up. A crate may depend on crates before it only.
+/// Crates from the lowest layer up. A crate may only depend on earlier crates.
 const LAYERS: &[&str] = &[
     "vervet-model",
     "vervet-env",
@@ -43,7 +43,7 @@ const LAYERS: &[&str] = &[
     "vervet-bench",
 ];
 
-/// Where a bulk is how many equal traversers one stands for.
+/// Crates in which a bulk is the multiplicity of a traverser.
 const BULK_CRATES: &[&str] = &[
     "crates/gremlin/",
     "crates/tinkerpop/",
@@ -86,14 +86,14 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 }
 
 fn source(name: &str, text: &str, problems: &mut Vec<String>) {
-    // What the crate forbids may stand above.
+    // Inner attributes may precede the header.
     let first = text.lines().find(|line| !line.starts_with("#!["));
     if !first.is_some_and(|line| line.starts_with("//!")) {
         problems.push(format!("{name}: no header (a //! comment that lets a reader predict the code)"));
     }
     let lines = text.lines().count();
     if lines > LINES_MAX {
-        problems.push(format!("{name}: {lines} lines; is it still one idea?"));
+        problems.push(format!("{name}: {lines} lines, more than {LINES_MAX}"));
     }
     for number in wide_comments(text) {
         problems.push(format!("{name}:{number}: a comment beyond column {COMMENT_COLUMNS_MAX}"));
@@ -107,8 +107,7 @@ fn source(name: &str, text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// The numbers of lines that are comments beyond the last column. Rows of tables and examples are as wide as
-/// they are.
+/// Line numbers of comments beyond the last column, except table rows and examples.
 fn wide_comments(text: &str) -> Vec<usize> {
     let mut is_example = false;
     let mut found = Vec::new();
@@ -127,7 +126,7 @@ fn wide_comments(text: &str) -> Vec<usize> {
     found
 }
 
-/// Whether a line has a range that ends at a bulk of Gremlin: `0..traverser.bulk`.
+/// Whether a line has a range that ends at a Gremlin bulk: `0..traverser.bulk`.
 fn counts_up_to_a_bulk(line: &str) -> bool {
     line.split("..").skip(1).any(|end| {
         let end = end.trim_start_matches(['=', '*']);
@@ -143,7 +142,7 @@ fn manifest(name: &str, text: &str, problems: &mut Vec<String>) {
     let Some(layer) = LAYERS.iter().position(|other| *other == package) else {
         if package != "xtask" {
             problems.push(format!(
-                "{name}: {package} has no place in the list of layers (crates/xtask/src/tidy.rs)"
+                "{name}: {package} is missing in the list of layers (crates/xtask/src/tidy.rs)"
             ));
         }
         return;

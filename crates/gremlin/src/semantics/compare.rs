@@ -1,25 +1,26 @@
 //! Equality, comparability and orderability.
 //!
 //! # Shape
-//! * [`equal`]: `P.eq`. Numbers by value in their common class, elements by who they are, collections item by
+//! * [`equal`]: `P.eq`. Numbers by value in their common class, elements by identity, collections item by
 //!   item.
-//! * [`compare`]: `P.lt`. The same, and `None` where there is no answer: other types, null with something,
+//! * [`compare`]: `P.lt`. The same; `None` for incomparable values: different types, null with non-null,
 //!   `NaN`.
-//! * [`order`], [`order_with`]: `order()`. Always an answer; types in the order of [`Kind`], null first,
-//!   `NaN` the last number.
+//! * [`order`], [`order_with`]: `order()`. Total; types in the order of [`Kind`], null first, `NaN` the last
+//!   number.
 //! # Invariants
-//! `compare(a, b) == Some(Equal)` exactly if `equal(a, b)`. [`order`] is a total preorder: reflexive,
+//! `compare(a, b) == Some(Equal)` if and only if `equal(a, b)`. [`order`] is a total preorder: reflexive,
 //! transitive, and `order(a, b) == order(b, a).reverse()`.
 //! # Elements
-//! With keys of the store on both sides equality is that of keys. Their order is that of `T.id`, which is not
-//! known here: [`order_with`] asks [`Details`] for it at each comparison (who sorts many looks ids up once,
-//! before); [`order`] falls back on keys. Elements whose id is not known come before others of their kind.
+//! Two elements with store keys are equal if the keys are. Their order is that of `T.id`: [`order_with`]
+//! looks it up in [`Details`] at each comparison (a caller that sorts many elements looks the ids up once, in
+//! advance); [`order`] falls back on keys. Elements with an unknown id precede others of their kind.
 //! # Cost
-//! Linear in what is compared; sets and maps are sorted first.
+//! Linear in the size of the operands; sets and maps are sorted first.
 //! # Source
 //! TinkerPop 3.8, "Comparability, Equality, Orderability, and Equivalence". Different: `order` compares
 //! numbers without rounding, because comparison in a common class is not transitive; `-0.0` equals `0.0` (as
-//! the text has it); texts compare by code points, not by UTF-16 units; a bag is a set with repetitions.
+//! in the specification); strings compare by code points, not by UTF-16 units; a bag is a set with
+//! repetitions.
 
 use super::{Details, NoDetails, details, number};
 use crate::{Extended, Tree, Value};
@@ -45,7 +46,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// `P.lt`, `P.lte`, `P.gt`, `P.gte`; `None`: none of them holds.
+/// `P.lt`, `P.lte`, `P.gt`, `P.gte`; `None`: incomparable, so none of them holds.
 #[must_use]
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     let kind = Kind::of(a);
@@ -64,26 +65,26 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// `order()`; elements without details by their keys.
+/// `order()`; elements without details are ordered by their keys.
 #[must_use]
 pub fn order(a: &Value, b: &Value) -> Ordering {
     order_with(a, b, &NoDetails)
 }
 
-/// `order()`; elements without details by what `details` knows of them.
+/// `order()`; `details` resolves elements without details.
 #[must_use]
 pub fn order_with(a: &Value, b: &Value, details: &dyn Details) -> Ordering {
     Orderability(details).compare(a, b).unwrap_or(Ordering::Equal)
 }
 
-/// Families of types that compare with each other, in the order of [`order`].
+/// Families of mutually comparable types, in the order of [`order`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// No value.
     Null,
     /// False before true.
     Boolean,
-    /// All eight types.
+    /// The eight numeric types.
     Number,
     /// By instant.
     Date,
@@ -101,11 +102,11 @@ pub enum Kind {
     Property,
     /// Object by object.
     Path,
-    /// Item by item, both sorted. Bags too.
+    /// Item by item, both sorted; includes bags.
     Set,
     /// Item by item.
     List,
-    /// Entry by entry, both sorted. Trees too.
+    /// Entry by entry, both sorted; includes trees.
     Map,
     /// One entry of a map: by key, then by value.
     Entry,
@@ -149,13 +150,13 @@ impl Kind {
     }
 }
 
-/// One of both ways to compare; what they have in common is [`same_kind`].
+/// Strategy of comparison: comparability or orderability. [`same_kind`] is their common part.
 trait Comparison {
-    /// `None` if there is no answer.
+    /// `None` if incomparable.
     fn compare(&self, a: &Value, b: &Value) -> Option<Ordering>;
-    /// Two elements of one kind.
+    /// Compares two elements of one kind.
     fn elements(&self, a: &Value, b: &Value) -> Option<Ordering>;
-    /// Two values whose kinds are in this order, unequal.
+    /// Compares two unequal values whose kinds have this order.
     fn kinds(&self, kinds: Ordering) -> Option<Ordering>;
 }
 
@@ -172,7 +173,7 @@ impl Comparison for Comparability {
         }
         match (details::id(a, &NoDetails), details::id(b, &NoDetails)) {
             (Some(x), Some(y)) => match compare(&x, &y) {
-                // `==` knows better: keys, or properties without ids of their own.
+                // `==` is exact for keys, and for properties without ids.
                 Some(Ordering::Equal) if has_key(a) && has_key(b) => by_key(a, b),
                 found => found,
             },
@@ -248,7 +249,7 @@ fn same_kind(kind: Kind, a: &Value, b: &Value, comparison: &dyn Comparison) -> O
     }
 }
 
-/// One by one until a pair differs; the shorter first if none does.
+/// Lexicographic order.
 fn items(a: &[Value], b: &[Value], comparison: &dyn Comparison) -> Option<Ordering> {
     for (a, b) in a.iter().zip(b) {
         match comparison.compare(a, b) {
@@ -259,7 +260,7 @@ fn items(a: &[Value], b: &[Value], comparison: &dyn Comparison) -> Option<Orderi
     Some(a.len().cmp(&b.len()))
 }
 
-/// As [`items`], where each item stands for as many as its count says.
+/// As [`items`], with multiplicities.
 fn runs(a: &[(&Value, u64)], b: &[(&Value, u64)], comparison: &dyn Comparison) -> Option<Ordering> {
     let (mut a, mut b) = (a.iter().copied(), b.iter().copied());
     let (mut first, mut second) = (a.next(), b.next());
@@ -303,7 +304,7 @@ fn entries(
     Some(a.len().cmp(&b.len()))
 }
 
-/// What a key has: in a map a value, in a tree the tree below it.
+/// The child of a key: a value in a map, a subtree in a tree.
 #[derive(Clone, Copy)]
 enum Below<'v> {
     Value(&'v Value),
@@ -348,7 +349,7 @@ impl<'v> Below<'v> {
     }
 }
 
-/// Items of a set or bag with counts above 0, in the order of [`order`].
+/// The items of a set or bag with counts above 0, in the order of [`order`].
 fn sorted_items(value: &Value) -> Vec<(&Value, u64)> {
     let mut items: Vec<_> = match value {
         Value::Set(set) => set.iter().map(|item| (item, 1)).collect(),
@@ -415,7 +416,7 @@ fn instant(value: &Value) -> Option<i128> {
     }
 }
 
-/// Days since 1970 of a day in the Gregorian calendar; months and days may be out of range.
+/// Days since 1970 of a proleptic Gregorian day; months and days may be out of range.
 pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years start in March, so that the leap day is the last.
     let months = year * 12 + month - 3;

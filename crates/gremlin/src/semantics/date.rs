@@ -1,15 +1,15 @@
-//! Date-times: `asDate`, `dateAdd`, `dateDiff`, and their texts.
+//! Date-times: `asDate`, `dateAdd`, `dateDiff`, and their text form.
 //!
 //! # Shape
-//! Texts are read as ISO 8601 has them: `2023-08-02T10:15:30.123456789+02:00`, where seconds, fraction and
-//! offset may be missing and the offset is `Z`, `+02:00`, `+02:00:30`, `+0200` or `+020030`; a date alone is
-//! midnight, a month alone its first day; without an offset it is UTC. They are written as Java's
-//! `OffsetDateTime.toString` does.
+//! The parser accepts ISO 8601: `2023-08-02T10:15:30.123456789+02:00`, where seconds, fraction and offset are
+//! optional and the offset is `Z`, `+02:00`, `+02:00:30`, `+0200` or `+020030`; a date alone is midnight, a
+//! month alone its first day; the default offset is UTC. The printer follows Java's
+//! `OffsetDateTime.toString`.
 //! # Invariants
-//! Years are -9999 to 9999; what would be beyond is an error.
+//! Years are -9999 to 9999; a result beyond that is an error.
 //! # Source
-//! TinkerPop 3.8, `DatetimeHelper`. Different: a day that its month does not have is an error, not the last
-//! of the month.
+//! TinkerPop 3.8, `DatetimeHelper`. Different: a day beyond the end of its month is an error, not the last
+//! day of the month.
 
 mod duration;
 
@@ -20,10 +20,10 @@ use crate::{Extended, TimeUnit, Value};
 use std::fmt::Write;
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
 
-/// Reads a date-time.
+/// Parses a date-time.
 ///
 /// # Errors
-/// If it is none.
+/// The text is not a date-time.
 pub fn parse(text: &str) -> Result<OffsetDateTime> {
     Reader(text).date_time().ok_or_else(|| unreadable(text))
 }
@@ -32,10 +32,10 @@ fn unreadable(what: &str) -> Error {
     Error::new(format!("Can't parse {what} as OffsetDateTime."))
 }
 
-/// `asDate()`: of a text, of integers as milliseconds since 1970, of a date.
+/// `asDate()`: of a string, of integers as milliseconds since 1970, of a date.
 ///
 /// # Errors
-/// If it is something else, no date, or out of range.
+/// Another type, an unparsable string, or a date out of range.
 pub fn as_date(value: &Value) -> Result<Value> {
     if let Some(date) = known_date(value) {
         return date.map(Value::from);
@@ -55,7 +55,7 @@ fn from_milliseconds(milliseconds: i64) -> Result<OffsetDateTime> {
         .map_err(|_| unreadable(&milliseconds.to_string()))
 }
 
-/// `None` if it is no date of any type.
+/// `None` if the value has no date type.
 fn known_date(value: &Value) -> Option<Result<OffsetDateTime>> {
     match value {
         Value::DateTime(date) => Some(Ok(**date)),
@@ -75,7 +75,7 @@ fn known_date(value: &Value) -> Option<Result<OffsetDateTime>> {
 /// `dateAdd(unit, count)`.
 ///
 /// # Errors
-/// If it is no date, or the result is out of range.
+/// Not a date, or the result is out of range.
 pub fn date_add(value: &Value, unit: TimeUnit, count: i64) -> Result<Value> {
     let date = known_date(value).unwrap_or_else(|| {
         Err(Error::new(format!(
@@ -96,10 +96,10 @@ pub fn date_add(value: &Value, unit: TimeUnit, count: i64) -> Result<Value> {
         .ok_or_else(|| Error::new("dateAdd() gives a date beyond the years -9999 to 9999"))
 }
 
-/// `dateDiff(other)`: milliseconds from `other` to `value`, towards zero; null stands for 1970.
+/// `dateDiff(other)`: milliseconds from `other` to `value`, truncated; null means 1970.
 ///
 /// # Errors
-/// If one is no date.
+/// An argument is not a date.
 pub fn date_diff(value: &Value, other: &Value) -> Result<Value> {
     let date = |value: &Value| {
         known_date(value).unwrap_or_else(|| {
@@ -118,7 +118,7 @@ pub fn date_diff(value: &Value, other: &Value) -> Result<Value> {
     Ok(Value::Long(i64::try_from(nanoseconds / 1_000_000).unwrap_or(i64::MAX)))
 }
 
-/// `2023-08-02T00:00Z`: seconds and fraction only where there are any.
+/// `2023-08-02T00:00Z`: seconds and fraction only if nonzero.
 #[must_use]
 pub fn format(date: &OffsetDateTime) -> String {
     let (hours, minutes, seconds, nanoseconds) = date.to_hms_nano();
@@ -183,7 +183,7 @@ pub(crate) fn days_to_day(days: i64) -> (i64, i64, i64) {
     (of_era_years + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// What is left to read.
+/// The remaining input.
 struct Reader<'t>(&'t str);
 
 impl Reader<'_> {
@@ -253,14 +253,14 @@ impl Reader<'_> {
         UtcOffset::from_whole_seconds(sign * i32::try_from(total).ok()?).ok()
     }
 
-    /// One of these characters.
+    /// Consumes one of these characters.
     fn take(&mut self, wanted: &[char]) -> Option<char> {
         let first = self.0.chars().next().filter(|first| wanted.contains(first))?;
         self.0 = self.0.get(first.len_utf8()..)?;
         Some(first)
     }
 
-    /// All digits that follow, if they are so many; at most 9.
+    /// Consumes all following digits, if their number is in range; at most 9.
     fn digits(&mut self, least: usize, most: usize) -> Option<u32> {
         let count = self.0.bytes().take_while(u8::is_ascii_digit).take(most).count();
         if count < least {

@@ -1,12 +1,12 @@
-//! How functions on values learn what a client sees of an element.
+//! `Details`: look-up of client-visible details of elements for value functions.
 //!
-//! Inside a traversal elements have keys of the store and no details, but `order()` sorts them by `T.id` and
-//! `asString()` writes it. Whoever has a snapshot implements [`Details`].
+//! Inside a traversal elements have store keys and no details, but `order()` sorts by `T.id` and `asString()`
+//! prints it. Callers with a snapshot implement [`Details`].
 
 use crate::{Edge, EdgeDetail, PropertyDetail, Value, Vertex, VertexDetail, VertexProperty};
 use std::sync::Arc;
 
-/// Finds what a client sees of elements. Lists of properties may be left empty.
+/// Looks up the details of elements. Lists of properties may be left empty.
 pub trait Details {
     /// Of a vertex; `None` if it is unknown.
     fn vertex(&self, vertex: &Vertex) -> Option<Arc<VertexDetail>>;
@@ -16,7 +16,7 @@ pub trait Details {
     fn vertex_property(&self, property: &VertexProperty) -> Option<PropertyDetail>;
 }
 
-/// Knows the details that elements carry, and no others.
+/// Returns the details that elements carry, and no others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoDetails;
 

@@ -1,9 +1,8 @@
-//! What goes wrong with a value: one line for people.
+//! The error of value functions: a one-line message.
 
 use std::fmt;
 
-/// A value that a function cannot take, or a result that it cannot give. Nothing but to change the traversal
-/// helps.
+/// A value of an unsupported type, or an unrepresentable result. Only a change of the traversal helps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error(Box<str>);
 

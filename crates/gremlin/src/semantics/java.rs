@@ -1,10 +1,9 @@
-//! Numbers as Java prints them.
+//! Java's text form of numbers.
 
 use bigdecimal::BigDecimal;
 use std::fmt::Write;
 
-/// `Double.toString`: shortest digits that give the number back, scientific below 0.001 and from 10,000,000
-/// on.
+/// `Double.toString`: the shortest digits that round-trip, scientific below 0.001 and from 10,000,000 on.
 pub(crate) fn double(number: f64) -> String {
     if number.is_finite() { floating(&format!("{number:e}")) } else { special(number).to_owned() }
 }
@@ -24,7 +23,7 @@ fn special(number: f64) -> &'static str {
     }
 }
 
-/// `scientific`: a finite number as Rust prints it, `-1.25e-7`.
+/// `scientific`: a finite number in Rust's exponent form, `-1.25e-7`.
 fn floating(scientific: &str) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -52,7 +51,7 @@ fn floating(scientific: &str) -> String {
     out
 }
 
-/// `BigDecimal.toString`: plain down to 0.000001, scientific below and where zeros would have to be made up.
+/// `BigDecimal.toString`: plain down to 0.000001, scientific below and if plain form would pad with zeros.
 pub(crate) fn decimal(number: &BigDecimal) -> String {
     let (unscaled, scale) = number.as_bigint_and_scale();
     let text = unscaled.to_string();

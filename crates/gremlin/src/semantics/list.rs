@@ -1,27 +1,26 @@
-//! Collections: how to walk through them, and `combine`, `conjoin`, `difference`, `disjunct`, `intersect`,
-//! `merge`, `product`, `reverse`, `all`, `any`, `none`.
+//! Collection functions: iteration, `combine`, `conjoin`, `difference`, `disjunct`, `intersect`, `merge`,
+//! `product`, `reverse`, `all`, `any`, `none`.
 //!
 //! # Shape
-//! [`items`] walks through lists, sets, bags and paths; items of a bag come once, with their count.
-//! [`unfold`] also takes maps and trees apart, into maps of one entry, and gives everything else as the one
-//! item that it is.
+//! [`items`] iterates over lists, sets, bags and paths; a bag yields each item once, with its count.
+//! [`unfold`] also splits maps and trees into maps of one entry, and yields any other value as a single item.
 //!
-//! Items are the same if they are *equivalent* (`==` of [`Value`]). Results are sets where an item counts
-//! once, in the order of first appearance.
+//! Items are compared by *equivalence* (`==` of [`Value`]). Results are sets in the order of first
+//! appearance, where an item counts once.
 //! # Invariants
-//! No result has more than [`MAX_ITEMS`] items, whatever the counts in a bag.
+//! No result has more than [`MAX_ITEMS`] items, whatever the counts of a bag.
 //! # Cost
-//! Linear in the items, but for `product`.
+//! Linear in the items, except `product`.
 
 use super::predicate::Compiled;
 use super::{Details, Error, Result, string};
 use crate::{Map, Set, Value};
 use std::sync::Arc;
 
-/// The most items that a result may have.
+/// Maximum number of items of a result.
 pub const MAX_ITEMS: usize = 1 << 24;
 
-/// Walks through a collection: items with their counts.
+/// Iterator over a collection: items with their counts.
 #[derive(Clone, Debug)]
 pub struct Items<'v>(Inner<'v>);
 
@@ -44,7 +43,7 @@ impl<'v> Iterator for Items<'v> {
     }
 }
 
-/// The items of a list, set, bag or path; `None` of anything else, also of maps.
+/// The items of a list, set, bag or path; `None` for other values, including maps.
 #[must_use]
 pub fn items(value: &Value) -> Option<Items<'_>> {
     Some(Items(match value {
@@ -56,7 +55,8 @@ pub fn items(value: &Value) -> Option<Items<'_>> {
     }))
 }
 
-/// What `unfold()` and the local `sum()`, `min()`, … see: items, entries as maps of one, or the value itself.
+/// The items of `unfold()` and of the local `sum()`, `min()`, …: items, entries as maps of one, or the value
+/// itself.
 #[must_use]
 pub fn unfold(value: &Value) -> Vec<(Value, u64)> {
     let entry = |key: &Value, value: Value| (Value::map(Map::from_iter([(key.clone(), value)])), 1);
@@ -74,10 +74,10 @@ pub fn unfold(value: &Value) -> Vec<(Value, u64)> {
     }
 }
 
-/// Items, each as often as its count says.
+/// The items, repeated by their counts.
 ///
 /// # Errors
-/// If there are more than [`MAX_ITEMS`].
+/// More than [`MAX_ITEMS`] items.
 pub fn expanded(items: Items<'_>) -> Result<Vec<Value>> {
     let mut out = Vec::new();
     for (item, count) in items {
@@ -95,19 +95,19 @@ fn limited(count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Where the second collection comes from; messages differ.
+/// Origin of the second collection, for messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// It is written in the traversal.
+    /// A constant in the traversal.
     Argument,
-    /// A nested traversal gave it.
+    /// The result of a nested traversal.
     Traversal,
 }
 
-/// `a` and then `b`, as a list.
+/// `a` followed by `b`, as a list.
 ///
 /// # Errors
-/// If one cannot be walked through, or the result is too long.
+/// An operand is not a collection, or the result is too long.
 pub fn combine(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     let (a, b) = (incoming("combine", a)?, argument("combine", b, origin)?);
     let mut all = expanded(a)?;
@@ -117,20 +117,20 @@ pub fn combine(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     Ok(Value::list(all))
 }
 
-/// What is in `a` and not in `b`, as a set.
+/// The set difference of `a` and `b`.
 ///
 /// # Errors
-/// If one cannot be walked through.
+/// An operand is not a collection.
 pub fn difference(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     let (a, b) = (incoming("difference", a)?, argument("difference", b, origin)?);
     let b = set_of(b);
     Ok(Value::set(a.map(|item| item.0).filter(|item| !b.contains(*item)).cloned()))
 }
 
-/// What is in exactly one of both, as a set.
+/// The symmetric set difference of `a` and `b`.
 ///
 /// # Errors
-/// If one cannot be walked through.
+/// An operand is not a collection.
 pub fn disjunct(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     let (a, b) = (incoming("disjunct", a)?, argument("disjunct", b, origin)?);
     let (a, b) = (set_of(a), set_of(b));
@@ -140,20 +140,20 @@ pub fn disjunct(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     Ok(Value::set(only(&a, &b).into_iter().chain(only(&b, &a))))
 }
 
-/// What is in both, as a set.
+/// The set intersection of `a` and `b`.
 ///
 /// # Errors
-/// If one cannot be walked through.
+/// An operand is not a collection.
 pub fn intersect(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     let (a, b) = (incoming("intersect", a)?, argument("intersect", b, origin)?);
     let a = set_of(a);
     Ok(Value::set(b.map(|item| item.0).filter(|item| a.contains(*item)).cloned()))
 }
 
-/// Of two maps one map, where entries of `b` win; of other collections what is in either, as a set.
+/// For two maps, the merged map, in which entries of `b` win; for other collections, the set union.
 ///
 /// # Errors
-/// If one is a map and the other is none, or one cannot be walked through.
+/// Exactly one operand is a map, or an operand is not a collection.
 pub fn merge(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     if let Value::Map(map) = a {
         let Value::Map(other) = b else {
@@ -174,10 +174,10 @@ pub fn merge(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     Ok(Value::set(a.chain(b).map(|item| item.0.clone())))
 }
 
-/// Lists of two: each of `a` with each of `b`.
+/// Cartesian product, as lists of two.
 ///
 /// # Errors
-/// If one cannot be walked through, or the result is too long.
+/// An operand is not a collection, or the result is too long.
 pub fn product(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     let (a, b) = (incoming("product", a)?, argument("product", b, origin)?);
     let (a, b) = (expanded(a)?, expanded(b)?);
@@ -187,10 +187,10 @@ pub fn product(a: &Value, b: &Value, origin: Origin) -> Result<Value> {
     Ok(Value::list(pairs.collect()))
 }
 
-/// The texts of all items that are not null, with `delimiter` between them; null if all are.
+/// The non-null items as text, joined by `delimiter`; null if all are null.
 ///
 /// # Errors
-/// If `value` cannot be walked through, or the text gets too long.
+/// `value` is not a collection, or the text is too long.
 pub fn conjoin(value: &Value, delimiter: &str, details: &dyn Details) -> Result<Value> {
     let mut out = string::Writer::new(details);
     let (mut some, mut first) = (false, true);
@@ -206,7 +206,7 @@ pub fn conjoin(value: &Value, delimiter: &str, details: &dyn Details) -> Result<
             }
             out.value(item)?;
             if !is_first && out.len() == before {
-                // Neither the text nor the delimiter has a character; any other text reaches MAX_TEXT_BYTES.
+                // Text and delimiter are both empty; any other text reaches MAX_TEXT_BYTES.
                 break;
             }
         }
@@ -214,10 +214,10 @@ pub fn conjoin(value: &Value, delimiter: &str, details: &dyn Details) -> Result<
     Ok(if some && first { Value::Null } else { Value::from(out.finish()) })
 }
 
-/// A text or collection backwards; everything else as it is.
+/// Reverses a string or collection; other values are unchanged.
 ///
 /// # Errors
-/// If the list gets too long.
+/// The list is too long.
 pub fn reverse(value: &Value) -> Result<Value> {
     if let Value::String(text) = value {
         return Ok(Value::from(text.chars().rev().collect::<String>()));
@@ -228,19 +228,19 @@ pub fn reverse(value: &Value) -> Result<Value> {
     Ok(Value::list(all))
 }
 
-/// Whether it can be walked through and `predicate` holds of every item.
+/// Whether the value is a collection and `predicate` holds for every item.
 #[must_use]
 pub fn all(value: &Value, predicate: &Compiled) -> bool {
     items(value).is_some_and(|mut items| items.all(|item| predicate.test(item.0)))
 }
 
-/// Whether `predicate` holds of an item.
+/// Whether `predicate` holds for an item.
 #[must_use]
 pub fn any(value: &Value, predicate: &Compiled) -> bool {
     items(value).is_some_and(|mut items| items.any(|item| predicate.test(item.0)))
 }
 
-/// Whether it can be walked through and `predicate` holds of no item.
+/// Whether the value is a collection and `predicate` holds for no item.
 #[must_use]
 pub fn none(value: &Value, predicate: &Compiled) -> bool {
     items(value).is_some_and(|mut items| !items.any(|item| predicate.test(item.0)))

@@ -1,23 +1,23 @@
-//! The expressions of `math()`: `_ + x * sin(2)`.
+//! Expressions of `math()`: `_ + x * sin(2)`.
 //!
 //! # Shape
-//! Numbers, variables (`_` is the current object), `+ - * / % ^`, unary minus and plus, brackets, and
-//! functions of one argument. `^` binds most and to the right (`-2 ^ 2` is -4), then unary minus, then `* /
-//! %`, then `+ -`. A function without brackets takes all that follows: `sin _ + 1` is `sin(_ + 1)`, as in
-//! exp4j, which TinkerPop uses.
+//! Numbers, variables (`_` is the current object), `+ - * / % ^`, unary minus and plus, parentheses, and
+//! functions of one argument. Precedence from high to low: `^` (right-associative; `-2 ^ 2` is -4), unary
+//! minus, `* / %`, `+ -`. A function without parentheses applies to the rest of the expression: `sin _ + 1`
+//! is `sin(_ + 1)`, as in exp4j, which TinkerPop uses.
 //!
-//! An [`Expression`] is parsed once to a program for a stack machine and evaluated for each traverser.
+//! An [`Expression`] is compiled once to a program for a stack machine and evaluated for each traverser.
 //! # Invariants
-//! A program leaves exactly one number and never reads below its stack; nesting is limited ([`MAX_DEPTH`]).
+//! A program leaves exactly one number and never underflows its stack; nesting is limited ([`MAX_DEPTH`]).
 //! # Cost
-//! Linear in the text, to parse and to evaluate.
+//! Parsing and evaluation are linear in the length of the text.
 
 mod parse;
 
 use super::{Error, Result};
 use std::sync::Arc;
 
-/// How deep brackets, signs, powers and functions may nest.
+/// Maximum nesting depth of parentheses, signs, powers and functions.
 pub const MAX_DEPTH: usize = 200;
 
 /// A parsed expression.
@@ -55,22 +55,22 @@ impl Expression {
     /// Parses `text`.
     ///
     /// # Errors
-    /// If it is no expression or nests too deep; the message points at the place.
+    /// A syntax error or too deep nesting; the message shows the position.
     pub fn parse(text: &str) -> Result<Self> {
         parse::expression(text)
     }
 
-    /// The variables, each once, in the order of their first appearance. `pi` and `e` are among them: a scope
-    /// that has none of that name gives [`constant`].
+    /// The distinct variables in the order of their first appearance. They include `pi` and `e`, for which
+    /// [`constant`] is the fallback.
     #[must_use]
     pub fn variables(&self) -> &[Arc<str>] {
         &self.variables
     }
 
-    /// Its value, where `values[i]` is that of `variables()[i]`.
+    /// The value of the expression, where `values[i]` is the value of `variables()[i]`.
     ///
     /// # Errors
-    /// If there are fewer values than variables, or something is divided by zero.
+    /// Fewer values than variables, or a division by zero.
     pub fn evaluate(&self, values: &[f64]) -> Result<f64> {
         let mut stack = Vec::with_capacity(8);
         for operation in &self.program {
@@ -93,7 +93,7 @@ impl Expression {
     }
 }
 
-/// The stack of a program is never empty where it is read.
+/// Pops a value; a compiled program never underflows the stack.
 fn pop(stack: &mut Vec<f64>) -> f64 {
     stack.pop().unwrap_or(f64::NAN)
 }

@@ -1,14 +1,14 @@
-//! Arithmetic on numbers of eight types.
+//! Arithmetic on the eight numeric types, with promotion.
 //!
 //! # Shape
-//! Two numbers meet in their *common class*: the wider of both widths (8, 16, 32, 64 bits, arbitrary),
-//! floating point if one of them is. A result that does not fit is computed in the next wider class: byte,
-//! short, int, long; float, double. A long that overflows is an error, a double that overflows is infinite,
+//! Two numbers are promoted to their *common class*: the wider of both widths (8, 16, 32, 64 bits,
+//! arbitrary), floating point if one of them is. A result that does not fit is computed in the next wider
+//! class: byte, short, int, long; float, double. A long overflow is an error, a double overflow is infinite,
 //! arbitrary precision has a limit.
 //! # Invariants
-//! No result has more than [`MAX_BITS`] bits of digits; what would have is an error.
+//! No result has more than [`MAX_BITS`] bits of digits; a larger result is an error.
 //! # Cost
-//! Constant up to 64 bits; beyond, at most quadratic in the number of digits.
+//! Constant up to 64 bits; beyond that at most quadratic in the number of digits.
 //! # Source
 //! TinkerPop 3.8, "Numeric Type Promotion". Different: division of a decimal by zero is an error, not `0`.
 
@@ -31,14 +31,13 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The most bits that the digits of a number of arbitrary precision may have after an operation: 19,728
-/// digits.
+/// Maximum number of bits of the digits of a result of arbitrary precision: 19,728 digits.
 pub const MAX_BITS: u64 = 1 << 16;
 
 /// `a + b`; null if `a` is null, `a` if `b` is.
 ///
 /// # Errors
-/// If one is no number, or the sum overflows a long or [`MAX_BITS`].
+/// An operand is not a number, or the sum exceeds a long or [`MAX_BITS`].
 pub fn add(a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) if x.checked_add(*y).is_some() => Ok(Value::Int(x.wrapping_add(*y))),
@@ -50,7 +49,7 @@ pub fn add(a: &Value, b: &Value) -> Result<Value> {
 /// `a - b`; null if `a` is null, `a` if `b` is.
 ///
 /// # Errors
-/// As of [`add`].
+/// As for [`add`].
 pub fn subtract(a: &Value, b: &Value) -> Result<Value> {
     arithmetic(Operation::Subtract, Precision::Natural, a, b)
 }
@@ -58,15 +57,15 @@ pub fn subtract(a: &Value, b: &Value) -> Result<Value> {
 /// `a * b`; null if `a` is null, `a` if `b` is.
 ///
 /// # Errors
-/// As of [`add`].
+/// As for [`add`].
 pub fn multiply(a: &Value, b: &Value) -> Result<Value> {
     arithmetic(Operation::Multiply, Precision::Natural, a, b)
 }
 
-/// `a / b`, towards zero if both are integers; null if `a` is null, `a` if `b` is.
+/// `a / b`, truncated if both are integers; null if `a` is null, `a` if `b` is.
 ///
 /// # Errors
-/// As of [`add`], and if `b` is zero and neither is a float or a double.
+/// As for [`add`], or `b` is zero and neither operand is a float or a double.
 pub fn divide(a: &Value, b: &Value) -> Result<Value> {
     arithmetic(Operation::Divide, Precision::Natural, a, b)
 }
@@ -74,35 +73,34 @@ pub fn divide(a: &Value, b: &Value) -> Result<Value> {
 /// `a / b` in floating point.
 ///
 /// # Errors
-/// As of [`divide`].
+/// As for [`divide`].
 pub fn divide_exactly(a: &Value, b: &Value) -> Result<Value> {
     arithmetic(Operation::Divide, Precision::Floating, a, b)
 }
 
-/// The lesser one, in the common class of both if they are numbers; null and `NaN` give way to the other.
+/// The minimum, in the common class of two numbers; the other operand if one is null or `NaN`.
 ///
 /// # Errors
-/// If they cannot be compared.
+/// The operands are incomparable.
 pub fn min(a: &Value, b: &Value) -> Result<Value> {
     extreme(Ordering::Less, a, b)
 }
 
-/// The greater one; else as [`min`].
+/// The maximum, as [`min`].
 ///
 /// # Errors
-/// If they cannot be compared.
+/// The operands are incomparable.
 pub fn max(a: &Value, b: &Value) -> Result<Value> {
     extreme(Ordering::Greater, a, b)
 }
 
-/// A count as a value: a long, or an integer of arbitrary precision where 64 bits do not hold it. Never
-/// rounded.
+/// A count as a value: a long, or an integer of arbitrary precision beyond 64 bits. Never rounded.
 #[must_use]
 pub fn counted(count: u128) -> Value {
     i64::try_from(count).map_or_else(|_| Value::BigInteger(Arc::new(count.into())), Value::Long)
 }
 
-/// Whether it is `NaN` of either type.
+/// Whether the value is a float or double `NaN`.
 #[must_use]
 pub fn is_nan(value: &Value) -> bool {
     match value {
@@ -112,7 +110,7 @@ pub fn is_nan(value: &Value) -> bool {
     }
 }
 
-/// As a double, rounded; `None` if it is no number. What is too large is infinite.
+/// Conversion to a double, rounded, infinite on overflow; `None` if not a number.
 #[must_use]
 pub fn to_double(value: &Value) -> Option<f64> {
     Some(match value {
@@ -127,7 +125,8 @@ pub fn to_double(value: &Value) -> Option<f64> {
     })
 }
 
-/// Compares two numbers in their common class, as `P.eq` and `P.lt` do; `None` if one is `NaN` or no number.
+/// Compares two numbers in their common class, as `P.eq` and `P.lt` do; `None` if one is `NaN` or not a
+/// number.
 ///
 /// Not transitive: `16777216i` and `16777217i` both equal `16777216f`.
 #[must_use]
@@ -141,19 +140,19 @@ pub fn compare_promoted(a: &Value, b: &Value) -> Option<Ordering> {
         33..=64 => to_double(a)?.partial_cmp(&to_double(b)?),
         _ => match (decimal(a), decimal(b)) {
             (Some(a), Some(b)) => Some(big::compare(&a, &b)),
-            // One is infinite or NaN.
+            // An operand is infinite or NaN.
             _ => infinite(a).partial_cmp(&infinite(b)),
         },
     }
 }
 
-/// Whether two decimals are one number. `==` of the library may write out all zeros of an exponent.
+/// Whether two decimals are equal. `==` of the library may write out all zeros of an exponent.
 pub(crate) fn equal_decimals(a: &BigDecimal, b: &BigDecimal) -> bool {
     big::compare(a, b) == Ordering::Equal
 }
 
-/// Compares two numbers by their values, without rounding; `NaN` is the greatest and equals itself. `None` if
-/// one is no number. A total order: `order()` sorts by it.
+/// Compares two numbers by value, without rounding; `NaN` is the maximum and equals itself. `None` if an
+/// operand is not a number. This is the total order of `order()`.
 #[must_use]
 pub fn compare_exactly(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
@@ -182,7 +181,7 @@ fn compare_doubles(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-/// For comparison with finite numbers: whether it is infinite, and where.
+/// The infinity for comparison with finite numbers; 0 for finite values.
 fn infinite(value: &Value) -> f64 {
     match floating(value) {
         Some(number) if !number.is_finite() => number,
@@ -206,14 +205,14 @@ fn small(value: &Value) -> Option<i64> {
     }
 }
 
-/// Types of numbers, by how wide they are.
+/// Numeric class: width and kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     Integer(u16),
     Floating(u16),
 }
 
-/// The width of numbers of arbitrary precision, in bits, for comparison with other widths.
+/// The nominal width of arbitrary precision in bits, for comparison with other widths.
 const ARBITRARY: u16 = 128;
 
 impl Class {
@@ -292,7 +291,7 @@ fn arithmetic(operation: Operation, precision: Precision, a: &Value, b: &Value) 
 }
 
 fn integers(operation: Operation, bits: u16, a: i128, b: i128) -> Result<Value> {
-    // Two numbers of 64 bits: no result has more than 127.
+    // Two 64-bit operands: no result exceeds 127 bits.
     let result = match operation {
         Operation::Add => a + b,
         Operation::Subtract => a - b,
@@ -352,7 +351,7 @@ fn extreme(wanted: Ordering, a: &Value, b: &Value) -> Result<Value> {
     }
 }
 
-/// The same number in a class that is at least as wide; as it is where that class cannot hold it.
+/// Conversion to a class at least as wide; unchanged if that class cannot hold the value.
 fn promoted(value: &Value, (bits, floating): (u16, bool)) -> Value {
     let result = match (bits, floating) {
         (8, false) => return value.clone(),
@@ -375,7 +374,7 @@ fn not_a_number(value: &Value) -> Error {
     Error::new(format!("cannot compute with a value that is no number, encountered {}", value.type_name()))
 }
 
-/// An integer of any width.
+/// The value of an integer of any width.
 fn whole(value: &Value) -> Option<Cow<'_, BigInt>> {
     match value {
         Value::BigInteger(number) => Some(Cow::Borrowed(number)),
@@ -383,7 +382,8 @@ fn whole(value: &Value) -> Option<Cow<'_, BigInt>> {
     }
 }
 
-/// As a decimal: of a float or double the shortest digits that give it back. `None` for `NaN` and infinity.
+/// Conversion to a decimal; for a float or double, the shortest digits that round-trip. `None` for `NaN` and
+/// infinity.
 fn decimal(value: &Value) -> Option<Cow<'_, BigDecimal>> {
     match value {
         Value::BigDecimal(number) => Some(Cow::Borrowed(number)),
@@ -398,7 +398,7 @@ fn decimal(value: &Value) -> Option<Cow<'_, BigDecimal>> {
     }
 }
 
-/// As a decimal without any rounding. `None` for `NaN` and infinity.
+/// Exact conversion to a decimal. `None` for `NaN` and infinity.
 fn exact(value: &Value) -> Option<Cow<'_, BigDecimal>> {
     match floating(value) {
         Some(number) => big::from_double(number).map(Cow::Owned),

@@ -1,14 +1,13 @@
-//! The members of [`Operator`] as functions: what sacks, `fold` and side effects put two values together
-//! with.
+//! The members of [`Operator`] as binary functions: the reducers of sacks, `fold` and side effects.
 
 use super::{Error, Result, list, number};
 use crate::{Bulk, Operator, Set, Value};
 use std::sync::Arc;
 
-/// `a operator b`. `a` is what was there before: it is changed in place if nobody else has it.
+/// `a operator b`. The accumulator `a` is updated in place if it is not shared.
 ///
 /// # Errors
-/// If the values are not of the types that the operator takes, or the result is too large.
+/// Operand types that the operator does not support, or a result that is too large.
 pub fn apply(operator: Operator, a: Value, b: &Value) -> Result<Value> {
     match operator {
         Operator::Sum => number::add(&a, b),
@@ -34,17 +33,16 @@ pub fn apply(operator: Operator, a: Value, b: &Value) -> Result<Value> {
     }
 }
 
-/// `a operator b operator b …`, `times` times, without as many steps: what equal traversers do one after the
-/// other.
+/// `a operator b operator b …`, `times` times, in sublinear time: the effect of a bulk of equal traversers.
 ///
 /// Sums, differences and quotients of doubles are rounded once instead of `times` times. An intermediate
-/// result that does not fit a long is an error, also where further numbers would bring it back.
+/// result beyond a long is an error, even if further operands would bring it back.
 ///
 /// # Errors
-/// As of [`apply`]; [`Operator::Div`] of integers of arbitrary precision that needs more than
-/// [`DIVISIONS_MAX`] steps; [`Operator::AddAll`] to a list of more than [`list::MAX_ITEMS`].
+/// As for [`apply`]; [`Operator::Div`] of integers of arbitrary precision with more than [`DIVISIONS_MAX`]
+/// steps; [`Operator::AddAll`] to a list of more than [`list::MAX_ITEMS`].
 /// # Cost
-/// As [`apply`] for most; `log2(times)` products for [`Operator::Mult`]; the items that are appended for
+/// As [`apply`] for most; `log2(times)` products for [`Operator::Mult`]; the number of appended items for
 /// [`Operator::AddAll`].
 pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64) -> Result<Value> {
     match times {
@@ -63,7 +61,7 @@ pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64) -> Resul
         Operator::Assign | Operator::Min | Operator::Max | Operator::And | Operator::Or => {
             apply(operator, a, b)
         }
-        // Null stays null, and null changes nothing.
+        // Null is absorbing on the left and neutral on the right.
         Operator::Sum | Operator::Minus | Operator::Mult | Operator::Div
             if matches!(a, Value::Null) || matches!(b, Value::Null) =>
         {
@@ -77,17 +75,17 @@ pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64) -> Resul
             let sum = product.and_then(|product| product.checked_add(start.into()));
             match sum.map(i64::try_from) {
                 Some(Ok(sum)) => Ok(Value::Long(sum)),
-                // As the last of the sums says it.
+                // The same error as the last of the sums.
                 _ => number::add(&Value::Long(i64::MAX), &Value::Long(1)),
             }
         }
         Operator::Mult | Operator::Div => {
-            // What one more step does not change, no further one does: 0, infinity.
+            // A fixed point of the operator: 0, infinity.
             let once = apply(operator, a.clone(), b)?;
             if apply(operator, once.clone(), b)? == once {
                 return Ok(once);
             }
-            // In the class that they have in common.
+            // In the common class.
             let b = number::multiply(b, &one_like(&a))?;
             let is_rounded = matches!(b, Value::Float(_) | Value::Double(_) | Value::BigDecimal(_));
             match operator {
@@ -99,7 +97,7 @@ pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64) -> Resul
     }
 }
 
-/// 1 in the class of a number that may be wider than others.
+/// 1 in the class of `number`.
 fn one_like(number: &Value) -> Value {
     match number {
         Value::Float(_) => Value::Float(1.0),
@@ -129,11 +127,12 @@ fn power(base: &Value, exponent: u64) -> Result<Value> {
     }
 }
 
-/// The most divisions of [`apply_times`]: as many as halve a number of [`number::MAX_BITS`] to nothing.
+/// Maximum number of divisions of [`apply_times`]: enough to halve a number of [`number::MAX_BITS`] bits to
+/// 0.
 pub const DIVISIONS_MAX: u64 = number::MAX_BITS + 2;
 
-/// Integer divisions one after the other. The quotient becomes 0 within as many steps as it has bits, unless
-/// the divisor is 1 or -1, which repeats after two.
+/// Repeated integer division. The quotient becomes 0 within as many steps as it has bits, unless the divisor
+/// is 1 or -1, which has period 2.
 fn divide_times(a: Value, b: &Value, times: u64) -> Result<Value> {
     let (mut before, mut quotient) = (a.clone(), number::divide(&a, b)?);
     for done in 1..times.min(DIVISIONS_MAX) {
@@ -155,7 +154,7 @@ fn divide_times(a: Value, b: &Value, times: u64) -> Result<Value> {
 fn add_all_times(a: Value, b: &Value, times: u64) -> Result<Value> {
     match a {
         Value::List(_) => {
-            // What is appended once is appended again.
+            // The items of one append are repeated.
             let once = apply(Operator::AddAll, Value::list(Vec::new()), b)?;
             let Value::List(once) = once else { return Ok(once) };
             let Value::List(mut values) = a else { return Ok(a) };
@@ -166,7 +165,7 @@ fn add_all_times(a: Value, b: &Value, times: u64) -> Result<Value> {
                 return Err(Error::new(format!("the result has more than the limit of {limit} items")));
             }
             let all = Arc::make_mut(&mut values);
-            // With nothing in it `times` may be any number, else the limit bounds it.
+            // An empty append ignores `times`; otherwise the limit bounds it.
             let rounds = if once.is_empty() { 0 } else { times };
             (0..rounds).for_each(|_| all.extend_from_slice(&once));
             Ok(Value::List(values))
@@ -181,15 +180,15 @@ fn add_all_times(a: Value, b: &Value, times: u64) -> Result<Value> {
             }
             Ok(Value::Bulk(bag))
         }
-        // A set or a map that has all of it stays as it is.
+        // Repeated union is idempotent.
         a => apply(Operator::AddAll, a, b),
     }
 }
 
-/// Puts a value into a bag `count` times more.
+/// Adds `count` occurrences of a value to a bag.
 ///
 /// # Errors
-/// If it were in there more than 2^64 - 1 times.
+/// More than 2^64 - 1 occurrences.
 pub fn add_to_bag(bag: &mut Bulk, value: Value, count: u64) -> Result<()> {
     let counted = bag.entry(value).or_insert(0);
     *counted = counted.checked_add(count).ok_or_else(overflow)?;
@@ -248,7 +247,7 @@ mod tests {
     use crate::semantics::number::compare_exactly;
     use crate::{Operator, Value};
 
-    /// query B6: an operator on a bulk gives what it gives one by one.
+    /// query B6: an operator on a bulk equals its repeated application.
     #[test]
     fn b6_many_times_is_one_by_one() {
         let big = |number: i64| Value::BigInteger(std::sync::Arc::new(number.into()));
@@ -278,7 +277,7 @@ mod tests {
                         let each = (0..times).try_fold(a.clone(), |a, _| apply(operator, a, b));
                         let at_once = apply_times(operator, a.clone(), b, times);
                         let is_same = match (&each, &at_once) {
-                            // A sum of longs may be a long where bytes would have been added.
+                            // A sum of longs may be a long where repeated addition has bytes.
                             (Ok(Value::Double(each)), Ok(Value::Double(at_once))) => {
                                 each == at_once || (each - at_once).abs() <= 1e-12 * each.abs()
                             }

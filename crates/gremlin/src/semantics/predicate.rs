@@ -1,17 +1,17 @@
-//! Whether a [`P`] holds.
+//! Evaluation of predicates ([`P`]).
 //!
 //! # Shape
-//! [`Compiled`] is a predicate made ready once: regular expressions compiled, types looked up, long lists of
-//! `within` indexed. [`test()`] does both at once.
+//! [`Compiled`] is a preprocessed predicate: regular expressions are compiled, types resolved, long lists of
+//! `within` indexed. [`test()`] compiles and evaluates.
 //! # Invariants
-//! Logic has two values. A comparison without an answer (`lt(NaN)`, a text with a number) does not hold, so
-//! its negation does. [`negate`] gives a predicate that holds exactly where the given one does not.
+//! Logic is two-valued. A comparison of incomparable values (`lt(NaN)`, a string with a number) is false, so
+//! its negation is true. The result of [`negate`] holds if and only if its argument does not.
 //! # Cost
-//! Linear in value and predicate; `within` of strings, integers and vertices with keys: constant. Regular
-//! expressions take time linear in the text, for which they know neither look-around nor references back.
+//! Linear in value and predicate; constant for `within` of strings, integers and vertices with keys. Regular
+//! expressions take time linear in the text; look-around and backreferences are not supported.
 //! # Source
-//! TinkerPop 3.8, `P`, `TextP`. Different: a test of text on what is no text does not hold (TinkerPop
-//! throws), an unknown name of a type is an error even where nothing is tested.
+//! TinkerPop 3.8, `P`, `TextP`. Different: a text predicate is false for a value that is not a string
+//! (TinkerPop throws); an unknown type name is an error even if no value is tested.
 
 mod types;
 mod within;
@@ -25,16 +25,16 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use within::Members;
 
-/// The largest compiled regular expression, in bytes.
+/// Maximum size of a compiled regular expression, in bytes.
 const REGEX_SIZE_BYTES: usize = 10 << 20;
 
-/// Whether `predicate` holds of `value`.
+/// Whether `predicate` holds for `value`.
 ///
 /// # Errors
-/// As of [`Compiled::new`].
+/// As for [`Compiled::new`].
 pub fn test(predicate: &P, value: &Value) -> Result<bool> {
     Ok(match predicate {
-        // What needs no preparation.
+        // Fast path: no preparation.
         P::Compare(comparison, other) => holds(*comparison, value, other),
         P::Inside(low, high) => holds(Comparison::Gt, value, low) && holds(Comparison::Lt, value, high),
         P::Outside(low, high) => holds(Comparison::Lt, value, low) || holds(Comparison::Gt, value, high),
@@ -45,7 +45,7 @@ pub fn test(predicate: &P, value: &Value) -> Result<bool> {
     })
 }
 
-/// `not(predicate)`, by De Morgan for `and` and `or`.
+/// `not(predicate)`, by De Morgan's laws for `and` and `or`.
 #[must_use]
 pub fn negate(predicate: &P) -> P {
     match predicate {
@@ -56,7 +56,7 @@ pub fn negate(predicate: &P) -> P {
     }
 }
 
-/// A predicate made ready to test many values.
+/// A preprocessed predicate, for tests of many values.
 #[derive(Clone, Debug)]
 pub struct Compiled(Node);
 
@@ -76,15 +76,15 @@ enum Node {
 }
 
 impl Compiled {
-    /// Makes `predicate` ready.
+    /// Compiles `predicate`.
     ///
     /// # Errors
-    /// If a regular expression cannot be read, a test of text has no text, or a type has no known name.
+    /// An invalid regular expression, a text predicate without a string, or an unknown type name.
     pub fn new(predicate: &P) -> Result<Self> {
         node(predicate).map(Self)
     }
 
-    /// Whether it holds of `value`.
+    /// Whether the predicate holds for `value`.
     #[must_use]
     pub fn test(&self, value: &Value) -> bool {
         self.0.test(value)
@@ -166,7 +166,7 @@ fn text(test: TextTest, wanted: &Value) -> Result<Node> {
 
 fn regex(pattern: &str) -> Result<Regex> {
     RegexBuilder::new(pattern).size_limit(REGEX_SIZE_BYTES).build().map_err(|error| {
-        // The last line of a message of several says what is wrong.
+        // The last line of a multi-line message has the reason.
         let message = error.to_string();
         let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
         Error::new(format!("cannot read the regular expression '{pattern}': {reason}"))

@@ -1,9 +1,9 @@
-//! `asString()`: the textual forms of all values, as Java prints them.
+//! `asString()`: the text form of all values, as printed by Java.
 //!
 //! `[a, b]`, `{a=b}`, `1.0E10`, `2023-08-02T00:00Z`, `v[1]`, `e[7][1-knows->2]`, `vp[name->marko]`, `path[a,
-//! b]`. Elements need their details ([`Details`]); what is unknown of them is `?`. Types that have no settled
-//! form print as their parts. Different from Java: a `Date` prints as its instant, because Java prints it in
-//! the zone of its machine.
+//! b]`. Elements need their details ([`Details`]); an unknown part prints as `?`. Types without an
+//! established form print as their parts. Different from Java: a `Date` prints as its instant, because Java
+//! prints it in the local time zone.
 
 mod extended;
 
@@ -13,16 +13,16 @@ use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 use std::fmt::{self, Write};
 
-/// The longest text that a function on values makes, in bytes.
+/// Maximum length of a text that a value function creates, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 24;
 
-/// Values of properties print up to so many characters inside of their properties.
+/// Maximum number of characters of a value in the text of its property.
 const PROPERTY_CHARS: usize = 20;
 
 /// `asString()` of a value.
 ///
 /// # Errors
-/// If it is null, or its text is longer than [`MAX_TEXT_BYTES`] or has a number beyond [`number::MAX_BITS`].
+/// Null, a text longer than [`MAX_TEXT_BYTES`], or a number beyond [`number::MAX_BITS`].
 pub fn as_string(value: &Value, details: &dyn Details) -> Result<Value> {
     match value {
         Value::Null => Err(Error::new("Can't parse null as String.")),
@@ -31,27 +31,27 @@ pub fn as_string(value: &Value, details: &dyn Details) -> Result<Value> {
     }
 }
 
-/// `asString(local)`: of what can be walked through a list of the texts of its items.
+/// `asString(local)`: maps a collection to a list of the texts of its items.
 ///
 /// # Errors
-/// As of [`as_string`], of the value or an item.
+/// As for [`as_string`], of the value or an item.
 pub fn as_string_local(value: &Value, details: &dyn Details) -> Result<Value> {
     let Some(items) = super::list::items(value) else { return as_string(value, details) };
     let items = super::list::expanded(items)?;
     items.iter().map(|item| as_string(item, details)).collect::<Result<_>>().map(Value::list)
 }
 
-/// The text of any value; of null `null`.
+/// The text of any value; `null` for null.
 ///
 /// # Errors
-/// If it is longer than [`MAX_TEXT_BYTES`] or has a number beyond [`number::MAX_BITS`].
+/// A text longer than [`MAX_TEXT_BYTES`], or a number beyond [`number::MAX_BITS`].
 pub fn to_text(value: &Value, details: &dyn Details) -> Result<String> {
     let mut writer = Writer::new(details);
     writer.value(value)?;
     Ok(writer.finish())
 }
 
-/// A text in the making that knows when it gets too long.
+/// A text buffer with a length limit.
 pub(crate) struct Writer<'d> {
     out: String,
     details: &'d dyn Details,
@@ -79,7 +79,7 @@ impl<'d> Writer<'d> {
     }
 
     fn format(&mut self, text: fmt::Arguments<'_>) -> Result<()> {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = self.out.write_fmt(text);
         if self.out.len() > MAX_TEXT_BYTES { Err(too_long()) } else { Ok(()) }
     }

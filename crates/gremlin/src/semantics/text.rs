@@ -1,14 +1,14 @@
-//! Functions on texts: `concat`, `length`, `toUpper`, …, `substring`; templates of `format()`; `asBool`.
+//! String functions: `concat`, `length`, `toUpper`, …, `substring`; templates of `format()`; `asBool`.
 //!
 //! # Shape
-//! A [`TextFunction`] is a step with its arguments. Globally it takes a string, locally also a collection of
-//! strings, of which it makes a list; null stays null in both.
+//! A [`TextFunction`] is a step with its arguments. With global scope it takes a string; with local scope
+//! also a collection of strings, which it maps to a list. Null stays null in both.
 //! # Invariants
 //! Positions and lengths count characters (Unicode scalar values; TinkerPop counts UTF-16 units, of which
-//! some characters take two). White space is what Java holds for it: no non-breaking spaces. No result is
+//! some characters take two). White space is defined as in Java: without non-breaking spaces. No result is
 //! longer than [`super::string::MAX_TEXT_BYTES`].
 //! # Cost
-//! Linear in the text and the result.
+//! Linear in the lengths of the text and the result.
 
 mod template;
 
@@ -19,36 +19,35 @@ use super::{Error, Result, list, number};
 use crate::{Scope, Value};
 use std::sync::Arc;
 
-/// A function from a text.
+/// A function on a string.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TextFunction {
-    /// How many characters it has.
+    /// The number of characters.
     Length,
-    /// In capital letters.
+    /// Conversion to upper case.
     ToUpper,
-    /// In small letters.
+    /// Conversion to lower case.
     ToLower,
-    /// Without white space around.
+    /// Removal of leading and trailing white space.
     Trim,
-    /// Without white space before.
+    /// Removal of leading white space.
     LTrim,
-    /// Without white space behind.
+    /// Removal of trailing white space.
     RTrim,
-    /// With `new` wherever `old` is; as it is if one is null or `old` is empty.
+    /// Replacement of `old` by `new`; identity if one is null or `old` is empty.
     Replace {
-        /// What goes.
+        /// The replaced substring.
         old: Option<Arc<str>>,
-        /// What comes.
+        /// The replacement.
         new: Option<Arc<str>>,
     },
-    /// The list of what is between separators, without empty texts; null: white space; empty: between all
-    /// characters.
+    /// The nonempty parts between separators; null: white space; empty: between all characters.
     Split(Option<Arc<str>>),
-    /// From `start` to before `end`; negative positions count from the end.
+    /// The characters `start..end`; negative positions count from the end.
     Substring {
-        /// The first character.
+        /// Position of the first character.
         start: i64,
-        /// Behind the last character.
+        /// One past the last character.
         end: Option<i64>,
     },
 }
@@ -70,10 +69,11 @@ impl TextFunction {
         }
     }
 
-    /// What it makes of `value`.
+    /// Applies the function to `value`.
     ///
     /// # Errors
-    /// If `value` is neither a text nor null nor, locally, a collection of those; if the result is too long.
+    /// `value` is neither a string nor null nor, with local scope, a collection of those; or the result is
+    /// too long.
     pub fn apply(&self, value: &Value, scope: Scope) -> Result<Value> {
         let name = self.name();
         match (value, scope) {
@@ -118,7 +118,7 @@ impl TextFunction {
     }
 }
 
-/// White space to Java, `Character.isWhitespace`.
+/// `Character.isWhitespace` of Java.
 fn is_white_space(c: char) -> bool {
     match c {
         '\u{1c}'..='\u{1f}' => true,
@@ -139,8 +139,8 @@ fn split(text: &str, separator: Option<&str>) -> Value {
     let parts: Vec<Value> = match separator {
         Some("") if text.is_empty() => vec![Value::text("")],
         Some("") => text.chars().map(|c| Value::text(c.encode_utf8(&mut [0; 4]))).collect(),
-        // Separators side by side are one, and one at the beginning is none; behind one at the end there is
-        // an empty text.
+        // Adjacent separators count as one, and a leading one is ignored; a trailing one is followed by an
+        // empty string.
         Some(separator) => {
             let mut parts: Vec<&str> = text.split(separator).collect();
             let last = parts.pop().filter(|last| !last.is_empty() || !parts.is_empty());
@@ -162,10 +162,10 @@ fn substring(text: &str, start: i64, end: Option<i64>) -> Value {
     Value::text(text.get(from..to).unwrap_or_default())
 }
 
-/// `concat(…)`: all texts one after the other. Nulls count for nothing; if all are null, so is the result.
+/// `concat(…)`: concatenation of all strings. Nulls are ignored; if all are null, so is the result.
 ///
 /// # Errors
-/// If one is neither text nor null, or the result is too long.
+/// An argument is neither a string nor null, or the result is too long.
 pub fn concat<'v>(value: &Value, arguments: impl IntoIterator<Item = &'v Value>) -> Result<Value> {
     let mut out: Option<String> = None;
     let mut push = |part: &Value| match part {
@@ -190,10 +190,10 @@ pub fn concat<'v>(value: &Value, arguments: impl IntoIterator<Item = &'v Value>)
     Ok(out.map_or(Value::Null, Value::from))
 }
 
-/// `asBool()`: booleans, numbers (0 and `NaN` are false), `true` and `false` in letters of any size.
+/// `asBool()`: booleans, numbers (0 and `NaN` are false), `true` and `false` in any case.
 ///
 /// # Errors
-/// If it is something else.
+/// Any other value.
 pub fn as_bool(value: &Value) -> Result<Value> {
     let unreadable = |what: &str| Err(Error::new(format!("Can't parse {what} as Boolean.")));
     match value {

@@ -1,10 +1,10 @@
-//! What `datetime("…")` takes: `2023-08-02`, `2023-08`, `2023-08-02T10:30`, with seconds, fractions of them
-//! and an offset (`Z`, `+0100`, `+01:00`). Without an offset it is UTC.
+//! Date-time literals of `datetime("…")`: `2023-08-02`, `2023-08`, `2023-08-02T10:30`, with optional seconds,
+//! fraction and offset (`Z`, `+0100`, `+01:00`). The default offset is UTC.
 
 use std::fmt::{self, Write};
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
 
-/// The time that a text means; `None` if it is not of these forms.
+/// Parses a date-time; `None` if it has none of these forms.
 pub(super) fn parse(text: &str) -> Option<OffsetDateTime> {
     let (date, rest) = date(text)?;
     let Some(rest) = rest.strip_prefix(['T', 't']) else {
@@ -72,7 +72,7 @@ fn offset(text: &str) -> Option<UtcOffset> {
     UtcOffset::from_whole_seconds(if negative { -seconds } else { seconds }).ok()
 }
 
-/// A number of `least` to `most` digits, and what follows it.
+/// A number of `least` to `most` digits, and the remaining text.
 fn number(text: &str, least: usize, most: usize) -> Option<(u32, &str)> {
     let digits = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     if digits < least {
@@ -81,7 +81,7 @@ fn number(text: &str, least: usize, most: usize) -> Option<(u32, &str)> {
     Some((text[..digits].parse().ok()?, &text[digits..]))
 }
 
-/// The form that [`parse`] reads.
+/// Prints the form that [`parse`] accepts.
 pub(super) fn print(out: &mut impl Write, at: &OffsetDateTime) -> fmt::Result {
     let year = at.year();
     let sign = if year < 0 { "-" } else { "" };

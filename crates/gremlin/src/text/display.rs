@@ -1,16 +1,16 @@
-//! Traversals and values as text, in one canonical form: `g.V(1).has("age", P.gt(29))`.
+//! Printer of traversals and values in one canonical form: `g.V(1).has("age", P.gt(29))`.
 //!
 //! # Invariants
-//! What is printed is read again as the same, but for values that have no literal: elements, paths, trees,
-//! characters, durations, lambdas, `NaN` as a float, empty anonymous traversals, Java class names, anything
-//! that only the wire has. Those are printed for people.
+//! The printed form parses to the same value, except for values without literals: elements, paths, trees,
+//! characters, durations, lambdas, `NaN` as a float, empty anonymous traversals, Java class names, types that
+//! only the wire formats have. Those have a readable form only.
 
 use super::forms::is_terminal;
 use super::{datetime, strings, words};
 use crate::{Bytecode, Comparison, Instruction, P, Strategy, TextTest, Token, Value};
 use std::fmt::{self, Display, Formatter, Write};
 
-/// As a traversal of the source `g`.
+/// Prints a traversal of the source `g`.
 impl Display for Bytecode {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_char('g')?;
@@ -156,7 +156,7 @@ impl Display for P {
     }
 }
 
-/// One value that is a collection itself is put into a list, or it would be taken apart.
+/// Wraps a single collection in a list, because the parser expands a single collection argument.
 fn members(f: &mut Formatter<'_>, name: &str, values: &[Value]) -> fmt::Result {
     write!(f, "P.{name}(")?;
     match values {
@@ -166,7 +166,7 @@ fn members(f: &mut Formatter<'_>, name: &str, values: &[Value]) -> fmt::Result {
     f.write_char(')')
 }
 
-/// The first one needs parentheses around itself, which the language does not have, unless it binds alone.
+/// The first operand must be atomic: the language has no parentheses for predicates.
 fn chain(f: &mut Formatter<'_>, name: &str, all: &[P]) -> fmt::Result {
     for (at, predicate) in all.iter().enumerate() {
         if at == 0 { write!(f, "{predicate}")? } else { write!(f, ".{name}({predicate})")? }
@@ -175,7 +175,7 @@ fn chain(f: &mut Formatter<'_>, name: &str, all: &[P]) -> fmt::Result {
 }
 
 impl Comparison {
-    /// Its name as the language has it.
+    /// The name in gremlin-lang.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -190,7 +190,7 @@ impl Comparison {
 }
 
 impl TextTest {
-    /// Its name as the language has it.
+    /// The name in gremlin-lang.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -206,7 +206,7 @@ impl TextTest {
     }
 }
 
-/// Values that have no literal, for people: their type, and what says most about them.
+/// The readable form of a value without a literal: its type and main part.
 fn unreadable(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
     write!(f, "{}(", value.type_name())?;
     match value {

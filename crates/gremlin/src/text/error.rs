@@ -1,16 +1,16 @@
-//! What is wrong with a text, and where.
+//! Syntax errors with their position in the text.
 
 use std::fmt::Write as _;
 use vervet_model::{Error, ErrorKind, Position};
 
-/// Shorthand of this module.
+/// Result type of the parser.
 pub(super) type Result<T> = std::result::Result<T, Box<Fault>>;
 
-/// What to say where a text has a lambda of Groovy.
+/// The hint for lambdas of Groovy.
 pub(super) const NO_LAMBDAS: &str =
     "lambdas are not part of gremlin-lang; say it in steps, such as filter(out()) or map(values(\"name\"))";
 
-/// What is wrong with bytes `start..end` of a text.
+/// An error about bytes `start..end` of a text.
 #[derive(Debug)]
 pub(super) struct Fault {
     start: u32,
@@ -26,13 +26,13 @@ impl Fault {
         Box::new(Self { start, end, message: message.into(), hint: None })
     }
 
-    /// The same with what to do about it.
+    /// Adds a hint.
     pub(super) fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The error that shows the place in the text.
+    /// Converts to an error that shows the position in the text.
     pub(super) fn show(self, text: &str) -> Error {
         let place = place(text, self.start as usize, self.end as usize);
         let before = text.get(..text.floor_char_boundary_at(self.start as usize)).unwrap_or_default();
@@ -49,8 +49,8 @@ impl Fault {
     }
 }
 
-/// ` (line 1, column 3)`, the line, and carets below `start..end` of it. Long lines are cut, control
-/// characters are blanks.
+/// ` (line 1, column 3)`, the line, and carets below `start..end`. Truncates long lines and replaces control
+/// characters by blanks.
 fn place(text: &str, start: usize, end: usize) -> String {
     const WIDTH: usize = 100;
     const BEFORE: usize = 60;

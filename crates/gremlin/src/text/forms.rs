@@ -1,8 +1,8 @@
-//! Whether a call is one of the forms in the table (`steps`), and what to say if it is not.
+//! Signature check: matches calls against the table in `steps`, and describes valid signatures in messages.
 //!
 //! # Shape
-//! Each value has one *kind*, a bit; a word of the table is a set of kinds, a form is a row of sets. All of
-//! it is made from the table on first use.
+//! Each value has one *kind*, represented as a bit. A word of the table is a set of kinds; a form is a
+//! sequence of sets. The compiled tables are built on first use.
 
 use super::steps::{self, Entry, OLD};
 use crate::{Token, Value};
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
-/// A set of kinds of arguments.
+/// A set of argument kinds.
 type Kinds = u32;
 
 const NULL: Kinds = 1;
@@ -41,7 +41,7 @@ const OTHER: Kinds = 1 << 24;
 const ANY: Kinds =
     !(ORDER | SCOPE | COLUMN | POP | OPERATOR | BARRIER | PREDICATE | STRATEGY) & ((1 << 25) - 1);
 
-/// The words of the table.
+/// The kinds of the words in the table.
 const WORDS: &[(&str, Kinds)] = &[
     ("any", ANY),
     ("barrier", BARRIER),
@@ -103,23 +103,22 @@ fn kind(value: &Value) -> Kinds {
     }
 }
 
-/// Whether a value may be a part of a collection or an argument that takes anything.
+/// Whether a value may be in a collection, or an argument of any type.
 pub(super) fn is_any(value: &Value) -> bool {
     kind(value) & ANY != 0
 }
 
-/// A way to call something: what its arguments are, then what any number of further ones are (0: there are
-/// none).
+/// A signature: the kinds of the fixed arguments, then of the variadic ones (0: not variadic).
 #[derive(Debug)]
 struct Form {
     arguments: Vec<Kinds>,
     rest: Kinds,
 }
 
-/// Something that can be called.
+/// A callable name with its signatures.
 #[derive(Debug)]
 pub(super) struct Callable {
-    /// Its name, made once.
+    /// Its name, allocated once.
     pub(super) name: Arc<str>,
     forms: Vec<Form>,
     described: &'static [&'static str],
@@ -131,7 +130,7 @@ impl Callable {
         Self { name: name.into(), forms, described }
     }
 
-    /// Whether it may be called with these arguments.
+    /// Whether a signature accepts these arguments.
     pub(super) fn takes(&self, arguments: &[Value]) -> bool {
         self.forms.iter().any(|form| form.takes(arguments))
     }
@@ -149,7 +148,7 @@ impl Callable {
             let _ = write!(text, "{between}{}({form})", self.name);
         }
         if forms.is_empty() {
-            text = format!("{}() is of an older Gremlin", self.name);
+            text = format!("{}() is from an older version of Gremlin", self.name);
         }
         text
     }
@@ -200,7 +199,7 @@ impl Table {
         Self { callables, entries }
     }
 
-    /// What has this name, or had it in languages where the name is reserved (`in_`).
+    /// Looks up a name, including variants for languages in which the name is reserved (`in_`).
     pub(super) fn find(&self, name: &str) -> Option<&Callable> {
         self.callables.get(name).or_else(|| self.callables.get(name.strip_suffix('_')?))
     }
@@ -211,15 +210,15 @@ impl Table {
     }
 }
 
-/// Before a traversal of a source starts.
+/// Source instructions.
 pub(super) static SOURCE: LazyLock<Table> = LazyLock::new(|| Table::new(steps::SOURCE));
-/// Its start.
+/// Start steps.
 pub(super) static SPAWN: LazyLock<Table> = LazyLock::new(|| Table::new(steps::SPAWN));
 /// Steps.
 pub(super) static STEPS: LazyLock<Table> = LazyLock::new(|| Table::new(steps::STEPS));
 /// Predicates.
 pub(super) static PREDICATES: LazyLock<Table> = LazyLock::new(|| Table::new(steps::PREDICATES));
-/// Ends of a traversal of a source.
+/// Terminal methods.
 pub(super) static TERMINALS: LazyLock<Table> = LazyLock::new(|| Table::new(steps::TERMINALS));
 
 /// Whether this is a terminal method.
@@ -227,7 +226,7 @@ pub(super) fn is_terminal(name: &str) -> bool {
     steps::TERMINALS.iter().any(|entry| entry.0 == name)
 }
 
-/// The name of a step, shared by all traversals where it is in the table.
+/// The name of a step, shared by all traversals if it is in the table.
 pub(crate) fn shared_name(name: &str) -> Arc<str> {
     let known = STEPS.callables.get(name).or_else(|| SOURCE.callables.get(name));
     known.map_or_else(|| name.into(), |callable| callable.name.clone())
@@ -262,6 +261,6 @@ mod tests {
             Some("limit() takes limit(integer) or limit(scope, integer)")
         );
         assert_eq!(describe("in_").as_deref(), Some("in() takes in(text?...)"));
-        assert_eq!(describe("store").as_deref(), Some("store() is of an older Gremlin"));
+        assert_eq!(describe("store").as_deref(), Some("store() is from an older version of Gremlin"));
     }
 }

@@ -1,12 +1,12 @@
-//! Tokens, made when they are asked for.
+//! Lexer with on-demand tokens.
 //!
-//! Numbers and strings are only found here; `number` and `strings` read them. A name may have any letters,
-//! also those outside of the basic plane, which the grammar of TinkerPop does not have.
+//! The lexer only delimits numbers and strings; `number` and `strings` parse them. Names may contain any
+//! letters, including those outside the basic plane, which TinkerPop's grammar excludes.
 
 use super::TOKENS_MAX;
 use super::error::{Fault, NO_LAMBDAS, Result};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// `out`, `T`, `x1`
@@ -47,7 +47,7 @@ pub(super) struct Token {
     pub(super) end: u32,
 }
 
-/// Reads tokens from a text of less than 4 GiB.
+/// Lexer of a text of less than 4 GiB.
 pub(super) struct Lexer<'a> {
     bytes: &'a [u8],
     text: &'a str,
@@ -56,7 +56,7 @@ pub(super) struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    /// At the start of a text.
+    /// A lexer at the start of `text`.
     pub(super) fn new(text: &'a str) -> Self {
         Self { bytes: text.as_bytes(), text, at: 0, tokens: 0 }
     }
@@ -66,7 +66,7 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
-    /// The next token; [`Kind::End`] again and again behind the last one.
+    /// The next token; [`Kind::End`] at the end, repeatedly.
     pub(super) fn next(&mut self) -> Result<Token> {
         self.skip_blanks();
         self.tokens += 1;
@@ -91,7 +91,7 @@ impl<'a> Lexer<'a> {
             b'"' | b'\'' => return self.string(start, byte),
             b'0'..=b'9' | b'+' | b'-' => return self.number(start),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => return self.name(start),
-            _ => return Err(self.fault(start, format!("{} has no meaning here", shown(byte)))),
+            _ => return Err(self.fault(start, format!("unexpected {}", shown(byte)))),
         };
         self.at += 1;
         Ok(token(kind, start, self.at))
@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
                 Some(&byte) if byte == quote => break,
                 Some(b'\\') => at += 2,
                 Some(_) => at += 1,
-                None => return Err(self.fault(start, "this string has no end".to_owned())),
+                None => return Err(self.fault(start, "this string is not terminated".to_owned())),
             }
         }
         self.at = at + 1;
@@ -132,7 +132,7 @@ impl<'a> Lexer<'a> {
                 return self.number_end(start, at + "Infinity".len());
             }
             if self.bytes[start..].starts_with(b"->") {
-                return Err(self.fault(start, "-> has no meaning here".to_owned()).hint(NO_LAMBDAS));
+                return Err(self.fault(start, "unexpected ->".to_owned()).hint(NO_LAMBDAS));
             }
             if !self.bytes.get(at).is_some_and(u8::is_ascii_digit) {
                 return Err(self.fault(start, "a number must follow this sign".to_owned()));
@@ -172,7 +172,7 @@ impl<'a> Lexer<'a> {
     fn number_end(&mut self, start: usize, at: usize) -> Result<Token> {
         self.at = at;
         if self.text[at..].starts_with(is_part) {
-            return Err(self.fault(start, "this number goes on with letters".to_owned()));
+            return Err(self.fault(start, "a number cannot end in letters".to_owned()));
         }
         Ok(token(Kind::Number, start, at))
     }
@@ -193,7 +193,7 @@ impl<'a> Lexer<'a> {
         }
         if at == start || !self.text[start..].starts_with(is_start) {
             let c = self.text[start..].chars().next().unwrap_or(' ');
-            return Err(self.fault(start, format!("{c:?} has no meaning here")));
+            return Err(self.fault(start, format!("unexpected {c:?}")));
         }
         self.at = at;
         Ok(token(Kind::Name, start, at))

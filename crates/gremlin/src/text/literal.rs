@@ -1,5 +1,4 @@
-//! What stands between the parentheses of a step: literals, members of enumerations, collections, strategies,
-//! variables.
+//! Parser of arguments: literals, members of enumerations, collections, strategies, variables.
 
 use super::error::{NO_LAMBDAS, Result};
 use super::forms::{PREDICATES, STEPS, is_any};
@@ -12,7 +11,7 @@ use crate::{Cardinality, GType, Instruction, Map, Set, Span, Strategy, Token as 
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Where a type is asked for, `set` and `list` are types.
+/// Reinterprets `set` and `list` as types, for arguments that are types.
 pub(super) fn as_type(value: &mut Value) {
     let found = match value {
         Value::Token(Member::Cardinality(Cardinality::Set)) => GType::Set,
@@ -23,7 +22,7 @@ pub(super) fn as_type(value: &mut Value) {
 }
 
 impl Parser<'_> {
-    /// Any argument.
+    /// Parses any argument.
     pub(super) fn argument(&mut self) -> Result<Value> {
         self.enter()?;
         let value = match self.token.kind {
@@ -40,7 +39,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// A value that may be in a collection.
+    /// Parses an element of a collection.
     fn element(&mut self) -> Result<Value> {
         let first = self.token;
         let value = self.argument()?;
@@ -51,10 +50,10 @@ impl Parser<'_> {
         if is_any(&value) {
             return Ok(value);
         }
-        Err(self.fault(first, format!("{} is no value by itself", value.type_name())))
+        Err(self.fault(first, format!("{} is not a value by itself", value.type_name())))
     }
 
-    /// A number, a string, or a range of these.
+    /// Parses a number, a string, or a range of these.
     fn literal(&mut self) -> Result<Value> {
         let first = self.bump()?;
         let value = self.simple(first)?;
@@ -81,7 +80,7 @@ impl Parser<'_> {
                 Ok(Value::list(values))
             }
             (Value::String(start), Value::String(end)) => self.text_range(range, &start, &end),
-            _ => Err(self.fault(range, "a range has two ints or two strings")),
+            _ => Err(self.fault(range, "the ends of a range must be two ints or two strings")),
         }
     }
 
@@ -93,18 +92,18 @@ impl Parser<'_> {
         Err(self.fault(range, format!("ranges have more than {RANGE_VALUES_MAX} values together")))
     }
 
-    /// `"aa".."ad"`: both have the same beginning and differ in their last character.
+    /// `"aa".."ad"`: the ends differ only in their last character.
     fn text_range(&mut self, range: Token, start: &str, end: &str) -> Result<Value> {
         let split = |text: &str| text.char_indices().next_back().map(|(at, c)| (text[..at].to_owned(), c));
         let (Some((prefix, first)), Some((other, last))) = (split(start), split(end)) else {
             if start.is_empty() && end.is_empty() {
                 return Ok(Value::list(Vec::new()));
             }
-            return Err(self.fault(range, "the ends of a range of strings have the same length"));
+            return Err(self.fault(range, "the ends of a range of strings must have the same length"));
         };
         if prefix != other {
             return Err(
-                self.fault(range, "the ends of a range of strings differ in their last character only")
+                self.fault(range, "the ends of a range of strings may differ in their last character only")
             );
         }
         self.take_range(
@@ -139,7 +138,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What a name means, which is taken, with what is behind it.
+    /// Parses the value of a name that is already consumed, with its arguments.
     fn word(&mut self, name: Token) -> Result<Value> {
         let text = self.text(name);
         match (text, self.token.kind) {
@@ -182,7 +181,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A word alone. Names of types give way to variables: nobody's `path` is meant to be a type.
+    /// A bare word. Variables shadow type names: a parameter named `path` is more likely than the type.
     fn member_or_variable(&self, name: Token) -> Result<Value> {
         let text = self.text(name);
         let bound = || self.options.bindings.get(text);
@@ -198,15 +197,15 @@ impl Parser<'_> {
         let text = self.text(name);
         if self.source(text).is_some() {
             return self
-                .fault(name, format!("{text} is no value"))
-                .hint("begin with __ where a traversal is meant");
+                .fault(name, format!("{text} is not a value"))
+                .hint("begin an anonymous traversal with __");
         }
         let fault = self.fault(name, format!("the variable {} has no value", self.shown(name)));
         if STEPS.find(text).is_some() || PREDICATES.find(text).is_some() {
             return fault.hint(format!("a step needs its parentheses: {text}()"));
         }
         if text == "new" {
-            return fault.hint("objects are made with datetime(…), UUID(…) or as literals");
+            return fault.hint("create objects with datetime(…), UUID(…) or literals");
         }
         if text == "it" {
             return fault.hint(NO_LAMBDAS);
@@ -216,7 +215,7 @@ impl Parser<'_> {
         words::classes().for_each(|class| known.push(class));
         match nearest(text, known) {
             Some(near) => fault.hint(format!("did you mean {near}?")),
-            None => fault.hint("give it one with the parameters of the query, or put quotes around a string"),
+            None => fault.hint("bind it as a parameter of the query, or put quotes around a string"),
         }
     }
 
@@ -233,7 +232,7 @@ impl Parser<'_> {
         Ok(self.anonymous(name)?.into())
     }
 
-    /// `T.id`, `Cardinality.single("x")`, `WithOptions.tokens`; the name of the class is taken.
+    /// `T.id`, `Cardinality.single("x")`, `WithOptions.tokens`; the class name is already consumed.
     fn member(&mut self, class: Token) -> Result<Value> {
         self.bump()?;
         let name = self.expect(Kind::Name, "a member")?;
@@ -282,7 +281,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The string between the parentheses, if there is one.
+    /// The optional string argument of a call.
     fn optional_text(&mut self) -> Result<(Token, Option<Arc<str>>)> {
         self.expect(Kind::Open, "(")?;
         let token = self.token;
@@ -302,7 +301,7 @@ impl Parser<'_> {
         let at = match text {
             None => self.options.now,
             Some(text) => datetime::parse(&text).ok_or_else(|| {
-                let fault = self.fault(token, "this is no time that datetime() reads");
+                let fault = self.fault(token, "this is not a time for datetime()");
                 fault.hint("write it as in datetime(\"2023-08-02T10:30:00Z\") or datetime(\"2023-08-02\")")
             })?,
         };
@@ -318,7 +317,7 @@ impl Parser<'_> {
                 .into());
         };
         let parsed = Uuid::try_parse(&text).map_err(|_| {
-            let fault = self.fault(token, "this is no UUID");
+            let fault = self.fault(token, "this is not a UUID");
             fault.hint("write it as in UUID(\"f47af10b-58cc-4372-a567-0f02b2f3d479\")")
         })?;
         Ok(parsed.into())
@@ -345,7 +344,7 @@ impl Parser<'_> {
             return self.map(first);
         }
         if !matches!(kind, Key::Literal(_)) {
-            return Err(self.unexpected(": behind the key of a map"));
+            return Err(self.unexpected(": after the key of a map"));
         }
         let mut values = vec![first];
         while self.token.kind == Kind::Comma {
@@ -356,12 +355,12 @@ impl Parser<'_> {
         Ok(Value::list(values))
     }
 
-    /// The rest of a map; a colon comes next.
+    /// Parses the rest of a map; the next token is a colon.
     fn map(&mut self, first: Value) -> Result<Value> {
         let mut map = Map::default();
         let mut key = first;
         loop {
-            self.expect(Kind::Colon, ": behind the key of a map")?;
+            self.expect(Kind::Colon, ": after the key of a map")?;
             let value = self.element()?;
             map.insert(key, value);
             if self.token.kind == Kind::CloseBracket {
@@ -375,7 +374,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands first in brackets: a key of a map in any of its forms, or an element of a list.
+    /// The first item in brackets: a map key in any form, or a list element.
     fn key_or_element(&mut self) -> Result<(Value, Key)> {
         let first = self.token;
         match first.kind {
@@ -400,7 +399,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Without parentheses not every value is a key.
+    /// Checks a key without parentheses, which not every value can be.
     fn check_key(&self, key: &Value, kind: Key) -> Result<()> {
         let Key::Literal(first) = kind else { return Ok(()) };
         let plain = match key {
@@ -443,7 +442,7 @@ impl Parser<'_> {
             self.enter()?;
             while self.token.kind != Kind::Close {
                 let key = self.expect(Kind::Name, "the name of an option, as in name: value")?;
-                self.expect(Kind::Colon, ": behind the name of an option")?;
+                self.expect(Kind::Colon, ": after the name of an option")?;
                 let value = self.element()?;
                 strategy.options.push((self.text(key).into(), value));
                 if self.token.kind != Kind::Comma {
@@ -458,15 +457,15 @@ impl Parser<'_> {
     }
 }
 
-/// Whether what was read can only be a key, in parentheses or as a bare word, or is a literal that starts
-/// there.
+/// Whether the parsed item can only be a key (in parentheses or as a bare word), or is a literal at this
+/// token.
 #[derive(Clone, Copy)]
 enum Key {
     Sure,
     Literal(Token),
 }
 
-/// Bytes that look random (two rounds of splitmix64 for each half).
+/// Pseudo-random bytes (two rounds of splitmix64 for each half).
 fn scrambled(seed: u128, count: u128) -> [u8; 16] {
     let mix = |state: u64| {
         let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

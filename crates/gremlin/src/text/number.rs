@@ -1,4 +1,4 @@
-//! Numbers: `1`, `1l`, `0x1F`, `017`, `1_000`, `1.5`, `1e3f`, `1.5m`, `-Infinity`.
+//! Number literals: `1`, `1l`, `0x1F`, `017`, `1_000`, `1.5`, `1e3f`, `1.5m`, `-Infinity`.
 //!
 //! An integer without a suffix is an int if it fits, else a long, else a big integer. A decimal without a
 //! suffix is a double.
@@ -10,12 +10,12 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The most characters of a number, so that reading it is linear.
+/// Maximum length of a number, which bounds the parse time.
 const CHARACTERS_MAX: usize = 10_000;
-/// The largest exponent of a big decimal: what is made of it must fit memory.
+/// Maximum exponent of a big decimal, which bounds the memory of later results.
 const EXPONENT_MAX: i64 = 10_000;
 
-/// The number that a token is; else what is wrong with it.
+/// Parses a number token.
 pub(super) fn value(token: &str) -> Result<Value, String> {
     if token.len() > CHARACTERS_MAX {
         return Err(format!("this number has more than {CHARACTERS_MAX} characters"));
@@ -40,7 +40,7 @@ pub(super) fn value(token: &str) -> Result<Value, String> {
     match suffix {
         Some('f' | 'd' | 'm') => decimal(negative, &clean, suffix),
         None if is_decimal => decimal(negative, &clean, None),
-        Some(suffix) if is_decimal => Err(format!("a decimal number has no suffix {suffix}")),
+        Some(suffix) if is_decimal => Err(format!("a decimal number cannot have the suffix {suffix}")),
         _ if clean.len() > 1 && clean.starts_with('0') => integer(negative, &clean[1..], 8, suffix),
         _ => integer(negative, &clean, 10, suffix),
     }
@@ -53,7 +53,7 @@ fn split_suffix(digits: &str, is_suffix: impl Fn(char) -> bool) -> (&str, Option
     }
 }
 
-/// Without its underscores, which stand between digits only (or behind the 0 of an octal number).
+/// Removes underscores, which may stand only between digits (or after the 0 of an octal number).
 fn plain(digits: &str) -> Result<Cow<'_, str>, String> {
     if digits.is_empty() {
         return Err("this number has no digits".to_owned());
@@ -71,12 +71,12 @@ fn plain(digits: &str) -> Result<Cow<'_, str>, String> {
     if starts.into_iter().all(run_is_inside) {
         Ok(Cow::Owned(digits.replace('_', "")))
     } else {
-        Err("an underscore in a number stands between digits".to_owned())
+        Err("an underscore in a number must stand between digits".to_owned())
     }
 }
 
 fn integer(negative: bool, digits: &str, radix: u32, suffix: Option<char>) -> Result<Value, String> {
-    let wrong = || format!("these are no digits of base {radix}");
+    let wrong = || format!("these are not digits of base {radix}");
     if !digits.chars().all(|c| c.is_digit(radix)) {
         return Err(wrong());
     }
@@ -95,7 +95,7 @@ fn integer(negative: bool, digits: &str, radix: u32, suffix: Option<char>) -> Re
         Some('i') => Value::Int(narrow(small).ok_or_else(|| out_of_range("an int (32 bits)"))?),
         Some('l') => Value::Long(narrow(small).ok_or_else(|| out_of_range("a long (64 bits)"))?),
         Some('n') => big(number),
-        Some(other) => return Err(format!("an integer has no suffix {other}")),
+        Some(other) => return Err(format!("an integer cannot have the suffix {other}")),
         None => match (narrow(small), narrow(small)) {
             (Some(int), _) => Value::Int(int),
             (None, Some(long)) => Value::Long(long),
@@ -113,10 +113,10 @@ fn big(number: Result<i128, BigInt>) -> Value {
 }
 
 fn decimal(negative: bool, digits: &str, suffix: Option<char>) -> Result<Value, String> {
-    let wrong = |_| "this is no number".to_owned();
+    let wrong = |_| "this is not a number".to_owned();
     Ok(match suffix {
         Some('f') => {
-            let number = f32::from_str(digits).map_err(|_| "this is no number".to_owned())?;
+            let number = f32::from_str(digits).map_err(|_| "this is not a number".to_owned())?;
             Value::Float(if negative { -number } else { number })
         }
         Some('m') => {
@@ -124,7 +124,7 @@ fn decimal(negative: bool, digits: &str, suffix: Option<char>) -> Result<Value, 
             if !exponent.is_ok_and(|exponent| exponent.abs() <= EXPONENT_MAX) {
                 return Err(format!("the exponent of a big decimal is at most {EXPONENT_MAX}"));
             }
-            let number = BigDecimal::from_str(digits).map_err(|_| "this is no number".to_owned())?;
+            let number = BigDecimal::from_str(digits).map_err(|_| "this is not a number".to_owned())?;
             Value::BigDecimal(Arc::new(if negative { -number } else { number }))
         }
         _ => {

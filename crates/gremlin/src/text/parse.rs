@@ -1,8 +1,8 @@
-//! Statements and steps.
+//! Recursive-descent parser of statements and steps.
 //!
 //! # Invariants
-//! * One token of lookahead: a name is taken, then the token behind it decides.
-//! * `depth` counts what the parser is inside of; `deepest` is where the value just read goes deepest, for
+//! * One token of lookahead: the parser consumes a name, then the next token decides.
+//! * `depth` is the current nesting depth; `deepest` is the maximum depth of the last parsed value, for
 //!   predicates, which grow at their root (`p.and(q).or(r)`).
 
 use super::error::{Fault, NO_LAMBDAS, Result};
@@ -12,17 +12,17 @@ use super::suggest::nearest;
 use super::{DEPTH_MAX, ParseOptions, Statement, TEXT_BYTES_MAX, Terminal, Transaction};
 use crate::{Bytecode, Instruction, Span, Value};
 
-/// Reads one text.
+/// The parser of one text.
 pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The token that comes next.
+    /// The lookahead token.
     pub(super) token: Token,
     pub(super) options: &'a ParseOptions<'a>,
     depth: usize,
     pub(super) deepest: usize,
-    /// How many values ranges have made.
+    /// Number of values that ranges have created.
     pub(super) range_values: usize,
-    /// How many `UUID()` there were.
+    /// Number of `UUID()` calls.
     pub(super) uuids: u128,
 }
 
@@ -61,24 +61,24 @@ impl<'a> Parser<'a> {
 
     // Tokens.
 
-    /// Takes the token that comes next.
+    /// Consumes the lookahead token.
     pub(super) fn bump(&mut self) -> Result<Token> {
         let token = self.token;
         self.token = self.lexer.next()?;
         Ok(token)
     }
 
-    /// The bytes of a token.
+    /// The text of a token.
     pub(super) fn text(&self, token: Token) -> &'a str {
         self.lexer.text().get(token.start as usize..token.end as usize).unwrap_or_default()
     }
 
-    /// Takes a token of this kind, or says that `what` is missing.
+    /// Consumes a token of this kind; else an error that names `what`.
     pub(super) fn expect(&mut self, kind: Kind, what: &str) -> Result<Token> {
         if self.token.kind == kind { self.bump() } else { Err(self.unexpected(what)) }
     }
 
-    /// The beginning of a token, for messages.
+    /// The start of a token, for messages.
     pub(super) fn shown(&self, token: Token) -> String {
         const SHOWN_MAX: usize = 40;
         let text = self.text(token);
@@ -87,24 +87,24 @@ impl<'a> Parser<'a> {
         if shown.len() < text.len() { shown + "…" } else { shown }
     }
 
-    /// A fault about a token.
+    /// A fault at a token.
     pub(super) fn fault(&self, token: Token, message: impl Into<String>) -> Box<Fault> {
         Fault::new(token.start, token.end, message)
     }
 
-    /// The fault that something else should come next.
+    /// The fault for an unexpected lookahead token.
     #[cold]
     pub(super) fn unexpected(&self, what: &str) -> Box<Fault> {
         let found = match self.token.kind {
-            Kind::End => "the text ends".to_owned(),
-            _ => format!("{} is here", self.shown(self.token)),
+            Kind::End => "the end of the text".to_owned(),
+            _ => self.shown(self.token),
         };
-        self.fault(self.token, format!("{found}, where {what} should be"))
+        self.fault(self.token, format!("expected {what}, found {found}"))
     }
 
     // Depth.
 
-    /// One level further in; `leave` comes behind it unless there is a fault.
+    /// Enters a nesting level; each successful call needs a `leave`.
     pub(super) fn enter(&mut self) -> Result<()> {
         self.depth += 1;
         self.reach(self.depth)
@@ -114,26 +114,25 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
     }
 
-    /// What is being read goes at least as deep as this.
+    /// Records a nesting depth of the current value.
     pub(super) fn reach(&mut self, depth: usize) -> Result<()> {
         self.deepest = self.deepest.max(depth);
         if self.deepest <= DEPTH_MAX {
             return Ok(());
         }
-        let fault =
-            self.fault(self.token, format!("more than {DEPTH_MAX} levels are inside of each other here"));
-        Err(fault.hint("take the query apart, or put the values into parameters"))
+        let fault = self.fault(self.token, format!("more than {DEPTH_MAX} levels are nested here"));
+        Err(fault.hint("split the query, or pass the values as parameters"))
     }
 
-    /// Begins to measure how deep a value goes; the older measure is handed back, to be put into `deepest`
-    /// again.
+    /// Starts to measure the depth of a value; returns the previous measure, which the caller restores to
+    /// `deepest`.
     pub(super) fn measure(&mut self) -> usize {
         std::mem::replace(&mut self.deepest, self.depth)
     }
 
     // Statements.
 
-    /// Which source has this name.
+    /// The index of the source with this name.
     pub(super) fn source(&self, name: &str) -> Option<usize> {
         self.options.sources.iter().position(|source| source == name)
     }
@@ -148,8 +147,10 @@ impl<'a> Parser<'a> {
         let source = if first.kind == Kind::Name { self.source(name) } else { None };
         let Some(source) = source else {
             let sources = self.options.sources.join(" or ");
-            let hint =
-                format!("a traversal starts as in {}.V()", self.options.sources.first().map_or("g", |s| s));
+            let hint = format!(
+                "start with a source, such as {}.V()",
+                self.options.sources.first().map_or("g", |s| s)
+            );
             return Err(self.unexpected(&format!("a traversal source ({sources})")).hint(hint));
         };
         self.bump()?;
@@ -217,7 +218,7 @@ impl<'a> Parser<'a> {
 
     // Traversals.
 
-    /// The steps of a source, whose first name is taken; the terminal method is handed back.
+    /// Parses the steps of a source, whose first name is already consumed; returns the terminal method.
     fn spawn(&mut self, name: Token, bytecode: &mut Bytecode) -> Result<Option<(Instruction, Token)>> {
         if SPAWN.find(self.text(name)).is_none() {
             return Err(self.no_spawn(name));
@@ -229,7 +230,7 @@ impl<'a> Parser<'a> {
             if is_terminal(self.text(name)) {
                 let instruction = self.call(name, &TERMINALS)?;
                 if self.token.kind == Kind::Dot {
-                    let message = format!("nothing comes behind {}()", instruction.name);
+                    let message = format!("no step can follow {}()", instruction.name);
                     return Err(self.fault(self.token, message));
                 }
                 return Ok(Some((instruction, name)));
@@ -254,7 +255,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A traversal of a source as an argument, which must have a terminal method: that is its last step.
+    /// Parses a traversal of a source as an argument; its terminal method is required and becomes its last
+    /// step.
     pub(super) fn terminated(&mut self, source: Token) -> Result<Bytecode> {
         let mut bytecode = Bytecode::default();
         while self.token.kind == Kind::Dot {
@@ -275,13 +277,13 @@ impl<'a> Parser<'a> {
         Err(self.fault(source, message).hint("begin with __ instead of it, or end with next()"))
     }
 
-    /// The steps of an anonymous traversal, whose first name is taken.
+    /// Parses an anonymous traversal, whose first name is already consumed.
     pub(super) fn anonymous(&mut self, name: Token) -> Result<Bytecode> {
         let first = self.call(name, &STEPS)?;
         self.anonymous_from(first)
     }
 
-    /// The same behind its first step.
+    /// Parses the rest of an anonymous traversal after its first step.
     pub(super) fn anonymous_from(&mut self, first: Instruction) -> Result<Bytecode> {
         let mut steps = vec![first];
         while self.token.kind == Kind::Dot {
@@ -297,16 +299,16 @@ impl<'a> Parser<'a> {
         Ok(Bytecode { source: Vec::new(), steps })
     }
 
-    /// A call of what a table has under a name, which is taken.
+    /// Parses a call from a table; the name is already consumed.
     pub(super) fn call(&mut self, name: Token, table: &Table) -> Result<Instruction> {
         let text = self.text(name);
         let Some(callable) = table.find(text) else {
             return Err(self.no_step(name, table));
         };
         if self.token.kind == Kind::OpenBrace {
-            return Err(self.unexpected("( behind the name of a step").hint(NO_LAMBDAS));
+            return Err(self.unexpected("( after the name of a step").hint(NO_LAMBDAS));
         }
-        self.expect(Kind::Open, "( behind the name of a step")?;
+        self.expect(Kind::Open, "( after the name of a step")?;
         let strategies = matches!(text, "withStrategies" | "withoutStrategies");
         let mut arguments = self.arguments(Kind::Close, strategies)?;
         let close = self.bump()?;
@@ -320,7 +322,7 @@ impl<'a> Parser<'a> {
         Ok(Instruction { name: callable.name.clone(), arguments, at })
     }
 
-    /// Values up to a closing token, which is left.
+    /// Parses values up to a closing token, which is not consumed.
     pub(super) fn arguments(&mut self, close: Kind, strategies: bool) -> Result<Vec<Value>> {
         if self.token.kind == close {
             return Ok(Vec::new());
@@ -341,7 +343,7 @@ impl<'a> Parser<'a> {
         let text = self.text(name);
         let fault = self.fault(name, format!("there is no step {}", self.shown(name)));
         if text == "tx" || SOURCE.find(text).is_some() {
-            return fault.hint(format!("{text}() stands right behind g"));
+            return fault.hint(format!("{text}() must directly follow g"));
         }
         match nearest(text, table.names()) {
             Some(near) => fault.hint(format!("did you mean {near}()?")),

@@ -1,4 +1,4 @@
-//! Predicates: `gt(1)`, `P.within(1, 2).negate()`, `TextP.regex("^a").or(eq("b"))`.
+//! Parser of predicates: `gt(1)`, `P.within(1, 2).negate()`, `TextP.regex("^a").or(eq("b"))`.
 
 use super::error::Result;
 use super::forms::PREDICATES;
@@ -8,13 +8,13 @@ use super::suggest::nearest;
 use crate::{Comparison, P, TextTest, Value};
 use std::sync::Arc;
 
-/// Whether a name with a parenthesis behind it is a predicate. `not` may be a step as well.
+/// Whether a name before a parenthesis is a predicate. `not` may also be a step.
 pub(super) fn is_predicate(name: &str) -> bool {
     PREDICATES.find(name).is_some_and(|callable| &*callable.name == name)
 }
 
 impl Parser<'_> {
-    /// A predicate, whose name is taken, and what is chained to it.
+    /// Parses a predicate, whose name is already consumed, with its connectives.
     pub(super) fn predicate(&mut self, name: Token) -> Result<P> {
         let outer = self.measure();
         let first = self.one_predicate(name)?;
@@ -23,8 +23,8 @@ impl Parser<'_> {
         Ok(predicate)
     }
 
-    /// What is chained to `not(p)`, whose argument and parenthesis are taken; `outer` is how deep it went
-    /// before.
+    /// Parses the connectives after `not(p)`, whose parentheses are already consumed; `outer` is the depth
+    /// before it.
     pub(super) fn negated(&mut self, inner: P, outer: usize) -> Result<P> {
         let predicate = self.chained(P::Not(Box::new(inner)))?;
         self.deepest = self.deepest.max(outer);
@@ -40,7 +40,7 @@ impl Parser<'_> {
                 None => fault,
             });
         };
-        self.expect(Kind::Open, "( behind the name of a predicate")?;
+        self.expect(Kind::Open, "( after the name of a predicate")?;
         let mut arguments = self.arguments(Kind::Close, false)?;
         let close = self.bump()?;
         if text == "typeOf" {
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(make(text, arguments))
     }
 
-    /// `.and(q)`, `.or(q)` and `.negate()` behind a predicate.
+    /// Parses `.and(q)`, `.or(q)` and `.negate()` after a predicate.
     fn chained(&mut self, mut predicate: P) -> Result<P> {
         while self.token.kind == Kind::Dot {
             self.bump()?;
@@ -87,7 +87,7 @@ impl Parser<'_> {
     }
 }
 
-/// Both at once, or one of both; what is of the same kind already is not nested.
+/// Conjunction or disjunction; flattens operands of the same kind.
 fn joined(and: bool, first: P, second: P) -> P {
     let mut all = Vec::with_capacity(2);
     for one in [first, second] {
@@ -100,7 +100,7 @@ fn joined(and: bool, first: P, second: P) -> P {
     if and { P::And(all) } else { P::Or(all) }
 }
 
-/// Linear for long chains: the first list is taken as it is.
+/// Linear for long chains: reuses the first list.
 fn extend(all: &mut Vec<P>, inner: Vec<P>) {
     if all.is_empty() { *all = inner } else { all.extend(inner) }
 }
@@ -138,7 +138,7 @@ fn make(name: &str, arguments: Vec<Value>) -> P {
     }
 }
 
-/// A collection that is the one argument stands for its values.
+/// Expands a single collection argument to its items.
 fn members(mut arguments: Vec<Value>) -> Vec<Value> {
     match arguments.as_mut_slice() {
         [Value::List(values)] => std::mem::take(Arc::make_mut(values)),

@@ -1,16 +1,16 @@
-//! What may be called, with what arguments: the one table of names. `forms` says what its words mean.
+//! Table of callable names and their signatures. `forms` defines its words.
 //!
 //! An entry is a name and its forms. A form lists kinds of arguments; `a | b` takes either, `a?` also `null`,
-//! `a...` any number of them, none included. Forms behind [`OLD`] are of 3.6 and 3.7; the executor says what
-//! became of them.
+//! `a...` any number of them, including none. Forms after [`OLD`] are from 3.6 and 3.7; the executor reports
+//! their replacement.
 
-/// Not a form: those behind it are not of 3.8.
+/// Marker, not a form: the forms after it are not in 3.8.
 pub(super) const OLD: &str = "old";
 
 /// An entry: a name and its forms.
 pub(super) type Entry = (&'static str, &'static [&'static str]);
 
-/// What is said of a source before its traversal starts.
+/// Source instructions.
 pub(super) const SOURCE: &[Entry] = &[
     ("with", &["text", "text, any"]),
     ("withBulk", &["boolean"]),
@@ -22,7 +22,7 @@ pub(super) const SOURCE: &[Entry] = &[
     ("withoutStrategies", &["strategy, strategy..."]),
 ];
 
-/// What starts the traversal of a source.
+/// Start steps of a source.
 pub(super) const SPAWN: &[Entry] = &[
     ("E", &["any..."]),
     ("V", &["any..."]),
@@ -242,7 +242,7 @@ pub(super) const PREDICATES: &[Entry] = &[
     ("startingWith", &["text?"]),
 ];
 
-/// What ends a traversal of a source.
+/// Terminal methods.
 pub(super) const TERMINALS: &[Entry] = &[
     ("explain", &[""]),
     ("hasNext", &[""]),

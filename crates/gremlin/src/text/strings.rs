@@ -1,9 +1,9 @@
-//! Strings: escapes read and written.
+//! String literals: escaping and unescaping.
 
 use std::fmt::{self, Write};
 
-/// What stands between the quotes, its escapes replaced; else the byte in `inside` where an escape is wrong,
-/// and why.
+/// Replaces the escapes in the text between the quotes; for an invalid escape, its byte position in `inside`
+/// and the reason.
 pub(super) fn unescape(inside: &str) -> Result<String, (usize, &'static str)> {
     let mut text = String::with_capacity(inside.len());
     let mut rest = inside;
@@ -34,7 +34,7 @@ pub(super) fn unescape(inside: &str) -> Result<String, (usize, &'static str)> {
                 rest = after;
                 continue;
             }
-            _ => return Err((place, "this escape has no meaning (a backslash is written \\\\)")),
+            _ => return Err((place, "unknown escape (a backslash is written \\\\)")),
         }
         rest = &rest[escape.len_utf8()..];
     }
@@ -42,7 +42,7 @@ pub(super) fn unescape(inside: &str) -> Result<String, (usize, &'static str)> {
     Ok(text)
 }
 
-/// The character of `u0041…` and what follows it. Two halves of a pair are one character; a single half is
+/// The character of `u0041…` and the remaining text. A surrogate pair is one character; a lone surrogate is
 /// U+FFFD.
 fn unicode(escape: &str) -> Option<(char, &str)> {
     let (first, rest) = unit(escape)?;
@@ -60,7 +60,7 @@ fn unit(escape: &str) -> Option<(u32, &str)> {
     Some((u32::from_str_radix(code, 16).ok()?, &digits[4..]))
 }
 
-/// The string in double quotes.
+/// Prints the string in double quotes.
 pub(super) fn quote(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     for c in text.chars() {

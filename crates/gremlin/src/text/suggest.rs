@@ -1,7 +1,7 @@
-//! "Did you mean": the nearest known word.
+//! "Did you mean" hints: the nearest known word.
 
-/// The candidate with the fewest single-letter changes from `word` (case does not count), if that is few
-/// enough to be a slip; else one that begins as it does (`addVertex`: `addV`).
+/// The candidate with the smallest edit distance from `word` (case-insensitive), if that is small enough for
+/// a typing error; else a candidate with a common prefix (`addVertex`: `addV`).
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
@@ -21,7 +21,7 @@ pub(super) fn nearest<'a>(
     })
 }
 
-/// Insertions, deletions, changes and swaps of neighbours (optimal string alignment).
+/// Edit distance with insertions, deletions, substitutions and transpositions (optimal string alignment).
 fn distance(word: &[char], candidate: &str) -> usize {
     let other: Vec<char> = candidate.chars().map(|c| c.to_ascii_lowercase()).collect();
     let mut before: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! Random traversals of every form in the table are printed and read again; messages; limits.
+//! Round trip of random traversals over every form in the table; messages; limits.
 
 use super::steps::{self, Entry, OLD};
 use super::{DEPTH_MAX, ParseOptions, Statement, Terminal, Transaction, parse, parse_value};
@@ -58,7 +58,7 @@ fn number(random: &mut Random) -> Value {
     }
 }
 
-/// Infinity and `NaN` are doubles in text.
+/// Infinity and `NaN` are doubles in text form.
 fn finite(bits: u64) -> f32 {
     let [a, b, c, d, ..] = bits.to_le_bytes();
     let float = f32::from_le_bytes([a, b, c, d]);
@@ -233,7 +233,7 @@ fn cut_and_mixed_texts_are_read_or_refused() {
     }
 }
 
-// What was written, and what is made of it.
+// Bytecode of sample texts.
 
 fn steps_of(text: &str) -> Vec<Instruction> {
     match read(text).as_deref() {
@@ -342,19 +342,23 @@ fn messages_show_the_place_and_say_what_to_do() {
             "limit() does not take String",
             "limit() takes limit(integer) or limit(scope, integer)",
         ),
-        ("g.V().map{it.get()}", "{ is here, where ( behind", "lambdas are not part of gremlin-lang"),
+        (
+            "g.V().map{it.get()}",
+            "expected ( after the name of a step, found {",
+            "lambdas are not part of gremlin-lang",
+        ),
         ("g.V().filter({it.get()})", "the variable it has no value", "lambdas are not part of gremlin-lang"),
-        ("g.V().filter({ x -> x })", "-> has no meaning here", "lambdas are not part of gremlin-lang"),
-        ("g.V(x)", "the variable x has no value", "give it one with the parameters"),
+        ("g.V().filter({ x -> x })", "unexpected ->", "lambdas are not part of gremlin-lang"),
+        ("g.V(x)", "the variable x has no value", "bind it as a parameter"),
         ("g.V().by(ordr)", "the variable ordr has no value", "a step needs"),
         ("g.V().order().by(Order.dezc)", "Order has no member dezc", "did you mean Order.desc?"),
         ("g.V().has('a', getting(1))", "there is no step getting", ""),
         ("g.addE('a').from(g.V(1))", "g starts a traversal of its own", "begin with __"),
-        ("g.V().out().next().V()", "nothing comes behind next()", ""),
-        ("h.V()", "h is here, where a traversal source (g) should be", "a traversal starts as in g.V()"),
-        ("g.V('a", "this string has no end (line 1, column 5)", ""),
-        ("g.V('\\d')", "this escape has no meaning", ""),
-        ("", "the text ends, where a traversal source (g) should be", ""),
+        ("g.V().out().next().V()", "no step can follow next()", ""),
+        ("h.V()", "expected a traversal source (g), found h", "start with a source, such as g.V()"),
+        ("g.V('a", "this string is not terminated (line 1, column 5)", ""),
+        ("g.V('\\d')", "unknown escape", ""),
+        ("", "expected a traversal source (g), found the end of the text", ""),
     ] {
         let error = read(text).expect_err(text);
         assert!(error.message().starts_with(message), "{text}: {error}");

@@ -1,4 +1,4 @@
-//! Words that stand for a value: members of enumerations, with and without the enumeration, and constants.
+//! Words that denote values: enumeration members, with and without their class, and constants.
 
 use super::suggest::nearest;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     Token, Value,
 };
 
-/// The member that a word alone means: `id`, `desc`, `OUT`, `INT`. `set` and `list` are cardinalities.
+/// The member that a bare word denotes: `id`, `desc`, `OUT`, `INT`. `set` and `list` are cardinalities.
 pub(super) fn member(word: &str) -> Option<Token> {
     Some(match word {
         "id" | "label" | "key" | "value" => Token::T(T::from_name(word)?),
@@ -34,7 +34,7 @@ fn direction(word: &str) -> Option<Direction> {
     }
 }
 
-/// Names of types are written in capitals, or as the name of a variable would be: `BIGINT`, `bigInt`.
+/// Type names are all upper case or camel case: `BIGINT`, `bigInt`.
 fn gtype(word: &str) -> Option<GType> {
     if let Some(found) = GType::from_name(word) {
         return Some(found);
@@ -46,7 +46,7 @@ fn gtype(word: &str) -> Option<GType> {
     camel.then(|| GType::from_name(&word.to_ascii_uppercase())).flatten()
 }
 
-/// Names of the language for the enumerations.
+/// Class names of the enumerations in gremlin-lang.
 const CLASSES: &[(&str, &str)] = &[
     ("Barrier", "Barrier"),
     ("Cardinality", "Cardinality"),
@@ -63,7 +63,7 @@ const CLASSES: &[(&str, &str)] = &[
     ("T", "T"),
 ];
 
-/// Constants of options: class, member, text.
+/// String constants of options: class, member, text.
 const TEXTS: &[(&str, &str, &str)] = &[
     ("ConnectedComponent", "component", "gremlin.connectedComponentVertexProgram.component"),
     ("ConnectedComponent", "edges", "~tinkerpop.connectedComponent.edges"),
@@ -89,7 +89,7 @@ const TEXTS: &[(&str, &str, &str)] = &[
     ("WithOptions", "tokens", "~tinkerpop.valueMap.tokens"),
 ];
 
-/// Constants of `WithOptions` that are numbers.
+/// Numeric constants of `WithOptions`.
 const NUMBERS: &[(&str, i32)] = &[
     ("none", 0),
     ("ids", 1),
@@ -101,12 +101,12 @@ const NUMBERS: &[(&str, i32)] = &[
     ("map", 1),
 ];
 
-/// Whether this word may stand before a dot and a member.
+/// Whether this word is a class name with members.
 pub(super) fn is_class(word: &str) -> bool {
     CLASSES.iter().any(|class| class.0 == word) || TEXTS.iter().any(|constant| constant.0 == word)
 }
 
-/// The value of `class.member`; else the nearest member there is.
+/// The value of `class.member`; else a hint with the nearest member.
 pub(super) fn constant(class: &str, word: &str) -> Result<Value, Option<String>> {
     if let Some((_, kind)) = CLASSES.iter().find(|(name, _)| *name == class) {
         let found = match *kind {
@@ -158,7 +158,7 @@ fn suggestion(class: &str, names: &[&'static str], word: &str) -> Option<String>
     nearest(word, names.iter().copied()).map(|near| format!("did you mean {class}.{near}?"))
 }
 
-/// The name of the language for the enumeration of a member.
+/// The class name of a member's enumeration in gremlin-lang.
 pub(super) fn class(token: Token) -> &'static str {
     match token {
         Token::TimeUnit(_) => "DT",
@@ -166,7 +166,7 @@ pub(super) fn class(token: Token) -> &'static str {
     }
 }
 
-/// Names that stand for enumerations or constants, for hints.
+/// All class names of enumerations and constants, for hints.
 pub(super) fn classes() -> impl Iterator<Item = &'static str> + Clone {
     CLASSES.iter().map(|class| class.0).chain(["IO", "P", "TextP", "WithOptions"])
 }

@@ -1,13 +1,12 @@
-//! Elements of a graph, and what is made of them: paths, trees, parts of a graph.
+//! Graph elements, and values made of them: paths, trees, subgraphs.
 //!
 //! # Shape
-//! An element has a *key*, the ids of the store that name it, and a *detail*, what a client sees of it (id,
-//! label, properties). Inside a traversal elements have keys and no details: details are looked up when a
-//! result leaves. Elements that came over the wire have details and no key (all zero) until they are found in
-//! the graph.
+//! An element has a *key*, its ids in the store, and a *detail*, its client-visible part (id, label,
+//! properties). Inside a traversal elements have keys and no details: details are looked up when a result is
+//! returned. Elements from a client have details and no key (all zero) until they are looked up in the graph.
 //! # Invariants
-//! Two elements with keys are equal if their keys are; else if the ids in their details are. No set or map
-//! mixes both.
+//! Two elements with keys are equal if their keys are; otherwise they are equal if the ids in their details
+//! are. No set or map contains both forms.
 
 use super::{Hashing, commutative};
 use crate::Value;
@@ -18,31 +17,31 @@ use std::sync::Arc;
 /// A vertex.
 #[derive(Clone, Debug, Default)]
 pub struct Vertex {
-    /// Its id in the store, as bits; 0: unknown.
+    /// Bits of the store id; 0: unknown.
     pub key: u64,
-    /// What a client sees.
+    /// The client-visible part.
     pub detail: Option<Arc<VertexDetail>>,
 }
 
-/// What a client sees of a vertex.
+/// The client-visible part of a vertex.
 #[derive(Clone, Debug, Default)]
 pub struct VertexDetail {
     /// `T.id`
     pub id: Value,
     /// `T.label`
     pub label: Arc<str>,
-    /// Its properties; empty as well if they were not asked for.
+    /// Its properties; also empty if they were not requested.
     pub properties: Vec<Arc<VertexProperty>>,
 }
 
 impl Vertex {
-    /// The vertex with this id in the store.
+    /// The vertex with this store id.
     #[must_use]
     pub fn from_key(key: u64) -> Self {
         Self { key, detail: None }
     }
 
-    /// The id in its detail; null without one.
+    /// The id in its detail; null without a detail.
     #[must_use]
     pub fn id(&self) -> &Value {
         self.detail.as_ref().map_or(&Value::Null, |detail| &detail.id)
@@ -63,21 +62,21 @@ impl Hash for Vertex {
     }
 }
 
-/// Which statement an edge is: ids of the store, as bits.
+/// The statement of an edge: bits of store ids.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EdgeKey {
-    /// The identity of the statement; 0: it is a plain statement.
+    /// The identity of the statement; 0: a plain statement.
     pub edge: u64,
-    /// Where it starts.
+    /// The source vertex.
     pub source: u64,
     /// Its predicate.
     pub label: u64,
-    /// Where it ends.
+    /// The target vertex.
     pub target: u64,
 }
 
 impl EdgeKey {
-    /// Whether the store knows it.
+    /// Whether the store id is known.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.source != 0
@@ -87,29 +86,29 @@ impl EdgeKey {
 /// An edge.
 #[derive(Clone, Debug, Default)]
 pub struct Edge {
-    /// Which statement it is.
+    /// The statement of the edge.
     pub key: EdgeKey,
-    /// What a client sees.
+    /// The client-visible part.
     pub detail: Option<EdgeDetail>,
 }
 
-/// What a client sees of an edge.
+/// The client-visible part of an edge.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeDetail {
     /// `T.id`
     pub id: Value,
     /// `T.label`
     pub label: Arc<str>,
-    /// Where it starts, with id and label.
+    /// The source vertex, with id and label.
     pub source: Vertex,
-    /// Where it ends, with id and label.
+    /// The target vertex, with id and label.
     pub target: Vertex,
-    /// Its properties; empty as well if they were not asked for.
+    /// Its properties; also empty if they were not requested.
     pub properties: Vec<Arc<Property>>,
 }
 
 impl Edge {
-    /// The id in its detail; null without one.
+    /// The id in its detail; null without a detail.
     #[must_use]
     pub fn id(&self) -> &Value {
         self.detail.as_ref().map_or(&Value::Null, |detail| &detail.id)
@@ -134,38 +133,38 @@ impl Hash for Edge {
     }
 }
 
-/// Which statement a property of a vertex is: ids of the store, as bits.
+/// The statement of a vertex property: bits of store ids.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PropertyKey {
-    /// Its vertex; 0: unknown to the store.
+    /// The vertex; 0: unknown.
     pub vertex: u64,
     /// The predicate.
     pub key: u64,
     /// The value.
     pub value: u64,
-    /// The identity of the statement; 0: it has none.
+    /// The identity of the statement; 0: a plain statement.
     pub edge: u64,
 }
 
-/// A property of a vertex: an element of its own, with an id and properties.
+/// A vertex property: an element with an id and properties.
 #[derive(Clone, Debug, Default)]
 pub struct VertexProperty {
-    /// Which statement it is.
+    /// The statement of the property.
     pub key: PropertyKey,
     /// Its key, which is also its label.
     pub label: Arc<str>,
     /// Its value.
     pub value: Value,
-    /// What a client sees beyond that.
+    /// The other client-visible parts.
     pub detail: Option<PropertyDetail>,
 }
 
-/// What a client sees of a property of a vertex.
+/// The client-visible part of a vertex property.
 #[derive(Clone, Debug, Default)]
 pub struct PropertyDetail {
     /// `T.id`
     pub id: Value,
-    /// Its own properties.
+    /// Its meta-properties.
     pub properties: Vec<Arc<Property>>,
 }
 
@@ -188,10 +187,10 @@ impl Hash for VertexProperty {
     }
 }
 
-/// A property of an edge or of a property of a vertex.
+/// A property of an edge or of a vertex property.
 #[derive(Clone, Debug, Default)]
 pub struct Property {
-    /// What has it; null: unknown.
+    /// The owner; null: unknown.
     pub element: Value,
     /// Its key.
     pub key: Arc<str>,
@@ -214,19 +213,19 @@ impl Hash for Property {
     }
 }
 
-/// The objects that a traverser has been to, each with the labels of the steps.
+/// A path: the objects of a traverser, with the labels of their steps.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Path {
     /// The objects.
     pub objects: Vec<Value>,
-    /// Of each object the labels, in the order of the steps.
+    /// The labels of each object, in the order of the steps.
     pub labels: Vec<Vec<Arc<str>>>,
 }
 
-/// A tree of values, children in the order of insertion.
+/// A tree of values, children in insertion order.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// Each value with what is below it.
+    /// Child values with their subtrees.
     pub children: Vec<(Value, Tree)>,
 }
 
@@ -248,7 +247,7 @@ impl PartialEq for Tree {
     }
 }
 
-/// So many children are compared without a table.
+/// Maximum number of children that are compared without a table.
 const FEW_CHILDREN: usize = 8;
 
 impl Eq for Tree {}
@@ -259,7 +258,7 @@ impl Hash for Tree {
     }
 }
 
-/// A part of a graph.
+/// A subgraph.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Subgraph {
     /// Its vertices.

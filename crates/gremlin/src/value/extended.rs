@@ -1,19 +1,19 @@
-//! Types that the language only hands on, and lengths of time.
+//! Durations, and the opaque types of the wire formats.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A length of time: `seconds` and `nanoseconds` (0 to 999,999,999) on top.
+/// A duration: `seconds` plus `nanoseconds` (0 to 999,999,999).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Duration {
     /// Whole seconds, rounded down.
     pub seconds: i64,
-    /// The rest.
+    /// The remainder.
     pub nanoseconds: u32,
 }
 
-/// Types of the wire formats that the language does nothing with. Fields are those of the formats, not
-/// checked.
+/// Types of the wire formats without operations in the language. Fields are those of the formats, not
+/// validated.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Extended {
     /// `java.util.Date`: milliseconds since 1970.
@@ -30,7 +30,8 @@ pub enum Extended {
     LocalTime(i64),
     /// Month, day.
     MonthDay(u8, u8),
-    /// Year, month, day, nanoseconds of the day, offset in seconds: what no `time::OffsetDateTime` can hold.
+    /// Year, month, day, nanoseconds of the day, offset in seconds, beyond the range of
+    /// `time::OffsetDateTime`.
     OffsetDateTime(i32, u8, u8, i64, i32),
     /// Nanoseconds of the day, offset in seconds.
     OffsetTime(i64, i32),
@@ -40,7 +41,7 @@ pub enum Extended {
     Year(i32),
     /// Year, month.
     YearMonth(i32, u8),
-    /// Year, month, day, nanoseconds of the day, offset in seconds, name of the zone if it has one.
+    /// Year, month, day, nanoseconds of the day, offset in seconds, optional name of the zone.
     ZonedDateTime(i32, u8, u8, i64, i32, Option<Arc<str>>),
     /// Seconds.
     ZoneOffset(i32),
@@ -53,7 +54,7 @@ pub enum Extended {
 }
 
 impl Extended {
-    /// What people call its type.
+    /// The readable type name for messages.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {

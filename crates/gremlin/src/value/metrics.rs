@@ -1,21 +1,21 @@
-//! What `profile()` gives.
+//! Metrics: the result of `profile()`.
 
 use crate::Value;
 use std::sync::Arc;
 
-/// How long a traversal took, and its steps.
+/// Time of a traversal, and the metrics of its steps.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    /// Nanoseconds in all.
+    /// Total time in nanoseconds.
     pub nanoseconds: u64,
     /// Its steps.
     pub steps: Vec<Metric>,
 }
 
-/// How long a step took, and what went through it.
+/// Time and counts of a step.
 #[derive(Clone, Debug, Default)]
 pub struct Metric {
-    /// Its place among all steps.
+    /// The position among all steps.
     pub id: Arc<str>,
     /// The step as text.
     pub name: Arc<str>,

@@ -1,5 +1,5 @@
-//! Equality, comparability, orderability and predicates: cases of the feature files, and laws on random
-//! values.
+//! Equality, comparability, orderability and predicates: cases of the feature files, and algebraic laws on
+//! random values.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use crate::random::{Random, value};
@@ -123,7 +123,7 @@ fn entry(key: Value, value: Value) -> Value {
     Value::Entry(Arc::new((key, value)))
 }
 
-/// users 2: entries of a map had no kind of their own, and all of them were equal.
+/// users 2: map entries had no kind of their own, so all of them were equal.
 #[test]
 fn users2_entries_of_maps_compare_by_key_then_by_value() {
     let a1 = entry(Value::text("a"), Value::Int(1));
@@ -172,7 +172,7 @@ fn vertex(key: u64, id: Option<Value>) -> Value {
     Value::Vertex(Vertex { key, detail })
 }
 
-/// Ids run against keys.
+/// Ids in the reverse order of keys.
 struct Backwards;
 
 impl Details for Backwards {

@@ -1,5 +1,5 @@
-//! The texts of Apache TinkerPop: values and traversals that its grammar takes or refuses, and all traversals
-//! of its scenarios, which are also printed and read again.
+//! Texts of Apache TinkerPop: values and traversals that its grammar accepts or rejects, and all traversals
+//! of its scenarios, which also make a round trip through the printer.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::borrow::Cow;
@@ -27,8 +27,8 @@ fn lines(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The grammar takes them; the reference refuses their values as we do: a byte out of range, strings that are
-/// no times.
+/// Accepted by the grammar; the reference and this parser reject the values: a byte out of range, strings
+/// that are no times.
 const NO_VALUES: &[&str] = &[
     "-789b",
     "datetime(\"\")",
@@ -80,7 +80,7 @@ fn other_traversals_are_refused() {
     }
 }
 
-/// A scenario as far as this test needs it.
+/// The parts of a scenario that this test needs.
 #[derive(Default)]
 struct Scenario {
     name: String,
@@ -115,7 +115,7 @@ fn scenarios(path: &Path, found: &mut Vec<Scenario>) {
     }
 }
 
-/// A value of the kind that the parameter has.
+/// A value of the type of the parameter.
 fn parameter(text: &str) -> Value {
     let inside = |start: &str| text.strip_prefix(start).and_then(|rest| rest.split(']').next());
     if let Some(number) = inside("d[") {

@@ -232,7 +232,7 @@ fn huge_numbers_are_errors_or_quick() {
     assert!(number::divide(&edge, &decimal("1e-10")).is_err());
     let long = format!("0.{}1", "0".repeat(40_000));
     assert_eq!(number::to_double(&decimal(&long)), Some(0.0));
-    // 30,000 digits behind the point.
+    // 30,000 fraction digits.
     let near = BigDecimal::new(format!("15{}", "0".repeat(30_000)).parse().unwrap(), 30_001);
     assert_eq!(number::to_double(&Value::BigDecimal(Arc::new(near))), Some(1.5));
 }

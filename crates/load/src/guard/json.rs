@@ -1,18 +1,18 @@
-//! The nesting of JSON, and the size of contexts of JSON-LD.
+//! Scanner for the nesting of JSON and the size of JSON-LD contexts.
 //!
-//! Each key in a context may be a term whose definition needs that of the next one, a recursion in the
-//! parser, and each may have a context of its own, which is made from a copy of all before.
+//! Each key in a context may be a term whose definition depends on the next one, which is a recursion in the
+//! parser, and each may have a nested context, which starts as a copy of the enclosing one.
 
 use super::{CONTEXT_KEYS_MAX, DEPTH_MAX, too_deep};
 
-/// The longest way to write `@context`: each letter as `\u0040`.
+/// Maximum length of `@context` as written: each letter as `\u0040`.
 const KEY_BYTES_MAX: usize = 48;
 
 #[derive(Debug, Default)]
 pub(crate) struct Json {
     depth: usize,
     place: Place,
-    /// The last string, as it is written, but for what is longer than any key of interest.
+    /// The last string as written; empty if it is longer than any key of interest.
     string: Vec<u8>,
     context: Option<Context>,
 }
@@ -30,7 +30,7 @@ enum Place {
     #[default]
     Outside,
     String,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped,
 }
 
@@ -89,7 +89,7 @@ impl Json {
     }
 }
 
-/// Whether a string, as it is written, says `@context`.
+/// Whether a string as written is `@context`.
 fn is_context(written: &[u8]) -> bool {
     let mut rest = written;
     for letter in b"@context" {

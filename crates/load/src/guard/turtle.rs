@@ -1,6 +1,6 @@
-//! The nesting of triple terms and reified triples in Turtle, TriG, N-Triples and N-Quads: parsers keep them
-//! as boxes in boxes, and giving those back is a recursion. Lists and blank nodes are statements, and may
-//! nest.
+//! Scanner for the nesting of triple terms and reified triples in Turtle, TriG, N-Triples and N-Quads:
+//! parsers represent them as nested boxes, whose drop is a recursion. Lists and blank nodes become flat
+//! statements, so their nesting is not limited.
 
 use super::{DEPTH_MAX, too_deep};
 
@@ -14,23 +14,23 @@ pub(crate) struct Turtle {
 enum Place {
     #[default]
     Outside,
-    /// Behind a backslash in a name.
+    /// After a backslash in a name.
     Escaped,
     Comment,
-    /// Behind `<`.
+    /// After `<`.
     Less,
     Iri,
-    /// Behind `>`.
+    /// After `>`.
     Greater,
-    /// Behind the first quote.
+    /// After the first quote.
     Quote(u8),
-    /// Behind the second quote: an empty string, or the begin of a long one.
+    /// After the second quote: an empty string, or the start of a long one.
     Quotes(u8),
     String {
         quote: u8,
         escaped: bool,
     },
-    /// How many quotes have come.
+    /// Number of quotes so far.
     Long {
         quote: u8,
         quotes: u8,
@@ -42,7 +42,7 @@ impl Turtle {
     pub(super) fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut rest = bytes;
         while let Some((&byte, behind)) = rest.split_first() {
-            // What is passed over at once is most of a document.
+            // Fast skip over most of a document.
             let skipped = match self.place {
                 Place::Iri => memchr::memchr(b'>', rest),
                 Place::Comment => memchr::memchr2(b'\n', b'\r', rest),

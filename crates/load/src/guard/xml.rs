@@ -1,7 +1,7 @@
-//! The nesting of XML, the attributes of its elements, and what its entities stand for.
+//! Scanner for the nesting of XML, the attributes of its elements, and the expansion of its entities.
 //!
-//! Where a tag, a comment or a document type ends is what `quick-xml` takes for its end: a document type ends
-//! where as many `>` as `<` have come, whatever stands in quotes and comments.
+//! Tags, comments and document types end where `quick-xml` ends them: a document type ends after equally many
+//! `<` and `>`, regardless of quotes and comments.
 
 use super::{
     ATTRIBUTES_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX, ENTITY_BYTES_MAX,
@@ -9,25 +9,25 @@ use super::{
 };
 use std::collections::HashMap;
 
-/// The longest name of an entity that is looked up. The document type may hold longer ones:
+/// Maximum length of an entity name that is looked up. The document type bounds the declared names:
 /// `DOCTYPE_BYTES_MAX`.
 const NAME_BYTES_MAX: usize = DOCTYPE_BYTES_MAX;
 
 #[derive(Debug, Default)]
 pub(crate) struct Xml {
     depth: usize,
-    /// Whether there was an element.
+    /// Whether an element has occurred.
     rooted: bool,
     place: Place,
-    /// Of the start tag.
+    /// Number of attributes of the start tag.
     attributes: usize,
-    /// The text of the document type, behind `<!`.
+    /// The text of the document type, after `<!`.
     doctype: Vec<u8>,
-    /// How many bytes each entity stands for.
+    /// Expanded size of each entity, in bytes.
     entities: HashMap<Vec<u8>, u64>,
-    /// The name of a reference that has begun.
+    /// The name of the open reference.
     reference: Option<Vec<u8>>,
-    /// Bytes read, and bytes that references have stood for.
+    /// Bytes read, and total expanded size of references.
     read: u64,
     expanded: u64,
 }
@@ -36,21 +36,21 @@ pub(crate) struct Xml {
 enum Place {
     #[default]
     Text,
-    /// Behind `<`.
+    /// After `<`.
     Open,
-    /// Behind `<!`.
+    /// After `<!`.
     Bang,
-    /// In a start tag; the quote that is open, and whether the last byte was a slash.
+    /// In a start tag: the open quote, and whether the last byte was a slash.
     Start { quote: Option<u8>, slash: bool },
     /// In an end tag.
     End,
-    /// Behind `<?`, and whether the last byte was a question mark.
+    /// After `<?`: whether the last byte was a question mark.
     Instruction { mark: bool },
-    /// Behind `<!-`; how many of `--` have come, after the first two.
+    /// After `<!-`: the number of dashes of `--` so far, after the first two.
     Comment { opened: bool, dashes: u8 },
-    /// Behind `<![`; how many of `]]` have come.
+    /// After `<![`: the number of brackets of `]]` so far.
     Cdata { brackets: u8 },
-    /// Behind `<!D`; `<` that are open.
+    /// After `<!D`: number of open `<`.
     Doctype { open: u64 },
 }
 
@@ -60,7 +60,7 @@ impl Xml {
         self.read += bytes.len() as u64;
         while let Some((&byte, behind)) = rest.split_first() {
             if matches!(self.place, Place::Text) && self.reference.is_none() {
-                // Most of a document.
+                // Fast skip over most of a document.
                 let Some(at) = memchr::memchr2(b'<', b'&', rest) else { break };
                 rest = &rest[at + 1..];
                 match bytes[bytes.len() - rest.len() - 1] {
@@ -75,9 +75,9 @@ impl Xml {
         Ok(())
     }
 
-    /// A document of XML has an element.
+    /// An XML document requires an element.
     pub(super) fn end(&self) -> Result<(), String> {
-        if self.rooted { Ok(()) } else { Err("the file has no element: it is no document of XML".to_owned()) }
+        if self.rooted { Ok(()) } else { Err("the file has no element: it is not XML".to_owned()) }
     }
 
     fn step(&mut self, byte: u8) -> Result<Place, String> {
@@ -121,7 +121,7 @@ impl Xml {
                     self.doctype.clear();
                     Place::Doctype { open: 0 }
                 }
-                // No XML: the parser ends here.
+                // Not XML: the parser stops here.
                 _ => Place::Text,
             },
             Place::Comment { opened: false, .. } => Place::Comment { opened: true, dashes: 0 },
@@ -154,7 +154,7 @@ impl Xml {
         })
     }
 
-    /// A byte of a start tag.
+    /// Processes a byte of a start tag.
     fn start(&mut self, byte: u8, quote: Option<u8>, slash: bool) -> Result<Place, String> {
         match byte {
             b'&' => self.begin_reference(),
@@ -189,7 +189,7 @@ impl Xml {
         }
     }
 
-    /// A byte that may belong to a reference.
+    /// Processes a byte that may belong to a reference.
     fn refer(&mut self, byte: u8) -> Result<(), String> {
         let Some(name) = &mut self.reference else { return Ok(()) };
         match byte {
@@ -198,20 +198,20 @@ impl Xml {
                 self.reference = None;
                 if self.expanded > ENTITIES_BYTES_MIN + ENTITIES_TIMES_MAX * self.read {
                     return Err(format!(
-                        "the entities of the document stand for more than {ENTITIES_BYTES_MIN} bytes and \
+                        "the entities of the document expand to more than {ENTITIES_BYTES_MIN} bytes plus \
                          {ENTITIES_TIMES_MAX} times its length (ENTITIES_BYTES_MIN)"
                     ));
                 }
             }
             b'&' => name.clear(),
             _ if name.len() < NAME_BYTES_MAX => name.push(byte),
-            // Longer than any that can be declared.
+            // Longer than any declared name.
             _ => self.reference = None,
         }
         Ok(())
     }
 
-    /// The entities that the document type declares, as the parser finds them.
+    /// Collects the declared entities, with the parser's rules.
     fn declare(&mut self) -> Result<(), String> {
         let doctype = std::mem::take(&mut self.doctype);
         for declaration in doctype.split(|byte| *byte == b'<').skip(1) {
@@ -220,13 +220,13 @@ impl Xml {
             let rest = rest.strip_prefix(b"%").unwrap_or(rest).trim_ascii_start();
             let name_end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
             let (name, rest) = rest.split_at(name_end);
-            // A value in other quotes, or none: the parser ends here.
+            // A value with other quotes or none: the parser stops here.
             let Some(value) = rest.trim_ascii_start().strip_prefix(b"\"") else { continue };
             let value = value.split(|byte| *byte == b'"').next().unwrap_or_default();
             let length = self.length_of(value);
             if length > ENTITY_BYTES_MAX {
                 return Err(format!(
-                    "the entity {} stands for more than {ENTITY_BYTES_MAX} bytes (ENTITY_BYTES_MAX)",
+                    "the entity {} expands to more than {ENTITY_BYTES_MAX} bytes (ENTITY_BYTES_MAX)",
                     String::from_utf8_lossy(name).chars().take(64).collect::<String>()
                 ));
             }
@@ -235,7 +235,7 @@ impl Xml {
         Ok(())
     }
 
-    /// How long a value is when the references in it are replaced.
+    /// The length of a value after replacement of its references.
     fn length_of(&self, value: &[u8]) -> u64 {
         let mut parts = value.split(|byte| *byte == b'&');
         let mut length = parts.next().unwrap_or_default().len() as u64;
@@ -267,7 +267,7 @@ mod tests {
             (format!("{deep}<![CDATA[]]]]><b>"), false),
             (format!("{deep}<? ?><b>"), false),
             (format!("<!DOCTYPE a [ <!-- <b> --> <!ELEMENT a (b)> ]>{deep}"), true),
-            // The parser sees no comment in a document type, so neither do we.
+            // The parser recognizes no comments in a document type, and neither does the scanner.
             (format!("<!DOCTYPE a [ <!-- ]>{deep}{close}>{deep}<b>"), false),
             (format!("<!DOCTYPE a [ <!-- ]>>{deep}<b>"), false),
             (format!("</x></x>{deep}"), true),

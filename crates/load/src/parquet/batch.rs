@@ -1,4 +1,4 @@
-//! Some rows of one column: the library decodes them, and they become texts.
+//! Batches of rows of one column: decoded by the library, and formatted as text.
 
 use super::field::{self, Content, Kind};
 use super::guard::{Input, Pages, refused};
@@ -15,7 +15,7 @@ pub(super) struct Column {
     reader: ColumnReader,
     kind: Kind,
     levels_max: [i16; 2],
-    /// Values of lists in the pages since the last batch (see `guard`).
+    /// Number of list values in the pages since the last batch (see `guard`).
     values: Arc<AtomicU64>,
     levels: Levels,
     buffers: Buffers,
@@ -28,7 +28,7 @@ struct Levels {
     definition: Vec<i16>,
 }
 
-/// What the library decodes into.
+/// Buffers for decoded values.
 #[derive(Default)]
 struct Buffers {
     booleans: Vec<bool>,
@@ -43,19 +43,19 @@ struct Buffers {
 /// The values of a batch.
 #[derive(Default)]
 struct Rows {
-    /// Texts that the library has, and shares with its pages.
+    /// Strings in buffers of the library, shared with its pages.
     shared: Vec<ByteArray>,
-    /// Texts of all other values, one behind the other, and their ends.
+    /// Concatenated texts of all other values, and their ends.
     text: String,
     ends: Vec<usize>,
-    /// The end of each row in values; empty: each row has one value.
+    /// The end of each row in values; empty: one value per row.
     row_ends: Vec<usize>,
-    /// Values without a text, ascending, and why.
+    /// Indexes of values without a text, ascending, with the reason.
     faults: Vec<(usize, &'static str)>,
 }
 
 impl Column {
-    /// `rows`: those of the row group.
+    /// `rows`: number of rows of the row group.
     pub(super) fn open(
         input: &Input,
         chunk: &ColumnChunkMetaData,
@@ -67,10 +67,10 @@ impl Column {
         }
         let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(chunk.compressed_size())) else {
-            return Err(refused("its place in the file is negative"));
+            return Err(refused("its offset in the file is negative"));
         };
         if start.checked_add(length).is_none_or(|end| end > input.size) {
-            return Err(refused("it lies behind the end of the file, which is cut off or damaged"));
+            return Err(refused("it is beyond the end of the file, which is truncated or damaged"));
         }
         let values = Arc::default();
         let pages = Pages::new(input, chunk, rows, Arc::clone(&values))?;
@@ -89,7 +89,7 @@ impl Column {
 
     /// Reads the next `count` rows.
     pub(super) fn read(&mut self, count: usize) -> Result<()> {
-        // Relaxed: it counts within this thread.
+        // Relaxed: a counter within this thread.
         self.values.store(0, Ordering::Relaxed);
         self.levels.repetition.clear();
         self.levels.definition.clear();
@@ -145,7 +145,7 @@ impl Column {
         self.find_rows(count)
     }
 
-    /// Finds out which values belong to which row.
+    /// Assigns values to rows.
     fn find_rows(&mut self, count: usize) -> Result<()> {
         let [repetition_max, definition_max] = self.levels_max;
         let Levels { repetition, definition } = &self.levels;
@@ -180,7 +180,7 @@ impl Column {
         Ok(())
     }
 
-    /// All values of the batch; those without a text are added to the faults.
+    /// All values of the batch; values without a text are added to the faults.
     pub(super) fn texts(&mut self) -> (Vec<&str>, Faults<'_>) {
         let rows = &mut self.rows;
         let mut texts = Vec::with_capacity(rows.shared.len() + rows.ends.len());
@@ -199,7 +199,7 @@ impl Column {
     }
 }
 
-/// Which values belong to which row, and which have no text.
+/// Assignment of values to rows, and the values without a text.
 #[derive(Clone, Copy)]
 pub(super) struct Faults<'r> {
     row_ends: &'r [usize],
@@ -215,7 +215,7 @@ impl Faults<'_> {
         }
     }
 
-    /// Why one of these values has no text, if one has none.
+    /// The reason why one of these values has no text, if any.
     pub(super) fn of(&self, values: &Range<usize>) -> Option<&'static str> {
         if self.faults.is_empty() {
             return None;
@@ -254,7 +254,7 @@ impl Rows {
     }
 }
 
-/// Lets the library decode `count` rows.
+/// Decodes `count` rows with the library.
 fn take<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     count: usize,

@@ -1,17 +1,17 @@
-//! Lengths in delta encodings, which the library unpacks as a whole before it gives out the first value.
+//! Checker of delta-encoded lengths, all of which the library unpacks before it returns the first value.
 //!
-//! A stream of lengths says how many there are, and may say so in ten bytes; texts that share a beginning may
-//! be a page of texts each as long as the page. Both are added up here before the library sees them.
+//! A stream of lengths declares their number, which may be huge in ten bytes; in prefix-compressed pages
+//! every text may be as long as the page. This module sums both before the library reads them.
 //!
 //! # Source
-//! Apache Parquet, "Encodings", *DELTA_BINARY_PACKED*, *DELTA_LENGTH_BYTE_ARRAY*, *DELTA_BYTE_ARRAY*. Where a
-//! stream ends is taken as the library takes it: widths of blocks behind the last value count as nothing.
+//! Apache Parquet, "Encodings", *DELTA_BINARY_PACKED*, *DELTA_LENGTH_BYTE_ARRAY*, *DELTA_BYTE_ARRAY*. The end
+//! of a stream follows the library: block widths after the last value count as zero.
 
 const WRONG: &str = "the lengths of its texts are damaged";
 const MANY: &str = "it has more lengths of texts than values";
 
-/// Bytes of all texts of a page that are encoded as lengths and texts; `with_prefixes`: each begins as the
-/// one before does. `values_max`: how many there may be.
+/// Total size of the texts of a page that is encoded as lengths and texts, in bytes; `with_prefixes`: each
+/// text may share a prefix with the previous one. `values_max`: maximum number of texts.
 pub(super) fn text_bytes(data: &[u8], with_prefixes: bool, values_max: usize) -> Result<u64, &'static str> {
     let mut prefixes = Vec::new();
     let mut rest = data;
@@ -35,7 +35,7 @@ pub(super) fn text_bytes(data: &[u8], with_prefixes: bool, values_max: usize) ->
     if negative || (with_prefixes && at != prefixes.len()) { Err(WRONG) } else { Ok(total) }
 }
 
-/// Gives the lengths of a stream to `each` and returns its end.
+/// Passes the lengths of a stream to `each` and returns its end.
 fn lengths(data: &[u8], values_max: usize, mut each: impl FnMut(i32)) -> Result<usize, &'static str> {
     let mut bits = Bits { data, at: 0 };
     let small = |number: u64| usize::try_from(number).map_err(|_| WRONG);
@@ -86,22 +86,22 @@ fn lengths(data: &[u8], values_max: usize, mut each: impl FnMut(i32)) -> Result<
             }
         }
         if left > 0 {
-            // The next block begins at a whole byte: parts have multiples of 32 values.
+            // The next block starts at a byte boundary: miniblocks have multiples of 32 values.
             bits.at = bits.at.next_multiple_of(8);
         }
     }
     Ok(end.max(bits.at.div_ceil(8)))
 }
 
-/// A zigzag number of 32 bits.
+/// Decodes a zigzag number of 32 bits.
 fn signed(number: u64) -> Result<i32, &'static str> {
     i32::try_from((number >> 1).cast_signed() ^ -(number & 1).cast_signed()).map_err(|_| WRONG)
 }
 
-/// Bits from the lowest on.
+/// Bit reader, least significant bit first.
 struct Bits<'a> {
     data: &'a [u8],
-    /// In bits.
+    /// Position in bits.
     at: usize,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Bits<'a> {
         word[..bytes.len()].copy_from_slice(bytes);
         let mask = (1_u64 << width) - 1;
         let number = (u64::from_le_bytes(word) >> shift) & mask;
-        // 32 bits of a number without sign, as the library takes them.
+        // An unsigned 32-bit number, as in the library.
         Ok(u32::try_from(number).map_err(|_| WRONG)?.cast_signed())
     }
 }
@@ -147,12 +147,12 @@ impl<'a> Bits<'a> {
 mod tests {
     use super::*;
 
-    /// A stream of one block with parts of 32, whose first part has 4 bits for each value.
+    /// A stream of one block with miniblocks of 32 values, of which the first has 4 bits per value.
     fn stream(values: &[u8]) -> Vec<u8> {
         let count = u8::try_from(values.len()).expect("few");
         let mut bytes = vec![0x80, 1, 4, count, 2 * values[0]];
         if values.len() > 1 {
-            bytes.push(15); // The least difference: -8.
+            bytes.push(15); // The minimum difference: -8.
             bytes.extend([4, 0, 0, 0]);
             let mut packed = [0_u8; 16];
             for (at, pair) in values.windows(2).enumerate() {
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(lengths(&bytes, values.len() - 1, |_| ()), Err(MANY));
             for end in 0..bytes.len() {
                 let cut = lengths(&bytes[..end], 40, |_| ());
-                // Padding behind the last value may be missing.
+                // Padding after the last value may be missing.
                 assert!(cut.is_err() || cut == Ok(bytes.len()), "{end}");
             }
         }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(text_bytes(&stream(&[5, 0, 2]), false, 3), Ok(7));
         assert_eq!(text_bytes(&[stream(&[0, 6]), stream(&[5, 0])].concat(), true, 3), Err(WRONG));
         assert_eq!(text_bytes(&[stream(&[0]), stream(&[5, 0])].concat(), true, 3), Err(WRONG));
-        // Ten bytes that declare all the lengths there could be.
+        // Ten bytes that declare the maximum number of lengths.
         assert_eq!(text_bytes(&[0x80, 1, 4, 0xFF, 0xFF, 0xFF, 0x7F, 0], false, 1000), Err(MANY));
     }
 }

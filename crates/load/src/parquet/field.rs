@@ -1,4 +1,4 @@
-//! What the columns of a Parquet file hold, and their values as texts.
+//! Column types of Parquet files, and the conversion of their values to text.
 //!
 //! | in the file | type |
 //! | --- | --- |
@@ -10,13 +10,13 @@
 //! | `DECIMAL` of any width up to [`DECIMAL_BYTES_MAX`] | decimal |
 //! | `STRING`, `ENUM`, `JSON` | string |
 //! | `UUID` | uuid |
-//! | `DATE`; `TIME`; `TIMESTAMP`, `INT96` | date; time; datetime, with `Z` if the file says that it is UTC |
+//! | `DATE`; `TIME`; `TIMESTAMP`, `INT96` | date; time; datetime, with `Z` if the column is declared as UTC |
 //! | a list of one of these | a list |
 //!
-//! Everything else is refused by its name, unless the column means nothing.
+//! All other types are rejected with their name, unless the column has no role.
 //!
 //! # Invariants
-//! Texts are in the canonical form of their type (see `value`), and nothing of a value is rounded away.
+//! Texts are in the canonical form of their type (see `value`), and conversion is exact.
 
 use crate::value::{Type, float_lexical};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -25,7 +25,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type as Node};
 use std::fmt::Write;
 use vervet_model::Inline;
 
-/// The widest decimal of Parquet that is read, in bytes: 153 digits.
+/// Maximum width of a Parquet decimal, in bytes: 153 digits.
 const DECIMAL_BYTES_MAX: i32 = 64;
 const NANOSECONDS_OF_DAY: i64 = 86_400_000_000_000;
 /// Days from 1970 to 0001-01-01, and to 10000-01-01.
@@ -33,11 +33,11 @@ const DAYS: std::ops::Range<i64> = -719_162..2_932_897;
 /// The Julian day number of 1970-01-01.
 const JULIAN_DAY: i64 = 2_440_588;
 
-/// A column of the table.
+/// A column of the file.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Field {
     pub(super) name: String,
-    /// Its number among the columns of the file, and what that holds; else the name of what it is.
+    /// Its index among the leaf columns of the file and its content; or the name of an unsupported type.
     pub(super) content: Result<Content, String>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Content {
     pub(super) kind: Kind,
 }
 
-/// What values are, and how they are written.
+/// The type of values, which selects their text form.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Kind {
     Boolean,
@@ -63,7 +63,7 @@ pub(super) enum Kind {
         scale: u32,
     },
     Text,
-    /// Bytes that nobody says are text.
+    /// Bytes without a declared text type.
     Bytes,
     Uuid,
     Date,
@@ -72,16 +72,16 @@ pub(super) enum Kind {
     Int96,
 }
 
-/// How times are counted.
+/// Time unit and zone.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Clock {
-    /// Nanoseconds of its unit.
+    /// Length of the unit in nanoseconds.
     unit: i64,
     is_utc: bool,
 }
 
 impl Kind {
-    /// The type of the values.
+    /// The property type of the values.
     pub(super) fn to_type(self) -> Type {
         match self {
             Self::Boolean => Type::Boolean,
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// The fields of a file, in its order.
+/// The fields of a file, in file order.
 pub(super) fn fields(schema: &SchemaDescriptor) -> Vec<Field> {
     let mut leaf = 0;
     let nodes = schema.root_schema().get_fields();
@@ -122,13 +122,13 @@ pub(super) fn fields(schema: &SchemaDescriptor) -> Vec<Field> {
         .collect()
 }
 
-/// Columns below a node. Its depth has a limit (see `guard`).
+/// Number of leaf columns below a node. The depth is limited (see `guard`).
 fn leaves(node: &Node) -> usize {
     if node.is_primitive() { 1 } else { node.get_fields().iter().map(|node| leaves(node)).sum() }
 }
 
-/// Whether a field with one column is a list; an error: the name of what is neither a value nor a list of
-/// values.
+/// Whether a field with one leaf column is a list; an error: the name of a structure that is neither a value
+/// nor a list of values.
 fn element(node: &Node) -> Result<bool, &'static str> {
     let info = node.get_basic_info();
     let is_repeated = |node: &Node| {
@@ -158,7 +158,7 @@ fn element(node: &Node) -> Result<bool, &'static str> {
     }
 }
 
-/// What the values of a column are; an error: the name of what is not read.
+/// The type of the values of a column; an error: the name of an unsupported type.
 fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     let physical = column.physical_type();
     let length = if physical == Physical::FIXED_LEN_BYTE_ARRAY { column.type_length() } else { 0 };
@@ -199,7 +199,7 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
         }
         (Some(LogicalType::Uuid), Physical::FIXED_LEN_BYTE_ARRAY) if length == 16 => Some(Kind::Uuid),
         (Some(LogicalType::Float16), Physical::FIXED_LEN_BYTE_ARRAY) if length == 2 => Some(Kind::Float16),
-        // Of a column that has nothing but nulls.
+        // A column with only nulls.
         (Some(LogicalType::Unknown), Physical::BYTE_ARRAY) => Some(Kind::Text),
         (Some(LogicalType::Unknown) | None, _) => match (column.converted_type(), physical) {
             (ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON, Physical::BYTE_ARRAY) => {
@@ -244,7 +244,7 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     })
 }
 
-/// Why a value has no text.
+/// The reason why a value has no text.
 type Unwritten = &'static str;
 const RANGE: Unwritten = "the date is not between the years 1 and 9999";
 const TIME_OF_DAY: Unwritten = "the time is not within a day";
@@ -281,7 +281,7 @@ pub(super) fn write_i64(value: i64, kind: Kind, out: &mut String) -> Result<(), 
     Ok(())
 }
 
-/// Appends the text of an `INT96`: days and nanoseconds, of which nobody says whether they are UTC.
+/// Appends the text of an `INT96`: days and nanoseconds, with an undeclared zone.
 pub(super) fn write_int96(value: &Int96, out: &mut String) -> Result<(), Unwritten> {
     let &[low, high, day] = value.data() else { return Err(RANGE) };
     let nanoseconds = (u64::from(high) << 32 | u64::from(low)).cast_signed();
@@ -306,7 +306,7 @@ pub(super) fn write_f64(value: f64, out: &mut String) {
     Inline::Double(value).write_lexical(out);
 }
 
-/// Appends the text of bytes that are no text.
+/// Appends the text of a binary value that is not a string.
 pub(super) fn write_bytes(bytes: &[u8], kind: Kind, out: &mut String) -> Result<(), Unwritten> {
     match (kind, bytes) {
         (Kind::Uuid, bytes) if bytes.len() == 16 => {
@@ -322,7 +322,7 @@ pub(super) fn write_bytes(bytes: &[u8], kind: Kind, out: &mut String) -> Result<
         }
         (Kind::Decimal { scale }, bytes) => {
             let limit = usize::try_from(DECIMAL_BYTES_MAX).unwrap_or(0);
-            // Signs in front of a number say nothing.
+            // Leading sign bytes are redundant.
             let sign = if bytes.first().is_some_and(|first| *first >= 0x80) { 0xFF } else { 0 };
             let start = bytes.iter().position(|byte| *byte != sign).unwrap_or(bytes.len());
             if bytes.is_empty() || bytes.len() - start > limit {
@@ -331,12 +331,12 @@ pub(super) fn write_bytes(bytes: &[u8], kind: Kind, out: &mut String) -> Result<
             write_decimal(sign != 0, &digits(&bytes[start..], sign != 0), scale, out);
             Ok(())
         }
-        _ => Err("the value has another length than its type"),
+        _ => Err("the length of the value differs from its type"),
     }
 }
 
-/// The digits of the magnitude of a number in two's complement, from the high byte on, whose sign has been
-/// cut off.
+/// The decimal digits of the magnitude of a big-endian two's complement number without its leading sign
+/// bytes.
 fn digits(bytes: &[u8], is_negative: bool) -> String {
     // -n is !n + 1.
     let mut limbs: Vec<u32> = bytes
@@ -377,7 +377,7 @@ fn digits(bytes: &[u8], is_negative: bool) -> String {
     if text.is_empty() { "0".to_owned() } else { text }
 }
 
-/// The canonical form: no zeros at the end, and no point without digits behind it.
+/// The canonical form: no trailing zeros, and no point without following digits.
 fn write_decimal(is_negative: bool, digits: &str, scale: u32, out: &mut String) {
     let scale = usize::try_from(scale).unwrap_or(usize::MAX);
     let zeros = digits.len() - digits.trim_end_matches('0').len();
@@ -432,7 +432,7 @@ fn write_date_time(days: i64, nanoseconds: i64, is_utc: bool, out: &mut String) 
     write_time(nanoseconds, is_utc, out)
 }
 
-/// A number of 16 bits; all of them are numbers of 32 bits.
+/// Converts a 16-bit float, which is exact in 32 bits.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let exponent = i32::from(bits >> 10 & 0x1F);
@@ -515,7 +515,7 @@ mod tests {
         for value in [-1, NANOSECONDS_OF_DAY, i64::MAX] {
             assert_eq!(write_time(value, true, &mut String::new()), Err(TIME_OF_DAY));
         }
-        // 2000-01-01T12:00:00.5, and with a day in the nanoseconds.
+        // 2000-01-01T12:00:00.5, and the same with a day in the nanoseconds.
         for (day, nanoseconds) in [(2_451_545_u32, 43_200_500_000_000_i64), (2_451_544, 129_600_500_000_000)]
         {
             let mut value = Int96::new();

@@ -1,13 +1,14 @@
-//! Limits on Parquet files, which the library lacks: a file of some hundred bytes may say that it has 2^63
-//! rows, or pages of 2 GiB each, and the library makes room for what it is told.
+//! Resource limits for Parquet files, which the library lacks: a file of a few hundred bytes may declare 2^63
+//! rows, or pages of 2 GiB each, and the library allocates what is declared.
 //!
 //! # Shape
-//! [`Input`] hands bytes of the file to the library; the header of a page is walked (`thrift`) before the
-//! library sees it. [`Pages`] stands between the library's pages and its decoders, and looks at what those
-//! would believe. Both draw on one [`Budget`] for the file.
+//! [`Input`] provides bytes of the file to the library; `thrift` checks the header of a page before the
+//! library reads it. [`Pages`] is between the library's page reader and its decoders, and checks the
+//! declarations inside pages. Both share one [`Budget`] per file.
 //! # Invariants
-//! 1. All columns together hold at most [`PAGES_BYTES_MIN`] and [`PAGES_TIMES_MAX`] times the file in pages.
-//! 2. All that is decompressed, all values and all texts are at most [`WORK_TIMES_MAX`] times the file.
+//! 1. All columns together hold at most [`PAGES_BYTES_MIN`] plus [`PAGES_TIMES_MAX`] times the file size in
+//!    pages.
+//! 2. The total of decompressed bytes, values and texts is at most [`WORK_TIMES_MAX`] times the file size.
 
 use super::delta;
 use super::thrift::{self, Event, Fault};
@@ -23,41 +24,42 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The longest footer of a Parquet file in bytes: some 300,000 pieces of columns.
+/// Maximum size of the footer of a Parquet file, in bytes: about 300,000 column chunks.
 pub const FOOTER_BYTES_MAX: usize = 32 << 20;
-/// The most elements of the schema of a Parquet file.
+/// Maximum number of elements of the schema of a Parquet file.
 pub const ELEMENTS_MAX: usize = 16 << 10;
-/// The deepest nesting of the schema of a Parquet file.
+/// Maximum nesting depth of the schema of a Parquet file.
 pub const SCHEMA_DEPTH_MAX: usize = 64;
-/// The most row groups of a Parquet file.
+/// Maximum number of row groups of a Parquet file.
 pub const ROW_GROUPS_MAX: usize = 128 << 10;
-/// The longest page of a Parquet file in bytes, decompressed. Most have 1 MiB.
+/// Maximum size of a page of a Parquet file in bytes, decompressed. Most pages have 1 MiB.
 pub const PAGE_BYTES_MAX: u64 = 256 << 20;
-/// Bytes in pages that all columns of a Parquet file may hold at a time, and as many times its length.
+/// Constant part of the maximum size of pages that all columns of a Parquet file hold at a time, in bytes;
+/// the other part is [`PAGES_TIMES_MAX`] times the file size.
 pub const PAGES_BYTES_MIN: u64 = 512 << 20;
 /// See [`PAGES_BYTES_MIN`].
 pub const PAGES_TIMES_MAX: u64 = 16;
-/// Bytes of decompressed pages, of texts, and 64 for each value, as many times as a Parquet file is long.
+/// Maximum total of decompressed pages, of texts, and of 64 bytes per value, as a multiple of the file size.
 pub const WORK_TIMES_MAX: u64 = 16 << 10;
-/// The most values of a page of lists, and of the lists of 256 rows one after the other.
+/// Maximum number of values of a page of lists, and of the lists of 256 consecutive rows.
 pub const LIST_VALUES_MAX: u64 = 8 << 20;
 
-/// The longest header of a page in bytes: some numbers, and the least and the largest value.
+/// Maximum size of a page header in bytes: some numbers, and minimum and maximum values.
 const HEADER_BYTES_MAX: usize = 1 << 20;
-/// A type of pages that are passed over.
+/// Type of pages that are skipped.
 const INDEX_PAGE: i64 = 1;
-/// As much is read at first; nearly all headers are shorter.
+/// Size of the first read; nearly all headers are shorter.
 const HEADER_BYTES: usize = 1 << 10;
-/// The work that a value is, as bytes: so a file has at most 256 values for each of its bytes.
+/// Work per value, in bytes: a file has at most 256 values per byte.
 const VALUE_BYTES: u64 = 64;
-/// What the library holds for each value of a dictionary, or each length of a text.
+/// Memory of the library for each value of a dictionary, or each length of a text.
 const ENTRY_BYTES: u64 = 40;
 
 pub(super) fn refused(message: impl Into<String>) -> ParquetError {
     ParquetError::General(message.into())
 }
 
-/// What is left of the limits of a file.
+/// The remaining budget of a file.
 #[derive(Debug)]
 pub(super) struct Budget {
     work_left: AtomicU64,
@@ -74,21 +76,21 @@ impl Budget {
         }
     }
 
-    /// Takes note of work on so many bytes.
+    /// Counts work on this many bytes.
     pub(super) fn work(&self, bytes: u64) -> io::Result<()> {
-        // Relaxed: one thread reads a file; atomic because the library asks for it.
+        // Relaxed: one thread reads a file; atomic because the library requires it.
         match self.work_left.load(Ordering::Relaxed).checked_sub(bytes) {
             Some(left) => {
                 self.work_left.store(left, Ordering::Relaxed);
                 Ok(())
             }
             None => Err(io::Error::other(format!(
-                "what the file says takes more than {WORK_TIMES_MAX} times its length (WORK_TIMES_MAX)"
+                "the content takes more work than {WORK_TIMES_MAX} times the file size (WORK_TIMES_MAX)"
             ))),
         }
     }
 
-    /// Whether there is room for so many bytes of pages.
+    /// Checks the budget for this many bytes of pages.
     fn room(&self, bytes: u64) -> io::Result<()> {
         if self.pages.load(Ordering::Relaxed).saturating_add(bytes) <= self.pages_max {
             return Ok(());
@@ -99,7 +101,7 @@ impl Budget {
         Err(io::Error::other(message))
     }
 
-    /// Takes room for so many bytes of pages, and takes note of them in `held`.
+    /// Reserves this many bytes of pages, and adds them to `held`.
     fn hold(&self, bytes: u64, held: &mut u64) -> io::Result<()> {
         self.room(bytes)?;
         self.pages.fetch_add(bytes, Ordering::Relaxed);
@@ -112,7 +114,7 @@ impl Budget {
     }
 }
 
-/// Where the bytes of a file are.
+/// The storage of a file.
 #[derive(Debug)]
 pub(super) enum Store {
     File(Mutex<File>),
@@ -120,7 +122,7 @@ pub(super) enum Store {
 }
 
 impl Store {
-    /// So many bytes from `start` on; fewer only at the end of the file, which has `size` bytes.
+    /// `length` bytes from `start` on; fewer only at the end of the file, which has `size` bytes.
     fn read(&self, size: u64, start: u64, length: usize) -> io::Result<Bytes> {
         let left = usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX);
         let length = length.min(left);
@@ -131,7 +133,7 @@ impl Store {
             }
             Self::File(file) => {
                 let mut buffer = vec![0; length];
-                // A panic of the library while it reads does not make the file another one.
+                // A panic of the library during a read does not change the file.
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 file.seek(SeekFrom::Start(start))?;
                 file.read_exact(&mut buffer)?;
@@ -141,15 +143,15 @@ impl Store {
     }
 }
 
-/// A file, as the library reads a column of it. A clone is the same.
+/// The view of a file for one column. A clone shares its state.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) store: Arc<Store>,
     pub(super) size: u64,
     pub(super) budget: Arc<Budget>,
-    /// Grows by what is read.
+    /// Progress counter of read bytes.
     pub(super) count: Arc<AtomicU64>,
-    /// Bytes of the page whose header was read last, decompressed.
+    /// Decompressed size of the page whose header was read last.
     unpacked: Arc<AtomicU64>,
 }
 
@@ -164,18 +166,18 @@ impl Input {
         }
     }
 
-    /// The same file for another column.
+    /// A view of the same file for another column.
     pub(super) fn for_column(&self) -> Self {
         Self { unpacked: Arc::default(), ..self.clone() }
     }
 
-    /// So many bytes from `start` on.
+    /// Exactly `length` bytes from `start` on.
     pub(super) fn exactly(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.store.read(self.size, start, length)?;
         if bytes.len() == length { Ok(bytes) } else { Err(refused("the file ends too early")) }
     }
 
-    /// The header of the page at `start`, which has passed.
+    /// The checked header of the page at `start`.
     fn header(&self, start: u64) -> io::Result<Bytes> {
         let mut bytes = self.store.read(self.size, start, HEADER_BYTES)?;
         loop {
@@ -195,7 +197,7 @@ impl Input {
             });
             match passed {
                 Ok(length) => {
-                    // The library takes for granted that the header of its type is there.
+                    // The library assumes that the header of its type is present.
                     if headers != [page_type] && page_type != INDEX_PAGE {
                         return Err(io::Error::other(
                             "the header of a page is damaged: it is of two types or of none",
@@ -235,20 +237,20 @@ impl Length for Input {
 impl ChunkReader for Input {
     type T = HeaderReader;
 
-    /// The library reads the header of a page from it, or nothing if it has that already.
+    /// The library reads a page header from this reader, or nothing if it already has the header.
     fn get_read(&self, start: u64) -> Result<Self::T> {
         Ok(HeaderReader { input: self.clone(), start, header: None })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.exactly(start, length)?;
-        // A plain sum for progress: no other memory depends on it, so relaxed is enough.
+        // Relaxed: a sum for progress, which synchronizes no other memory.
         self.count.fetch_add(u64::try_from(length).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(bytes)
     }
 }
 
-/// Hands out the header of a page once it has passed.
+/// Reader of a checked page header.
 pub(super) struct HeaderReader {
     input: Input,
     start: u64,
@@ -264,9 +266,9 @@ impl Read for HeaderReader {
     }
 }
 
-/// Whether the library may decode a footer.
+/// Checks a footer before the library decodes it.
 pub(super) fn check_footer(bytes: &[u8]) -> std::result::Result<(), String> {
-    // Children that the elements so far have declared, and those that are still to come of each open group.
+    // Declared children so far, and the missing children of each open group.
     let (mut children, mut declared, mut elements, mut row_groups) = (0_i64, 0_i64, 0_usize, 0_usize);
     let mut open: Vec<i64> = Vec::new();
     let walked = thrift::footer(bytes, &mut |event, number| {
@@ -309,7 +311,7 @@ pub(super) fn check_footer(bytes: &[u8]) -> std::result::Result<(), String> {
     }
 }
 
-/// The pages of a piece of a column, each looked at before it is decoded.
+/// Page reader of a column chunk, which checks each page before it is decoded.
 pub(super) struct Pages {
     pages: SerializedPageReader<Input>,
     input: Input,
@@ -318,15 +320,15 @@ pub(super) struct Pages {
     type_length: u64,
     levels: [i16; 2],
     has_dictionary: bool,
-    /// What this column holds: its dictionary, its page.
+    /// Sizes of the dictionary and the page that this column holds.
     dictionary_bytes: u64,
     page_bytes: u64,
-    /// Values of the lists in the pages since the last batch began.
+    /// Number of list values in the pages since the start of the last batch.
     values: Arc<AtomicU64>,
 }
 
 impl Pages {
-    /// `values` counts values of lists; whoever asks for a batch sets it to 0.
+    /// `values` counts list values; the reader of a batch resets it to 0.
     pub(super) fn new(
         input: &Input,
         chunk: &ColumnChunkMetaData,
@@ -336,7 +338,7 @@ impl Pages {
         let unpacker = Unpacker::new(chunk.compression())?;
         let column = chunk.column_descr();
         let input = input.for_column();
-        // The library hands out pages as they are, and they are unpacked here, where there are bounds.
+        // The library returns compressed pages; this type decompresses them within its limits.
         let packed = chunk.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
         let pages = SerializedPageReader::new(Arc::new(input.clone()), &packed, rows, None)?;
         Ok(Self {
@@ -383,7 +385,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Looks at a page.
+    /// Checks a page.
     fn check(&mut self, page: &Page) -> Result<()> {
         let bytes = page.buffer().len() as u64;
         let count = u64::from(page.num_values());
@@ -419,11 +421,11 @@ impl Pages {
             }
         }
         if self.levels[0] > 0 {
-            // The page before is used up.
+            // The previous page is consumed.
             let before = self.values.fetch_add(count, Ordering::Relaxed);
             if before + count > LIST_VALUES_MAX {
                 return Err(refused(format!(
-                    "lists of rows one after the other have more than {LIST_VALUES_MAX} values (LIST_VALUES_MAX)"
+                    "the lists of consecutive rows have more than {LIST_VALUES_MAX} values (LIST_VALUES_MAX)"
                 )));
             }
         }
@@ -433,7 +435,7 @@ impl Pages {
             }
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY if self.has_dictionary => {}
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
-                return Err(refused("a page needs a dictionary that is not there"));
+                return Err(refused("a page needs a dictionary that is missing"));
             }
             Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY => {
                 let with_prefixes = encoding == Encoding::DELTA_BYTE_ARRAY;
@@ -457,7 +459,7 @@ impl Pages {
         Ok(self.input.budget.hold(held, &mut self.page_bytes)?)
     }
 
-    /// The part of a page behind its levels.
+    /// The part of a page after its levels.
     fn values_of<'p>(&self, page: &'p Page) -> Result<&'p [u8]> {
         let cut_off = || refused("the levels of a page are longer than the page");
         let mut rest = &page.buffer()[..];
@@ -491,7 +493,7 @@ impl Pages {
 }
 
 impl Pages {
-    /// Passes over pages without values, which the library takes for the end of the column; what comes then.
+    /// Skips pages without values, which the library takes for the end of the column; returns the next page.
     fn pass_empty(&mut self) -> Result<Option<PageMetadata>> {
         loop {
             match self.pages.peek_next_page()? {

@@ -1,20 +1,20 @@
-//! Reads along with the library what the footer and the headers of pages say: Thrift's compact protocol.
+//! Validator of Thrift's compact protocol, for the footer and the page headers of Parquet.
 //!
-//! The library makes room for as many things as a list declares, and goes as deep as a schema does. So these
-//! bytes are walked first, by tables of what the structures may hold, and only what passes goes to the
-//! library. Fields that the tables do not have are passed over, as the library does.
+//! The library allocates as many items as a list declares, and recurses as deep as a schema does. So this
+//! module validates these bytes first, against tables of the structures, and passes only valid bytes to the
+//! library. It skips unknown fields, as the library does.
 //!
 //! # Invariants
-//! 1. What passes is cut into the same fields by the library, for each field that it knows has the type that
-//!    it takes for granted, and where the two might differ (maps, lists of truth values, numbers that are too
-//!    long) nothing passes.
-//! 2. A list is never longer than the bytes that are left.
+//! 1. The library splits valid bytes into the same fields, since each field that it knows has the type that
+//!    it assumes; constructs that it might read differently (maps, lists of booleans, overlong numbers) are
+//!    invalid.
+//! 2. A list has at most as many items as remaining bytes.
 //! # Cost
-//! One pass, no memory.
+//! One pass, no allocation.
 
-/// The deepest nesting of structures and lists; that of the format is 7.
+/// Maximum nesting depth of structures and lists; that of the format is 7.
 const DEPTH_MAX: usize = 24;
-/// The most items of a list; the longest of the format are the columns of a row group.
+/// Maximum number of items of a list; the longest of the format are the columns of a row group.
 const ITEMS_MAX: usize = 1 << 20;
 
 const BOOLEANS: [u8; 2] = [1, 2];
@@ -27,28 +27,28 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// What is told while a structure is walked.
+/// Events during the walk over a structure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
-    /// An element of the schema has so many children.
+    /// Declared number of children of a schema element.
     Children,
-    /// An element of the schema ends.
+    /// End of a schema element.
     Element,
-    /// A page is of this type.
+    /// Type of a page.
     PageType,
-    /// The header of a page of this type is there.
+    /// Header of a page of this type.
     Header(i64),
-    /// A page has so many bytes when it is decompressed.
+    /// Decompressed size of a page, in bytes.
     Uncompressed,
-    /// A page has so many bytes in the file.
+    /// Compressed size of a page, in bytes.
     Compressed,
-    /// A page has so many values.
+    /// Number of values of a page.
     Values,
-    /// An item of the list of row groups begins.
+    /// Start of an item of the list of row groups.
     RowGroup,
 }
 
-/// What stands in a field.
+/// Type of a field.
 #[derive(Clone, Copy)]
 enum Shape {
     Boolean,
@@ -64,7 +64,7 @@ enum Shape {
 
 struct Structure {
     fields: &'static [(i16, Shape, Option<Event>)],
-    /// Told at its end.
+    /// Event at the end of the structure.
     end: Option<Event>,
 }
 
@@ -241,22 +241,22 @@ static PAGE: Structure = structure(&[
     (8, Shape::Struct(&DATA_PAGE_2), None),
 ]);
 
-/// Why bytes do not pass.
+/// Reason for invalid bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// They end within the structure.
+    /// The bytes end within the structure.
     Short,
     Wrong(&'static str),
 }
 
 type Found<T> = Result<T, Fault>;
 
-/// Walks the footer of a file.
+/// Validates the footer of a file.
 pub(super) fn footer(bytes: &[u8], told: &mut dyn FnMut(Event, i64) -> Found<()>) -> Found<()> {
     Walk { bytes, at: 0, told }.structure(&FOOTER, 0)
 }
 
-/// Walks the header of a page and returns its length in bytes.
+/// Validates the header of a page and returns its length in bytes.
 pub(super) fn page_header(bytes: &[u8], told: &mut dyn FnMut(Event, i64) -> Found<()>) -> Found<usize> {
     let mut walk = Walk { bytes, at: 0, told };
     walk.structure(&PAGE, 0)?;
@@ -385,7 +385,7 @@ impl Walk<'_> {
         Ok((head & 15, count))
     }
 
-    /// Passes over a field that the tables do not have.
+    /// Skips an unknown field.
     fn skip(&mut self, kind: u8, depth: usize) -> Found<()> {
         match kind {
             1 | 2 => Ok(()),
@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn what_the_library_would_take_otherwise_does_not_pass() {
         let check = |bytes: &[u8]| assert!(matches!(walk(bytes), Err(Fault::Wrong(_))), "{bytes:?}");
-        // A text where a number is expected; a map; a list of truth values; a list of lists without end; a
+        // A text where a number is expected; a map; a list of booleans; an unterminated list of lists; a
         // field beyond the last.
         check(&[0x18, 1, 0, 0]);
         check(&[0x9B, 1, 0, 0]);
@@ -450,9 +450,9 @@ mod tests {
         check(&[0x05, 0xFE, 0xFF, 0xFF, 0x03, 0, 0]);
         check(&[0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0]);
         check(&[0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0]);
-        // A list of more items than there are bytes.
+        // A list with more items than bytes.
         assert_eq!(walk(&[0x99, 0xF3, 0xFF, 0xFF, 3, 0, 0]), Err(Fault::Short));
-        // Fields that nobody knows pass.
+        // Unknown fields are valid.
         assert_eq!(walk(&[0x9C, 0x19, 0x25, 2, 4, 0, 0]), Ok((7, Vec::new())));
     }
 }

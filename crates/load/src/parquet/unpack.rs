@@ -1,6 +1,6 @@
-//! Decompresses pages, each into as many bytes as its header says and no more.
+//! Page decompression, bounded by the size in the page header.
 //!
-//! The library would let some codecs write until memory ends.
+//! Some codecs of the library write without a bound.
 
 use super::guard::refused;
 use flate2::read::MultiGzDecoder;
@@ -8,17 +8,17 @@ use parquet::basic::Compression;
 use parquet::errors::Result;
 use std::io::Read;
 
-/// The codec of a column.
+/// The decompressor of a column.
 pub(super) enum Unpacker {
     None,
     Snappy(snap::raw::Decoder),
     Gzip,
     Brotli,
-    /// Made for each page: there may be many columns, and its tables are large.
+    /// Created for each page: there may be many columns, and its tables are large.
     Zstd,
-    /// Blocks of LZ4.
+    /// Raw LZ4 blocks.
     Lz4,
-    /// The same in the frames that Hadoop puts around them, which some writers forgot.
+    /// LZ4 blocks in Hadoop frames, which some writers omit.
     Lz4Hadoop,
 }
 
@@ -40,16 +40,16 @@ impl Unpacker {
         matches!(self, Self::None)
     }
 
-    /// Appends what `packed` holds to `out`: exactly `size` bytes.
+    /// Decompresses `packed` and appends exactly `size` bytes to `out`.
     pub(super) fn unpack(&mut self, packed: &[u8], out: &mut Vec<u8>, size: usize) -> Result<()> {
         let start = out.len();
-        // A page without values may have no bytes at all, not even those of the codec.
+        // A page without values may have no bytes at all, not even those of an empty compressed stream.
         if size == 0 {
             return Ok(());
         }
         let damaged =
             |error: &dyn std::fmt::Display| refused(format!("a page cannot be decompressed: {error}"));
-        // One byte more shows that there is more.
+        // A limit of one more byte detects excess output.
         let limit = size as u64 + 1;
         match self {
             Self::None => out.extend_from_slice(packed),
@@ -87,13 +87,12 @@ impl Unpacker {
         if out.len() - start == size {
             Ok(())
         } else {
-            Err(refused("a page has another length than its header says"))
+            Err(refused("the length of a page differs from its header"))
         }
     }
 }
 
-/// Fills `out` from frames: the length of the text and that of the block, both from the high byte on, and the
-/// block.
+/// Decompresses frames into `out`: big-endian lengths of the text and of the block, followed by the block.
 fn unframe(mut packed: &[u8], mut out: &mut [u8]) -> Option<()> {
     while !packed.is_empty() {
         let (size, rest) = packed.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Reifiers of RDF 1.2 become edges, whatever the order of the statements and the format.
+//! Reifiers of RDF 1.2 become edges, for any order of the statements and any format.
 
 use std::collections::HashSet;
 use vervet_load::testing::MapTarget;
@@ -15,7 +15,7 @@ fn load_texts(
     let report = load(sources, options, &mut target, &mut skipped)?;
     assert_eq!(report.statements, target.statements.len() as u64);
     let mut lines: Vec<String> = target.lines().into_iter().map(|line| shorten(&line)).collect();
-    // As the store has it, a statement with an edge needs no twin without.
+    // As in the store, a statement with an edge needs no copy without.
     let twins: HashSet<String> =
         lines.iter().filter_map(|line| Some(line.rsplit_once("  edge:")?.0.to_owned())).collect();
     lines.retain(|line| !twins.contains(line));

@@ -1,5 +1,4 @@
-//! Mapping files: what headers do not say; the schema that is shown, and printed as a mapping that loads the
-//! same.
+//! Mapping files: column roles without headers; schemas, and printed mappings that load the same.
 
 use std::path::PathBuf;
 use vervet_load::testing::MapTarget;
@@ -26,7 +25,7 @@ fn mapped(mapping: &str) -> LoadOptions<'static> {
     LoadOptions { threads: 1, mapping: Some(mapping), ..LoadOptions::default() }
 }
 
-/// As `COPY` of Kùzu takes them: the first column is the key, the first two are the ends.
+/// Kùzu's `COPY` convention: the first column is the key, the first two are the ends.
 #[test]
 fn tables_without_headers_are_read() {
     let mapping = r#"
@@ -68,8 +67,7 @@ fn tables_without_headers_are_read() {
     );
 }
 
-/// Foreign keys as edges, in either direction, several in a cell; dates by patterns; columns that are
-/// nothing.
+/// Foreign keys as edges, in either direction, several in a cell; dates by patterns; ignored columns.
 #[test]
 fn columns_can_be_edges() {
     let mapping = r#"
@@ -171,7 +169,7 @@ fn a_printed_mapping_loads_the_same() {
     }
 }
 
-/// The mapping that docs/loading.md has for foreign keys of LDBC is one.
+/// The foreign-key mapping for LDBC in docs/loading.md is valid.
 #[test]
 fn the_examples_of_the_manual_are_mappings() {
     let manual = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/loading.md");
@@ -184,8 +182,7 @@ fn the_examples_of_the_manual_are_mappings() {
     }
 }
 
-/// The two forms of LDBC's tiny network are one graph: the edges are the same, whether they are files or
-/// columns.
+/// The two forms of LDBC's tiny network are one graph: the edges are equal, as files or as columns.
 #[test]
 fn the_forms_of_ldbc_are_one_graph() {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");

@@ -1,5 +1,5 @@
-//! Parquet files that others wrote (`tests/parquet/write.py`) against texts that say what is in them, and
-//! against CSV; and damaged ones.
+//! Parquet files of other writers (`tests/parquet/write.py`), compared with expected texts and with CSV;
+//! damaged files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn lines(name: &str) -> Vec<String> {
     lines_with(&[name], &LoadOptions::default())
 }
 
-/// The statements that a text expects: `vertex key datatype value` in each line.
+/// The expected statements of a text file: `vertex key datatype value` per line.
 fn expected(name: &str) -> Vec<String> {
     let line = |line: &str| {
         let [vertex, key, datatype, value] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else {
@@ -120,7 +120,7 @@ fn lists_go_over_pages_and_row_groups() {
     }
 }
 
-/// The same network as CSV and as Parquet is the same graph.
+/// The same network as CSV and as Parquet is one graph.
 #[test]
 fn a_network_is_the_same_from_csv() {
     let stems = [
@@ -307,7 +307,7 @@ fn streams_are_kept_and_compressed_files_refused() {
     }
 }
 
-/// Errors of files that are cut off or damaged say where. Nothing may be worse than an error.
+/// Errors of truncated or damaged files contain a position. The worst outcome is an error.
 #[test]
 fn damaged_files_are_errors() {
     let options = LoadOptions { format: vervet_load::Format::from_name("parquet"), ..LoadOptions::default() };
@@ -344,7 +344,7 @@ fn damaged_files_are_errors() {
     // The header of the page that has the names.
     let message = error(changed(516, &[0xFF; 20]));
     assert!(message.contains("row group 1, column name: the header of a page is damaged"), "{message}");
-    // A page of which everything but the checksum is right.
+    // A page that is valid except for its checksum.
     let mut checked = bytes("plain_v2_zstd.parquet");
     let at = checked.windows(4).position(|bytes| bytes == [0x28, 0xB5, 0x2F, 0xFD]).expect("a page of zstd");
     checked[at + 9] ^= 1;

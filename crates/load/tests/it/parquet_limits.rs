@@ -1,5 +1,5 @@
-//! Parquet files of some hundred bytes that say too much: each is written here by hand, and ends with the
-//! name of a limit, soon and without memory.
+//! Handwritten Parquet files of a few hundred bytes with excessive declarations: each fails with the name of
+//! a limit, in little time and memory.
 
 use vervet_load::testing::CountTarget;
 use vervet_load::{LoadOptions, LoadReport, Source, load};
@@ -93,7 +93,7 @@ fn group(repetition: Option<i64>, name: &str, children: i64) -> Vec<u8> {
     element.text(4, name).i32(5, children).end()
 }
 
-/// A data page with values that take no bytes for levels.
+/// A data page whose values have no levels.
 fn page(encoding: i64, values: i64, size: i64, body: &[u8]) -> Vec<u8> {
     let header = Thrift::default().i32(1, values).i32(2, encoding).i32(3, RLE).i32(4, RLE);
     let packed = body.len() as i64;
@@ -140,7 +140,7 @@ fn file(schema: &[Vec<u8>], columns: &[Column<'_>], rows: i64, row_groups: usize
     [&bytes[..], &footer, &length, b"PAR1"].concat()
 }
 
-/// A file of the column `id`, which every row has.
+/// A file with the required column `id`.
 fn ids(kind: i64, pages: &[u8], rows: i64, row_groups: usize) -> Vec<u8> {
     file(&[group(None, "m", 1), element(kind, 0, "id")], &[(kind, "id", pages)], rows, row_groups)
 }
@@ -156,7 +156,7 @@ fn check(bytes: Vec<u8>, part: &str) {
     assert!(error.contains(part), "{error}");
 }
 
-/// So many times true, in run lengths.
+/// `true`, run-length encoded, this many times.
 fn run(values: u64) -> Vec<u8> {
     let mut run = Vec::new();
     varint(&mut run, values << 1);
@@ -194,7 +194,7 @@ fn pages_are_not_believed() {
     let indices = page(RLE_DICTIONARY, 1, 3, &[1, 2, 0]);
     let pages = [dictionary(100, &[0; 4]), indices.clone()].concat();
     check(ids(INT32, &pages, 1, 1), "a dictionary has more values than bytes");
-    check(ids(INT32, &indices, 1, 1), "a dictionary that is not there");
+    check(ids(INT32, &indices, 1, 1), "a dictionary that is missing");
     let twice = [dictionary(1, &[0; 4]), dictionary(1, &[0; 4]), indices].concat();
     check(ids(INT32, &twice, 1, 1), "two dictionaries");
 }
@@ -210,7 +210,7 @@ fn lengths_of_texts_are_not_believed() {
         ids(BYTE_ARRAY, &page(DELTA_LENGTH, 100, zeros.len() as i64, &zeros), 100, 1),
         "more lengths of texts",
     );
-    // Texts that each begin with all of the one before: at first all, then nothing more.
+    // Prefix-compressed texts: each starts with the whole previous one; first all prefix, then no suffix.
     let long = 200_000_u64;
     let texts = |count: u64| {
         let mut body = Vec::new();
@@ -242,8 +242,7 @@ fn lengths_of_texts_are_not_believed() {
 #[test]
 fn lists_without_end_end() {
     let list = |values: i64| {
-        // One row, and all other values belong to it; the levels that say so, and those that say that the
-        // values are there.
+        // One row that contains all values; its repetition levels and definition levels.
         let levels = |counts: &[(i64, u8)]| {
             let mut levels = Vec::new();
             for (count, level) in counts {
@@ -258,7 +257,7 @@ fn lists_without_end_end() {
     };
     let with_ids = |pages: &[u8]| {
         let schema = [group(None, "m", 2), element(INT32, 0, "id"), element(BOOLEAN, 2, "list")];
-        // Long enough that the work alone would pass.
+        // Long enough that the work limit alone would pass.
         let id = [page(PLAIN, 1, 4, &[7, 0, 0, 0]), vec![0; 60_000]].concat();
         file(&schema, &[(INT32, "id", &id), (BOOLEAN, "list", pages)], 1, 1)
     };

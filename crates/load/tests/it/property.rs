@@ -1,4 +1,4 @@
-//! Property graphs: GraphML and CSV give the same statements, types are kept, errors name the place.
+//! Property graphs: GraphML and CSV yield equal statements, types are kept, errors have positions.
 
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn lines(texts: &[(&str, &str)]) -> Vec<String> {
     short(load_texts(texts, &options()).expect("valid").0.lines())
 }
 
-/// Lines with the namespaces taken away, for the eye.
+/// Lines without namespaces, for readability.
 fn short(lines: Vec<String>) -> Vec<String> {
     let shorten = |line: String| {
         line.replace("http://www.w3.org/2001/XMLSchema#", "")
@@ -39,7 +39,7 @@ fn error(name: &str, text: &str) -> Error {
     load_texts(&[(name, text)], &options()).expect_err("malformed")
 }
 
-/// The folder of test data, if this machine has it.
+/// The folder of test data, if present.
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("VERVET_TEST_DATA").map(PathBuf::from).or_else(|| {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -121,7 +121,7 @@ fn malformed_graphml_names_the_place() {
     assert!(skipped.starts_with("x.graphml:12:"), "{skipped}");
 }
 
-/// What would load as nothing is told; files that say nothing in their format are valid.
+/// Input that would load as an empty graph is an error; valid empty files load.
 #[test]
 fn files_that_are_not_what_their_names_say_are_errors() {
     let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>";
@@ -159,7 +159,7 @@ fn files_that_are_not_what_their_names_say_are_errors() {
         ("x.nt", "\n"),
         ("x.nq", ""),
         ("x.jsonld", "[]"),
-        // A graph without vertices, as TinkerPop writes it line by line.
+        // An empty graph as TinkerPop writes it, one vertex per line.
         ("x.graphson", ""),
         ("x.graphson", "{\"vertices\":[]}"),
     ] {
@@ -187,7 +187,7 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
         let expected = lines(&[(name, text)]);
         assert!(!expected.is_empty());
         assert_eq!(lines(&[(name, &marked)]), expected, "{name}");
-        // Of each file, also of a stream and of one that is compressed.
+        // In every file, including a stream and a compressed file.
         let mut target = MapTarget::default();
         let sources = vec![
             Source::bytes(name, text.as_bytes()),
@@ -199,7 +199,7 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
         load(vec![Source::bytes(name, compressed)], &options(), &mut target, &mut std::io::sink())
             .expect("valid");
         assert_eq!(short(target.lines()), expected, "{name}, compressed");
-        // One alone, and one in the middle, are what they are.
+        // A second mark is data.
         let twice = format!("\u{feff}{marked}");
         if !matches!(name, "x.csv" | "x.rdf" | "x.graphml" | "x.xml" | "x.jsonld") {
             assert!(load_texts(&[(name, &twice)], &options()).is_err(), "{name}");
@@ -237,7 +237,7 @@ fn graphson_goes_on_behind_a_vertex_of_another_shape() {
         .collect::<Vec<_>>()
         .join("\n");
     assert_eq!(short(target.lines()), lines(&[("x.graphson", &without)]));
-    // Where the JSON is broken nobody knows where the next vertex begins.
+    // In malformed JSON the start of the next vertex is unknown.
     let broken = text.replace("\"bare\"", "bare");
     let error = load_texts(&[("x.graphson", &broken)], &skipping).expect_err("broken");
     assert!(error.message().starts_with("x.graphson:2:42: expected an array, found \"bare"), "{error}");
@@ -246,8 +246,8 @@ fn graphson_goes_on_behind_a_vertex_of_another_shape() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
-    /// Damaged documents of every format end with statements or an error, never with a panic, and
-    /// skipping errors never fails where stopping does not.
+    /// Damaged documents of every format yield statements or an error, never a panic; skipping errors never
+    /// fails where stopping succeeds.
     #[test]
     fn damaged_documents_are_errors_at_worst(
         which in 0..7_usize,
@@ -406,7 +406,7 @@ fn a_stream_can_be_loaded_and_all_goes_to_the_named_graph() {
     );
 }
 
-/// Statements as lines in order, edges named by their external ids instead of their numbers.
+/// Sorted statements as lines, with edges named by their external ids instead of their numbers.
 fn comparable(target: &MapTarget) -> Vec<String> {
     let mut names = std::collections::HashMap::new();
     for statement in &target.statements {
@@ -451,8 +451,8 @@ fn air_routes_are_the_same_from_graphml_and_csv() {
     assert_eq!(graphml, csv);
 }
 
-/// The whole social network of data/ldbc-snb, whose files have typed headers, partly continue each other,
-/// and have no quotes.
+/// The whole social network of data/ldbc-snb, whose files have typed headers, are partly continuations, and
+/// have no quotes.
 #[test]
 fn the_social_network_has_its_known_counts() {
     let Some(archive) = data().map(|data| data.join("ldbc-snb/sf0.1-rebuilt.tar.zst")) else { return };
@@ -502,8 +502,7 @@ fn shared_rdf_files_have_their_known_counts() {
     }
 }
 
-/// Rows keep what they have in common with those before: ends, labels, keys. Row by row against what each
-/// says alone.
+/// Rows reuse ids of previous rows: ends, labels, keys. Compared with each row loaded separately.
 #[test]
 fn rows_mean_the_same_whatever_stands_before_them() {
     let ends = [
@@ -545,8 +544,8 @@ fn rows_mean_the_same_whatever_stands_before_them() {
     assert_eq!(found, expected);
 }
 
-/// Rows are read some at a time; what is wrong with one is told in its place, and the others are there, long
-/// ones too.
+/// Rows are read in advance; errors have the position of their row, and all other rows are loaded, including
+/// long ones.
 #[test]
 fn malformed_rows_are_told_in_their_order() {
     let mut text = ":START_ID(V),:END_ID(V),n:int,t:string\n".to_owned();

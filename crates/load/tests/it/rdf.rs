@@ -1,5 +1,5 @@
-//! RDF formats: the fast scanner accepts exactly the language of the library, results do not depend on the
-//! number of threads, errors name the place.
+//! RDF formats: the fast path accepts exactly the language of the library, results do not depend on the
+//! number of threads, errors have positions.
 
 use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Quad, Term};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn error(name: &str, text: &str) -> String {
     error.to_string()
 }
 
-/// What the library makes of one line, in the form of `MapTarget::lines`; `None` if it is malformed.
+/// The library's result for one line, in the form of `MapTarget::lines`; `None` if it is malformed.
 fn by_library(line: &str, with_graph: bool) -> Option<Vec<String>> {
     let quads: Result<Vec<Quad>, _> = if with_graph {
         oxttl::NQuadsParser::new().for_slice(line).collect()
@@ -66,15 +66,15 @@ fn check_line(line: &str, with_graph: bool) {
         return;
     }
     let name = if with_graph { "x.nq" } else { "x.nt" };
-    // Twice in one block: the second time every token is known. Not at the beginning of the file, where a
-    // byte order mark is no part of the line.
+    // Twice in one block: the second occurrence finds every token in the index. Not at the start of the file,
+    // where a byte order mark is skipped.
     let text = format!("\n{line}\n{line}\n");
     let ours = load_text(name, text.as_bytes(), &options(1));
     match (by_library(line, with_graph), ours) {
         (Some(expected), Ok((target, ..))) => {
             assert_eq!(target.lines(), [&expected[..], &expected[..]].concat(), "{line:?}")
         }
-        // A carriage return alone ends a line for the library too.
+        // The library also ends a line at a lone carriage return.
         (None, Err(error)) if line.contains('\r') => assert!(error.to_string().starts_with(name), "{error}"),
         (None, Err(error)) => assert!(error.to_string().starts_with(&format!("{name}:2:")), "{error}"),
         (expected, ours) => {
@@ -157,7 +157,7 @@ fn lines_of_all_kinds_are_read_as_the_library_reads_them() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
 
-    /// Mutations of valid lines: characters that matter to the grammar put in, taken out, doubled.
+    /// Mutations of valid lines: insertion, deletion and duplication of significant characters.
     #[test]
     fn mutated_lines_are_read_as_the_library_reads_them(
         base in 0..6_usize,
@@ -199,7 +199,7 @@ fn bytes_that_are_not_utf8_are_errors() {
     }
 }
 
-/// Enough statements for dozens of blocks, with terms that come back, escapes and blank nodes.
+/// Enough statements for dozens of blocks, with repeated terms, escapes and blank nodes.
 fn large(with_errors: bool) -> String {
     let mut text = String::new();
     for i in 0..60_000_u64 {
@@ -230,7 +230,7 @@ fn the_number_of_threads_changes_nothing() {
     for threads in [2, 3, 5] {
         let found = load_text("x.nt", text.as_bytes(), &options(threads)).unwrap();
         assert_eq!(found.1, expected.1);
-        // Ids, not texts: the order of first sight is the same.
+        // Ids, not texts: the order of first occurrence is the same.
         assert_eq!(found.0.statements, expected.0.statements);
     }
 }
@@ -288,7 +288,7 @@ fn every_format_gives_the_same_statements() {
 
 #[test]
 fn labels_of_blank_nodes_are_valid_in_every_format() {
-    // JSON-LD takes a colon in a label, N-Triples and Turtle do not.
+    // JSON-LD permits a colon in a label, N-Triples and Turtle do not.
     let text = r#"[{"@id": "_:a:b", "http://a/p": [{"@id": "_:c"}, {"@id": "_:a:b"}, {"@id": "_:d:"}]}]"#;
     let (target, ..) = load_text("x.jsonld", text.as_bytes(), &options(1)).unwrap();
     let lines = target.lines();
@@ -319,7 +319,7 @@ fn errors_of_every_format_name_the_line() {
         let skipping = LoadOptions { skip_errors: true, ..options(2) };
         if name != "x.nq" {
             let error = load_text(name, text.as_bytes(), &skipping).expect_err("cannot go on");
-            assert!(error.hint().is_some_and(|hint| hint.contains("cannot be read on")), "{error}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("cannot be read beyond")), "{error}");
         }
     }
     assert!(
@@ -329,13 +329,13 @@ fn errors_of_every_format_name_the_line() {
     assert!(error("x.unknown", "").contains("cannot tell the format"));
 }
 
-/// Without limits each of these runs for minutes, overflows the stack, or asks for all memory that there is.
+/// Without limits each document runs for minutes, overflows the stack, or exhausts the memory.
 #[test]
 fn documents_that_a_parser_could_not_bear_are_errors() {
     let deep = 50_000;
     let rdf = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"urn:e:\">\n";
     let terms = "<urn:a> <urn:b>".to_owned() + &" <<( <urn:a> <urn:b>".repeat(deep);
-    // Each term is an IRI by the next one.
+    // A chain of terms, each of which depends on the next one.
     let chain = |count| {
         let terms: String = (0..count).map(|n| format!("\"a{n}\":\"a{}:x\",\n", n + 1)).collect();
         format!("{{\"@context\":{{{terms}\"a{count}\":\"urn:x\"}},\"a0\":1}}")
@@ -363,7 +363,7 @@ fn documents_that_a_parser_could_not_bear_are_errors() {
         let error = error(name, &text);
         assert!(error.contains(excess), "{error}");
     }
-    // Those that people write are read.
+    // Realistic documents are accepted.
     let entities = "<!DOCTYPE rdf:RDF [\n<!ENTITY e \"urn:e:\">\n]>\n";
     let text = format!("{entities}{rdf}<e:a rdf:about='&e;x'><e:b>&e;y</e:b></e:a></rdf:RDF>");
     assert!(lines("a.rdf", &text).contains(&"<urn:e:x> <urn:e:b> \"urn:e:y\"".to_owned()));

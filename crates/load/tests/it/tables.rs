@@ -1,6 +1,5 @@
-//! Tables and graph files as other programs write them: headers of Gephi, NetworkX, igraph, pandas and
-//! spreadsheets, missing ids, labels under other keys, undirected graphs, and what a load says of them at its
-//! end.
+//! Tables and graph files of other programs: headers of Gephi, NetworkX, igraph, pandas and spreadsheets,
+//! missing ids, labels under other keys, undirected graphs, and the notes of the report.
 
 use vervet_load::testing::MapTarget;
 use vervet_load::{LoadOptions, LoadReport, Mapping, Source, load, schema};
@@ -25,7 +24,7 @@ fn options() -> LoadOptions<'static> {
     LoadOptions { threads: 1, ..LoadOptions::default() }
 }
 
-/// users 38: headers of other programs, in any case of letters, with any separator.
+/// users 38: headers of other programs, in any case, with any separator.
 #[test]
 fn users_38_headers_of_other_programs_are_understood() {
     let edge = ["edge:0 <key:weight> \"2\"^^<int>", "<vertex:1> <key:edge> <vertex:2>  edge:0"];
@@ -43,7 +42,7 @@ fn users_38_headers_of_other_programs_are_understood() {
     }
     let (lines, _) = read(&[("v.csv", "ID;Name;Label\n1;Ann;person\n")], &options()).unwrap();
     assert_eq!(lines, ["<vertex:1> a <label:person>", "<vertex:1> <key:Name> \"Ann\""]);
-    // Names that say it exactly come before those that are like them, and one end alone is a property.
+    // Exact names precede similar ones, and a single end is a property.
     let (lines, _) = read(&[("v.csv", "ID,id,source\n7,1,a\n")], &options()).unwrap();
     assert_eq!(
         lines,
@@ -51,8 +50,8 @@ fn users_38_headers_of_other_programs_are_understood() {
     );
 }
 
-/// users 38: vertices without an id column get one by name, or the numbers of their rows; else the error says
-/// how.
+/// users 38: vertices without an id column get one by name, or row numbers; otherwise the hint explains the
+/// options.
 #[test]
 fn users_38_ids_that_are_missing_are_named_or_numbered() {
     let people = [("people.csv", "Name,Age\nAnn,31\nBob,27\n")];
@@ -72,7 +71,7 @@ fn users_38_ids_that_are_missing_are_named_or_numbered() {
     let (lines, _) = read(&people, &numbered).unwrap();
     assert_eq!(lines[0], "<vertex:people:1> a <label:vertex>");
     assert_eq!(lines[3], "<vertex:people:2> a <label:vertex>");
-    // What is shown is what is loaded, and the printed mapping loads the same.
+    // The schema and the printed mapping match the load.
     let shown = schema(sources(&people), &numbered).unwrap();
     assert!(shown.to_string().contains("the id is the number of the row"), "{shown}");
     let mapping = Mapping::parse(&shown.to_mapping()).unwrap_or_else(|error| panic!("{error}"));
@@ -80,8 +79,8 @@ fn users_38_ids_that_are_missing_are_named_or_numbered() {
     assert_eq!(read(&people, &mapped).unwrap().0, lines, "{}", shown.to_mapping());
 }
 
-/// users 39: a mapping to begin with is printed for files whose headers say nothing, too; an entry that fits
-/// no file is an error.
+/// users 39: a default mapping is printed even for files with unknown headers; an entry that matches no file
+/// is an error.
 #[test]
 fn users_39_every_file_has_a_mapping_to_begin_with() {
     let files = [("people.csv", "Name,Age\nAnn,31\n"), ("odd.csv", "place:point,x\n1,2\n")];
@@ -109,8 +108,8 @@ const KARATE: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   </graph>
 </graphml>"#;
 
-/// users 40: labels stand under the keys that the caller names; undirected edges are counted, and loaded in
-/// both directions if that is asked for.
+/// users 40: labels under keys from the options; undirected edges are counted, and optionally loaded in both
+/// directions.
 #[test]
 fn users_40_graphml_of_networkx_and_gephi() {
     let named = LoadOptions { label_keys: vec!["label".to_owned(), "Edge Label".to_owned()], ..options() };
@@ -131,20 +130,20 @@ fn users_40_graphml_of_networkx_and_gephi() {
     assert_eq!(report.undirected_edges, 2);
     assert!(lines.contains(&"<vertex:b> <key:knows> <vertex:a>  edge:1".to_owned()), "{lines:?}");
     assert_eq!(lines.iter().filter(|line| line.contains("edge:")).count(), 4, "{lines:?}");
-    // Gephi says it in a column.
+    // Gephi has a direction column.
     let text = "Source,Target,Type,Weight\n1,2,Undirected,0.5\n2,3,Directed,1.5\n";
     let (lines, report) =
         read(&[("e.csv", text)], &LoadOptions { both_directions: true, ..options() }).unwrap();
     assert_eq!(report.undirected_edges, 1);
     assert!(lines.iter().any(|line| line.starts_with("<vertex:2> <key:edge> <vertex:1> ")), "{lines:?}");
-    // A column may be the label, too.
+    // A column may also be the label.
     let typed = LoadOptions { label_keys: vec!["type".to_owned()], ..options() };
     let (lines, _) = read(&[("e.csv", "source,target,type\n1,2,knows\n")], &typed).unwrap();
     assert_eq!(lines, ["<vertex:1> <key:knows> <vertex:2>  edge:0"]);
 }
 
-/// users 41: rows that are one vertex, ends that no row has and columns that one value has made texts are
-/// told.
+/// users 41: the report notes rows with equal ids, ends without a row, and columns that one value has made
+/// text.
 #[test]
 fn users_41_merges_and_missing_ends_are_counted() {
     let files = [
@@ -160,18 +159,18 @@ fn users_41_merges_and_missing_ends_are_counted() {
             .all(|part| note.contains(part)),
         "{note}"
     );
-    // Vertices that were there before are none that are missing; more values for a vertex are no merge.
+    // Vertices from before the load are not missing; additional values for a vertex are no merge.
     let more = "[[file]]\nname = 'v.csv'\nvertices = 'P'\n[[file]]\nname = 'm.csv'\nvertices = ''\n";
     let mapped = LoadOptions { mapping: Some(Mapping::parse(more).unwrap()), ..options() };
     let (_, report) = read(&[("v.csv", "id,a\n1,x\n"), ("m.csv", "id,b\n1,y\n")], &mapped).unwrap();
     assert_eq!((report.merged_vertices, report.missing_vertices, report.notes.len()), (0, 0, 0));
 }
 
-/// users 42: errors of libraries in words for people, with hints that fit.
+/// users 42: errors of libraries in plain words, with appropriate hints.
 #[test]
 fn users_42_errors_of_documents_say_what_to_do() {
     for (name, text, says, hint) in [
-        ("a.ttl", "<urn:a> <urn:b> \"open .\n", "the file ends inside of", "end quote"),
+        ("a.ttl", "<urn:a> <urn:b> \"open .\n", "the file ends inside", "closing quote"),
         ("a.ttl", "<a> <urn:b> <urn:c> .\n", "relative IRI", "--base"),
         ("a.ttl", "<urn:a> <urn:b> \"x\"@engl!sh .\n", "a.ttl:1:", "language tags"),
         ("node-link.json", "{\"directed\": false, \"nodes\": []}", "node-link.json:1:", "GraphSON"),

@@ -1,21 +1,21 @@
-//! Graph files in the adjacency form of GraphSON: an object for each vertex, with its properties and its
-//! edges in both directions.
+//! Graph files in GraphSON's adjacency-list form: one object per vertex, with its properties and its edges in
+//! both directions.
 //!
 //! # Shape
 //! ```text
 //! {"id": 1, "label": "person", "inE": {"knows": [{"id": 7, "outV": 4, "properties": {"weight": 0.5}}]},
 //!  "outE": {…}, "properties": {"name": [{"id": 0, "value": "marko", "properties": {…}}]}}
 //! ```
-//! Vertices stand one after the other, each on its line, or wrapped, `{"vertices": [vertex, vertex]}`. Values
-//! have types or none; all of GraphSON 2 and 3 is read, and what GraphSON 1 writes in this form.
+//! Vertices are in sequence, one per line, or wrapped in `{"vertices": [vertex, vertex]}`. Types are
+//! optional; the reader accepts all of GraphSON 2 and 3, and the output of GraphSON 1 in this form.
 //! # Invariants
-//! An edge stands at both its ends and counts once: in the direction of the first edge of the file, or
-//! incoming if the first vertex with edges has both. A file that was written with one direction is read as
-//! well; one whose directions disagree about the number of edges is refused at its end.
+//! An edge is listed at both of its ends and counts once: in the direction of the first edge of the file, or
+//! incoming if the first vertex with edges has both. The reader also accepts a file with only one direction;
+//! it rejects a file whose directions have different numbers of edges at its end.
 //! # Cost
-//! One vertex in memory at a time.
+//! Memory for one vertex at a time.
 //! # Not here
-//! Whole graphs as one value (`tinker:graph`: see [`graphson`](crate::graphson)), GraphML (`vervet-load`),
+//! Whole graphs as one value (`tinker:graph`; see [`graphson`](crate::graphson)), GraphML (`vervet-load`),
 //! Gryo.
 
 mod read;
@@ -27,30 +27,30 @@ pub use write::{GraphWriteError, GraphWriter, Layout};
 use std::sync::Arc;
 use vervet_gremlin::{Direction, Property, Value, VertexProperty};
 
-/// The most bytes of a vertex with its edges.
+/// Maximum size of a vertex with its edges, in bytes.
 pub const VERTEX_BYTES_MAX: usize = 1 << 30;
 
-/// A vertex of a file, with its edges.
+/// A vertex of a graph file, with its edges.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GraphVertex {
     /// `T.id`
     pub id: Value,
     /// `T.label`
     pub label: Arc<str>,
-    /// Several may have one key; each may have properties.
+    /// Properties; a key may occur several times, and a property may have properties.
     pub properties: Vec<Arc<VertexProperty>>,
-    /// Edges that end here.
+    /// Incoming edges.
     pub incoming: Vec<GraphEdge>,
-    /// Edges that start here.
+    /// Outgoing edges.
     pub outgoing: Vec<GraphEdge>,
-    /// The direction in which edges of this file count; [`Direction::Both`] stands for outgoing.
+    /// The direction in which edges of this file count; [`Direction::Both`] means outgoing.
     pub counted: Direction,
 }
 
-/// An edge as a vertex of a file has it.
+/// An edge in the adjacency list of a vertex.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GraphEdge {
-    /// `T.id`; null if the file has none.
+    /// `T.id`; null if missing.
     pub id: Value,
     /// `T.label`
     pub label: Arc<str>,
@@ -61,8 +61,8 @@ pub struct GraphEdge {
 }
 
 impl GraphVertex {
-    /// Each edge that counts here, with the ids of its source and of its target. Over all vertices each edge
-    /// once.
+    /// The edges that count at this vertex, with their source and target ids. The union over all vertices
+    /// contains each edge once.
     pub fn edges(&self) -> impl Iterator<Item = (&GraphEdge, &Value, &Value)> {
         let incoming = self.counted == Direction::In;
         let edges = if incoming { &self.incoming } else { &self.outgoing };

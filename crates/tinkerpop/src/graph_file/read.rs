@@ -1,6 +1,5 @@
-//! Reads a graph file, a vertex at a time: braces are counted to find where a vertex ends, then it is read as
-//! one text. Whether the file can be read on behind an error depends on that: behind a text that is JSON and
-//! no vertex it can.
+//! Incremental reader of graph files. It counts braces to delimit a vertex, then parses the vertex as one
+//! text. After an error it can continue only if the delimited text is valid JSON (but not a vertex).
 
 use super::{GraphEdge, GraphVertex, VERTEX_BYTES_MAX};
 use crate::graphson::{EDGE_LABEL, VERTEX_LABEL};
@@ -12,68 +11,68 @@ use vervet_gremlin::{Direction, Value};
 
 type Result<T> = std::result::Result<T, ReadError>;
 
-/// Where vertices stand.
+/// State of the reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Not a byte was read.
+    /// Before the first byte.
     Start,
-    /// One after the other.
+    /// In a sequence of vertices.
     Lines,
-    /// In an array; at its first vertex or its end.
+    /// In an array, before its first vertex or its end.
     WrappedFirst,
-    /// In an array; behind a vertex.
+    /// In an array, after a vertex.
     Wrapped,
-    /// Behind the last one, or behind an error.
+    /// After the last vertex, or after a fatal error.
     End,
 }
 
-/// The vertices of a graph file. It ends after an error, unless that is about what one vertex says
-/// ([`GraphReader::goes_on`]).
+/// Iterator over the vertices of a graph file. It ends after an error, unless the error concerns a single
+/// vertex ([`GraphReader::goes_on`]).
 #[derive(Debug)]
 pub struct GraphReader<R> {
     source: R,
     limits: Limits,
     state: State,
-    /// Bytes taken.
+    /// Number of consumed bytes.
     at: u64,
-    /// The text of a vertex.
+    /// Text of the current vertex.
     text: Vec<u8>,
-    /// The direction that counts, once there was an edge.
+    /// The direction that counts, known after the first edge.
     counted: Option<Direction>,
-    /// How many edges come in, how many go out.
+    /// Numbers of incoming and outgoing edges.
     edges: [u64; 2],
-    /// Whether a vertex could not be read, so that numbers of edges say nothing.
+    /// Whether a vertex was skipped, which invalidates the numbers of edges.
     skipped: bool,
 }
 
 impl<R: BufRead> GraphReader<R> {
-    /// The vertices that `source` has.
+    /// A reader of `source`.
     pub fn new(source: R) -> Self {
-        // One vertex may have very many edges.
+        // The number of edges of a vertex is unbounded.
         let limits = Limits { bytes: VERTEX_BYTES_MAX, values: usize::MAX, ..Limits::default() };
         let state = State::Start;
         Self { source, limits, state, at: 0, text: Vec::new(), counted: None, edges: [0; 2], skipped: false }
     }
 
-    /// Accepts less, or more, of a vertex.
+    /// Replaces the size limit of a vertex.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Whether there may be more: not behind the end, nor behind an error that leaves open where the next
-    /// vertex begins.
+    /// Whether more vertices may follow: false after the end, and after an error with an unknown start of the
+    /// next vertex.
     pub fn goes_on(&self) -> bool {
         self.state != State::End
     }
 
-    /// Where the file is read from.
+    /// The source of the reader.
     pub fn get_ref(&self) -> &R {
         &self.source
     }
 
-    /// The next byte; not taken.
+    /// Peeks at the next byte.
     fn peek(&mut self) -> Result<Option<u8>> {
         let at = self.at;
         let buffer = self.source.fill_buf().map_err(|error| {
@@ -87,7 +86,7 @@ impl<R: BufRead> GraphReader<R> {
         self.at += 1;
     }
 
-    /// The next byte that is no white space; not taken.
+    /// Skips white space and peeks at the next byte.
     fn peek_visible(&mut self) -> Result<Option<u8>> {
         loop {
             match self.peek()? {
@@ -115,7 +114,7 @@ impl<R: BufRead> GraphReader<R> {
         }
     }
 
-    /// Finds out which layout it is; `text` has what was read of a vertex on the way.
+    /// Detects the layout; `text` receives the start of the first vertex.
     fn start(&mut self) -> Result<()> {
         self.text.clear();
         if self.peek_visible()?.is_none() {
@@ -141,7 +140,7 @@ impl<R: BufRead> GraphReader<R> {
         Ok(())
     }
 
-    /// Takes the text of the next vertex; false if there is none.
+    /// Reads the text of the next vertex; false at the end.
     fn next_text(&mut self) -> Result<bool> {
         if self.state == State::Start {
             self.start()?;
@@ -182,9 +181,9 @@ impl<R: BufRead> GraphReader<R> {
         }
     }
 
-    /// Takes the rest of an object of which `text` is the beginning.
+    /// Reads the rest of an object that starts with `text`.
     fn object(&mut self) -> Result<()> {
-        // The beginning may end in the middle of a key.
+        // `text` may end in the middle of a key.
         let mut scan = Scan::default();
         for &byte in &self.text {
             scan.byte(byte);
@@ -220,14 +219,14 @@ impl<R: BufRead> GraphReader<R> {
         if !text? {
             return self.checked_end().map(|()| None);
         }
-        // White space after the first brace of a file is not kept, so the place is counted from the end.
+        // White space after the first brace of a file is dropped, so the position is computed from the end.
         let start = self.at - self.text.len() as u64;
         let vertex = match vertex(&self.text, self.limits) {
             Ok(vertex) => vertex,
             Err(error) => {
                 self.skipped = true;
                 if !is_json(&self.text, self.limits) {
-                    // Its end may be another one than the braces say.
+                    // The text is not JSON, so the braces may not delimit the vertex.
                     self.state = State::End;
                 }
                 return Err(error.moved(start));
@@ -245,7 +244,7 @@ impl<R: BufRead> GraphReader<R> {
         Ok(Some(GraphVertex { counted: self.counted.unwrap_or(Direction::Out), ..vertex }))
     }
 
-    /// Whether both directions say the same, as far as numbers tell.
+    /// Compares the numbers of incoming and outgoing edges.
     fn checked_end(&self) -> Result<()> {
         let [incoming, outgoing] = self.edges;
         if self.skipped || incoming == 0 || outgoing == 0 || incoming == outgoing {
@@ -267,7 +266,7 @@ impl<R: BufRead> Iterator for GraphReader<R> {
     }
 }
 
-/// Counts braces outside of strings.
+/// Brace counter that ignores strings.
 #[derive(Default)]
 struct Scan {
     depth: usize,
@@ -276,7 +275,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Whether this byte closes the object.
+    /// Processes a byte; true if it closes the object.
     fn byte(&mut self, byte: u8) -> bool {
         if self.in_string {
             match byte {
@@ -297,7 +296,7 @@ impl Scan {
     }
 }
 
-/// Whether all of a text is one value of JSON.
+/// Whether the whole text is one JSON value.
 fn is_json(text: &[u8], limits: Limits) -> bool {
     let whole = |mut cursor: Cursor<'_>| cursor.skip().and_then(|()| cursor.end());
     Cursor::new(text, limits).and_then(whole).is_ok()
@@ -324,7 +323,7 @@ fn vertex(text: &[u8], limits: Limits) -> Result<GraphVertex> {
     Ok(GraphVertex { id, label, properties, incoming, outgoing, counted: Direction::Out })
 }
 
-/// `{"label": [edge, …], …}`; the vertex at the other end of an edge is its member `end`.
+/// `{"label": [edge, …], …}`; the member `end` of an edge is its other end.
 fn edges(cursor: &mut Cursor<'_>, end: &str) -> Result<Vec<GraphEdge>> {
     let mut edges = Vec::new();
     cursor.object(|cursor, label| {

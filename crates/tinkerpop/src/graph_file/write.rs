@@ -1,4 +1,4 @@
-//! Writes a graph file, a vertex at a time.
+//! Incremental writer of graph files.
 
 use super::{GraphEdge, GraphVertex};
 use crate::WriteError;
@@ -8,22 +8,22 @@ use indexmap::IndexMap;
 use std::fmt;
 use std::io::{self, Write};
 
-/// How vertices stand in a file.
+/// Layout of the vertices in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
-    /// Each on a line of its own: the file can be cut at lines.
+    /// One vertex per line: the file can be split at line ends.
     Lines,
     /// `{"vertices": […]}`: the file is one JSON text.
     Wrapped,
 }
 
-/// Why a graph could not be written.
+/// A write error of a graph file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GraphWriteError {
-    /// A value cannot be.
+    /// A value cannot be represented.
     Value(WriteError),
-    /// The file failed.
+    /// An I/O error.
     Io(io::Error),
 }
 
@@ -50,28 +50,28 @@ impl From<io::Error> for GraphWriteError {
     }
 }
 
-/// A graph file that is being written; [`finish`](Self::finish) it.
+/// Writer of a graph file; must be [`finish`](Self::finish)ed.
 #[derive(Debug)]
 pub struct GraphWriter<W> {
     file: W,
     dialect: Dialect,
     layout: Layout,
     count: u64,
-    /// The text of a vertex.
+    /// Text of the current vertex.
     text: Vec<u8>,
 }
 
 impl<W: Write> GraphWriter<W> {
-    /// A file in GraphSON 3 with types is `GraphWriter::new(file, Dialect::V3, Layout::Lines)`. `file` should
-    /// have a buffer.
+    /// A typed GraphSON 3 file is `GraphWriter::new(file, Dialect::V3, Layout::Lines)`. `file` should be
+    /// buffered.
     pub fn new(file: W, dialect: Dialect, layout: Layout) -> Self {
         Self { file, dialect, layout, count: 0, text: Vec::new() }
     }
 
-    /// Writes a vertex with the edges that it lists, in either direction.
+    /// Writes a vertex with its listed edges in both directions.
     ///
     /// # Errors
-    /// A value cannot be written, and nothing was; or the file failed.
+    /// A value that cannot be represented, in which case nothing is written; or an I/O error.
     pub fn vertex(&mut self, vertex: &GraphVertex) -> Result<(), GraphWriteError> {
         self.text.clear();
         whole(self.dialect, &mut self.text, |writer| write_vertex(writer, vertex))?;
@@ -88,10 +88,10 @@ impl<W: Write> GraphWriter<W> {
         Ok(())
     }
 
-    /// Ends the file, and gives it back.
+    /// Completes the file, and returns it.
     ///
     /// # Errors
-    /// The file failed.
+    /// An I/O error.
     pub fn finish(mut self) -> io::Result<W> {
         if self.layout == Layout::Wrapped {
             self.file.write_all(if self.count == 0 { b"{\"vertices\":[]}" } else { b"]}" })?;

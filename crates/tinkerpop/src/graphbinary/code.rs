@@ -1,4 +1,4 @@
-//! The types of GraphBinary 1 by their codes.
+//! Type codes of GraphBinary 1.
 
 pub(super) const INT: u8 = 0x01;
 pub(super) const LONG: u8 = 0x02;
@@ -53,7 +53,7 @@ pub(super) const ZONE_OFFSET: u8 = 0x8e;
 pub(super) const CUSTOM: u8 = 0x00;
 pub(super) const NULL: u8 = 0xfe;
 
-/// The enumerations, each with the name that both formats have for it.
+/// The enumerations, with the names that both formats use.
 const ENUMERATIONS: [(u8, &str); 13] = [
     (0x13, "Barrier"),
     (0x16, "Cardinality"),
@@ -70,7 +70,7 @@ const ENUMERATIONS: [(u8, &str); 13] = [
     (0x30, "GType"),
 ];
 
-/// The enumeration with this code.
+/// The name of the enumeration with this code.
 pub(super) fn enumeration(code: u8) -> Option<&'static str> {
     ENUMERATIONS.iter().find(|(other, _)| *other == code).map(|(_, name)| *name)
 }

@@ -1,4 +1,4 @@
-//! Requests and responses in GraphBinary 1. Both begin with the version, 0x81.
+//! Requests and responses in GraphBinary 1. Both start with the version byte 0x81.
 
 use super::code;
 use super::read::{Reader, Result};
@@ -50,7 +50,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list, whose items may be traversers, or another value.
+    /// Reads a list, whose items may be traversers, or another value.
     fn data(&mut self) -> Result<Data> {
         let at = self.at();
         if !self.next_is(&[code::LIST, 0]) {

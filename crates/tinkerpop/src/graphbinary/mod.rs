@@ -1,12 +1,11 @@
-//! GraphBinary 1: type code, flag (0: a value, 1: null), value; big-endian; lengths first.
+//! GraphBinary 1: type code, flag (0: a value, 1: null), value; big-endian; length-prefixed.
 //!
 //! # Shape
 //! `code.rs` lists the types, `read.rs` and `write.rs` are symmetric, `message.rs` has requests and
 //! responses.
-//! # What is written
-//! A vertex or an edge without properties has null for them; a property of a vertex says that it has none by
-//! an empty list inside a vertex, by null on its own. This is what TinkerPop does with references and with
-//! elements.
+//! # Output
+//! A vertex or an edge without properties has null properties. A vertex property without properties has an
+//! empty list inside a vertex, and null on its own. TinkerPop does the same for references and elements.
 
 mod code;
 mod message;
@@ -19,10 +18,10 @@ use vervet_gremlin::Value;
 
 pub(crate) use message::{read_request, read_response, write_request, write_response};
 
-/// Reads the one value that `bytes` are: type code, flag, value.
+/// Reads a single value from `bytes`: type code, flag, value.
 ///
 /// # Errors
-/// They are no GraphBinary, over a limit, or of a type that there is no value for.
+/// Malformed input, an exceeded limit, or a type without a value.
 pub fn read(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
     let mut reader = read::Reader::new(bytes, limits)?;
     let value = reader.value()?;
@@ -30,10 +29,10 @@ pub fn read(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
     Ok(value)
 }
 
-/// Reads the one traverser that `bytes` are.
+/// Reads a single traverser from `bytes`.
 ///
 /// # Errors
-/// As [`read`]; or it is another value.
+/// As for [`read`]; or another type.
 pub fn read_traverser(bytes: &[u8], limits: Limits) -> Result<Traverser, ReadError> {
     let mut reader = read::Reader::new(bytes, limits)?;
     let item = reader.item()?;
@@ -47,11 +46,11 @@ pub fn read_traverser(bytes: &[u8], limits: Limits) -> Result<Traverser, ReadErr
     }
 }
 
-/// Appends `value` to `out`, in one pass.
+/// Appends `value` to `out` in one pass.
 ///
 /// # Errors
-/// An element has no details, a number or a length is over a limit, or values are too deep inside one
-/// another; `out` is then as it was.
+/// An element without details, a number or length beyond a limit, or too deep nesting; `out` is unchanged on
+/// an error.
 pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(out, |writer| writer.value(value))
 }
@@ -59,7 +58,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), WriteError> {
 /// Appends `traverser` to `out`.
 ///
 /// # Errors
-/// As [`write()`].
+/// As for [`write()`].
 pub fn write_traverser(traverser: &Traverser, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(out, |writer| writer.traverser(traverser))
 }

@@ -1,4 +1,4 @@
-//! GraphBinary 1, read. A length is compared with what is left before anything is made of it.
+//! GraphBinary 1 reader. Every length is checked against the remaining input before an allocation.
 
 use super::code;
 use crate::graphson::Item;
@@ -43,12 +43,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether `bytes` are next; nothing is taken.
+    /// Whether `bytes` are next; consumes nothing.
     pub(super) fn next_is(&self, bytes: &[u8]) -> bool {
         self.bytes[self.at..].starts_with(bytes)
     }
 
-    /// Takes the next `length` bytes.
+    /// Consumes the next `length` bytes.
     pub(super) fn take(&mut self, length: usize, what: &str) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..length) else {
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         self.array("an integer").map(i64::from_be_bytes)
     }
 
-    /// Takes how many things follow, each of at least one byte.
+    /// Reads a number of items, each of at least one byte.
     fn count(&mut self, what: &str) -> Result<usize> {
         let at = self.at;
         let count = self.int()?;
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
             .map_err(|error| ReadError::malformed(at + error.valid_up_to(), "expected UTF-8"))
     }
 
-    /// Takes a flag; whether a value follows.
+    /// Reads a flag; true if a value follows.
     pub(super) fn flag(&mut self) -> Result<bool> {
         let at = self.at;
         match self.byte("a flag")? {
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         self.array("a UUID").map(Uuid::from_bytes)
     }
 
-    /// Takes a value: code, flag, value.
+    /// Reads a value: code, flag, value.
     pub(super) fn value(&mut self) -> Result<Value> {
         let at = self.at;
         match self.item()? {
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
 
     fn enter(&mut self) -> Result<()> {
         let Some(depth) = self.depth.checked_sub(1) else {
-            return Err(ReadError::too_large(self.at, "expected fewer values inside one another"));
+            return Err(ReadError::too_large(self.at, "expected a smaller nesting depth of values"));
         };
         let Some(values) = self.values.checked_sub(1) else {
             return Err(ReadError::too_large(self.at, "expected fewer values"));
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         self.depth += 1;
     }
 
-    /// Takes a value or a traverser.
+    /// Reads a value or a traverser.
     pub(super) fn item(&mut self) -> Result<Item> {
         self.enter()?;
         let at = self.at;
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         Ok(item)
     }
 
-    /// Takes what follows code and flag.
+    /// Reads the value after code and flag.
     fn of_code(&mut self, code: u8, at: usize) -> Result<Value> {
         let problem = |message| ReadError::malformed(at, message);
         Ok(match code {
@@ -313,8 +313,7 @@ impl<'a> Reader<'a> {
         Ok(BigInt::from_signed_bytes_be(self.take(length, "an integer")?))
     }
 
-    /// Takes the name of a member of an enumeration, which is a string with code and flag; some write it
-    /// without.
+    /// Reads the name of an enumeration member, a string with code and flag, which some drivers omit.
     fn token(&mut self, kind: &str) -> Result<Value> {
         if self.bytes.get(self.at) == Some(&code::STRING) {
             self.at += 1;
@@ -331,7 +330,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a list without code and flag.
+    /// Reads a list without code and flag.
     pub(super) fn list(&mut self) -> Result<Vec<Value>> {
         let count = self.count("values")?;
         let mut values = Vec::with_capacity(count.min(RESERVED_MAX));
@@ -341,7 +340,7 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Takes a list, whose items may be traversers, without code and flag.
+    /// Reads a list, whose items may be traversers, without code and flag.
     pub(super) fn items(&mut self) -> Result<Vec<Item>> {
         let count = self.count("values")?;
         let mut items = Vec::with_capacity(count.min(RESERVED_MAX));
@@ -360,7 +359,7 @@ impl<'a> Reader<'a> {
         Ok(set)
     }
 
-    /// Takes a map without code and flag.
+    /// Reads a map without code and flag.
     pub(super) fn map(&mut self) -> Result<Map> {
         let count = self.count("entries")?;
         let mut map = Map::default();
@@ -384,7 +383,7 @@ impl<'a> Reader<'a> {
         Ok(bulk)
     }
 
-    /// Takes a list with code and flag, or null, each of whose values `of` knows.
+    /// Reads a list with code and flag, or null; `of` converts its values.
     fn properties<T>(&mut self, of: impl Fn(Value) -> Option<T>) -> Result<Vec<T>> {
         let at = self.at;
         let properties = match self.value()? {
@@ -420,7 +419,7 @@ impl<'a> Reader<'a> {
         Ok(Edge { detail: Some(EdgeDetail { id, label, source, target, properties }), ..Edge::default() })
     }
 
-    /// Takes the place of what has an element, which is always null.
+    /// Reads the owner field, which is always null.
     fn parent(&mut self) -> Result<()> {
         self.value().map(drop)
     }
@@ -472,7 +471,7 @@ impl<'a> Reader<'a> {
         Ok(Tree { children })
     }
 
-    /// A graph's elements are not quite those that stand alone: edges do not know the labels of their ends.
+    /// Elements of a graph differ from standalone ones: edges lack the labels of their ends.
     fn subgraph(&mut self) -> Result<Subgraph> {
         let mut subgraph = Subgraph::default();
         let mut labels: IndexMap<Value, Arc<str>, vervet_gremlin::Hashing> = IndexMap::default();
@@ -511,7 +510,7 @@ impl<'a> Reader<'a> {
         Ok(subgraph)
     }
 
-    /// Takes a list of properties without code and flag.
+    /// Reads a list of properties without code and flag.
     fn bare_properties(&mut self) -> Result<Vec<Arc<Property>>> {
         let at = self.at;
         let properties = self.list()?.into_iter().map(property).collect::<Option<_>>();
@@ -575,7 +574,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a list of metrics without code and flag.
+    /// Reads a list of metrics without code and flag.
     fn metrics(&mut self) -> Result<Vec<Metric>> {
         let count = self.count("metrics")?;
         let mut metrics = Vec::with_capacity(count.min(RESERVED_MAX));

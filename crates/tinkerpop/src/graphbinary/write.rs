@@ -1,4 +1,4 @@
-//! GraphBinary 1, written: one pass over the value, straight into the bytes.
+//! GraphBinary 1 writer: one pass over the value into the output buffer.
 
 use super::code;
 use crate::limits::{DEPTH_MAX, INTEGER_BYTES_MAX};
@@ -19,7 +19,7 @@ pub(super) struct Writer<'a> {
     depth: usize,
 }
 
-/// Writes all of something, or nothing.
+/// Runs `write`; truncates `out` to its old length on an error.
 pub(super) fn whole(out: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>) -> Result) -> Result {
     let start = out.len();
     let result = write(&mut Writer { out, depth: DEPTH_MAX });
@@ -46,7 +46,7 @@ impl Writer<'_> {
         self.bytes(&number.to_be_bytes());
     }
 
-    /// Code and flag of a value that is there.
+    /// Writes code and flag of a non-null value.
     fn head(&mut self, code: u8) {
         self.bytes(&[code, 0]);
     }
@@ -70,7 +70,7 @@ impl Writer<'_> {
 
     fn enter(&mut self) -> Result {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| {
-            WriteError::too_large(format!("could not write values more than {DEPTH_MAX} inside one another"))
+            WriteError::too_large(format!("cannot write values with a nesting depth over {DEPTH_MAX}"))
         })?;
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Writer<'_> {
         self.depth += 1;
     }
 
-    /// Code, flag, value.
+    /// Writes code, flag, value.
     pub(super) fn value(&mut self, value: &Value) -> Result {
         self.enter()?;
         self.any(value)?;
@@ -275,7 +275,7 @@ impl Writer<'_> {
                 self.int(*year);
                 self.byte(*month);
             }
-            // The name of the zone has no place in the format.
+            // The format has no field for the name of the zone.
             Extended::ZonedDateTime(year, month, day, time, offset, _) => {
                 self.head(code::ZONED_DATE_TIME);
                 self.date(*year, *month, *day);
@@ -317,7 +317,7 @@ impl Writer<'_> {
         self.bytes(&[month, day]);
     }
 
-    /// A list without code and flag.
+    /// Writes a list without code and flag.
     fn values<'v>(&mut self, count: usize, values: impl Iterator<Item = &'v Value>) -> Result {
         self.count(count)?;
         for value in values {
@@ -326,7 +326,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A map without code and flag.
+    /// Writes a map without code and flag.
     pub(super) fn map(&mut self, map: &Map) -> Result {
         self.count(map.len())?;
         for (key, value) in map {
@@ -372,7 +372,7 @@ impl Writer<'_> {
         self.properties(&detail.properties)
     }
 
-    /// A list of properties without code and flag.
+    /// Writes a list of properties without code and flag.
     fn properties(&mut self, properties: &[Arc<Property>]) -> Result {
         self.count(properties.len())?;
         properties.iter().try_for_each(|property| self.property(property))
@@ -529,7 +529,7 @@ impl Writer<'_> {
         self.long(i64::try_from(nanoseconds).unwrap_or(i64::MAX));
     }
 
-    /// A list of metrics without code and flag.
+    /// Writes a list of metrics without code and flag.
     fn metrics(&mut self, metrics: &[Metric]) -> Result {
         self.enter()?;
         self.count(metrics.len())?;
@@ -563,7 +563,7 @@ impl Writer<'_> {
         self.value(&traverser.value)
     }
 
-    /// Results of bytecode: a list with code and flag.
+    /// Writes results of bytecode: a list with code and flag.
     pub(super) fn traversers(&mut self, traversers: &[Traverser]) -> Result {
         self.head(code::LIST);
         self.count(traversers.len())?;

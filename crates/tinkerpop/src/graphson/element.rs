@@ -1,5 +1,5 @@
-//! GraphSON, read: elements of graphs, paths, trees and metrics. Members come in any order; unknown ones are
-//! passed over.
+//! GraphSON reader for graph elements, paths, trees and metrics. Members may be in any order; unknown ones
+//! are skipped.
 
 use super::read::{Result, needed};
 use crate::json::Cursor;
@@ -10,12 +10,12 @@ use vervet_gremlin::{
     VertexDetail, VertexProperty,
 };
 
-/// The label of what has none.
+/// Default label of a vertex.
 pub(crate) const VERTEX_LABEL: &str = "vertex";
-/// The label of what has none.
+/// Default label of an edge.
 pub(crate) const EDGE_LABEL: &str = "edge";
 
-/// A vertex that came over the wire.
+/// A vertex of a message or file.
 pub(crate) fn vertex_of(id: Value, label: Arc<str>, properties: Vec<Arc<VertexProperty>>) -> Vertex {
     Vertex { key: 0, detail: Some(Arc::new(VertexDetail { id, label, properties })) }
 }
@@ -52,7 +52,7 @@ impl Cursor<'_> {
         Ok(properties)
     }
 
-    /// A property of a vertex; `key` is its key if it does not say so itself.
+    /// Reads a vertex property; `key` is the default for its key.
     pub(super) fn vertex_property(&mut self, key: &str) -> Result<VertexProperty> {
         self.peek();
         let at = self.at();
@@ -75,7 +75,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// `{"key": value, …}`, each value as it is or in a `g:Property`.
+    /// `{"key": value, …}`, each value plain or in a `g:Property`.
     pub(crate) fn properties(&mut self) -> Result<Vec<Arc<Property>>> {
         let mut properties = Vec::new();
         self.object(|cursor, key| {
@@ -162,7 +162,7 @@ impl Cursor<'_> {
         Ok(Path { objects, labels })
     }
 
-    /// A set or a list of texts.
+    /// Reads a set or a list of strings.
     fn labels(&mut self) -> Result<Vec<Arc<str>>> {
         self.peek();
         let at = self.at();
@@ -276,7 +276,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Takes a map with texts as keys, as an object or as a `g:Map`; `member` takes the value.
+    /// Reads a map with string keys, as an object or as a `g:Map`; `member` reads the value.
     fn members(&mut self, mut member: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
         self.of_type("g:Map", |cursor| {
             if cursor.peek() == Some(b'{') {
@@ -298,13 +298,13 @@ impl Cursor<'_> {
         })
     }
 
-    /// Takes a length of time in milliseconds; in nanoseconds.
+    /// Reads a duration in milliseconds; returns nanoseconds.
     fn milliseconds(&mut self) -> Result<u64> {
         self.peek();
         let at = self.at();
         let milliseconds: f64 = self.of_type("g:Double", Self::floating)?;
         let nanoseconds = (milliseconds * 1e6).round();
-        // The longest is that of 64 bits with a sign, which as a fraction of milliseconds is rounded up.
+        // The maximum is that of 64 bits with a sign, which rounds up as a fraction of milliseconds.
         if !(0.0..=9_223_372_036_854_775_808.0).contains(&nanoseconds) {
             return Err(ReadError::malformed(at, "expected a length of time in milliseconds"));
         }

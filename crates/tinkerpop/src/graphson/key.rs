@@ -1,4 +1,4 @@
-//! Keys of maps where keys are texts: as TinkerPop prints them.
+//! Text form of map keys where JSON requires string keys, as TinkerPop prints them.
 
 use super::write::{Result, checked_bits};
 use crate::limits::DEPTH_MAX;
@@ -6,10 +6,10 @@ use crate::{WriteError, iso, number};
 use base64::Engine;
 use vervet_gremlin::{Extended, Value};
 
-/// What a key is where keys are texts: as TinkerPop prints it.
+/// The text form of a map key, as TinkerPop prints it.
 pub(super) fn key_text(key: &Value, version: u8, depth: usize) -> Result<String> {
     let depth = depth.checked_sub(1).ok_or_else(|| {
-        WriteError::too_large(format!("could not write keys more than {DEPTH_MAX} inside one another"))
+        WriteError::too_large(format!("cannot write keys with a nesting depth over {DEPTH_MAX}"))
     })?;
     let text = |value: &Value| key_text(value, version, depth);
     let all = |values: &mut dyn Iterator<Item = &Value>| -> Result<String> {

@@ -1,7 +1,7 @@
 //! Requests and responses in GraphSON.
 //!
-//! A request's id is a text or a `g:UUID`, its arguments are an object or a `g:Map`: drivers differ. Members
-//! come in any order, unknown ones are passed over.
+//! A request id is a string or a `g:UUID`, the arguments are an object or a `g:Map`: drivers differ. Members
+//! may be in any order; unknown ones are skipped.
 
 use super::read::{Item, Result, needed};
 use super::write::{Writer, whole};
@@ -30,7 +30,7 @@ fn request(bytes: &[u8], limits: Limits, id: &mut Option<Uuid>) -> Result<Reques
             "op" => op = Some(cursor.string()?.into_owned()),
             "processor" => processor = cursor.string()?.into_owned(),
             "args" => {
-                // Whose request is bad may be said behind what is bad.
+                // The request id may follow the malformed part.
                 cursor.peek();
                 let at = cursor.at();
                 match cursor.of_type("g:Map", Cursor::map_inside) {
@@ -123,7 +123,7 @@ impl Cursor<'_> {
         Ok(status)
     }
 
-    /// A list, whose items may be traversers, or another value.
+    /// Reads a list, whose items may be traversers, or another value.
     fn data(&mut self) -> Result<Data> {
         self.peek();
         let at = self.at();

@@ -1,13 +1,13 @@
-//! GraphSON: JSON whose objects may say which type they are, `{"@type": "g:Int32", "@value": 1}`.
+//! GraphSON: JSON with type annotations, `{"@type": "g:Int32", "@value": 1}`.
 //!
 //! # Shape
-//! `read.rs` and `element.rs` read, `write.rs`, `write_element.rs` and `key.rs` write, `message.rs` has
-//! requests and responses.
-//! # What is read
-//! All of GraphSON 2 and 3, with and without types, by one reader, since no text means two things: an array
-//! without a type is a list, an object without a type is a map with texts as keys, a number without a type is
+//! `read.rs` and `element.rs` are the reader, `write.rs`, `write_element.rs` and `key.rs` the writer,
+//! `message.rs` has requests and responses.
+//! # Input
+//! One reader accepts all of GraphSON 2 and 3, with and without types, since no text is ambiguous: an array
+//! without a type is a list, an object without a type is a map with string keys, a number without a type is
 //! the first of `Int`, `Long`, `BigInteger` that it fits, or a `Double` if it has a point or an exponent.
-//! `g:Binding` is its value. A lone `g:Metrics` is metrics of one step.
+//! `g:Binding` yields its value. A lone `g:Metrics` yields metrics of one step.
 
 mod element;
 mod key;
@@ -25,7 +25,7 @@ pub(crate) use message::{read_request, read_response, write_request, write_respo
 pub(crate) use read::{Item, add};
 pub(crate) use write::{Writer, whole};
 
-/// How GraphSON is written.
+/// Version and typing of GraphSON output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dialect {
     /// 2 or 3.
@@ -34,20 +34,20 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// GraphSON 3: everything has its type.
+    /// GraphSON 3 with types.
     pub const V3: Self = Self { version: 3, typed: true };
     /// GraphSON 3 without types.
     pub const V3_UNTYPED: Self = Self { version: 3, typed: false };
-    /// GraphSON 2: lists, sets and maps are plain JSON, bags are written out.
+    /// GraphSON 2: lists, sets and maps are plain JSON, bags are expanded.
     pub const V2: Self = Self { version: 2, typed: true };
     /// GraphSON 2 without types.
     pub const V2_UNTYPED: Self = Self { version: 2, typed: false };
 }
 
-/// Reads the one value that `text` is, in whatever version.
+/// Reads a single value from `text`, in any version.
 ///
 /// # Errors
-/// It is no GraphSON, it is over a limit, or it has a type that there is no value for.
+/// Malformed input, an exceeded limit, or a type without a value.
 pub fn read(text: &[u8], limits: Limits) -> Result<Value, ReadError> {
     let mut cursor = Cursor::new(text, limits)?;
     let value = cursor.value()?;
@@ -55,10 +55,10 @@ pub fn read(text: &[u8], limits: Limits) -> Result<Value, ReadError> {
     Ok(value)
 }
 
-/// Reads the one traverser that `text` is.
+/// Reads a single traverser from `text`.
 ///
 /// # Errors
-/// As [`read`]; or it is another value.
+/// As for [`read`]; or another type.
 pub fn read_traverser(text: &[u8], limits: Limits) -> Result<Traverser, ReadError> {
     let mut cursor = Cursor::new(text, limits)?;
     let item = cursor.item()?;
@@ -72,11 +72,10 @@ pub fn read_traverser(text: &[u8], limits: Limits) -> Result<Traverser, ReadErro
     }
 }
 
-/// Appends `value` to `out`, in one pass.
+/// Appends `value` to `out` in one pass.
 ///
 /// # Errors
-/// An element has no details, a number is over a limit, or values are too deep inside one another; `out` is
-/// then as it was.
+/// An element without details, a number beyond a limit, or too deep nesting; `out` is unchanged on an error.
 pub fn write(value: &Value, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(dialect, out, |writer| writer.value(value))
 }
@@ -84,7 +83,7 @@ pub fn write(value: &Value, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), W
 /// Appends `traverser` to `out`.
 ///
 /// # Errors
-/// As [`write()`].
+/// As for [`write()`].
 pub fn write_traverser(traverser: &Traverser, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), WriteError> {
     write::whole(dialect, out, |writer| writer.traverser(traverser))
 }

@@ -1,4 +1,4 @@
-//! GraphSON, read: what a type's name means.
+//! GraphSON reader: types and values.
 
 use crate::json::Cursor;
 use crate::limits::BULK_WRITTEN_MAX;
@@ -10,19 +10,19 @@ use vervet_gremlin::{Bulk, Bytecode, Extended, Instruction, Lambda, Map, P, Set,
 
 pub(super) type Result<T> = std::result::Result<T, ReadError>;
 
-/// What may stand in the list of a response.
+/// An item of a response's result list.
 pub(crate) enum Item {
     Value(Value),
     Traverser(Traverser),
 }
 
-/// A member of an object that may come at most once and must be there.
+/// Unwraps a required member of an object.
 pub(super) fn needed<T>(member: Option<T>, name: &str, at: usize) -> Result<T> {
     member.ok_or_else(|| ReadError::malformed(at, format!("expected a member {name:?}")))
 }
 
 impl<'a> Cursor<'a> {
-    /// Takes a value.
+    /// Reads a value.
     pub(crate) fn value(&mut self) -> Result<Value> {
         self.peek();
         let at = self.at();
@@ -35,7 +35,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a value or a traverser.
+    /// Reads a value or a traverser.
     pub(crate) fn item(&mut self) -> Result<Item> {
         self.enter()?;
         let item = match self.peek() {
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         Ok(item)
     }
 
-    /// Takes an array of values, with or without a type.
+    /// Reads an array of values, with or without a type.
     pub(super) fn values(&mut self) -> Result<Vec<Value>> {
         let mut values = Vec::new();
         self.array(|cursor| {
@@ -82,13 +82,13 @@ impl<'a> Cursor<'a> {
             .map_err(|message| ReadError::malformed(at, message))
     }
 
-    /// Takes an object: a typed value if it begins as one, else a map.
+    /// Reads an object: a typed value if it starts as one, else a map.
     fn typed_or_map(&mut self) -> Result<Item> {
         let start = self.at();
         if let Some((kind, end)) = self.type_of()? {
             let item = self.typed(&kind)?;
             match end {
-                // The value stood first: go on behind the type.
+                // The value preceded the type: continue after both.
                 Some(end) => self.go(end),
                 None => self.need(b'}', "\"}\"")?,
             }
@@ -98,8 +98,8 @@ impl<'a> Cursor<'a> {
         Ok(Item::Value(Value::map(self.map()?)))
     }
 
-    /// Goes to the value of a typed object. Also says where the object ends, if the value stood before the
-    /// type; it is read then although more follows. None: it is no typed object.
+    /// Moves to the value of a typed object, and returns its type. If the value precedes the type, also
+    /// returns the end of the object, since the value is read out of order. None: the object is untyped.
     pub(super) fn type_of(&mut self) -> Result<Option<(String, Option<usize>)>> {
         self.need(b'{', "an object")?;
         if self.peek() != Some(b'"') {
@@ -133,7 +133,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a typed object of the type `kind` or a value without a type; `read` takes what is inside.
+    /// Reads a typed object of the type `kind`, or a value without a type; `read` reads the inner value.
     pub(super) fn of_type<T>(&mut self, kind: &str, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.peek();
         let start = self.at();
@@ -154,7 +154,7 @@ impl<'a> Cursor<'a> {
         read(self)
     }
 
-    /// Takes an object as a map with texts as keys.
+    /// Reads an object as a map with string keys.
     pub(super) fn map(&mut self) -> Result<Map> {
         let mut map = Map::default();
         self.object(|cursor, key| {
@@ -164,7 +164,7 @@ impl<'a> Cursor<'a> {
         Ok(map)
     }
 
-    /// Takes the inside of a `g:Map`: keys and values by turns, or an object.
+    /// Reads the inner value of a `g:Map`: alternating keys and values, or an object.
     pub(super) fn map_inside(&mut self) -> Result<Map> {
         if self.peek() == Some(b'{') {
             return self.map();
@@ -186,7 +186,7 @@ impl<'a> Cursor<'a> {
         Ok(map)
     }
 
-    /// Takes the inside of a typed value.
+    /// Reads the inner value of a typed object.
     fn typed(&mut self, kind: &str) -> Result<Item> {
         self.peek();
         let at = self.at();
@@ -235,7 +235,7 @@ impl<'a> Cursor<'a> {
         Ok(Item::Value(value))
     }
 
-    /// Takes what is one text or one number.
+    /// Reads a value that is a single string or number.
     fn simple(&mut self, kind: &str) -> Result<Value> {
         let at = self.at();
         let problem = |message| ReadError::malformed(at, message);
@@ -254,7 +254,7 @@ impl<'a> Cursor<'a> {
             return Err(unknown(kind, at));
         };
         if self.peek() != Some(b'"') {
-            // No type is left whose value is anything but a text.
+            // All remaining types have string values.
             return Err(if is_text(space, name) { self.expected("a string") } else { unknown(kind, at) });
         }
         let text = self.string()?;
@@ -292,13 +292,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes an integer that fits, as digits or as a string of digits.
+    /// Reads an integer in range, as a number or as a string of digits.
     pub(super) fn integer<T: TryFrom<i64>>(&mut self) -> Result<T> {
         self.peek();
         let at = self.at();
         let text = self.digits_or_string()?;
         let number = text.parse::<i64>().ok().or_else(|| {
-            // `1.0` is how some write it.
+            // Some writers emit `1.0`.
             let (whole, part) = text.split_once('.')?;
             whole.parse().ok().filter(|_| !part.is_empty() && part.bytes().all(|digit| digit == b'0'))
         });
@@ -311,7 +311,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Takes a floating point number, also one that JSON has no digits for.
+    /// Reads a floating point number, including those without a JSON number form.
     pub(super) fn floating<T: std::str::FromStr + From<f32>>(&mut self) -> Result<T> {
         self.peek();
         let at = self.at();
@@ -322,7 +322,7 @@ impl<'a> Cursor<'a> {
             "-Infinity" | "-INF" => return Ok(f32::NEG_INFINITY.into()),
             _ => {}
         }
-        // Words such as "nan" are none of JSON's.
+        // JSON excludes words such as "nan".
         let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
         text.parse().ok().filter(|_| digits).ok_or_else(|| {
             ReadError::malformed(at, format!("expected a number, found {}", number::shortened(&text)))
@@ -443,7 +443,7 @@ impl<'a> Cursor<'a> {
         Ok(Lambda { script, language: language.unwrap_or_default().into(), arity })
     }
 
-    /// A named argument is its value.
+    /// A bound variable yields its value.
     fn binding(&mut self) -> Result<Value> {
         let at = self.at();
         let mut value = None;
@@ -472,7 +472,7 @@ impl<'a> Cursor<'a> {
         Ok(Traverser { bulk, value: needed(value, "value", at)? })
     }
 
-    /// `{"fqcn": class, "conf": {…}}`, or the options alone.
+    /// `{"fqcn": class, "conf": {…}}`, or only the options.
     fn strategy(&mut self, kind: &str) -> Result<Strategy> {
         let at = self.at();
         let (mut class, mut options) = (None, None);
@@ -505,7 +505,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Adds `count` times `value`.
+/// Adds `count` occurrences of `value`.
 pub(crate) fn add(bulk: &mut Bulk, value: Value, count: i64) -> std::result::Result<(), String> {
     let count = u64::try_from(count).map_err(|_| format!("expected a count, found {count}"))?;
     let sum = bulk.entry(value).or_insert(0);
@@ -523,7 +523,7 @@ fn unknown(kind: &str, at: usize) -> ReadError {
     ReadError::unsupported(at, format!("expected a type of GraphSON, found {}", number::shortened(kind)))
 }
 
-/// An address by its numbers. Names are not looked up; the one that needs no looking up is known.
+/// Parses a numeric address. Host names are not resolved, except `localhost`.
 fn address(text: &str, at: usize) -> Result<IpAddr> {
     if text == "localhost" {
         return Ok(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
@@ -534,7 +534,7 @@ fn address(text: &str, at: usize) -> Result<IpAddr> {
     })
 }
 
-/// How often a bag's value is written where there are no bags.
+/// Whether a bag with this many items may be expanded in a format without bags.
 pub(super) fn written_out(total: u64) -> bool {
     total <= BULK_WRITTEN_MAX
 }

@@ -1,8 +1,8 @@
-//! GraphSON, written: one pass over the value, straight into the bytes.
+//! GraphSON writer: one pass over the value into the output buffer.
 //!
-//! Without types an element of GraphSON 3 says what it is in a member `type`, and what has no form of its own
-//! in JSON is a text. Where keys must be texts, a key that is none is written as TinkerPop prints it; an
-//! element as key is its id in GraphSON 2.
+//! Without types, elements of GraphSON 3 have a member `type`, and values without a JSON form are strings.
+//! Where JSON requires string keys, other keys are written as TinkerPop prints them; an element as a key is
+//! its id in GraphSON 2.
 
 use super::key::key_text;
 use super::{Dialect, read};
@@ -22,10 +22,10 @@ pub(crate) struct Writer<'a> {
     pub(super) depth: usize,
 }
 
-/// The most that a bag can say.
+/// Maximum multiplicity in a bag.
 const COUNT_MAX: u64 = i64::MAX as u64;
 
-/// Writes all of something, or nothing.
+/// Runs `write`; truncates the output to its old length on an error.
 pub(crate) fn whole(
     dialect: Dialect,
     out: &mut Vec<u8>,
@@ -40,7 +40,7 @@ pub(crate) fn whole(
 }
 
 impl Writer<'_> {
-    /// Appends text that is JSON.
+    /// Appends JSON text.
     pub(crate) fn raw(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -49,7 +49,7 @@ impl Writer<'_> {
         write_string(text, self.out);
     }
 
-    /// A key with its colon, and a comma before it if it is not the first.
+    /// Writes a key with its colon, preceded by a comma unless it is the first.
     pub(crate) fn key(&mut self, first: bool, key: &str) {
         if !first {
             self.out.push(b',');
@@ -62,7 +62,7 @@ impl Writer<'_> {
         write!(self.out, "{number}").expect("a vector takes all bytes");
     }
 
-    /// `inside`, under a type if there are types.
+    /// Writes an inner value, with a type annotation in typed dialects.
     pub(super) fn typed(&mut self, kind: &str, inside: impl FnOnce(&mut Self) -> Result) -> Result {
         if !self.dialect.typed {
             return inside(self);
@@ -75,7 +75,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A text under a type.
+    /// Writes a string with a type annotation.
     pub(super) fn typed_text(&mut self, kind: &str, text: &str) -> Result {
         self.typed(kind, |writer| {
             writer.text(text);
@@ -83,7 +83,7 @@ impl Writer<'_> {
         })
     }
 
-    /// A number under a type.
+    /// Writes a number with a type annotation.
     pub(super) fn typed_number(&mut self, kind: &str, number: impl std::fmt::Display) -> Result {
         self.typed(kind, |writer| {
             writer.display(number);
@@ -91,7 +91,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Elements between brackets.
+    /// Writes an array.
     pub(crate) fn array<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
@@ -112,12 +112,12 @@ impl Writer<'_> {
         self.array(values, Self::value)
     }
 
-    /// Whether a list, a set, a map says its type.
+    /// Whether lists, sets and maps have type annotations.
     pub(super) fn typed_collections(&self) -> bool {
         self.dialect.typed && self.dialect.version >= 3
     }
 
-    /// A list of values, as this dialect has lists.
+    /// Writes a list of values in the form of the dialect.
     pub(super) fn list<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
@@ -132,7 +132,7 @@ impl Writer<'_> {
 
     pub(crate) fn value(&mut self, value: &Value) -> Result {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| {
-            WriteError::too_large(format!("could not write values more than {DEPTH_MAX} inside one another"))
+            WriteError::too_large(format!("cannot write values with a nesting depth over {DEPTH_MAX}"))
         })?;
         self.any(value)?;
         self.depth += 1;
@@ -233,7 +233,7 @@ impl Writer<'_> {
         })
     }
 
-    /// `digits`, or a string where JSON has no digits.
+    /// Writes `digits`, or a string for numbers without a JSON form.
     fn floating(&mut self, number: f64, digits: std::fmt::Arguments<'_>) {
         if number.is_nan() {
             self.raw("\"NaN\"");
@@ -260,7 +260,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A map, as this dialect has maps.
+    /// Writes a map in the form of the dialect.
     pub(crate) fn map(&mut self, map: &Map) -> Result {
         if self.typed_collections() {
             return self
@@ -321,9 +321,7 @@ impl Writer<'_> {
 
     fn predicate(&mut self, p: &P) -> Result {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| {
-            WriteError::too_large(format!(
-                "could not write predicates more than {DEPTH_MAX} inside one another"
-            ))
+            WriteError::too_large(format!("cannot write predicates with a nesting depth over {DEPTH_MAX}"))
         })?;
         let parts = parts::predicate_parts(p);
         let kind = if matches!(parts, PredicateParts::Text(..)) { "g:TextP" } else { "g:P" };
@@ -400,7 +398,7 @@ impl Writer<'_> {
     }
 }
 
-/// Digits take quadratic time, and no reader would take more.
+/// Conversion to digits takes quadratic time; readers have the same limit.
 pub(super) fn checked_bits(bits: u64) -> Result {
     if bits <= 8 * crate::limits::INTEGER_BYTES_MAX as u64 {
         Ok(())
@@ -409,7 +407,7 @@ pub(super) fn checked_bits(bits: u64) -> Result {
     }
 }
 
-/// Whether a map that is written as an object would be taken for a typed value.
+/// Whether a map written as an object would be read as a typed value.
 fn looks_typed(map: &Map) -> bool {
     let mut keys = map.iter().map(|(key, _)| match key {
         Value::String(key) => &**key,

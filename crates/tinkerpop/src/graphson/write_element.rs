@@ -1,4 +1,4 @@
-//! GraphSON, written: elements of graphs, paths, trees and metrics.
+//! GraphSON writer for graph elements, paths, trees and metrics.
 
 use super::Dialect;
 use super::write::{Result, Writer};
@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 use vervet_gremlin::{Edge, Metric, Metrics, Path, Property, Subgraph, Tree, Vertex, VertexProperty};
 
-/// Up to how many properties of a vertex are looked through instead of put into a table.
+/// Maximum number of properties of a vertex that are grouped by a linear scan instead of a table.
 const PROPERTIES_FEW: usize = 32;
 
 impl Writer<'_> {
@@ -33,7 +33,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What an element is, where no type says so.
+    /// Writes the member `type` in untyped dialects.
     fn kind_if_untyped(&mut self, kind: &str) {
         if self.dialect == Dialect::V3_UNTYPED {
             self.raw(",\"type\":\"");
@@ -42,7 +42,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `{"key": [property, …], …}`: the properties by their keys.
+    /// `{"key": [property, …], …}`: the properties grouped by key.
     pub(crate) fn vertex_properties(
         &mut self,
         properties: &[Arc<VertexProperty>],
@@ -73,7 +73,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The inside of a property of a vertex; without its label where the key says it.
+    /// Writes the inner part of a vertex property, with its label if `label`.
     pub(crate) fn vertex_property(&mut self, property: &VertexProperty, label: bool) -> Result {
         let detail =
             property.detail.as_ref().ok_or_else(|| WriteError::no_details("a property of a vertex"))?;
@@ -203,7 +203,7 @@ impl Writer<'_> {
         })
     }
 
-    /// A map with texts as keys, written member by member.
+    /// Writes a map with string keys, member by member.
     fn members(&mut self, write: impl FnOnce(&mut Members<'_, '_>) -> Result) -> Result {
         let typed = self.typed_collections();
         self.raw(if typed { "{\"@type\":\"g:Map\",\"@value\":[" } else { "{" });
@@ -269,7 +269,7 @@ impl Writer<'_> {
     }
 }
 
-/// A map with texts as keys that is being written.
+/// Writer of a map with string keys.
 struct Members<'w, 'o> {
     writer: &'w mut Writer<'o>,
     typed: bool,
@@ -292,7 +292,7 @@ fn milliseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
 }
 
-/// Whether properties with one key stand side by side.
+/// Whether properties with the same key are adjacent.
 fn are_grouped(properties: &[Arc<VertexProperty>]) -> bool {
     if properties.len() > PROPERTIES_FEW {
         return false;

@@ -1,4 +1,4 @@
-//! Graph files: TinkerPop's own come back as they were, and each edge counts once.
+//! Graph files: TinkerPop's own files make a round trip, and each edge counts once.
 
 use crate::folder;
 use std::collections::HashSet;
@@ -55,7 +55,7 @@ fn graphs_come_back() {
         assert_eq!(ids.len(), edge_count, "{name}: an edge twice");
         assert_eq!(write(&vertices, Dialect::V3, Layout::Lines), text, "{name}");
 
-        // In other dialects and layouts, and through a buffer that ends anywhere.
+        // Other dialects and layouts, with buffer boundaries at any byte.
         let wrapped = write(&vertices, Dialect::V3, Layout::Wrapped);
         assert_eq!(read(&wrapped).unwrap(), vertices, "{name}");
         assert_eq!(read(&write(&vertices, Dialect::V2, Layout::Wrapped)).unwrap(), vertices, "{name}");
@@ -113,7 +113,7 @@ fn layouts_without_vertices() {
     let spaced = " { \"vertices\" :\n[ {\"id\":1} ,\n {\"id\":\"}\\\"{\"} ] }";
     let vertices = read(spaced).unwrap();
     assert_eq!(vertices[1].id, Value::text("}\"{"));
-    // A vertex whose first member begins like the array's.
+    // A vertex whose first member has the same prefix as the array's.
     let vertices = read(r#"{"vert":[], "id":1} {"id":2}"#).unwrap();
     assert_eq!(vertices.len(), 2);
 }
@@ -133,12 +133,11 @@ fn bad_files_say_where() {
         ("x", "expected a vertex, found 'x' at byte 0"),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), message, "{text}");
-        // What is before is read, nothing behind is.
+        // Everything before the error is read, nothing after it.
         let last = GraphReader::new(text.as_bytes()).enumerate().skip_while(|(_, item)| item.is_ok());
         assert_eq!(last.count(), 1, "{text}");
     }
-    // Behind a vertex that is JSON of another shape the next one is read, and that there are fewer edges is
-    // no second error.
+    // After JSON that is not a vertex the next vertex is read; the missing edges are not a second error.
     let text = concat!(
         r#"{"id":1,"outE":{"x":[{"inV":2},{"inV":3}]}} {"id":2,"properties":{"name":"bare"}} {"id":[}"#,
         "\n{\"id\":3}"

@@ -1,4 +1,4 @@
-//! Reads and writes TinkerPop's own samples, and everything else that has bytes.
+//! Round trips of TinkerPop's own samples, and of all other formats.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod graphs;
@@ -9,7 +9,7 @@ mod values;
 
 use std::path::PathBuf;
 
-/// A folder of TinkerPop's test data; none, with a word about it, where there is none.
+/// A folder of TinkerPop's test data; `None`, with a message, without test data.
 fn folder(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("VERVET_TEST_DATA").map(PathBuf::from);
     let folder = root.map(|root| root.join("conformance/tinkerpop").join(name)).filter(|path| path.is_dir());

@@ -1,4 +1,4 @@
-//! Requests and responses in each format, and what drivers send that is not quite the format.
+//! Requests and responses in each format, and deviations of drivers from the format.
 
 use uuid::Uuid;
 use vervet_gremlin::{Bytecode, Instruction, Map, P, Value};
@@ -47,7 +47,7 @@ fn requests_come_back_in_each_format() {
             assert_eq!(read, request, "{format:?}");
             assert_eq!(read.argument("evaluationTimeout"), Some(&Value::Long(500)));
         } else {
-            // Without types a traversal is a map, a long an int.
+            // Without types a traversal becomes a map, and a long an int.
             assert_eq!((read.id, &read.op, &read.processor), (request.id, &request.op, &request.processor));
             assert_eq!(read.argument("evaluationTimeout"), Some(&Value::Int(500)));
         }
@@ -182,7 +182,7 @@ fn messages_have_limits() {
     }
 }
 
-/// What comes one by one is read as what was written at once.
+/// Streamed results read like results written at once.
 #[test]
 fn results_one_by_one_are_a_response() {
     let attributes = map([("host", Value::text("/127.0.0.1:1"))]);

@@ -1,5 +1,5 @@
-//! Damaged input: whatever a byte is changed to, wherever the input ends, a reader gives a value or an error
-//! with a place inside the input; and what it gives can be written and read again.
+//! Fuzzing with damaged input: for any changed byte and any truncation, a reader returns a value or an error
+//! with a position inside the input; the value can be written and read again.
 
 use crate::{folder, samples};
 use vervet_testkit::{Random, seed};
@@ -7,12 +7,12 @@ use vervet_tinkerpop::graph_file::GraphReader;
 use vervet_tinkerpop::graphson::Dialect;
 use vervet_tinkerpop::{Format, Limits, ReadError, Request, Response, graphbinary, graphson};
 
-/// Up to how many bytes of a sample every bit is flipped; of a larger one, one bit of each byte.
+/// Maximum size of a sample for which every bit is flipped; in larger ones, one bit per byte.
 const BITS_ALL: usize = 1_500;
-/// Beyond how many bytes of a sample only every seventh place is damaged, from a random one on: it repeats
-/// itself.
+/// Size of a sample above which only every seventh position is damaged, from a random one on: larger samples
+/// are repetitive.
 const PLACES_ALL: usize = 4_000;
-/// Changes of several bytes at once, of each sample.
+/// Multi-byte changes per sample.
 const RANDOM_ROUNDS: usize = 200;
 
 fn checked<T>(name: &str, input: &[u8], result: Result<T, ReadError>) -> Option<T> {
@@ -23,11 +23,11 @@ fn checked<T>(name: &str, input: &[u8], result: Result<T, ReadError>) -> Option<
     result.ok()
 }
 
-/// What is written of a value reads as what is written the same.
+/// Writing and reading a value is idempotent.
 fn json(name: &str, text: &[u8]) {
     let limits = Limits::default();
     if let Some(value) = checked(name, text, graphson::read(text, limits)) {
-        // One of the other dialects is enough each time: there are very many times.
+        // One of the other dialects per call suffices: there are many calls.
         let others = [Dialect::V2, Dialect::V3_UNTYPED, Dialect::V2_UNTYPED];
         for dialect in [Dialect::V3, others[text.len() % 3]] {
             let mut first = Vec::new();
@@ -59,7 +59,7 @@ fn binary(name: &str, bytes: &[u8]) {
         let mut second = Vec::new();
         graphbinary::write(&again, &mut second).unwrap();
         assert_eq!(first, second, "{name}");
-        // The other format takes whatever this one gives, as long as numbers stay within limits.
+        // The other format accepts every value of this one within the limits of numbers.
         let mut text = Vec::new();
         if graphson::write(&value, Dialect::V3, &mut text).is_ok() {
             graphson::read(&text, limits)
@@ -103,7 +103,7 @@ fn damage(name: &str, sample: &[u8], random: &mut Random, check: fn(&str, &[u8])
                 1 => drop(damaged.remove(at)),
                 2 => damaged.insert(at, sample[at % sample.len()]),
                 _ => {
-                    // A piece twice.
+                    // Duplicates a slice.
                     let end = (at + 1 + usize::try_from(random.below(20)).unwrap()).min(damaged.len());
                     let piece = damaged[at..end].to_vec();
                     damaged.splice(at..at, piece);
@@ -171,7 +171,7 @@ fn damaged_graphs() {
     }
 }
 
-/// Lengths that are not so: the largest there are, where the input has a few bytes.
+/// Wrong lengths: the maximum length, in an input of a few bytes.
 #[test]
 fn declared_lengths_are_not_believed() {
     for (name, bytes) in samples("graphbinary-v1") {
@@ -186,7 +186,7 @@ fn declared_lengths_are_not_believed() {
     }
 }
 
-/// Input that nests without end.
+/// Deeply nested input.
 #[test]
 fn nested_input_is_refused() {
     let list = [0x09, 0, 0, 0, 0, 1].repeat(100_000);
@@ -210,7 +210,7 @@ fn nested_input_is_refused() {
     ] {
         assert!(graphson::read(piece.repeat(50_000).as_bytes(), Limits::default()).is_err(), "{piece}");
     }
-    // Types behind their values: some levels are read, more are refused before they cost much.
+    // Types after their values: some levels are read, more are rejected early.
     let behind = |depth: usize, inside: &str| {
         format!("{}{inside}{}", "{\"@value\":[".repeat(depth), "],\"@type\":\"g:List\"}".repeat(depth))
     };

@@ -1,10 +1,10 @@
-//! TinkerPop's samples, read and written again: the same bytes, or a named reason why not.
+//! TinkerPop's samples, read and written: identical bytes, or a documented exception.
 
 use crate::{compact, samples};
 use vervet_tinkerpop::graphson::Dialect;
 use vervet_tinkerpop::{Format, Limits, Request, Response, graphbinary, graphson};
 
-/// Samples that come back as something else: name, what comes back (white space of JSON removed), why.
+/// Samples with a different round trip: name, output (without JSON white space), reason.
 const JSON_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("binding-v2", r#"{"@type":"g:Int32","@value":1}"#, "a binding is its value"),
     ("binding-v3", r#"{"@type":"g:Int32","@value":1}"#, "a binding is its value"),
@@ -122,10 +122,10 @@ fn graphbinary_1_comes_back() {
             let value = graphbinary::read(bytes, limits).unwrap_or_else(|error| panic!("{name}: {error}"));
             graphbinary::write(&value, &mut out).unwrap();
             if name == "binding-v1" {
-                // A binding is its value: behind code, flag and the name "x".
+                // A binding yields its value: after code, flag and the name "x".
                 wanted.drain(..7);
             } else if LONE_METRICS.contains(&name.as_str()) {
-                // Metrics of one step, as long as it: code, flag, nanoseconds, a list of one.
+                // Metrics of one step, with its duration: code, flag, nanoseconds, a list of one.
                 wanted =
                     [&[0x2d, 0][..], &100_000_000_i64.to_be_bytes(), &1_i32.to_be_bytes(), bytes].concat();
             }
@@ -138,7 +138,7 @@ fn graphbinary_1_comes_back() {
     assert_eq!(samples.len(), 60);
 }
 
-/// What one format reads another format writes.
+/// Each format writes the values that another format reads.
 #[test]
 fn formats_agree() {
     let binary: std::collections::BTreeMap<_, _> = samples("graphbinary-v1").into_iter().collect();
@@ -148,8 +148,7 @@ fn formats_agree() {
         if kind(&name) != Kind::Value {
             continue;
         }
-        // The samples differ in these: a zone without a name, metrics that compare by address, more nested
-        // metrics.
+        // Exceptions: a zone without a name, metrics that compare by address, additional nested metrics.
         if ["zoneddatetime-v3", "metrics-v3", "traversalmetrics-v3"].contains(&name.as_str()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Values of every type in every format, and texts and bytes that show what a format means.
+//! Values of every type in every format, and sample texts and bytes of the formats.
 
 use std::sync::Arc;
 use vervet_gremlin::{
@@ -40,7 +40,7 @@ fn name(id: i64, value: &str) -> Arc<VertexProperty> {
     })
 }
 
-/// Values of each type, with their extremes.
+/// Values of each type, with extremes.
 fn values() -> Vec<Value> {
     let extended = |extended| Value::Extended(Arc::new(extended));
     let mut values = vec![
@@ -257,7 +257,7 @@ fn predicates_by_name_or_as_comparisons() {
     ] {
         assert_eq!(p(text), wanted, "{text}");
     }
-    // Ranges are written as comparisons, which every driver reads.
+    // Ranges are written as comparisons, which all drivers can read.
     let text = write(&Value::from(P::Inside(one.clone(), two)), Dialect::V3_UNTYPED);
     assert_eq!(
         text,
@@ -301,7 +301,7 @@ fn names_that_drivers_use() {
 
 #[test]
 fn a_map_may_have_any_keys() {
-    // Keys that look like those of types, and are none.
+    // Keys that resemble type annotations.
     for text in [r#"{"@value":1}"#, r#"{"@value":1,"x":2}"#, r#"{"x":1,"@type":"g:Int32"}"#, "{}"] {
         assert_eq!(
             write(&read(text), Dialect::V2),
@@ -443,7 +443,7 @@ fn what_is_over_a_limit_is_not_written() {
     }
     let mut out = Vec::new();
     assert_eq!(graphson::write(&huge, Dialect::V2, &mut out).unwrap_err().kind(), WriteErrorKind::TooLarge);
-    // A count has 63 bits on the wire: one that has more is never written as another (query B10).
+    // Multiplicities have 63 bits on the wire: a larger one is an error, never changed (query B10).
     assert_eq!(graphson::write(&huge, Dialect::V3, &mut out).unwrap_err().kind(), WriteErrorKind::TooLarge);
     assert_eq!(graphbinary::write(&huge, &mut out).unwrap_err().kind(), WriteErrorKind::TooLarge);
     assert!(out.is_empty());

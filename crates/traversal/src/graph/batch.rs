@@ -1,15 +1,14 @@
-//! Statements with values of many elements, read a predicate at a time.
+//! Batched reads of element properties, one predicate at a time.
 //!
 //! # Shape
-//! Results with properties ask every predicate that has values for each element. For up to [`ELEMENTS_MAX`]
-//! elements at once that is one expansion of each predicate. What is kept are ids; values are made of them
-//! when an element is given out.
+//! Results with properties read every predicate that has values for each element. A batch does this for up to
+//! [`ELEMENTS_MAX`] elements with one expansion per predicate. It stores ids; values are built when an
+//! element is output.
 //! # Invariants
-//! A batch holds for the version of the graph that it was read of: only traversals that change nothing make
-//! one.
+//! A batch is valid for one version of the graph: only read-only traversals build one.
 //! # Cost
-//! 24 bytes for each statement, and at most [`STATEMENTS_MAX`] of them: elements with more are read one by
-//! one.
+//! 24 bytes per statement, at most [`STATEMENTS_MAX`] statements. If there are more, elements are read one
+//! by one.
 
 use super::ids::EVERY;
 use super::names::Names;
@@ -21,16 +20,16 @@ use vervet_kernel::Control;
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, Expansion, Snapshot};
 
-/// Elements that are looked up at once.
+/// Maximum number of elements of one batch.
 pub(crate) const ELEMENTS_MAX: usize = 1024;
 
-/// The most statements of one batch.
+/// Maximum number of statements of one batch.
 const STATEMENTS_MAX: usize = 1 << 16;
 
-/// Entries of one expansion.
+/// Entries per expansion.
 const CHUNK: usize = 4096;
 
-/// A value of a property, and what says so.
+/// A value of a property, with its predicate and the identity of its statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ValueStatement {
     pub(crate) predicate: Id,
@@ -42,13 +41,14 @@ pub(crate) struct ValueStatement {
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// By id of a vertex or an edge.
+    /// Statement ranges by vertex or edge id.
     ranges: FxHashMap<Id, Range<usize>>,
     statements: Vec<ValueStatement>,
 }
 
 impl Batch {
-    /// Reads all statements with values about the elements among `values`. Of too many, nothing.
+    /// Reads all value statements of the elements among `values`. The batch is empty for fewer than two
+    /// elements, and beyond [`STATEMENTS_MAX`] statements.
     pub(crate) fn read<'v>(
         values: impl Iterator<Item = &'v Value>,
         snapshot: &dyn Snapshot,
@@ -80,7 +80,7 @@ impl Batch {
                     segment.expand(&elements, EVERY, &mut cursor, &mut expansion)?;
                     for (&row, &value) in expansion.rows.iter().zip(&expansion.neighbours) {
                         let one = (row, ValueStatement { predicate, value, edge: Id::UNBOUND });
-                        // The same statement in several graphs is one value.
+                        // A statement in several graphs is one value.
                         if is_value(value) && found.last() != Some(&one) {
                             found.push(one);
                         }
@@ -91,7 +91,7 @@ impl Batch {
                 return Ok(Self::default());
             }
         }
-        // Stable: predicates, and the values of one, keep their order.
+        // A stable sort keeps the order of predicates and of the values of each.
         found.sort_by_key(|(row, _)| *row);
         let mut ranges = FxHashMap::default();
         let mut start = 0;
@@ -103,18 +103,18 @@ impl Batch {
         Ok(Self { ranges, statements: found.into_iter().map(|(_, statement)| statement).collect() })
     }
 
-    /// The statements about an element; `None`: they were not read.
+    /// The statements of an element; `None`: not in this batch.
     pub(crate) fn of(&self, element: Id) -> Option<&[ValueStatement]> {
         self.statements.get(self.ranges.get(&element)?.clone())
     }
 }
 
-/// Whether the details of a result are looked up with those of others.
+/// Whether the details of a result are read in a batch.
 pub(crate) fn is_element(value: &Value) -> bool {
     identity(value).is_some()
 }
 
-/// What statements about an element have as their subject.
+/// The subject id of the statements about an element.
 fn identity(value: &Value) -> Option<Id> {
     let bits = match value {
         Value::Vertex(vertex) => vertex.key,

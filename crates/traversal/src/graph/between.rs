@@ -1,8 +1,8 @@
 //! The edges from one vertex to another.
 //!
 //! # Cost
-//! Where there is none: one check for each label. So a transaction that looks for an edge and then adds it
-//! conflicts only with those that add the same one.
+//! One check per label if no edge exists. So a transaction that looks for an edge and then adds it conflicts
+//! only with transactions that add the same edge.
 
 use super::ids::EVERY;
 use super::names::Names;
@@ -35,7 +35,7 @@ pub(crate) fn edges_between(
                 return ControlFlow::Break(());
             }
             let key = EdgeKey { edge: edge.bits(), source, label: predicate.bits(), target };
-            // A plain statement of several graphs is one edge.
+            // A plain statement in several graphs is one edge.
             if seen.insert(key.edge) {
                 out.push(key);
             }

@@ -1,6 +1,6 @@
-//! Properties that algorithms have given to vertices: seen by the rest of a traversal, and never stored.
+//! Computed properties: results of algorithms, visible to the rest of a traversal and never stored.
 //!
-//! A computed property stands for whatever the graph has under its key.
+//! A computed property shadows stored properties with the same key.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use vervet_model::{Id, Tag};
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct Computed {
-    /// Keys with their values by vertex.
+    /// Values by vertex, for each key.
     keys: Vec<(Arc<str>, FxHashMap<u64, Value>)>,
 }
 
 impl Computed {
-    /// Gives vertices a property; what was computed under its key before is forgotten.
+    /// Sets a computed property; replaces the values of an earlier one with the same key.
     pub(crate) fn put(&mut self, key: &Arc<str>, values: FxHashMap<u64, Value>) {
         match self.keys.iter_mut().find(|(known, _)| known == key) {
             Some((_, old)) => *old = values,
@@ -23,17 +23,17 @@ impl Computed {
         }
     }
 
-    /// Whether nothing was computed.
+    /// Whether there are no computed properties.
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Whether anything was computed under this key.
+    /// Whether there is a computed property with this key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|(known, _)| **known == *key)
     }
 
-    /// What a vertex has under these keys; of none: all.
+    /// The computed properties of a vertex with these keys; all if `wanted` is empty.
     pub(crate) fn of(&self, vertex: u64, wanted: &[Arc<str>]) -> Vec<(PropertyKey, Arc<str>, Value)> {
         let mut found = Vec::new();
         for (number, (key, values)) in (0..).zip(&self.keys) {
@@ -49,7 +49,7 @@ impl Computed {
     }
 }
 
-/// Whether a property was computed, and is not in the graph.
+/// Whether a property is computed rather than stored.
 pub(crate) fn is_computed(property: PropertyKey) -> bool {
     Id::from_bits(property.key).tag() == Tag::Computed
 }

@@ -1,4 +1,4 @@
-//! Elements as clients see them: with ids, labels and properties.
+//! Materialization of result elements: ids, labels and properties.
 
 use super::batch::{Batch, ValueStatement};
 use super::ids::{edge_id, plain_property, property_id, vertex_id};
@@ -14,22 +14,22 @@ use vervet_gremlin::{
 use vervet_model::{Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// How much of an element a client sees.
+/// The level of detail of result elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Materialize {
     /// Ids and labels.
     Tokens,
-    /// Properties, too.
+    /// Ids, labels and properties.
     #[default]
     All,
 }
 
-/// Gives every element in a value its detail.
+/// Materializes every element in a value.
 pub(crate) fn detailed(context: &mut Context<'_>, value: Value, how: Materialize) -> Result<Value> {
     detailed_with(context, value, how, &Batch::default())
 }
 
-/// As [`detailed`]; what a batch has read is not read again.
+/// As [`detailed`], with properties from a batch where it has them.
 pub(crate) fn detailed_with(
     context: &mut Context<'_>,
     value: Value,
@@ -42,13 +42,13 @@ pub(crate) fn detailed_with(
     context.read(|snapshot, names| Details { snapshot, names, how, batch }.value(&value))
 }
 
-/// Whether there may be an element somewhere in it.
+/// Whether a value may contain an element.
 fn has_elements(value: &Value) -> bool {
     match value {
         Value::List(values) => values.iter().any(has_elements),
         Value::Set(values) => values.iter().any(has_elements),
         Value::Map(map) => map.iter().any(|(key, value)| has_elements(key) || has_elements(value)),
-        // To clients it is a map.
+        // Clients receive an entry as a map.
         Value::Entry(_) => true,
         Value::Bulk(bulk) => bulk.keys().any(has_elements),
         Value::Vertex(_)
@@ -62,7 +62,7 @@ fn has_elements(value: &Value) -> bool {
     }
 }
 
-/// Who looks details up.
+/// The materializer of one value.
 pub(super) struct Details<'a> {
     pub(super) snapshot: &'a dyn Snapshot,
     pub(super) names: &'a mut Names,
@@ -160,7 +160,7 @@ impl Details<'_> {
         Ok(Vertex { key: vertex.key, detail: Some(Arc::new(detail)) })
     }
 
-    /// The properties that these statements about a vertex say it has.
+    /// The properties of a vertex that these statements contain.
     fn known_properties(
         &mut self,
         vertex: u64,
@@ -186,7 +186,7 @@ impl Details<'_> {
         Ok(all)
     }
 
-    /// The properties of an edge, or of a property of a vertex, by its identity.
+    /// The properties of an edge or of a vertex property, by its identity.
     fn properties_of(&mut self, identity: u64) -> Result<Vec<Arc<Property>>> {
         let mut properties = Vec::new();
         if self.how != Materialize::All || identity == 0 {

@@ -1,15 +1,15 @@
-//! `T.id` of elements, and elements by it.
+//! Mapping between elements and their `T.id`.
 //!
 //! # Shape
 //! | element | its id |
 //! | --- | --- |
-//! | vertex `urn:vervet:vertex:X` | the long `X` if that is how the number is written, else the text `X` |
+//! | vertex `urn:vervet:vertex:X` | the long `X` if `X` is a number in canonical form, else the string `X` |
 //! | vertex `urn:uuid:…` | the UUID |
 //! | any other IRI, blank node | the IRI; `_:` and the label |
-//! | edge with an external id | like that of a vertex |
+//! | edge with an external id | as for a vertex |
 //! | edge with an identity | its name `urn:vervet:edge:N` |
 //! | plain statement | `subject predicate object` in N-Triples |
-//! | property of a vertex | the name of its identity, or `vertex key value`; of a computed one `vertex computed N` |
+//! | vertex property | the name of its identity, or `vertex key value`; of a computed one `vertex computed N` |
 
 use super::computed::is_computed;
 use super::literal::value_and_text;
@@ -23,7 +23,7 @@ use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 use vervet_tinkerpop::stored::value_of_name;
 pub use vervet_tinkerpop::stored::vertex_name;
 
-/// Every statement counts.
+/// Filter that passes every statement.
 pub(crate) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 
 /// `T.id` of a vertex.
@@ -36,7 +36,7 @@ pub(crate) fn vertex_id(snapshot: &dyn Snapshot, vertex: Id) -> Result<Value> {
     Ok(value_of_name(&iri_name(VERTEX_NAMESPACE, &text).unwrap_or(text)))
 }
 
-/// The vertex with this id, if the graph has one of that name.
+/// The vertex with this id, if the dictionary has its name.
 pub(crate) fn find_vertex(snapshot: &dyn Snapshot, id: &Value) -> Result<Option<Id>> {
     let Ok(name) = vertex_name(id) else { return Ok(None) };
     let found = if let Some(label) = name.strip_prefix("_:") {
@@ -120,7 +120,7 @@ pub(crate) fn find_edge(
     Ok(is_there.then_some(EdgeKey { edge: 0, source, label, target }))
 }
 
-/// The edge with this identity, if both its ends are vertices.
+/// The edge with this identity, if both ends are vertices.
 pub(crate) fn known_edge(snapshot: &dyn Snapshot, edge: Id) -> Result<Option<EdgeKey>> {
     let Ok([source, label, target, _]) = snapshot.edge(edge) else { return Ok(None) };
     let ends = source.tag() == Tag::Vertex && target.tag() == Tag::Vertex;
@@ -132,7 +132,7 @@ pub(crate) fn known_edge(snapshot: &dyn Snapshot, edge: Id) -> Result<Option<Edg
     }))
 }
 
-/// `T.id` of a property of a vertex.
+/// `T.id` of a vertex property.
 pub(crate) fn property_id(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -149,7 +149,7 @@ pub(crate) fn property_id(
     Ok(plain_property(snapshot, names, id(property.vertex), id(property.key), id(property.value))?.0)
 }
 
-/// `T.id` of a property of a vertex that has no identity, and its value; `None`: it is no value.
+/// `T.id` and value of a vertex property without an identity; `None`: the object is not a value.
 pub(crate) fn plain_property(
     snapshot: &dyn Snapshot,
     names: &mut Names,

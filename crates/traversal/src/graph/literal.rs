@@ -1,4 +1,4 @@
-//! Values by the ids of their literals; `vervet_tinkerpop::stored` has the mapping.
+//! Conversion between literal ids and Gremlin values; `vervet_tinkerpop::stored` defines the mapping.
 
 use bigdecimal::BigDecimal;
 use oxrdf::{Literal, vocab::xsd};
@@ -11,7 +11,7 @@ use vervet_snapshot::Snapshot;
 pub use vervet_tinkerpop::stored::literal;
 use vervet_tinkerpop::stored::{double_text, float_text, typed};
 
-/// The value of a literal's id; `None`: it is no literal.
+/// The value of a literal id; `None`: the id is not a literal.
 pub(crate) fn value(snapshot: &dyn Snapshot, id: Id) -> Result<Option<Value>> {
     if let Some(inline) = Inline::from_id(id) {
         return Ok(Some(match inline {
@@ -47,7 +47,8 @@ pub(crate) fn value(snapshot: &dyn Snapshot, id: Id) -> Result<Option<Value>> {
     Ok(value)
 }
 
-/// [`value`], and the literal in N-Triples, of one look into the dictionary. `scratch`: room for that.
+/// The result of [`value`], and the literal in N-Triples, from one dictionary look-up. `scratch` is a
+/// reusable buffer.
 pub(crate) fn value_and_text(
     snapshot: &dyn Snapshot,
     id: Id,
@@ -82,17 +83,16 @@ fn other(inline: &Inline) -> Value {
     Value::String(text.into())
 }
 
-/// The literals of the graph that are read as a value equal to this one: what an index has to be asked for.
-/// `None`: the graph cannot say. Numbers in literals of the dictionary that are not in canonical form are
-/// left out. A text is that of strings, of texts in any language, and of literals that no type here stands
-/// for.
+/// The literals of the graph whose Gremlin value equals this one: the keys for an index look-up. `None`: the
+/// index cannot answer. Dictionary literals of numbers in non-canonical form are omitted. A string matches
+/// plain strings, language-tagged strings, and literals whose type has no Gremlin type.
 pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<Option<Vec<Id>>> {
     let mut found = Vec::new();
     for literal in literals_of(wanted) {
         found.extend(snapshot.lookup(literal.as_ref().into())?);
     }
     if let Value::String(text) = wanted {
-        // The next text.
+        // The upper bound of the text's literals.
         let end = format!("{text}\0");
         let Some(places) = snapshot.literal_range(text.as_bytes(), Some(end.as_bytes()))? else {
             return Ok(None);
@@ -101,7 +101,7 @@ pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<
         snapshot.literals_in_order(places, &mut others)?;
         snapshot.later_literals(text.as_bytes(), Some(end.as_bytes()), &mut others, &mut unmetered)?;
         for id in others {
-            // A number, say, with this lexical form is another value.
+            // An equal lexical form may be another value, such as a number.
             if value(snapshot, id)?.as_ref() == Some(wanted) {
                 found.push(id);
             }
@@ -112,10 +112,10 @@ pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<
     Ok(Some(found))
 }
 
-/// Digits behind the point of decimals in ids, at most (`vervet_model::Inline::Decimal`).
+/// Maximum number of fraction digits of inline decimals (`vervet_model::Inline::Decimal`).
 const DIGITS_MAX: usize = 15;
 
-/// The literals that are equal to a value, whatever their types, but for texts in languages and of unknown
+/// The literals of all types that equal a value, except language-tagged strings and literals of unknown
 /// types.
 fn literals_of(value: &Value) -> Vec<Literal> {
     let mut all: Vec<Literal> = literal(value).ok().into_iter().collect();
@@ -134,7 +134,7 @@ fn literals_of(value: &Value) -> Vec<Literal> {
         for datatype in [xsd::INTEGER, xsd::LONG, xsd::INT, xsd::SHORT, xsd::BYTE, xsd::DECIMAL] {
             all.push(Literal::new_typed_literal(&text, datatype));
         }
-        // Decimals in ids keep their number of digits.
+        // Inline decimals keep their number of digits.
         for digits in 1..=DIGITS_MAX {
             all.push(Literal::new_typed_literal(format!("{text}.{:0digits$}", 0), xsd::DECIMAL));
         }
@@ -157,7 +157,7 @@ fn literals_of(value: &Value) -> Vec<Literal> {
     all
 }
 
-/// Whether [`equal_literals`] finds every stored value that is equal to this one.
+/// Whether [`equal_literals`] finds every stored literal that equals this value.
 pub(crate) fn is_indexed(value: &Value) -> bool {
     matches!(value, Value::String(_) | Value::Boolean(_) | Value::Uuid(_)) || value.as_integer().is_some()
 }

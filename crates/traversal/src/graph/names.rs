@@ -1,9 +1,8 @@
-//! Ids of labels and keys, and their names, as far as a traversal has asked for them; and the properties that
-//! it has computed.
+//! Cache of the ids and names of labels and keys that a traversal has used, and its computed properties.
 //!
 //! # Invariants
-//! An id keeps its name, and a name its id. That a name has no id, and which predicates there are, holds only
-//! until the graph changes.
+//! The mapping between an id and a name never changes. The absence of a name and the set of predicates are
+//! valid only until the graph changes.
 
 use super::computed::Computed;
 use foldhash::HashMap as SeededMap;
@@ -15,12 +14,12 @@ use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, 
 use vervet_model::{Direction, Id, LiteralKind, Result, Tag, TermParts};
 use vervet_snapshot::{Expansion, Snapshot};
 
-/// Predicates by what their objects may be.
+/// Predicates by the kinds of their objects.
 #[derive(Debug, Default)]
 pub(crate) struct Predicates {
-    /// Some objects may be vertices: labels of edges.
+    /// Predicates with objects that may be vertices: edge labels.
     pub(crate) edges: Vec<Id>,
-    /// Some objects may be values: keys of properties.
+    /// Predicates with objects that may be values: property keys.
     pub(crate) values: Vec<Id>,
     /// `rdf:type`.
     pub(crate) types: Option<Id>,
@@ -30,29 +29,29 @@ pub(crate) struct Predicates {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     changes: u64,
-    /// Whether a look at all objects of a predicate is too much to ask.
+    /// Whether scans of all objects of a predicate are avoided.
     sparing: bool,
     edge_id: Option<Id>,
     names: FxHashMap<(Id, bool), Arc<str>>,
     ids: SeededMap<(bool, Arc<str>), Id>,
     predicates: Option<Rc<Predicates>>,
-    /// Keys in N-Triples, and the vertex that was last asked for.
+    /// Predicates in N-Triples, by id. `subject` beside it has the last vertex.
     keys: FxHashMap<Id, Rc<[u8]>>,
     subject: (Id, Vec<u8>),
     pub(crate) computed: Computed,
-    /// Room for entries of one vertex, empty between two uses.
+    /// Reusable buffer for the entries of one vertex, empty between uses.
     pub(crate) entries: Vec<[Id; 3]>,
-    /// Room for neighbours of one vertex, as above.
+    /// Reusable buffer for the neighbours of one vertex, empty between uses.
     pub(crate) expansion: Expansion,
-    /// Room for an id of a property.
+    /// Reusable buffer for the id of a property.
     pub(crate) text: Vec<u8>,
-    /// Room for reading a term.
+    /// Reusable buffer for reading a term.
     pub(crate) scratch: String,
 }
 
 impl Names {
-    /// Forgets what need not hold any more. Where reads are remembered, it is not found out which predicates
-    /// have which objects: all may have both.
+    /// Drops what a change of the graph invalidates. With `sparing` (recorded reads) the objects of
+    /// predicates are not scanned: every predicate may have vertices and values as objects.
     pub(crate) fn renew(&mut self, changes: u64, sparing: bool) {
         self.sparing = sparing;
         if self.changes != changes {
@@ -66,7 +65,7 @@ impl Names {
         self.find(snapshot, false, name)
     }
 
-    /// The id of a label of vertices, if the graph has it.
+    /// The id of a vertex label, if the graph has it.
     pub(crate) fn label(&mut self, snapshot: &dyn Snapshot, name: &Arc<str>) -> Result<Option<Id>> {
         self.find(snapshot, true, name)
     }
@@ -89,7 +88,7 @@ impl Names {
         self.name(snapshot, id, false)
     }
 
-    /// The name of a label of vertices.
+    /// The name of a vertex label.
     pub(crate) fn label_name(&mut self, snapshot: &dyn Snapshot, id: Id) -> Result<Arc<str>> {
         self.name(snapshot, id, true)
     }
@@ -106,7 +105,7 @@ impl Names {
         Ok(name)
     }
 
-    /// The predicate of external ids of edges, if the graph has it.
+    /// The predicate for external ids of edges, if the graph has it.
     pub(crate) fn edge_id(&mut self, snapshot: &dyn Snapshot) -> Result<Option<Id>> {
         if self.edge_id.is_none() {
             self.edge_id = snapshot.lookup(NamedNodeRef::new_unchecked(EDGE_ID).into())?;
@@ -114,7 +113,7 @@ impl Names {
         Ok(self.edge_id)
     }
 
-    /// Appends a vertex in N-Triples; one after the other is often the same.
+    /// Appends a vertex in N-Triples. Consecutive calls often have the same vertex, which is cached.
     pub(crate) fn write_subject(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -149,7 +148,7 @@ impl Names {
         Ok(())
     }
 
-    /// All predicates by what their objects are.
+    /// All predicates, grouped by the kinds of their objects.
     pub(crate) fn predicates(&mut self, snapshot: &dyn Snapshot) -> Result<Rc<Predicates>> {
         if let Some(known) = &self.predicates {
             return Ok(known.clone());
@@ -179,17 +178,17 @@ impl Names {
     }
 }
 
-/// Whether a vertex or an edge is an object of a predicate. If none is, that is all that is read.
+/// Whether an object of a predicate is a vertex or an edge. Reads only keys in that range.
 pub(crate) fn leads_to_vertices(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     has_objects(snapshot, predicate, Id::UNBOUND, Id::new(Tag::Edge, Id::PAYLOAD_MAX))
 }
 
-/// Whether a value is an object of a predicate. If none is, that is all that is read.
+/// Whether an object of a predicate is a value. Reads only keys in that range.
 pub(crate) fn has_values(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     has_objects(snapshot, predicate, Id::literal(0), Id::END)
 }
 
-/// Whether all objects of a predicate are integers of one of the three types that ids hold.
+/// Whether all objects of a predicate are integers of one of the three inline types.
 pub(crate) fn has_integers_only(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     let between = |first: Tag, last: Tag| (Id::new(first, 0), Id::new(last, Id::PAYLOAD_MAX));
     for (first, last) in [
@@ -204,28 +203,28 @@ pub(crate) fn has_integers_only(snapshot: &dyn Snapshot, predicate: Id) -> Resul
     Ok(true)
 }
 
-/// Whether objects of a predicate that are integers are all of one type here: ints, or longs.
+/// Whether the integer objects of a predicate all have one Gremlin type: int or long.
 pub(crate) fn has_one_type_of_integers(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     let has = |tag: Tag| has_objects(snapshot, predicate, Id::new(tag, 0), Id::new(tag, Id::PAYLOAD_MAX));
     Ok(!has(Tag::Int)? || !has(Tag::Integer)? && !has(Tag::Long)?)
 }
 
-/// Whether an edge is a subject or an object of a predicate: what Gremlin calls no edge, since those are
-/// between vertices.
+/// Whether a predicate has an edge as a subject or an object. Gremlin has no such edges: its edges connect
+/// vertices.
 pub(crate) fn speaks_of_edges(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     let (first, last) = (Id::new(Tag::Edge, 0), Id::new(Tag::Edge, Id::PAYLOAD_MAX));
     Ok(has_objects(snapshot, predicate, first, last)?
         || has_keys(snapshot, predicate, Direction::Out, first, last)?)
 }
 
-/// Whether an object of a predicate is a literal of the dictionary.
+/// Whether an object of a predicate is a dictionary literal.
 pub(crate) fn has_stored_literals(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     has_objects(snapshot, predicate, Id::literal(0), Id::new(Tag::Literal, Id::PAYLOAD_MAX))
 }
 
-/// Whether an object of a predicate may be a number for one of the two languages alone: integers and decimals
-/// too long for an id, and the types of XML Schema that Gremlin has not. Of many literals this is not looked
-/// at.
+/// Whether an object of a predicate may be a number in only one of the two languages: integers and decimals
+/// too long for an inline id, and XML Schema types without a Gremlin type. With many literals the answer is
+/// `true` without a scan.
 pub(crate) fn has_other_numbers(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     const LOOKED_AT_MAX: usize = 256;
     let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };
@@ -262,7 +261,7 @@ const OTHER_NUMBERS: [&str; 10] = [
     "unsignedByte",
 ];
 
-/// In the direction from objects, keys are objects in the order of their tags.
+/// In the incoming direction, keys are objects in the order of their tags.
 fn has_objects(snapshot: &dyn Snapshot, predicate: Id, first: Id, last: Id) -> Result<bool> {
     has_keys(snapshot, predicate, Direction::In, first, last)
 }
@@ -276,7 +275,7 @@ fn has_keys(
 ) -> Result<bool> {
     let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(false) };
     let (mut one, mut from) = (Vec::with_capacity(1), Some(first));
-    // Fewer keys than asked for do not mean the end.
+    // A result shorter than requested does not mean the end of the keys.
     while let Some(first) = from.filter(|_| one.is_empty()) {
         from = segment.keys_up_to(first, last, 1, &mut one)?;
     }

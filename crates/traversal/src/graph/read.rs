@@ -1,8 +1,8 @@
 //! Neighbours, edges, labels and properties of elements.
 //!
 //! # Cost
-//! A look-up in a hash table for each name, and a call of a segment for each predicate that is asked for.
-//! Without names all predicates are asked.
+//! A hash look-up per name, and a segment call per requested predicate. Without names all predicates are
+//! read.
 
 use super::ids::EVERY;
 use super::literal::value;
@@ -16,16 +16,16 @@ use vervet_gremlin::{
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, Segment, Snapshot};
 
-/// Entries that are read at a time.
+/// Maximum number of entries per read.
 const CHUNK: usize = 1024;
 
-/// Entries that are read at first.
+/// Number of entries of the first read.
 const FEW: usize = 32;
 
-/// Names of edge labels or keys; empty: all.
+/// Names of requested edge labels or keys; empty: all.
 pub(crate) type Wanted = [Arc<str>];
 
-/// The directions of segments.
+/// The segment directions of `ends`.
 fn directions(ends: Ends) -> &'static [Direction] {
     match ends {
         Ends::Out => &[Direction::Out],
@@ -54,11 +54,11 @@ pub(crate) fn edge_predicates(
     Ok(found)
 }
 
-/// Calls `add` with the vertices at the other ends of the edges of `vertex`, parallel edges repeated. A
-/// vertex may have any number of edges, so `add` looks at the limits.
+/// Calls `add` with the other end of each edge of `vertex`, repeated for parallel edges. `add` checks limits,
+/// since the number of edges is unbounded.
 ///
 /// # Errors
-/// Damaged data; those of `add`, which end it.
+/// Damaged data; those of `add`, which end the call.
 pub(crate) fn neighbours(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -87,7 +87,7 @@ pub(crate) fn neighbours(
     };
     for &direction in directions(ends) {
         match labels {
-            // Most walks have one.
+            // Most walks have one label.
             [label] => {
                 if let Some(predicate) = names.key(snapshot, label)? {
                     visit(predicate, direction)?;
@@ -104,7 +104,7 @@ pub(crate) fn neighbours(
     Ok(())
 }
 
-/// Leaves those of some vertices that have one of these labels, which are names of types alone.
+/// Retains the vertices with one of these labels, each of which is the name of a single type.
 pub(crate) fn retain_labelled(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -120,8 +120,8 @@ pub(crate) fn retain_labelled(
     Ok(())
 }
 
-/// Appends the rows of those of some vertices that have one of these labels, as [`retain_labelled`]; `rows`
-/// is empty before.
+/// Appends the row numbers of the vertices with one of these labels, as [`retain_labelled`]. `rows` is empty
+/// on entry.
 pub(crate) fn labelled_rows(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -146,7 +146,7 @@ pub(crate) fn labelled_rows(
     Ok(())
 }
 
-/// Whether a label is the name of one type: neither the one of vertices without a type, nor several joined.
+/// Whether a label is the name of a single type: neither the default label nor a joined one.
 pub(crate) fn is_of_one_type(label: &str) -> bool {
     label != LABEL_DEFAULT && !label.contains("::")
 }
@@ -185,7 +185,7 @@ pub(crate) fn edges(
 /// Calls `visit` with all entries of a key.
 ///
 /// # Errors
-/// Damaged data; those of `visit`, which end it.
+/// Damaged data; those of `visit`, which end the call.
 pub(crate) fn entries(
     segment: &dyn Segment,
     key: Id,
@@ -199,7 +199,7 @@ pub(crate) fn entries(
     visited
 }
 
-/// Calls `visit` with the entries of a key from this one on, until it has enough.
+/// Calls `visit` with the entries of a key, starting at `from`, until it breaks.
 pub(crate) fn entries_from(
     segment: &dyn Segment,
     key: Id,
@@ -227,7 +227,7 @@ pub(crate) fn entries_from(
     }
 }
 
-/// How many edges a vertex has.
+/// The number of edges of a vertex.
 pub(crate) fn degree(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -255,7 +255,7 @@ pub(crate) fn degree(
     Ok(count)
 }
 
-/// Labels of a vertex without a type.
+/// Label of a vertex without a type.
 const LABEL_DEFAULT: &str = "vertex";
 
 /// `T.label` of a vertex: its types, joined by `::`; `vertex` if it has none.
@@ -280,7 +280,7 @@ pub(crate) fn vertex_label(snapshot: &dyn Snapshot, names: &mut Names, vertex: u
     }
 }
 
-/// Whether one of the labels of a vertex is this one; the joined form counts, too.
+/// Whether a vertex has this label; the joined form also matches.
 pub(crate) fn vertex_has_label(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -318,7 +318,7 @@ fn value_predicates(snapshot: &dyn Snapshot, names: &mut Names, keys: &Wanted) -
     Ok(found)
 }
 
-/// Calls `add` with the values of properties of a vertex: the statement, the key, the value.
+/// Calls `add` with each property value of a vertex: the statement, the key, the value.
 pub(crate) fn vertex_values(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -327,7 +327,7 @@ pub(crate) fn vertex_values(
     add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
 ) -> Result<()> {
     if let [key] = keys {
-        // Most ask for one, and this is asked more often than anything else.
+        // Fast path for one key, the most frequent call of this module.
         let Some(predicate) = names.key(snapshot, key)? else {
             return computed_values(names, vertex, keys, add);
         };
@@ -349,7 +349,7 @@ fn computed_values(
     Ok(())
 }
 
-/// As [`vertex_values`], of these predicates.
+/// As [`vertex_values`], for given predicates.
 fn values_of(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -392,7 +392,7 @@ fn values_of(
     Ok(())
 }
 
-/// Fills `found` with the entries of an element in the order in which their values are given out.
+/// Fills `found` with the entries of an element in output order.
 pub(crate) fn value_statements(segment: &dyn Segment, element: Id, found: &mut Vec<[Id; 3]>) -> Result<()> {
     found.clear();
     segment.entries(element, [Id::UNBOUND; 3], FEW, found)?;
@@ -404,10 +404,10 @@ pub(crate) fn value_statements(segment: &dyn Segment, element: Id, found: &mut V
         })?;
     }
     if found.len() > 1 {
-        // The same statement in several graphs is one value.
+        // A statement in several graphs is one value.
         found.sort_unstable_by_key(|[object, _, edge]| (*object, *edge));
         found.dedup_by_key(|[object, _, edge]| (*object, *edge));
-        // Values of list cardinality come in the order in which they were added.
+        // Values of list cardinality keep their insertion order.
         if found.iter().all(|[.., edge]| edge.is_bound()) {
             found.sort_unstable_by_key(|[.., edge]| *edge);
         }
@@ -415,7 +415,7 @@ pub(crate) fn value_statements(segment: &dyn Segment, element: Id, found: &mut V
     Ok(())
 }
 
-/// Calls `add` with the properties of an edge, or of a property of a vertex, by its identity.
+/// Calls `add` with the properties of an edge or of a vertex property, by its identity.
 pub(crate) fn statement_values(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -429,7 +429,7 @@ pub(crate) fn statement_values(
     vertex_values(snapshot, names, identity, keys, &mut |_, label, value| add(label, value))
 }
 
-/// The properties of an element as elements.
+/// The properties of an element, as property elements.
 pub(crate) fn properties(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -477,7 +477,7 @@ pub(crate) fn values(
     }
 }
 
-/// The predicate of a key, and its objects that are read as this value; `None`: there are no such elements.
+/// The predicate of a key, and its objects equal to this value; `None`: no element matches.
 pub(crate) fn objects_equal(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -488,7 +488,7 @@ pub(crate) fn objects_equal(
     let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(None) };
     let last = Id::new(Tag::Literal, Id::PAYLOAD_MAX);
     let literals = match super::literal::equal_literals(snapshot, wanted)? {
-        // Literals of the dictionary may be this number in another form.
+        // Dictionary literals may have this number in another lexical form.
         Some(mut literals) if wanted.is_number() && has_stored_literals(snapshot, predicate)? => {
             literals.extend(equal_objects(snapshot, segment, wanted, last)?);
             literals.sort_unstable();
@@ -501,7 +501,7 @@ pub(crate) fn objects_equal(
     Ok(Some((predicate, literals)))
 }
 
-/// The objects of a predicate up to `last` that are read as this value.
+/// The objects of a predicate up to `last` that equal this value.
 fn equal_objects(
     snapshot: &dyn Snapshot,
     objects: &dyn Segment,
@@ -524,7 +524,7 @@ fn equal_objects(
     Ok(found)
 }
 
-/// The predicate of types, and those of these labels that there are; `None`: there are no types.
+/// The type predicate, and the existing types among these labels; `None`: the graph has no types.
 pub(crate) fn labels_of(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -538,7 +538,7 @@ pub(crate) fn labels_of(
     Ok(Some((predicate, found)))
 }
 
-/// Whether a vertex is in the graph: a statement has it.
+/// Whether a vertex exists: some statement contains it.
 pub(crate) fn is_vertex(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) -> Result<bool> {
     let has = |predicate: Id, direction| -> Result<bool> {
         let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(false) };
@@ -565,12 +565,12 @@ pub(crate) fn is_vertex(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) 
     Ok(false)
 }
 
-/// The edge as a value.
+/// An edge as a value.
 pub(crate) fn edge_value(key: EdgeKey) -> Value {
     Value::Edge(Arc::new(Edge { key, detail: None }))
 }
 
-/// The vertex as a value.
+/// A vertex as a value.
 pub(crate) fn vertex_value(key: u64) -> Value {
     Value::Vertex(Vertex::from_key(key))
 }

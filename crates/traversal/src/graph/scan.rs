@@ -1,11 +1,11 @@
-//! All vertices, all edges, and those that have a label, a key or a value, a piece at a time.
+//! Incremental scans of vertices and edges: all, or by label, key or value.
 //!
 //! # Shape
-//! A vertex is whatever has a type, a property, or an edge. Vertices come in the order of their numbers: of
-//! each list of keys the next few are read, and what lies below the least of their ends is complete. Pieces
-//! grow from some entries to some thousand: the first result costs little, and no piece takes long.
+//! A vertex is a term with a type, a property or an edge. Vertices are returned in id order: the scan reads
+//! the next keys of each key list, and ids below the smallest of their upper bounds are complete. Chunks grow
+//! from a few entries to a few thousand, so the first result is cheap and no chunk takes long.
 //! # Invariants
-//! Between two pieces the graph may change; what is behind the border of a piece is seen as it is then.
+//! The graph may change between two chunks; a later chunk sees the current graph.
 
 use super::ids::EVERY;
 use super::names::Names;
@@ -19,7 +19,7 @@ use vervet_snapshot::Snapshot;
 const WINDOW_FIRST: usize = 16;
 const WINDOW_MAX: usize = 4096;
 
-/// Where a scan of the vertices is.
+/// Cursor of a scan of all vertices.
 #[derive(Clone, Debug)]
 pub(crate) struct VertexScan {
     from: Option<Id>,
@@ -33,7 +33,7 @@ impl Default for VertexScan {
 }
 
 impl VertexScan {
-    /// Appends some more vertices, perhaps none; `false`: there are no more.
+    /// Appends the next vertices, possibly none; `false`: the scan is complete.
     pub(crate) fn more(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -56,7 +56,7 @@ impl VertexScan {
         }
         for (predicate, direction) in sources {
             let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
-            // Fewer keys than asked for do not mean the end: what lies below the next one is complete.
+            // A result shorter than requested is not the end: ids below the next key are complete.
             let next = segment.keys_up_to(from, end.unwrap_or(last), self.window, out)?;
             if let Some(next) = next {
                 let complete = Id::from_bits(next.bits().saturating_sub(1));
@@ -70,7 +70,7 @@ impl VertexScan {
     }
 }
 
-/// Sorts what stands from `start` on, each once, without what is above `end`.
+/// Sorts and deduplicates `out` from `start` on, and drops ids above `end`.
 fn settle(out: &mut Vec<Id>, start: usize, end: Option<Id>) {
     let mut found = out.split_off(start);
     if let Some(end) = end {
@@ -85,8 +85,7 @@ fn after(id: Id) -> Id {
     Id::from_bits(id.bits().saturating_add(1))
 }
 
-/// Where a scan of the elements that have one of some objects is: the vertices of labels, the elements with a
-/// value.
+/// Cursor of a scan of the elements with one of several objects: vertices by label, elements by value.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectScan {
     predicate: Id,
@@ -97,13 +96,13 @@ pub(crate) struct ObjectScan {
 }
 
 impl ObjectScan {
-    /// Of elements with this tag.
+    /// A scan of elements with this tag.
     pub(crate) fn new(predicate: Id, objects: Vec<Id>, tag: Tag) -> Self {
         let (from, last) = (Some(Id::new(tag, 0)), Id::new(tag, Id::PAYLOAD_MAX));
         Self { predicate, objects, from, last, window: WINDOW_FIRST }
     }
 
-    /// Appends some more, ascending, each once; `false`: there are no more.
+    /// Appends the next elements, ascending and distinct; `false`: the scan is complete.
     pub(crate) fn more(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
         let Some(from) = self.from.take() else { return Ok(false) };
         let Some(segment) = snapshot.segment(self.predicate, Direction::In)? else { return Ok(false) };
@@ -126,24 +125,23 @@ impl ObjectScan {
     }
 }
 
-/// Where a scan of the edges is.
+/// Cursor of a scan of the edges.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeScan {
-    /// The only predicates; `None`: all that lead to vertices.
+    /// The scanned predicates; `None`: all that lead to vertices.
     only: Option<Vec<Id>>,
-    /// The predicate, by its position.
+    /// Index of the current predicate.
     predicate: usize,
-    /// The source to go on with when those that are known are done; `None`: there are no more of this
-    /// predicate.
+    /// The first source after the sources already read; `None`: the current predicate has no more.
     from: Option<Id>,
     sources: VecDeque<Id>,
-    /// The entry of the first source to go on with.
+    /// The next entry of the first source.
     entry: [Id; 3],
     window: usize,
 }
 
 impl EdgeScan {
-    /// Of edges of these predicates, or of all.
+    /// A scan of the edges of these predicates, or of all.
     pub(crate) fn new(only: Option<Vec<Id>>) -> Self {
         Self {
             only,
@@ -155,7 +153,7 @@ impl EdgeScan {
         }
     }
 
-    /// Appends some more edges, perhaps none; `false`: there are no more.
+    /// Appends the next edges, possibly none; `false`: the scan is complete.
     pub(crate) fn more(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -195,7 +193,7 @@ impl EdgeScan {
                     self.entry = [Id::UNBOUND; 3];
                 }
             }
-            // A source without entries is work, too.
+            // A source without entries counts as work, too.
             room -= found.len().max(1).min(room);
             out.extend(found.iter().filter(|[target, ..]| target.tag() == Tag::Vertex).map(
                 |&[target, _, edge]| EdgeKey {
@@ -211,7 +209,7 @@ impl EdgeScan {
     }
 }
 
-/// How many edges there are of these predicates, or of all. Counts of degrees where every entry is an edge.
+/// The number of edges of these predicates, or of all; a sum of degrees where every entry is an edge.
 pub(crate) fn edge_count(
     snapshot: &dyn Snapshot,
     names: &mut Names,
@@ -239,7 +237,7 @@ pub(crate) fn edge_count(
             for &key in &keys {
                 let mut left = 0;
                 entries_from(segment, key, [Id::UNBOUND; 3], &mut |[target, ..]| {
-                    // Vertices come first.
+                    // Vertices sort first.
                     let is_edge = target.tag() == Tag::Vertex;
                     left += u128::from(is_edge);
                     if is_edge { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -252,7 +250,7 @@ pub(crate) fn edge_count(
     Ok(count)
 }
 
-/// Where a scan of the vertices or the edges that have a key is.
+/// Cursor of a scan of the vertices or edges with a key.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyScan {
     predicate: Id,
@@ -262,13 +260,14 @@ pub(crate) struct KeyScan {
 }
 
 impl KeyScan {
-    /// Of elements with this tag.
+    /// A scan of elements with this tag.
     pub(crate) fn new(predicate: Id, tag: Tag) -> Self {
         let (from, last) = (Some(Id::new(tag, 0)), Id::new(tag, Id::PAYLOAD_MAX));
         Self { predicate, from, last, window: WINDOW_FIRST }
     }
 
-    /// Appends some more, ascending, perhaps none; `false`: there are no more. Some may have lost the key.
+    /// Appends the next elements, ascending, possibly none; `false`: the scan is complete. A returned element
+    /// may have lost the key since.
     pub(crate) fn more(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
         let Some(from) = self.from.take() else { return Ok(false) };
         let Some(segment) = snapshot.segment(self.predicate, Direction::Out)? else { return Ok(false) };

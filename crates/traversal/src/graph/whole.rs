@@ -1,4 +1,4 @@
-//! The whole graph, a vertex at a time, in the shape of graph files.
+//! Iteration over the whole graph, one vertex at a time, for graph files.
 
 use super::Names;
 use super::ids::{edge_id, vertex_id};
@@ -12,30 +12,30 @@ use vervet_model::{Id, Result};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graph_file::{GraphEdge, GraphVertex};
 
-/// What of a vertex is looked up beside its id and its label.
+/// The parts of a vertex to read beside its id and label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parts {
     /// Its properties.
     pub properties: bool,
-    /// The edges that start at it.
+    /// The outgoing edges.
     pub outgoing: bool,
-    /// The edges that end at it.
+    /// The incoming edges.
     pub incoming: bool,
 }
 
 impl Parts {
-    /// All of it.
+    /// All parts.
     pub const ALL: Self = Self { properties: true, outgoing: true, incoming: true };
 }
 
-/// Calls `each` with every vertex of the graph, in the order of their numbers. Properties of vertices are
-/// numbered from 0 on, as files of TinkerPop have them.
+/// Calls `each` with every vertex of the graph, in id order. Vertex properties are numbered from 0, as in
+/// TinkerPop files.
 ///
 /// # Errors
-/// Limits; those of `each`, which end it; damaged data.
+/// Limits; those of `each`, which end the iteration; damaged data.
 /// # Cost
-/// A vertex with its edges at a time, which count against the memory cap; each edge is looked up for each
-/// direction that is asked for.
+/// Memory for one vertex with its edges, counted against the memory cap. Each edge is read once per requested
+/// direction.
 pub fn each_vertex(
     snapshot: &dyn Snapshot,
     parts: Parts,
@@ -59,13 +59,13 @@ struct Whole<'a> {
     snapshot: &'a dyn Snapshot,
     control: &'a Control<'a>,
     names: Names,
-    /// How many properties of vertices there were.
+    /// The number of vertex properties so far.
     properties: i64,
-    /// What the vertex at hand has been counted with.
+    /// Bytes counted for the current vertex.
     held_bytes: u64,
 }
 
-/// Edges and properties of one vertex between two checks of the limits.
+/// Edges and properties of one vertex between two limit checks.
 const CHECK_EVERY: usize = 256;
 
 impl Whole<'_> {

@@ -1,15 +1,15 @@
-//! `unfold()` behind a group, and what follows on it, without the map and its lists.
+//! Push-down of `unfold()` after a group, and of the steps on its entries, without the map and its lists.
 //!
 //! # Shape
 //! ```text
 //! group().by("name").by(select("date").fold()).unfold().where(select(values).min(local).is(gte(d)))
 //!     .project("tag", "count").by(keys).by(select(values).count(local)).order().by("count", desc).limit(10)
 //! ```
-//! makes lists only to count them, and to look for their least values. The query then gives these instead: a
-//! row for each group. [`Entries`] says what becomes of the rows; `steps/entries.rs` does it.
+//! builds lists only to count them and to find their minimum. The query computes these aggregates instead,
+//! one row per group. [`Entries`] describes the processing of the rows, which `steps/entries.rs` executes.
 //! # Invariants
-//! A list is left out only where nothing sees it. Least and greatest values are of integers, which both
-//! languages order alike; where their type shows, all have one.
+//! A list is omitted only if no step outputs it. Minimum and maximum require integers, which both languages
+//! order alike; if the value itself is output, all values must have one type.
 
 use super::{Builder, Place, Shape};
 use crate::compile::Modulated;
@@ -22,19 +22,19 @@ use vervet_model::vocab::KEY_NAMESPACE;
 /// See the header of this file.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries {
-    /// What the query gives beside the key of a group.
+    /// The aggregates of the query, beside the group key.
     pub(crate) columns: Vec<(Variable, Fold)>,
-    /// What an entry must be like.
+    /// Filters on entries.
     pub(crate) tests: Vec<(Part, P)>,
-    /// The map that each becomes; `None`: it stays an entry.
+    /// The map that each entry becomes (`project`); `None`: it remains an entry.
     pub(crate) names: Option<Vec<(Value, Part)>>,
-    /// What they are ordered by; and whether that descends.
+    /// Sort keys; `true`: descending.
     pub(crate) order: Vec<(Part, bool)>,
-    /// How many are passed over, and how many there are at most behind these.
+    /// Offset and limit.
     pub(crate) range: (usize, Option<usize>),
 }
 
-/// How the values of groups that turn out to be one become one.
+/// Merge operation for groups whose keys are equal values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fold {
     Count,
@@ -46,11 +46,11 @@ pub(crate) enum Fold {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Key,
-    /// By its place in [`Entries::columns`].
+    /// Index in [`Entries::columns`].
     Column(usize),
 }
 
-/// What a step asks of an entry.
+/// The part of an entry that a step reads.
 enum Asked {
     Key,
     Value,
@@ -58,7 +58,7 @@ enum Asked {
 }
 
 impl Builder {
-    /// Takes `unfold()` and steps behind it, where a group has just been taken; returns their number.
+    /// Takes `unfold()` and the steps after it if the last step is a group; returns the number of steps.
     pub(super) fn entries(&mut self, steps: &[Modulated<'_>]) -> Option<usize> {
         let mut taker = Taker { builder: self.clone(), columns: Vec::new(), shows: false };
         let mut entries = Entries {
@@ -140,11 +140,11 @@ impl Builder {
     }
 }
 
-/// Steps on their way into [`Entries`].
+/// Translation state from steps to [`Entries`].
 struct Taker {
     builder: Builder,
     columns: Vec<(Variable, Fold)>,
-    /// Whether what is asked for now is seen, not only tested.
+    /// Whether the current part is output, not only tested.
     shows: bool,
 }
 
@@ -230,7 +230,7 @@ impl Taker {
         }
     }
 
-    /// The key of which the members of groups are values.
+    /// The key whose values are the members of groups.
     fn key_of_members(&self) -> Option<Arc<str>> {
         let Place::Value(member) = self.builder.place else { return None };
         let of = |key: &&Arc<str>| {
@@ -244,7 +244,7 @@ impl Taker {
     }
 }
 
-/// Whether nothing modulates a step but `by`.
+/// Whether `by` is the only modulator of a step.
 fn is_plain(step: &Modulated<'_>) -> bool {
     step.labels.is_empty()
         && step.withs.is_empty()
@@ -260,7 +260,7 @@ fn asked_by(column: Column) -> Asked {
     }
 }
 
-/// `select(keys)`, `select(values)`, or `select(values)` and what folds a list.
+/// `select(keys)`, `select(values)`, or `select(values)` with an aggregate.
 fn asked(steps: &[Instruction]) -> Option<Asked> {
     let (first, rest) = steps.split_first()?;
     let ("select", [Value::Token(Token::Column(column))]) = (&*first.name, first.arguments.as_slice()) else {
@@ -279,7 +279,7 @@ fn asked(steps: &[Instruction]) -> Option<Asked> {
     }))
 }
 
-/// Where a range of a stream begins, and how many it has at most.
+/// Offset and limit of a range of the stream.
 fn range(step: &Modulated<'_>) -> Option<(usize, Option<usize>)> {
     let number = |value: &Value| usize::try_from(value.as_integer()?).ok();
     match (step.name(), step.arguments()) {

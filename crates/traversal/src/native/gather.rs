@@ -1,4 +1,4 @@
-//! Steps that gather all traversers: `order`, `groupCount`, `group`, `count`, and ranges of what is in order.
+//! Translation of aggregating steps: `order`, `groupCount`, `group`, `count`, and ranges of ordered results.
 
 use super::{Builder, Place, Shape, Value};
 use crate::compile::Modulated;
@@ -9,7 +9,7 @@ use vervet_gremlin::{Instruction, Order, Token};
 use vervet_model::vocab::RDF_TYPE;
 
 impl Builder {
-    /// `order` by keys of the vertices that the traversers are at.
+    /// `order` by keys of the current vertices.
     pub(super) fn order(&mut self, step: &Modulated<'_>) -> Option<()> {
         let Place::Vertex(vertex) = self.place else { return None };
         if !step.arguments().is_empty() || step.bys.is_empty() || self.productive || !step.labels.is_empty() {
@@ -32,7 +32,7 @@ impl Builder {
         Some(())
     }
 
-    /// `groupCount()` of where the traversers are, or of the one value of a key.
+    /// `groupCount()` of the current objects, or of the value of a single-valued key.
     pub(super) fn group_count(&mut self, step: &Modulated<'_>) -> Option<()> {
         self.groups(step)?;
         let key = match step.bys.as_slice() {
@@ -43,7 +43,7 @@ impl Builder {
         self.counts(key)
     }
 
-    /// `group().by(…).by(…)`, where the second one folds or counts; without one it folds.
+    /// `group().by(…).by(…)`, where the second one folds or counts; the default is fold.
     pub(super) fn group(&mut self, step: &Modulated<'_>) -> Option<()> {
         self.groups(step)?;
         let (key, members) = match step.bys.as_slice() {
@@ -78,7 +78,7 @@ impl Builder {
         }
     }
 
-    /// Whether traversers here can be put to groups: they need no path behind it, and what they are at is
+    /// Whether the current objects can be grouped: no later step needs paths, and the current object is
     /// known.
     fn groups(&self, step: &Modulated<'_>) -> Option<()> {
         let is_plain = step.arguments().is_empty() && step.labels.is_empty();
@@ -86,8 +86,7 @@ impl Builder {
             .then_some(())
     }
 
-    /// Whether patterns say that the traversers are at vertices: a value of a key alone may be that of an
-    /// edge.
+    /// Whether patterns restrict the current objects to vertices: an edge can also have the value of a key.
     pub(super) fn is_of_vertices(&self) -> bool {
         let has_label = |pattern: &Pattern| {
             pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())
@@ -119,7 +118,7 @@ impl Builder {
         Some(())
     }
 
-    /// Counts the rows for each combination of `keys`; the number is where the traverser is then.
+    /// Counts the rows for each combination of `keys`; the count becomes the current object.
     pub(super) fn count_of(&mut self, keys: Vec<Variable>) -> Option<Variable> {
         let count = self.fresh()?;
         let aggregate = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
@@ -139,7 +138,7 @@ impl Builder {
     }
 }
 
-/// The label of a `select` of one.
+/// The label of a `select` with one label.
 fn label_of(instruction: &Instruction) -> Option<&Arc<str>> {
     match (&*instruction.name, instruction.arguments.as_slice()) {
         ("select", [Value::String(label)]) => Some(label),

@@ -1,11 +1,11 @@
-//! Labels of the path: what they stand for, and `where(eq("a"))`.
+//! Translation of path labels and of `where(eq("a"))`.
 //!
 //! # Shape
-//! A label stands for a variable. Two vertices that are to be one get one variable: a walk that comes back to
-//! `a` is a pattern that ends in `a`, and the planner closes the cycle instead of walking all the ways out of
-//! it. Two that are to be different are a filter.
+//! A label maps to a variable. Two vertices required to be equal share one variable: a walk that returns to
+//! `a` is a pattern that ends in `a`, so the planner closes the cycle instead of enumerating all walks. Two
+//! vertices required to differ become a filter.
 //! # Invariants
-//! Only vertices are compared: each is one term, whereas values that are equal may be several.
+//! Only vertices are compared: a vertex is one term, whereas equal values may be several terms.
 
 use super::{Builder, Place, iri};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use vervet_gremlin::{Comparison, P, Value};
 use vervet_model::vocab::KEY_NAMESPACE;
 
 impl Builder {
-    /// Where the traversers were last at a step with this label.
+    /// The object of the last step with this label.
     pub(super) fn labelled(&mut self, label: &Arc<str>) -> Option<Place> {
         let found = self.path.iter().rev().find(|(_, labels)| labels.contains(label))?.0;
         self.names.push(label.clone());
@@ -28,8 +28,8 @@ impl Builder {
         Some(if is_value { Place::Value(found) } else { Place::Vertex(found) })
     }
 
-    /// `where(eq("a"))`, `where("b", neq("a"))`: whether two vertices are one. Without a label the first is
-    /// the current one.
+    /// `where(eq("a"))`, `where("b", neq("a"))`: equality of two vertices. Without a label the first is the
+    /// current vertex.
     pub(super) fn compare_labelled(&mut self, label: Option<&Arc<str>>, test: &P) -> Option<()> {
         let P::Compare(comparison @ (Comparison::Eq | Comparison::Neq), Value::String(other)) = test else {
             return None;
@@ -47,7 +47,7 @@ impl Builder {
         Some(())
     }
 
-    /// Makes two vertices one.
+    /// Unifies two vertices.
     fn unite(&mut self, one: Variable, other: Variable) -> Option<()> {
         if one == other {
             return Some(());
@@ -75,7 +75,7 @@ impl Builder {
         Some(())
     }
 
-    /// Whether it is bound by more than patterns: a vertex to start from.
+    /// Whether more than patterns binds the variable: a start vertex.
     fn is_given(&self, variable: Variable) -> bool {
         let mut given = Vec::new();
         if let Some(base) = &self.base {

@@ -1,4 +1,4 @@
-//! Loops with a number of rounds: written out, or as one path if they give out what they find.
+//! Translation of loops with a fixed number of rounds: unrolled, or as one path if they emit.
 
 use super::{Builder, Place, distinct, iri};
 use crate::compile::Modulated;
@@ -6,13 +6,13 @@ use vervet_algebra::{GraphSlot, Node, Path, PathPattern, Slot};
 use vervet_gremlin::{Instruction, Value};
 use vervet_model::vocab::KEY_NAMESPACE;
 
-/// Rounds of a loop that are written out.
+/// Maximum number of rounds of an unrolled loop.
 const ROUNDS_MAX: i64 = 8;
-/// Rounds of a loop that gives out what it finds: each is some states of an automaton.
+/// Maximum number of rounds of an emitting loop: each round adds states to the path automaton.
 const EMITTED_ROUNDS_MAX: i64 = 8;
 
 impl Builder {
-    /// `repeat(…).times(n)`, written out, or with `emit`.
+    /// `repeat(…).times(n)`, unrolled, or with `emit`.
     pub(super) fn repeat(&mut self, step: &Modulated<'_>) -> Option<()> {
         let modulators: Vec<_> = step.before.iter().chain(&step.behind).collect();
         if let [first, second] = modulators.as_slice()
@@ -32,7 +32,7 @@ impl Builder {
         }
         for _ in 0..rounds {
             for instruction in &body.steps {
-                // Tests and walks; what counts or gathers would be over all rounds.
+                // Filters and walks only; aggregates would span all rounds.
                 if !matches!(
                     &*instruction.name,
                     "out" | "in" | "both" | "has" | "hasLabel" | "where" | "not" | "identity"
@@ -48,8 +48,7 @@ impl Builder {
         Some(())
     }
 
-    /// `repeat(both("knows").dedup()).emit().times(3)`: each vertex that a walk of at most so many edges
-    /// leads to, once.
+    /// `repeat(both("knows").dedup()).emit().times(3)`: the distinct vertices within that many edges.
     fn emitted(&mut self, step: &Modulated<'_>, emit: &Instruction, times: &Instruction) -> Option<()> {
         let ([], [rounds], [Value::Traversal(body)]) =
             (emit.arguments.as_slice(), times.arguments.as_slice(), step.arguments())
@@ -79,7 +78,7 @@ impl Builder {
             "in" => Path::Inverse(Box::new(edge)),
             _ => Path::Alternative(vec![edge.clone(), Path::Inverse(Box::new(edge))]),
         };
-        // One walk, and perhaps as many as are left.
+        // One walk, followed by an optional rest.
         let path = (1..rounds).fold(walk.clone(), |rest, _| {
             Path::Sequence(vec![walk.clone(), Path::ZeroOrOne(Box::new(rest))])
         });

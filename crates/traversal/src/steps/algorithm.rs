@@ -1,14 +1,14 @@
-//! `pageRank`, `peerPressure`, `connectedComponent`, `shortestPath`: algorithms on the whole graph.
+//! Graph algorithm steps: `pageRank`, `peerPressure`, `connectedComponent`, `shortestPath`.
 //!
 //! # Shape
-//! * this file: options, and the first three, which give each vertex a property that the rest of the
-//!   traversal sees.
-//! * `edges`: the edges that an algorithm follows; those of certain labels are read from segments in bulk,
-//!   any others are what a traversal gives for one vertex after the other.
-//! * `paths`: `shortestPath`, which makes paths of its traversers.
+//! * this file: options, and the first three algorithms, which compute a property of each vertex for the rest
+//!   of the traversal.
+//! * `edges`: the edges of an algorithm; edges by label are read from segments in bulk, other edges by a
+//!   traversal per vertex.
+//! * `paths`: `shortestPath`, whose output traversers are paths.
 //! # Source
-//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. There a traversal with these steps
-//! needs `withComputer()`; here that changes nothing.
+//! Behaviour and messages are those of Apache TinkerPop 3.8.1. There a traversal with these steps needs
+//! `withComputer()`; here that has no effect.
 
 mod edges;
 mod paths;
@@ -29,19 +29,18 @@ use vervet_graph::algorithm::{
 use vervet_gremlin::{Token, Value};
 use vervet_model::{Error, ErrorKind, Id, Result};
 
-/// What a computed value of a vertex counts as, in bytes.
+/// Accounted size of a computed value, in bytes.
 const COMPUTED_BYTES: u64 = 64;
 
-/// Whether behind this step traversers are where the source has put them, so that nobody has counted them
-/// yet.
+/// Whether traversers are still at the source vertices after this step, so that they need no counting.
 pub(crate) fn keeps_place(name: &str) -> bool {
     matches!(name, "V" | "E" | "as" | "pageRank" | "peerPressure" | "connectedComponent")
 }
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     if compiler.is_nested() {
-        let message = format!("{}() cannot stand inside of another step", step.name());
-        return Err(compiler.error(step.instruction, message).with_hint("put it behind the first steps"));
+        let message = format!("{}() cannot be nested in another step", step.name());
+        return Err(compiler.error(step.instruction, message).with_hint("move it to the root traversal"));
     }
     match step.name() {
         "pageRank" => rank(step, compiler),
@@ -51,7 +50,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     }
 }
 
-/// What `with(…)` says for a step: names of options, and their values.
+/// The options of a step: names and values of `with(…)`.
 struct Options<'b> {
     class: &'static str,
     all: Vec<(&'b str, Option<&'b Value>)>,
@@ -76,7 +75,7 @@ impl<'b> Options<'b> {
         Ok(Self { class, all })
     }
 
-    /// The value of an option; of several the last.
+    /// The last value of an option.
     fn get(&self, name: &str) -> Option<Option<&'b Value>> {
         self.all.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
@@ -123,7 +122,7 @@ fn effort<'c>(context: &Context<'c>) -> Effort<'c> {
     Effort { control: context.control, threads: context.host.threads() }
 }
 
-/// How many traversers are at each vertex.
+/// The number of traversers at each vertex.
 fn counts(all: &[Traverser], network: &Network) -> Vec<f64> {
     let mut counts = vec![0.0; network.len()];
     for traverser in all {
@@ -136,7 +135,7 @@ fn counts(all: &[Traverser], network: &Network) -> Vec<f64> {
     counts
 }
 
-/// Gives each vertex a value under a key.
+/// Sets the computed property `key` of each vertex.
 fn put(
     key: &Arc<str>,
     network: &Network,
@@ -201,7 +200,7 @@ fn component(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn St
     }))
 }
 
-/// The ids of all vertices, and their order as texts.
+/// The ids of all vertices, and their rank in text order.
 fn named(network: &Network, context: &mut Context<'_>) -> Result<(Vec<Value>, Vec<u32>)> {
     let effort = effort(context);
     effort.control.grow(COMPUTED_BYTES * network.len() as u64)?;

@@ -1,4 +1,4 @@
-//! `union`, `coalesce`, `optional`, `choose`, `branch`: which way a traverser goes.
+//! Branching steps: `union`, `coalesce`, `optional`, `choose`, `branch`.
 
 use super::has::predicate;
 use super::make;
@@ -41,7 +41,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// Whether a traversal holds all it gets before it gives anything.
+/// Whether a traversal consumes all of its input before its first output.
 pub(crate) fn gathers(value: &Value) -> bool {
     let Value::Traversal(traversal) = value else { return false };
     gathers_steps(traversal)
@@ -63,7 +63,7 @@ fn gathers_steps(traversal: &Bytecode) -> bool {
     })
 }
 
-/// What leads to an option.
+/// The pick token of an option.
 #[derive(Clone)]
 enum Case {
     Test(P),
@@ -105,7 +105,7 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             Value::Traversal(traversal) => Question::new(traversal, compiler)?,
             _ => Question::of_steps(asked),
         };
-        // choose(question, yes, no): anything that comes of the question means yes.
+        // choose(condition, yes, no): the condition holds if it has any result.
         branches.push(nested(yes, compiler)?);
         match rest {
             [] => branches.push(Pipeline::default()),
@@ -181,14 +181,14 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             ways.push(i);
         }
         if ways.is_empty() && !several {
-            // What no option wants goes on as it is.
+            // A traverser without a matching option passes unchanged.
             ways.push(pass);
         }
         Ok(ways)
     })))
 }
 
-/// Chooses the ways of a traverser.
+/// Selects the branches of a traverser.
 trait Choose {
     fn choose(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Vec<usize>>;
 }
@@ -202,14 +202,14 @@ where
     }
 }
 
-/// Traversals of which some get a traverser. They are the same for all traversers.
+/// Branches, the same for all traversers, of which each traverser enters some.
 #[derive(Clone)]
 struct Branch<F> {
     branches: Vec<Pipeline>,
     choose: F,
-    /// Some of them want all traversers before they give anything.
+    /// Whether a branch is a barrier.
     barrier: bool,
-    /// Which have got a traverser since they were last asked.
+    /// The branches that have received a traverser since they were last pulled.
     fed: Vec<bool>,
     asking: Option<usize>,
 }
@@ -272,7 +272,7 @@ impl<F: Choose + Clone + 'static> Step for Branch<F> {
     }
 }
 
-/// What comes of a traverser, or the traverser itself.
+/// The results of a traverser, or the traverser itself if there are none.
 #[derive(Clone)]
 struct Optional {
     body: Pipeline,

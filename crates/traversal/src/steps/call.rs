@@ -1,7 +1,7 @@
-//! `call`: services by name, and `fail`.
+//! Service steps: `call`, and `fail`.
 //!
-//! The services are those that TinkerGraph registers, under their names there: `tinker.search` finds elements
-//! with a text in a property, `tinker.degree.centrality` counts edges.
+//! The services have the names that TinkerGraph registers: `tinker.search` finds elements with a text in a
+//! property, `tinker.degree.centrality` counts edges.
 
 use super::make::{self, Outputs};
 use crate::compile::{Compiler, Modulated};
@@ -111,7 +111,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     }))
 }
 
-/// Appends properties whose text holds `text`, of elements of this kind.
+/// Appends properties whose text contains `text`, of elements of this kind.
 fn search(text: &str, kind: Option<&str>, found: &mut Outputs, context: &mut Context<'_>) -> Result<()> {
     let holds = |property: &Value| match property {
         Value::VertexProperty(property) => property.value.as_text().is_some_and(|value| value.contains(text)),

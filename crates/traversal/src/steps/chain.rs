@@ -1,26 +1,27 @@
-//! Walks in a row, and tests between them, as one step over ids.
+//! Chains: consecutive walks and filters, executed as one step over vectors of ids.
 //!
 //! # Shape
-//! Step by step, `in("hasCreator").hasLabel("Post").in("containerOf")` makes a traverser for each post only
-//! to ask it for its forum. Here these steps are the links of a chain. Before each link ids wait, and a
-//! number with each; a link takes a chunk of them, and what it finds waits before the next one. The last link
-//! that something waits for goes first, so little is found that nobody asks for; chunks grow as more is asked
-//! for. `where` and `not` of a chain are links too: the chain in them goes through a chunk at once, with the
-//! row of each id, and leaves a row alone once it has led somewhere. Vertices that several ways lead to
-//! become one with their number, as the bulk of a traverser.
+//! Step by step, `in("hasCreator").hasLabel("Post").in("containerOf")` creates a traverser per post only to
+//! find its forum. Here these steps are the links of a chain. Each link has an input buffer of ids, each with
+//! a number. A link processes a chunk of its buffer and appends the results to the buffer of the next link.
+//! The last link with input runs first, so few unneeded results are computed; chunks grow as more results are
+//! requested. `where` and `not` of a chain are links too: their inner chain processes a whole chunk, with the
+//! row of each id, and drops a row once it has a result. Equal vertices are merged and their numbers added,
+//! as the bulk of a traverser.
 //! # Invariants
-//! 1. Nobody asks for what lies between: no whole paths are kept, and no link but the last has labels.
-//!    Neither does a strategy test what walks find.
-//! 2. A link tells nobody that it ran, and what it reads does not change meanwhile: a test against a side
-//!    effect is a link only if no step from there on puts to that.
-//! 3. Vertices become one only where nobody sees it: no sack, no side effect that steps from there on put to,
-//!    bulk allowed.
-//! 4. Who remembers what is read takes one id after the other, a vertex with all its edges.
+//! 1. Intermediate objects are unobservable: no whole paths are kept, only the last link has labels, and no
+//!    strategy filters the results of walks.
+//! 2. Links do not report that they ran, and their reads are stable: a test against a side effect is a link
+//!    only if no later step writes to that side effect.
+//! 3. Vertices are merged only where it is unobservable: no sack, no side effect that later steps write to,
+//!    bulking permitted.
+//! 4. With recorded reads, a link processes one id at a time, a vertex with all of its edges.
 //! # Cost
-//! Two calls of a segment for each chunk and link, and about 20 ns for an entry. 16 bytes for each id that
-//! waits: before each link [`WAITING`] at most, or the neighbours of one vertex.
+//! Two segment calls per chunk and link, and about 20 ns per entry. 16 bytes per buffered id: at most
+//! [`WAITING`] before each link, or the neighbours of one vertex.
 //! # Not here
-//! An order of links, for which [`crate::native`] is: these are what is left to steps, mostly inside others.
+//! Reordering of links, which [`crate::native`] does: chains are the steps that it does not translate, mostly
+//! nested ones.
 
 use super::filter::{Asked, Named, Wanted};
 use super::has::Condition;
@@ -41,29 +42,30 @@ use vervet_gremlin::{Direction as Ends, P, Value};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{Cursor, Expansion, Segment};
 
-/// Ids of the first chunk.
+/// Size of the first chunk.
 const CHUNK_FIRST: usize = 16;
-/// Ids of a chunk.
+/// Maximum size of a chunk.
 const CHUNK: usize = 1024;
-/// A chunk ends where it would leave more ids than this behind it, unless they are those of one vertex.
+/// Maximum number of ids in the next buffer; a chunk ends before it would exceed this, except for a single
+/// vertex.
 const WAITING: usize = 16 * CHUNK;
-/// So many ids are not worth a look for equal ones.
+/// Maximum number of ids for which a search for equal ones does not pay off.
 const FEW: usize = 4;
 
-/// A part of a chain.
+/// A link of a chain.
 #[derive(Clone)]
 pub(crate) enum Link {
-    /// To neighbours.
+    /// A walk to neighbours.
     Walk { ends: Ends, labels: Vec<Arc<str>> },
-    /// To the vertices at the other ends of edges with properties that pass.
+    /// A walk along edges whose properties satisfy tests.
     Through { ends: Ends, labels: Vec<Arc<str>>, tests: Vec<(Arc<str>, P)> },
-    /// Those with one of these labels.
+    /// A filter: one of these labels.
     Labelled(Vec<Arc<str>>),
-    /// Those that pass so many of these chains: those that something comes of.
+    /// A filter: that many of these chains have a result.
     Leads { ways: Vec<Vec<Link>>, wanted: Wanted },
-    /// Those that have something.
+    /// A filter on an element.
     Has(Condition),
-    /// Those that are what a name stands for.
+    /// A filter: equality with the value of a name.
     Named(Named),
 }
 
@@ -72,16 +74,16 @@ pub(crate) enum Link {
 pub(crate) struct Chain {
     links: Vec<Link>,
     from: Option<Traverser>,
-    /// What waits before each link, and behind the last.
+    /// The input buffer of each link, and the output buffer of the last.
     waiting: Vec<Rows>,
     chunk: usize,
-    /// Equal ids become one.
+    /// Whether equal ids are merged.
     merges: bool,
-    /// Counts what waits.
+    /// Counts the buffers.
     held: Held,
 }
 
-/// Ids, and a number with each: how often it is there, or which row it was walked to from.
+/// Ids, each with a number: its multiplicity, or the row that it was reached from.
 #[derive(Clone, Default)]
 struct Rows {
     ids: Vec<Id>,
@@ -89,7 +91,7 @@ struct Rows {
     next: usize,
 }
 
-/// How many ids are taken after so many have given so many others.
+/// The size of the next chunk, given the size of the last one and its number of results.
 fn next_chunk(chunk: usize, given: usize) -> usize {
     if given > WAITING { (chunk / 4).max(1) } else { (2 * chunk).min(CHUNK) }
 }
@@ -121,10 +123,10 @@ impl Rows {
         self.next >= self.ids.len()
     }
 
-    /// Equal ids become one; it stands where the first stood.
+    /// Merges equal ids at their first position.
     ///
     /// # Errors
-    /// More become one than a bulk holds.
+    /// A sum exceeds the range of a bulk.
     fn merge(&mut self) -> Result<()> {
         if self.ids.len() <= FEW {
             return Ok(());
@@ -150,15 +152,16 @@ impl Rows {
     }
 }
 
-/// Makes the last of these nodes a part of a chain with those before it, if it can be; `merges`: nobody sees
-/// whether equal vertices come apart.
+/// Fuses the last node with the nodes before it into a chain, if possible. `merges`: whether the merging of
+/// equal vertices is unobservable.
 pub(crate) fn join(nodes: &mut Vec<Node>, merges: bool) {
     join_ends(nodes, merges);
     let Some((last, before)) = nodes.split_last_mut() else { return };
     let Some(links) = links_of(last) else { return };
     let is_walk = links.iter().any(Link::is_walk);
     let leads = links.iter().any(|link| matches!(link, Link::Leads { .. }));
-    // Where a chain could begin. Behind one walk a test that asks one after the other is as good as a step.
+    // Search for the start of a chain. After one walk, a filter that tests ids one by one gains nothing over
+    // a step.
     let mut first = before.len();
     loop {
         let Some(node) = first.checked_sub(1).and_then(|at| before.get_mut(at)) else { return };
@@ -179,7 +182,7 @@ pub(crate) fn join(nodes: &mut Vec<Node>, merges: bool) {
     }
 }
 
-/// Makes a walk to edges, tests of their properties, and the step to their other ends one link.
+/// Fuses a walk to edges, filters on their properties, and the step to their other ends into one link.
 fn join_ends(nodes: &mut Vec<Node>, merges: bool) {
     let Some((last, before)) = nodes.split_last_mut() else { return };
     let Some(Marked { mark: ToEnds(to), .. }) = last.step.as_any().downcast_mut() else { return };
@@ -212,7 +215,7 @@ fn join_ends(nodes: &mut Vec<Node>, merges: bool) {
     }
 }
 
-/// Puts a chain in the place of the nodes from `first` on.
+/// Replaces the nodes from `first` on by a chain.
 fn replace(nodes: &mut Vec<Node>, first: usize, links: Vec<Link>, merges: bool) {
     let texts: Vec<Arc<str>> =
         nodes.drain(first..).map(|node| node.text).filter(|text| !text.is_empty()).collect();
@@ -222,7 +225,7 @@ fn replace(nodes: &mut Vec<Node>, first: usize, links: Vec<Link>, merges: bool) 
     nodes.push(Node { moves: step.moves(), step: Box::new(step), labels, text, meter: None });
 }
 
-/// Steps that are links; `None`: one of them is more.
+/// The links of steps; `None`: a step is not a link.
 pub(crate) fn links_of_all(nodes: &mut [Node]) -> Option<Vec<Link>> {
     let mut all = Vec::new();
     for node in nodes.iter_mut() {
@@ -253,14 +256,14 @@ fn links_of(node: &mut Node) -> Option<Vec<Link>> {
 }
 
 impl dyn Step {
-    /// The chain that this is.
+    /// The chain, if the step is one.
     pub(crate) fn as_chain(&mut self) -> Option<&mut Chain> {
         self.as_any().downcast_mut()
     }
 }
 
 impl Chain {
-    /// Takes a test of labels, which are those of one type each.
+    /// Adds a filter on labels, each of which is the name of a single type.
     pub(crate) fn take_labels(&mut self, labels: &[Arc<str>]) {
         self.links.push(Link::Labelled(labels.to_vec()));
     }
@@ -271,8 +274,8 @@ impl Link {
         matches!(self, Self::Walk { .. } | Self::Through { .. })
     }
 
-    /// Appends what comes of the first of some ids to `out`, with the number of the id that it comes of, and
-    /// says how many they were; `from`: whose values names are.
+    /// Applies the link to a prefix of the ids and appends the results to `out`, each with the number of its
+    /// input id. Returns the length of that prefix. `from`: the traverser whose names are in scope.
     fn apply(
         &mut self,
         ids: &[Id],
@@ -306,7 +309,7 @@ impl Link {
                     if *wanted != Wanted::All {
                         passed.copy_from_slice(&found);
                     }
-                    // Rows of which the answer is known are not asked for.
+                    // Rows with a known answer are skipped.
                     let known = |row: &usize| found[*row] == (*wanted != Wanted::All);
                     let open: Rows =
                         (0..ids.len()).filter(|row| !known(row)).map(|row| (ids[row], rows[row])).collect();
@@ -332,7 +335,7 @@ impl Link {
     }
 }
 
-/// Appends those that pass.
+/// Appends the ids that pass a test.
 fn one_by_one(
     test: &mut impl Test,
     ids: &[Id],
@@ -351,7 +354,7 @@ fn one_by_one(
     Ok(())
 }
 
-/// How many of some ids have at most [`WAITING`] entries together; at least one.
+/// The length of the longest prefix of the ids with at most [`WAITING`] entries together; at least 1.
 fn fitting(segment: &dyn Segment, ids: &[Id]) -> Result<usize> {
     if ids.len() <= 1 {
         return Ok(ids.len());
@@ -366,7 +369,7 @@ fn fitting(segment: &dyn Segment, ids: &[Id]) -> Result<usize> {
     Ok(fits.count().max(1))
 }
 
-/// Appends neighbours; of how many ids.
+/// Appends neighbours of a prefix of the ids; returns its length.
 fn walk(
     ends: Ends,
     labels: &[Arc<str>],
@@ -383,7 +386,7 @@ fn walk(
             Ends::Both => None,
         },
     );
-    // A vertex may have any number of neighbours.
+    // The number of neighbours of a vertex is unbounded.
     let (memory, mut held) = (context.memory.clone(), Held::default());
     let taken = context.read(|snapshot, names| {
         out.ids.truncate(before);
@@ -427,8 +430,8 @@ fn walk(
     Ok(taken)
 }
 
-/// Appends the vertices at the other ends of edges with properties that pass, of how many ids; edges without
-/// an identity have none.
+/// Appends the other ends of edges whose properties pass, for a prefix of the ids; returns its length. Edges
+/// without an identity have no properties.
 fn through(
     ends: Ends,
     labels: &[Arc<str>],
@@ -451,7 +454,7 @@ fn through(
             let mut ids = &ids[done..];
             let mut all = Expansion { want_edges: true, ..Expansion::new(CHUNK) };
             let predicates = edge_predicates(snapshot, names, labels)?;
-            // Of several, the edges of one vertex are found together.
+            // With several predicates, the edges of each vertex are read together.
             let most = if predicates.len() > 1 { 1 } else { ids.len() };
             for predicate in predicates {
                 let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
@@ -487,7 +490,7 @@ fn through(
     Ok(done)
 }
 
-/// The rows of ids, vertices or edges, of which a value of a key passes; ascending.
+/// The rows of the ids (vertices or edges) with a value of `key` that passes; ascending.
 fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>) -> Result<Vec<u32>> {
     let mut rows: Vec<u32> = Vec::new();
     context.read(|snapshot, names| {
@@ -511,7 +514,7 @@ fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>
         let mut found = std::mem::take(&mut names.expansion);
         found.capacity = CHUNK;
         let mut cursor = Cursor::default();
-        // One after the other often has the same value.
+        // Consecutive ids often have the same value, whose result is cached.
         let mut last = (Id::UNBOUND, false);
         while cursor.row < ids.len() {
             found.clear();
@@ -535,7 +538,7 @@ fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>
     Ok(rows)
 }
 
-/// Marks the rows from which links lead on: `ids` are where they have led so far, each with its row.
+/// Marks the rows for which links have a result. `ids` are the ids reached so far, each with its row.
 fn leads(
     links: &mut [Link],
     ids: &[Id],
@@ -557,7 +560,7 @@ fn leads(
     let mut left = ids.iter().zip(rows);
     loop {
         part.clear();
-        // Rows that have led somewhere need no more.
+        // Rows with a result are finished.
         let open = left.by_ref().filter(|(_, row)| !found[at(row)]).take(chunk);
         open.for_each(|(id, row)| part.push(*id, *row));
         if part.ids.is_empty() {
@@ -606,7 +609,7 @@ impl Step for Chain {
             let Some(traverser) = input.next(context)? else { return Ok(None) };
             let Value::Vertex(vertex) = &traverser.value else {
                 let what = traverser.value.type_name();
-                let message = format!("a step to neighbours needs a vertex, and this is a {what}");
+                let message = format!("a step to neighbours needs a vertex, found a {what}");
                 return Err(Error::new(ErrorKind::Query, message));
             };
             self.waiting.resize_with(self.links.len() + 1, Rows::default);

@@ -1,8 +1,7 @@
-//! `group`, `groupCount`, `aggregate`, `cap`, `tree`, `subgraph`, `sack`: values gathered on the way.
+//! Side-effect steps: `group`, `groupCount`, `aggregate`, `cap`, `tree`, `subgraph`, `sack`.
 //!
 //! # Shape
-//! A side effect is a value under a name. Steps with a name put to it and let the traverser through; `cap`
-//! gives it.
+//! A side effect is a named value. Steps with its name add to it and pass the traverser on; `cap` returns it.
 
 use super::group::Grouped;
 use super::make;
@@ -59,7 +58,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// Appends the names that a step puts to, or a traversal in it.
+/// Appends the names of side effects that a step or a nested traversal writes to.
 pub(crate) fn puts_of(step: &Instruction, names: &mut Vec<Arc<str>>) {
     let puts = matches!(&*step.name, "aggregate" | "store" | "group" | "groupCount" | "tree" | "subgraph");
     for argument in &step.arguments {
@@ -71,7 +70,7 @@ pub(crate) fn puts_of(step: &Instruction, names: &mut Vec<Arc<str>>) {
     }
 }
 
-/// The side effect of this name, made if it is not there.
+/// The side effect of this name, created if missing.
 fn side_effect<'c>(
     context: &'c mut Context<'_>,
     name: &Arc<str>,
@@ -102,7 +101,7 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
             is_collection && found.operator.is_some_and(|operator| operator != Operator::AddAll)
         });
         if assigns {
-            // The operator gets all values at once.
+            // The operator receives all values together.
             let (mut values, mut held) = (Vec::new(), Held::default());
             for traverser in &all {
                 let value = match by_all.first_mut() {
@@ -125,11 +124,11 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
     })
 }
 
-/// Puts a value to a side effect as often as its bulk says.
+/// Adds a value to a side effect, repeated by its bulk.
 fn put_to_collection(name: &Arc<str>, value: Value, bulk: Bulk, context: &mut Context<'_>) -> Result<()> {
     let found = side_effect(context, name, || BulkSet::default().into());
     let operator = found.operator;
-    // It is taken out so that nothing else shares it.
+    // Takes the value out to own it exclusively.
     let mut all = std::mem::take(&mut found.value);
     let put = match (&mut all, operator) {
         (Value::Bulk(all), None | Some(Operator::AddAll)) => {
@@ -140,7 +139,7 @@ fn put_to_collection(name: &Arc<str>, value: Value, bulk: Bulk, context: &mut Co
         (Value::List(all), None | Some(Operator::AddAll)) => {
             let mut held = Held::default();
             let put = context.expand(&value, bulk.get(), Arc::make_mut(all), &mut held);
-            // It stays there until the traversal ends.
+            // The value lives until the traversal ends.
             held.keep();
             put
         }
@@ -174,7 +173,7 @@ fn cap(names: Vec<Arc<str>>) -> Box<dyn Step> {
                         found.insert(Value::String(name.clone()), side_effect.value.clone());
                     }
                     None if names.len() == 1 => {
-                        // Nothing has come by: an empty bag.
+                        // No traverser has arrived: an empty bag.
                         found.insert(Value::String(name.clone()), BulkSet::default().into());
                     }
                     None => {}
@@ -232,7 +231,7 @@ fn group_count(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
     }
 }
 
-/// Whether a traversal asks traversers for nothing but numbers, and how often each is there.
+/// Whether a traversal depends only on numeric values and their multiplicities.
 fn is_sum(value: &Value) -> bool {
     let Value::Traversal(traversal) = value else { return false };
     match traversal.steps.as_slice() {
@@ -289,7 +288,7 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
             };
             let mut held = Held::default();
             let added = all.iter().try_for_each(|traverser| add(&mut groups, traverser, &mut held, context));
-            // They stay there until the traversal ends.
+            // The values live until the traversal ends.
             held.keep();
             side_effect(context, &name, || Value::Null).value = Value::map(groups);
             added.map(|()| all)
@@ -297,24 +296,24 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
     })
 }
 
-/// Where values are in a tree or a subgraph, so that none has to be searched for.
+/// Positions of values in a tree or a subgraph, which make insertion a hash look-up.
 #[derive(Debug)]
 pub(crate) enum Places {
     Tree(TreePlaces),
     Subgraph { vertices: HashSet<Vertex, Hashing>, edges: HashSet<Arc<Edge>, Hashing> },
 }
 
-/// The places of values among the children of the nodes of a tree.
+/// Positions of values among the children of the nodes of a tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreePlaces {
-    /// By node and value: the node that the value is, and where it is among its siblings. The root is node 0.
+    /// By parent node and value: the child node, and its index among its siblings. The root is node 0.
     of: HashMap<(usize, Value), (usize, usize), Hashing>,
-    /// Nodes, without the root.
+    /// Number of nodes, without the root.
     nodes: usize,
 }
 
 impl TreePlaces {
-    /// Those of a tree.
+    /// The positions of an existing tree.
     fn of_tree(tree: &Tree) -> Self {
         let mut places = Self::default();
         let mut nodes = vec![(0, tree)];
@@ -328,10 +327,10 @@ impl TreePlaces {
         places
     }
 
-    /// Puts values into a tree, each below the one before it.
+    /// Inserts a path of values below the root.
     ///
     /// # Errors
-    /// Deeper than [`size::NESTING_MAX`]; over the memory cap; cancellation.
+    /// Deeper than [`size::NESTING_MAX`]; the memory cap; cancellation.
     fn add(
         &mut self,
         tree: &mut Tree,
@@ -339,7 +338,7 @@ impl TreePlaces {
         held: &mut Held,
         context: &Context<'_>,
     ) -> Result<()> {
-        // A tree of any depth could not be walked through, nor dropped, without as deep a stack.
+        // A recursive walk or drop of a deeper tree could overflow the stack.
         if values.len() > size::NESTING_MAX {
             return Err(size::too_deep());
         }
@@ -398,7 +397,7 @@ fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
                 let values = values_of(traverser, context)?;
                 places.add(&mut tree, values, &mut held, context)
             });
-            // They stay there until the traversal ends.
+            // The values live until the traversal ends.
             held.keep();
             context.places.insert(name.clone(), Places::Tree(places));
             side_effect(context, &name, || Value::Null).value = tree.into();

@@ -1,9 +1,9 @@
-//! What `native/entries.rs` has taken, done with the rows of its query: a row is a group.
+//! Execution of `native/entries.rs`: filters, orders and projects the rows of its query, one per group.
 //!
 //! # Cost
-//! Keys are read where something sees them: of the entries that are left by tests of numbers, by an order
-//! that begins with numbers, and by its range. Of the other texts it is looked up whether they are plain,
-//! since two that are not can be one value.
+//! Keys are read only for output: after numeric filters, after an order that begins with numbers, and within
+//! its range. Other string keys are only checked for being plain strings, since two language-tagged strings
+//! can be one value.
 
 use super::solve::{plus, value_of};
 use crate::context::Context;
@@ -19,18 +19,17 @@ use vervet_gremlin::semantics::number;
 use vervet_gremlin::{Hashing, Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
-/// What a group counts as, with its key and columns.
+/// Accounted size of a group, with its key and columns.
 const GROUP_BYTES: u64 = 128;
 
-/// A group.
 struct Group {
     key: Id,
-    /// The key as a value, once it has been read.
+    /// The key as a value, read lazily.
     value: Option<Value>,
     columns: Vec<Value>,
 }
 
-/// The entries of groups, or the maps that they become. A row is the key of a group and its columns.
+/// The entries of groups, or the maps that they become. A row is the key of a group and its aggregates.
 pub(super) fn entries<'r>(
     rows: impl Iterator<Item = &'r [Id]>,
     entries: &Entries,
@@ -102,7 +101,7 @@ fn read(id: Id, context: &mut Context<'_>) -> Result<Value> {
     value_of(id, context)?.ok_or_else(|| Error::internal("a group of a query has a key that is no value"))
 }
 
-/// Whether keys with different ids may be one value.
+/// Whether keys with different ids may be equal values.
 fn may_be_equal(groups: &[Group], context: &mut Context<'_>) -> Result<bool> {
     let Some(first) = groups.first().map(|group| group.key.tag()) else { return Ok(false) };
     match first {
@@ -123,7 +122,7 @@ fn may_be_equal(groups: &[Group], context: &mut Context<'_>) -> Result<bool> {
     }
 }
 
-/// Groups with equal keys as one.
+/// Merges groups with equal keys.
 fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> Result<Vec<Group>> {
     let mut all: IndexMap<Value, Group, Hashing> = IndexMap::default();
     for mut group in groups {
@@ -144,14 +143,14 @@ fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> R
     Ok(all.into_values().collect())
 }
 
-/// Puts groups in order; of those behind the first `end` it may leave some out.
+/// Sorts groups; may drop groups beyond the first `end`.
 fn sort(
     groups: &mut Vec<Group>,
     by: &[(Part, bool)],
     end: Option<usize>,
     context: &mut Context<'_>,
 ) -> Result<()> {
-    // Numbers before the first key need no look at keys, and decide most.
+    // Numeric sort keys before the first group key need no key reads, and decide most comparisons.
     let numbers: Vec<(usize, bool)> = by
         .iter()
         .map_while(|(part, descending)| match part {

@@ -1,4 +1,4 @@
-//! `filter`, `where`, `is`, `not`, `and`, `or`, and other tests of one traverser.
+//! Filter steps: `filter`, `where`, `is`, `not`, `and`, `or`, and other tests of one traverser.
 
 use super::chain::Link;
 use super::has::predicate;
@@ -112,7 +112,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// The label that `from("a")` or `to("a")` names.
+/// The label of `from("a")` or `to("a")`.
 pub(crate) fn label_of(instruction: Option<&Instruction>) -> Option<Arc<str>> {
     instruction.and_then(|instruction| match instruction.arguments.first() {
         Some(Value::String(label)) => Some(label.clone()),
@@ -120,7 +120,7 @@ pub(crate) fn label_of(instruction: Option<&Instruction>) -> Option<Arc<str>> {
     })
 }
 
-/// The objects of a path between two labels, the ends included.
+/// The objects of a path between two labels, inclusive.
 pub(crate) fn part_of_path(traverser: &Traverser, from: Option<&str>, to: Option<&str>) -> Vec<Value> {
     let path = traverser.path();
     let place = |label: &str| path.labels.iter().rposition(|labels| labels.iter().any(|l| **l == *label));
@@ -129,14 +129,14 @@ pub(crate) fn part_of_path(traverser: &Traverser, from: Option<&str>, to: Option
     path.objects.get(start..end).map(<[Value]>::to_vec).unwrap_or_default()
 }
 
-/// Traversals that something must come of: `filter`, `where`, `not`, `and`, `or`.
+/// Existence tests of nested traversals: `filter`, `where`, `not`, `and`, `or`.
 #[derive(Clone)]
 pub(crate) struct Asked {
     questions: Vec<Question>,
     wanted: Wanted,
 }
 
-/// Of how many traversals something must come.
+/// Number of traversals that must have a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wanted {
     All,
@@ -145,7 +145,7 @@ pub(crate) enum Wanted {
 }
 
 impl Asked {
-    /// The traversals as chains, if all are.
+    /// The traversals as chains, if all are chains.
     pub(crate) fn links(&mut self) -> Option<(Vec<Vec<Link>>, Wanted)> {
         let ways = self.questions.iter_mut().map(Question::links).collect::<Option<Vec<_>>>()?;
         (!ways.is_empty()).then_some((ways, self.wanted))
@@ -164,7 +164,7 @@ impl Test for Asked {
     }
 }
 
-/// `where(P)`: names inside the predicate stand for their values.
+/// `where(P)`: the predicate contains names, which are replaced by their values.
 #[derive(Clone)]
 pub(crate) struct Named {
     start: Option<Arc<str>>,
@@ -181,13 +181,13 @@ impl Named {
         Self { start, test: test.clone(), by, lists: Lists::default(), sealed }
     }
 
-    /// Whether what the names stand for is the same for all that come of one traverser.
+    /// Whether the values of the names are the same for all results of one traverser.
     pub(crate) fn is_sealed(&self) -> bool {
         self.sealed
     }
 }
 
-/// Whether no step from here on puts to what the names of a predicate stand for.
+/// Whether no later step writes to the side effects that the predicate names.
 fn is_sealed(test: &P, compiler: &Compiler) -> bool {
     let one = |value: &Value| !matches!(value, Value::String(name) if compiler.is_put_to(name));
     match test {
@@ -220,8 +220,8 @@ impl Test for Named {
     }
 }
 
-/// `within` and `without` of one name, for a vertex: whether it is in the collection of that name, without
-/// going through all that is in there. `None`: it is another test.
+/// Fast path of `within` and `without` of one name for a vertex: a hash look-up in the collection of that
+/// name. `None`: another kind of test.
 fn is_in_collection(
     test: &P,
     value: &Value,
@@ -231,7 +231,7 @@ fn is_in_collection(
 ) -> Option<bool> {
     let (P::Within(names) | P::Without(names)) = test else { return None };
     let [Value::String(name)] = names.as_slice() else { return None };
-    // A vertex equals what it is equivalent to, and nothing else.
+    // A vertex equals only vertices.
     let Value::Vertex(Vertex { key: key @ 1.., .. }) = value else { return None };
     let is_in = match scoped(traverser, name, Pop::Last, context)? {
         Value::Bulk(values) => values.contains_key(value),
@@ -242,8 +242,8 @@ fn is_in_collection(
     Some(is_in == matches!(test, P::Within(_)))
 }
 
-/// The list that was last looked at, and the vertices in it once it is looked at again. Who owns the list may
-/// change it, and it is another one then.
+/// Vertex set of the last tested list, built on its second use. The allocation identifies the list: the weak
+/// reference moves a changed list to a new allocation.
 #[derive(Clone, Default)]
 struct Lists {
     last: Weak<Vec<Value>>,
@@ -251,10 +251,10 @@ struct Lists {
 }
 
 impl Lists {
-    /// Lists of so many values are as fast to go through.
+    /// Maximum length of lists for which a linear scan is as fast.
     const SHORT: usize = 16;
 
-    /// Whether a vertex with a key is in a list.
+    /// Whether a list contains the vertex with this key.
     fn contains(&mut self, list: &Arc<Vec<Value>>, vertex: &Value, key: u64) -> bool {
         if list.len() <= Self::SHORT {
             return list.contains(vertex);
@@ -270,7 +270,7 @@ impl Lists {
             });
             Rc::new(keys.collect())
         });
-        // One without a key is compared by its id.
+        // A vertex without a key is compared by its id.
         vertices.contains(&key) || vertices.contains(&0) && list.contains(vertex)
     }
 }
@@ -280,7 +280,7 @@ fn no_value(name: &str) -> Error {
     Error::new(ErrorKind::Query, message)
 }
 
-/// What the next `by` makes of a value.
+/// Applies the next `by` to a value.
 fn in_turn(
     by: &mut [By],
     place: &mut usize,
@@ -296,7 +296,7 @@ fn in_turn(
     by[at].of(value, traverser, context)
 }
 
-/// A predicate with values in the place of names; `None`: a `by` gives nothing.
+/// The predicate with names replaced by values; `None`: a `by` is unproductive.
 fn with_values(
     test: &P,
     by: &mut [By],
@@ -325,7 +325,7 @@ fn with_values(
         P::Within(values) | P::Without(values) => {
             let mut all = Vec::new();
             for value in values {
-                // A name for a collection stands for what is in it.
+                // The name of a collection expands to its items.
                 match of!(value) {
                     collection @ (Value::List(_) | Value::Set(_) | Value::Bulk(_)) => {
                         let items = crate::semantic::items(&collection).unwrap_or_default();
@@ -356,10 +356,10 @@ fn with_values(
     }))
 }
 
-/// A traversal of `where`: a label at its start says where it starts, one at its end what it must come to.
+/// The traversal of a `where`: a label at its start names its input, a label at its end the required result.
 pub(crate) fn named_ends(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pipeline> {
     let steps = &*compiler.connected(&traversal.steps, false);
-    // Tests of tests: each of them has ends of its own.
+    // Nested connectives: each operand has its own ends.
     if let [only] = steps
         && matches!(&*only.name, "and" | "or" | "not" | "where" | "filter")
         && only.arguments.iter().all(|argument| matches!(argument, Value::Traversal(_)))
@@ -406,7 +406,7 @@ pub(crate) fn named_ends(traversal: &Bytecode, compiler: &mut Compiler) -> Resul
     if let Some(end) = end {
         let step = make::filter(move |traverser, context| {
             let wanted = match &traverser.value {
-                // A map that the traversal came to is no scope of its end.
+                // A map that the traversal has reached does not scope its end.
                 Value::Map(_) => traverser.select(&end, Pop::Last),
                 _ => scoped(traverser, &end, Pop::Last, context),
             };
@@ -418,7 +418,7 @@ pub(crate) fn named_ends(traversal: &Bytecode, compiler: &mut Compiler) -> Resul
     Ok(pipeline)
 }
 
-/// Everything until some time has passed since the first.
+/// Passes everything until a duration has elapsed since the first traverser.
 #[derive(Clone)]
 struct TimeLimit {
     limit: Duration,

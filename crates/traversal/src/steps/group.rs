@@ -1,5 +1,5 @@
-//! `group().by(…).by(traversal that reduces)`: traversers are kept by group; when all have come each group
-//! goes through the traversal.
+//! `group().by(…).by(reducing traversal)`: buffers traversers by group and reduces each group at the end of
+//! the input.
 
 use crate::by::By;
 use crate::context::{Context, SideEffect};
@@ -10,28 +10,28 @@ use std::sync::Arc;
 use vervet_gremlin::{Map, Value};
 use vervet_model::Result;
 
-/// A traversal for each group, with what has been put to it.
+/// A reducing traversal per group, with its input.
 pub(crate) type Groups = indexmap::IndexMap<Value, Pipeline, vervet_gremlin::Hashing>;
 
-/// See the header of this file. Groups under a name are those of all steps with that name.
+/// See the header of this file. All steps with one name share its groups.
 #[derive(Clone)]
 pub(crate) struct Grouped {
     key: By,
     members: Pipeline,
     name: Option<Arc<str>>,
-    /// The traversal asks for nothing but numbers.
+    /// Whether the traversal only sums or counts.
     sums: bool,
-    /// What has come for each group that has no name.
+    /// Buffered traversers per group, if the step has no name.
     groups: indexmap::IndexMap<Value, Vec<Traverser>, vervet_gremlin::Hashing>,
-    /// Counts what is in `groups`.
+    /// Counts `groups`.
     held: Held,
-    /// Traversers that go on behind the side effect.
+    /// Output traversers of the side-effect form.
     ready: Queue,
     done: bool,
 }
 
 impl Grouped {
-    /// `sums`: the traversal only sums numbers up, or counts.
+    /// `sums`: whether the traversal only sums or counts.
     pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>, sums: bool) -> Self {
         let groups = indexmap::IndexMap::default();
         Self { key, members, name, sums, groups, held: Held::default(), ready: Queue::default(), done: false }
@@ -45,7 +45,7 @@ impl Grouped {
         {
             traverser.path = None;
             let members = self.groups.entry(key).or_default();
-            // The same number again, as a constant is.
+            // A repeated number, such as a constant.
             match (members.last_mut(), &traverser.value) {
                 (Some(last), Value::Int(_) | Value::Long(_)) if last.merges_with(&traverser) => {
                     last.bulk = last.bulk.plus(traverser.bulk)?;
@@ -78,7 +78,7 @@ impl Grouped {
         Ok(())
     }
 
-    /// The groups that have no name; one after the other goes through the same steps.
+    /// Reduces the unnamed groups one by one with the same steps.
     fn finish(&mut self, context: &mut Context<'_>) -> Result<Value> {
         let mut all = Map::default();
         for (key, group) in std::mem::take(&mut self.groups) {
@@ -94,11 +94,11 @@ impl Grouped {
     }
 }
 
-/// Groups under a name, as they are now.
+/// The current results of named groups.
 fn result(groups: &Groups, context: &mut Context<'_>) -> Result<Value> {
     let mut all = Map::default();
     for (key, members) in groups {
-        // A copy, since more may come by the time it is asked again.
+        // A copy, since later traversers may be added.
         let result = members.clone().next(context)?;
         put(&mut all, key.clone(), result, context);
     }
@@ -140,7 +140,7 @@ impl Step for Grouped {
     }
 
     fn reset(&mut self) {
-        // A side effect stays what it is.
+        // A side effect survives the reset.
         self.groups.clear();
         self.held.clear();
         self.ready.clear();

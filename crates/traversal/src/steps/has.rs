@@ -1,7 +1,7 @@
-//! `has` and its relatives: tests of what an element has.
+//! `has` and related filters on elements.
 //!
-//! Behind `V()` or `E()` they become conditions of that step, so that an index can answer them; behind `out`,
-//! `in` and `both` a test of labels becomes a part of it, so that all neighbours are tested together.
+//! After `V()` or `E()` they become conditions of that step, for index look-ups; after `out`, `in` and `both`
+//! a label test is fused into the step, which tests all neighbours together.
 
 use super::make::{self, Test};
 use super::start::{Elements, label_names};
@@ -18,40 +18,40 @@ use std::sync::Arc;
 use vervet_gremlin::{Comparison, P, T, Token, Value};
 use vervet_model::{Id, Result};
 
-/// What an element must be like.
+/// A condition on an element.
 #[derive(Clone)]
 pub(crate) enum Condition {
-    /// It has the key.
+    /// A value of the key exists.
     Key(Arc<str>),
-    /// It does not have the key.
+    /// No value of the key exists.
     NotKey(Arc<str>),
-    /// A value of this key passes.
+    /// A value of this key satisfies the predicate.
     Property(Arc<str>, P),
-    /// Its id, label, key or value passes.
+    /// The id, label, key or value satisfies the predicate.
     Token(T, P),
-    /// Its label is one of these.
+    /// The label is one of these.
     Label(Vec<Arc<str>>),
-    /// Its id as text is one of these.
+    /// The id as text satisfies the predicate.
     IdText(P),
-    /// Its id as text is this one, which only one vertex can have.
+    /// The id as text is this one, which only one vertex can have.
     Id {
         id: Value,
-        /// The key of that vertex, once it has been found.
+        /// The key of that vertex, after the first successful look-up.
         known: Option<u64>,
         test: P,
     },
-    /// Both ends of an edge pass.
+    /// Both ends of an edge satisfy the condition.
     Ends(Box<Condition>),
-    /// Something comes of it in a traversal.
+    /// A traversal from the element has a result.
     Traversal(Pipeline),
-    /// Something comes of a value of this key in a traversal.
+    /// A traversal from a value of this key has a result.
     PropertyTraversal(Arc<str>, Pipeline),
-    /// Nothing passes.
+    /// Always false.
     Never,
 }
 
 impl Condition {
-    /// Whether it is about the element alone, with no traversal in it.
+    /// Whether the condition contains no traversal.
     pub(crate) fn is_plain(&self) -> bool {
         match self {
             Self::Ends(inner) => inner.is_plain(),
@@ -98,7 +98,7 @@ impl Condition {
             Self::Id { id, known, test } => match element {
                 Value::Vertex(vertex) if vertex.key != 0 => {
                     if known.is_none() {
-                        // It may be added later; once it is there, its key stays.
+                        // The vertex may be added later; its key never changes.
                         *known = context.read(|snapshot, _| find_vertex(snapshot, id))?.map(Id::bits);
                     }
                     Ok(*known == Some(vertex.key))
@@ -134,7 +134,7 @@ impl Test for Condition {
     }
 }
 
-/// Whether the id of an element as text passes.
+/// Whether the id of an element as text satisfies the predicate.
 fn has_id_text(element: &Value, test: &P, context: &mut Context<'_>) -> Result<bool> {
     match token_value(element, T::Id, context)? {
         Some(id) => passes(test, &Value::text(crate::semantic::text_of(&id))),
@@ -142,7 +142,7 @@ fn has_id_text(element: &Value, test: &P, context: &mut Context<'_>) -> Result<b
     }
 }
 
-/// The values of a key; of a property: its own value, if the key is its own.
+/// The values of a key; of a property, its own value if the key matches.
 fn of_key(element: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Vec<Value>> {
     if let Value::Property(property) = element {
         return Ok((property.key == *key).then(|| property.value.clone()).into_iter().collect());
@@ -155,7 +155,7 @@ fn of_key(element: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<
     })
 }
 
-/// Appends a test; behind `V()` and `E()` it becomes a part of them.
+/// Appends a filter, or adds it to a preceding `V()` or `E()`.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
     for condition in conditions(step, compiler)? {
         if let Some(last) = nodes.last_mut()
@@ -188,7 +188,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     Ok(())
 }
 
-/// An argument as a predicate: a value stands for equality with it.
+/// An argument as a predicate; a value means equality.
 pub(crate) fn predicate(argument: &Value) -> P {
     match argument {
         Value::P(test) => test.as_ref().clone(),
@@ -256,7 +256,7 @@ fn conditions(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Condi
     })
 }
 
-/// A test of ids: against texts, ids are compared as texts.
+/// A condition on ids: against strings, ids are compared as text.
 fn id_test(test: P) -> Condition {
     let is_text = |value: &Value| matches!(value, Value::String(_));
     let texts = match &test {
@@ -276,13 +276,13 @@ fn id_test(test: P) -> Condition {
     })
 }
 
-/// Whether only the vertex that is looked up by this text can have it as its id: others may have ids that are
-/// no texts but numbers, UUIDs or blank nodes.
+/// Whether the look-up of this text finds the only vertex that can have this id as text. Other ids that look
+/// alike are numbers, UUIDs or blank nodes.
 pub(crate) fn is_of_one_vertex(id: &str) -> bool {
     id.contains(':') && !id.starts_with("_:")
 }
 
-/// Values, those of lists among them.
+/// The values, with lists flattened.
 fn flat(values: &[Value]) -> Vec<Value> {
     let mut all = Vec::new();
     for value in values {
@@ -296,12 +296,12 @@ fn flat(values: &[Value]) -> Vec<Value> {
 }
 
 impl dyn Step {
-    /// The step `V` or `E` that this is, if nothing has run yet.
+    /// The step as `V` or `E`, if it has not run yet.
     fn as_elements(&mut self) -> Option<&mut Elements> {
         self.as_any().downcast_mut()
     }
 
-    /// The step to neighbours that this is, if their ends are tested by nothing else.
+    /// The step as a walk to neighbours, if no other test filters their ends.
     pub(crate) fn as_neighbours(&mut self) -> Option<&mut Neighbours> {
         self.as_any().downcast_mut()
     }

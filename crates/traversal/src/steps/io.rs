@@ -1,6 +1,6 @@
-//! `io(file)` with `read()` or `write()`: the whole graph from a file, or to one.
+//! `io(file)` with `read()` or `write()`: import and export of the whole graph.
 //!
-//! What files there are, and whether any may be used at all, is for the host to say.
+//! The host decides on access to files.
 
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
@@ -35,7 +35,7 @@ pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) 
             (_, [Value::String(option), ..]) => {
                 let message = format!("io() with the option {option} is not supported");
                 return Err(Error::new(ErrorKind::Unsupported, message)
-                    .with_hint("there are IO.reader and IO.writer, with a name of a form"));
+                    .with_hint("use IO.reader or IO.writer, with the name of a format"));
             }
             _ => return Err(compiler.error(with, "with() does not take these arguments")),
         }
@@ -63,8 +63,8 @@ fn form_of(name: &str) -> Result<FileForm> {
         "graphml" => Ok(FileForm::GraphMl),
         "gryo" => Err(gryo()),
         other => {
-            Err(Error::new(ErrorKind::Unsupported, format!("the form {other} of a file is not supported"))
-                .with_hint("there are IO.graphson and IO.graphml"))
+            Err(Error::new(ErrorKind::Unsupported, format!("the io() file format {other} is not supported"))
+                .with_hint("use IO.graphson or IO.graphml"))
         }
     }
 }
@@ -79,16 +79,16 @@ fn form_of_name(file: &str) -> Result<FileForm> {
         Err(gryo())
     } else {
         let message = "Could not detect the file format - specify the writer explicitly or rename file with a standard extension";
-        Err(Error::new(ErrorKind::Query, message).with_hint("such as .json or .xml"))
+        Err(Error::new(ErrorKind::Query, message).with_hint("use .json or .xml"))
     }
 }
 
 fn gryo() -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        "Gryo is not supported: it is a form of Java's serialisation library Kryo alone",
+        "Gryo is not supported: it is specific to Kryo, a serialization library for Java",
     )
-    .with_hint("write the graph as GraphSON or GraphML where it comes from")
+    .with_hint("export the graph from its source as GraphSON or GraphML")
 }
 
 #[derive(Clone)]
@@ -100,7 +100,7 @@ struct Io {
 }
 
 impl Step for Io {
-    /// Gives nothing.
+    /// Runs the import or export; no output.
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         while input.next(context)?.is_some() {}
         if !std::mem::replace(&mut self.done, true) {

@@ -1,6 +1,6 @@
-//! Steps made of functions.
+//! Steps built from closures.
 //!
-//! Functions are copied with the steps, so what they have captured is theirs alone.
+//! A closure is cloned with its step, so each clone owns its captured state.
 
 use crate::bulk::Bulk;
 use crate::context::Context;
@@ -12,52 +12,53 @@ use std::collections::VecDeque;
 use vervet_gremlin::Value;
 use vervet_model::Result;
 
-/// One value, or none, of each traverser.
+/// A step with at most one value per traverser.
 pub(crate) fn map(
     of: impl FnMut(&Traverser, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
 ) -> Box<dyn Step> {
     Box::new(Map { of })
 }
 
-/// Any number of values of each traverser.
+/// A step with any number of values per traverser.
 pub(crate) fn flat_map(
     of: impl FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
 ) -> Box<dyn Step> {
     Box::new(FlatMap { of, from: None, outputs: Outputs::default() })
 }
 
-/// Any number of traversers of each.
+/// A step with any number of traversers per traverser.
 pub(crate) fn flat_map_traversers(
     of: impl FnMut(Traverser, &mut Context<'_>, &mut Queue) -> Result<()> + Clone + 'static,
 ) -> Box<dyn Step> {
     Box::new(FlatMapTraversers { of, ready: Queue::default() })
 }
 
-/// The traversers that pass.
+/// A step that passes the traversers that satisfy a test.
 pub(crate) fn filter(
     passes: impl FnMut(&Traverser, &mut Context<'_>) -> Result<bool> + Clone + 'static,
 ) -> Box<dyn Step> {
     Box::new(Filter { passes })
 }
 
-/// What lets some traversers through and does nothing else.
+/// A pure filter.
 pub(crate) trait Test {
     fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool>;
 }
 
-/// As [`filter`], of a test that others can see (see [`super::chain`]).
+/// As [`filter`], for a test that chains can recognize (see [`super::chain`]).
 pub(crate) fn test<T: Test + Clone + 'static>(test: T) -> Box<dyn Step> {
     Box::new(Tested(test))
 }
 
-/// Every traverser, as it was or changed, but with the same path.
+/// A step that passes every traverser, possibly changed, with the same path.
 pub(crate) fn with_each(
     change: impl FnMut(Traverser, &mut Context<'_>) -> Result<Option<Traverser>> + Clone + 'static,
 ) -> Box<dyn Step> {
     Box::new(WithEach { change })
 }
 
-/// One value of all traversers together; what the state grows by is counted in the [`Held`] that `add` gets.
+/// A step that reduces all traversers to one value. The [`Held`] argument of `add` counts the growth of the
+/// state.
 pub(crate) fn reduce<S: Clone + Default + 'static>(
     add: impl FnMut(&mut S, Traverser, &mut Held, &mut Context<'_>) -> Result<()> + Clone + 'static,
     finish: impl FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
@@ -65,19 +66,19 @@ pub(crate) fn reduce<S: Clone + Default + 'static>(
     Box::new(Reduce { add, finish, state: S::default(), held: Held::default(), done: false })
 }
 
-/// All traversers together to others.
+/// A barrier that maps all traversers to other traversers.
 pub(crate) fn barrier(
     of: impl FnMut(Vec<Traverser>, &mut Context<'_>) -> Result<Vec<Traverser>> + Clone + 'static,
 ) -> Box<dyn Step> {
     Box::new(Barrier { of, ready: VecDeque::new(), held: Held::default() })
 }
 
-/// Lets everything through.
+/// The identity step.
 pub(crate) fn identity() -> impl Step + Clone {
     WithEach { change: |traverser, _: &mut Context<'_>| Ok(Some(traverser)) }
 }
 
-/// One value for each traverser.
+/// A step that replaces each value by a constant.
 pub(crate) fn constant(value: Value) -> impl Step + Clone {
     Map { of: move |_: &Traverser, _: &mut Context<'_>| Ok(Some(value.clone())) }
 }
@@ -106,40 +107,39 @@ where
     }
 }
 
-/// Values that have come of one traverser and wait to go on, each with how often it is there. They count
-/// against the memory cap.
+/// Output queue of one traverser: values with multiplicities, counted against the memory cap.
 #[derive(Clone, Default)]
 pub(crate) struct Outputs {
     values: VecDeque<(Value, Bulk)>,
-    /// Those that `held` has counted.
+    /// The number of values that `held` has counted.
     counted: usize,
     held: Held,
 }
 
 impl Outputs {
-    /// Appends a value that is there so often.
+    /// Appends a value with a multiplicity.
     ///
     /// # Errors
-    /// Over the memory cap; cancellation.
+    /// The memory cap; cancellation.
     pub(crate) fn push(&mut self, value: Value, bulk: Bulk, memory: &Memory<'_>) -> Result<()> {
         self.values.push_back((value, bulk));
         self.count(memory)
     }
 
-    /// Appends a value, which [`Outputs::count`] has to count.
+    /// Appends a value without counting it; call [`Outputs::count`] afterwards.
     pub(crate) fn push_back(&mut self, value: Value) {
         self.values.push_back((value, Bulk::ONE));
     }
 
-    /// Appends values, which [`Outputs::count`] has to count.
+    /// Appends values without counting them; call [`Outputs::count`] afterwards.
     pub(crate) fn extend(&mut self, values: impl IntoIterator<Item = Value>) {
         self.values.extend(values.into_iter().map(|value| (value, Bulk::ONE)));
     }
 
-    /// Counts what has been appended since it was last asked to.
+    /// Counts the values appended since the last call.
     ///
     /// # Errors
-    /// Over the memory cap; cancellation.
+    /// The memory cap; cancellation.
     pub(crate) fn count(&mut self, memory: &Memory<'_>) -> Result<()> {
         let mut bytes = 0;
         for (value, _) in self.values.range(self.counted..) {
@@ -150,7 +150,7 @@ impl Outputs {
         self.held.add(bytes, memory)
     }
 
-    /// The next one.
+    /// Removes the first value.
     pub(crate) fn pop(&mut self) -> Option<(Value, Bulk)> {
         let first = self.values.pop_front()?;
         if self.counted > 0 {
@@ -160,7 +160,7 @@ impl Outputs {
         Some(first)
     }
 
-    /// The same again, once.
+    /// Returns one copy of a value to the front.
     fn put_back(&mut self, value: Value, bulk: Bulk) {
         self.values.push_front((value, bulk));
     }
@@ -193,7 +193,7 @@ where
                 let mut next = from.at(value);
                 match bulk.minus(1) {
                     None => {}
-                    // Without bulking each of equal values comes by itself.
+                    // Without bulking, equal values are output one by one.
                     Some(others) if context.settings.no_bulk => {
                         self.outputs.put_back(next.value.clone(), others);
                     }
@@ -290,14 +290,14 @@ impl<T: Test + Clone + 'static> Step for Tested<T> {
     }
 }
 
-/// A step, and what others may know of it.
+/// A step with a mark that the compiler can read.
 #[derive(Clone)]
 pub(crate) struct Marked<M> {
     step: Box<dyn Step>,
     pub(crate) mark: M,
 }
 
-/// The same step, of which others may know something (see [`super::chain`]).
+/// The step with a mark for the compiler (see [`super::chain`]).
 pub(crate) fn marked<M: Clone + 'static>(step: Box<dyn Step>, mark: M) -> Box<dyn Step> {
     Box::new(Marked { step, mark })
 }
@@ -360,13 +360,13 @@ where
             any = true;
             (self.add)(&mut self.state, traverser, &mut self.held, context)?;
         }
-        // Asked once more, it has something to say only if more has come: another round of a loop.
+        // A later pull has a result only if more input has arrived: the next round of a loop.
         if self.done && !any {
             return Ok(None);
         }
         self.done = true;
         let value = (self.finish)(std::mem::take(&mut self.state), context)?;
-        // From here on the step that keeps the value counts it.
+        // The step that keeps the value counts it from here on.
         self.held.clear();
         Ok(value.map(|value| {
             let mut traverser = Traverser::new(value);
@@ -390,7 +390,7 @@ where
 struct Barrier<F> {
     of: F,
     ready: VecDeque<Traverser>,
-    /// Counts what has been taken in, until all of it has gone on.
+    /// Counts buffered input until all of it is output.
     held: Held,
 }
 

@@ -1,4 +1,4 @@
-//! `count`, `sum`, `min`, `max`, `mean`: over all traversers, or inside each.
+//! Numeric reductions: `count`, `sum`, `min`, `max`, `mean`, global or local.
 
 use super::make;
 use crate::compile::{Compiler, Modulated};
@@ -9,7 +9,7 @@ use vervet_gremlin::semantics::number::{Extreme, Mean, Sum, counted};
 use vervet_gremlin::{Scope, Token, Value};
 use vervet_model::Result;
 
-/// What is computed.
+/// The kind of reduction.
 #[derive(Clone, Copy)]
 enum Kind {
     Sum,
@@ -18,7 +18,7 @@ enum Kind {
     Mean,
 }
 
-/// What is known so far.
+/// The accumulator of a reduction.
 #[derive(Clone, Default)]
 enum State {
     #[default]
@@ -61,7 +61,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         [] => false,
         [Value::Token(Token::Scope(scope))] => *scope == Scope::Local,
         _ => {
-            let message = format!("{}() takes a scope alone", step.name());
+            let message = format!("{}() takes only a scope", step.name());
             return Err(compiler.error(step.instruction, message));
         }
     };
@@ -93,7 +93,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     ))
 }
 
-/// A count is a long, or an integer of arbitrary precision if 64 bits do not hold it.
+/// A count is a long, or an integer of arbitrary precision beyond 64 bits.
 fn count(local: bool) -> Box<dyn Step> {
     if local {
         return make::map(move |traverser, _| {
@@ -106,7 +106,7 @@ fn count(local: bool) -> Box<dyn Step> {
     }
     make::reduce(
         |count: &mut u128, traverser, _, _| {
-            // 2^64 traversers of the greatest bulk.
+            // 128 bits hold 2^64 traversers of the maximum bulk.
             *count += traverser.bulk.wide();
             Ok(())
         },
@@ -114,7 +114,7 @@ fn count(local: bool) -> Box<dyn Step> {
     )
 }
 
-/// Of how many values a collection is; 1: it is none.
+/// The number of items of a collection; 1 for other values.
 fn length(value: &Value) -> usize {
     match value {
         Value::List(values) => values.len(),

@@ -1,4 +1,4 @@
-//! `order`, `dedup`, `sample`, `barrier`: what needs to see other traversers.
+//! Steps that compare traversers: `order`, `dedup`, `sample`, `barrier`.
 
 use super::make;
 use crate::bulk::Bulk;
@@ -40,7 +40,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// Sort keys of a value with how they are compared; `None`: one of them gives nothing.
+/// The sort keys of a value with their orders; `None`: a key is unproductive.
 fn keys_of(
     by: &mut [(By, Option<Order>)],
     value: &Value,
@@ -72,7 +72,7 @@ fn compare(a: &[Value], b: &[Value], orders: &[Option<Order>]) -> Ordering {
     Ordering::Equal
 }
 
-/// Puts things in the order of their keys.
+/// Sorts by the keys of each item.
 fn sort<T>(
     keyed: Vec<(Vec<Value>, T)>,
     orders: &[Option<Order>],
@@ -112,8 +112,7 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
         };
         Ok(Some(match &traverser.value {
             Value::Map(map) => {
-                // Entries are ordered by what `by` makes of them; Column.keys and Column.values name their
-                // parts.
+                // `by` projects entries; Column.keys and Column.values project their parts.
                 let entries =
                     map.iter().map(|(key, value)| Value::Entry(Arc::new((key.clone(), value.clone()))));
                 let mut keyed = Vec::new();
@@ -138,7 +137,7 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
     })
 }
 
-/// As [`keys_of`], of an entry of a map: keys and values of entries are single ones.
+/// As [`keys_of`], for a map entry: Column.keys and Column.values yield its single key and value.
 fn entry_keys(
     by: &mut [(By, Option<Order>)],
     entry: &Value,
@@ -156,7 +155,7 @@ fn entry_keys(
             by => by.of(entry, traverser, context)?,
         };
         match found {
-            // Keys such as `T.id` stand among the others by their names.
+            // Keys such as `T.id` sort by their names among the other keys.
             Some(Value::Token(token)) => keys.push(Value::text(token.name())),
             Some(found) => keys.push(semantic::with_ids(found, context)?),
             None => return Ok(None),
@@ -178,16 +177,16 @@ fn dedup(local: bool, labels: Vec<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
     Box::new(Dedup { labels, by: by_one, seen: Set::default(), held: Held::default() })
 }
 
-/// What a value that has been seen counts as, beside what is in it.
+/// Accounted size of a seen value, beside its contents.
 const SEEN_BYTES: u64 = 64;
 
-/// The first of equal traversers. What it has seen is kept over the rounds of a loop.
+/// Deduplication. The set of seen values lasts over the rounds of a loop.
 #[derive(Clone)]
 struct Dedup {
     labels: Vec<Arc<str>>,
     by: Option<By>,
     seen: Set,
-    /// Counts what has been seen.
+    /// Counts the set of seen values.
     held: Held,
 }
 
@@ -286,12 +285,12 @@ fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
     })
 }
 
-/// Traversers, those of a bulk counted, of which a sample is drawn as TinkerPop does it.
+/// Maximum number of traversers, by bulk, for which a sample is drawn as TinkerPop does it.
 const DRAWN_EACH: u128 = 1 << 10;
 
-/// A traverser that may be drawn for a sample.
+/// A candidate of a weighted sample.
 struct Weighted {
-    /// Of each of its bulk.
+    /// The weight per traverser of its bulk.
     weight: f64,
     drawn: u64,
     traverser: Traverser,
@@ -302,14 +301,14 @@ impl Weighted {
         Bulk::new(self.drawn).map(|bulk| Traverser { bulk, ..self.traverser })
     }
 
-    /// Of its bulk those that have not been drawn.
+    /// The part of its bulk not drawn yet.
     fn left(&self) -> u64 {
         self.traverser.bulk.get() - self.drawn
     }
 }
 
-/// Draws so many of few: each draw walks over what is left, with a random number for each, which is what
-/// TinkerPop does, so that a seed means the same. It favours those at the front.
+/// Draws `count` of few candidates with TinkerPop's algorithm, so that a seed has the same result: each draw
+/// is a linear walk with a random number per remaining candidate. It favours candidates at the front.
 fn draw_each(
     weighted: &mut [Weighted],
     count: usize,
@@ -336,10 +335,10 @@ fn draw_each(
     Ok(())
 }
 
-/// Draws so many of many, each with the share that its weight has of what is left.
+/// Draws `count` of many candidates, each with a probability proportional to its remaining weight.
 ///
 /// # Cost
-/// log2 of the traversers for each draw.
+/// log2(n) steps per draw, for n traversers.
 /// # Source
 /// P. M. Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and Experience
 /// 24, 1994.
@@ -352,7 +351,7 @@ fn draw(weighted: &mut [Weighted], count: usize, random: &mut Random, context: &
             break;
         }
         let place = sums.find(random.unit() * total);
-        // Sums of doubles are rounded, so a search may end beside what is left.
+        // Rounded sums of doubles may end the search next to a remaining candidate.
         let has_some = |one: &Weighted| one.weight > 0.0 && one.left() > 0;
         let place = match weighted.get(place) {
             Some(one) if has_some(one) => place,
@@ -367,7 +366,7 @@ fn draw(weighted: &mut [Weighted], count: usize, random: &mut Random, context: &
     Ok(())
 }
 
-/// Sums of the first so many of some numbers.
+/// Prefix sums with point updates.
 struct Fenwick(Vec<f64>);
 
 impl Fenwick {
@@ -399,7 +398,7 @@ impl Fenwick {
         }
     }
 
-    /// The first place where the sum of all up to it is more than this.
+    /// The first index whose inclusive prefix sum exceeds `sum`.
     fn find(&self, mut sum: f64) -> usize {
         let (mut at, mut step) = (0, self.0.len().next_power_of_two());
         while step > 0 {
@@ -437,8 +436,7 @@ fn barrier(norm: bool) -> Box<dyn Step> {
     })
 }
 
-/// Divides sacks by their sum: in doubles, and in decimals where one of them is a number of arbitrary
-/// precision, which a double may not hold.
+/// Divides sacks by their sum: in doubles, or in decimals if one of them is a number of arbitrary precision.
 fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
     let is_big = |sack: &Value| matches!(sack, Value::BigInteger(_) | Value::BigDecimal(_));
     let number = |sack: &Value| semantic::to_f64(sack).is_some();
@@ -470,7 +468,8 @@ fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
     Ok(())
 }
 
-/// Puts a traverser to an equal one; their sacks become one. `places`: where the first of equal ones is.
+/// Merges a traverser into an equal one and combines their sacks. `places`: the index of the first of equal
+/// traversers.
 fn merge_sacks(
     merged: &mut Vec<Traverser>,
     places: &mut HashMap<Value, usize, Hashing>,

@@ -1,10 +1,10 @@
-//! `match`: all ways to give values to names so that every pattern holds.
+//! `match`: enumerates all bindings of the names that satisfy every pattern.
 //!
 //! # Shape
-//! Patterns are solved one after the other, the most bound first; each way to solve one goes on to the next.
-//! What is bound is in the path of the traverser, under the names. The result is a map of the names.
+//! Patterns are solved in turn, the most bound first; each solution of a pattern is the input of the next.
+//! Bindings are labelled objects of the traverser's path. The result is a map of the names.
 //! # Not here
-//! The planner: patterns that are walks are joined by it where the traversal is compiled to kernels.
+//! Join ordering: for a compiled traversal the planner joins the patterns that are walks.
 
 use super::filter::named_ends;
 use super::make;
@@ -19,15 +19,15 @@ use vervet_model::{Error, ErrorKind, Result};
 
 #[derive(Clone)]
 enum Pattern {
-    /// From the value of a name to that of another; without an end it is a test.
+    /// A walk from the value of a name to the value of another; without an end it is a filter.
     Walk { start: Arc<str>, end: Option<Arc<str>>, walk: Pipeline },
-    /// All of them.
+    /// Conjunction.
     And(Vec<Pattern>),
-    /// Any of them.
+    /// Disjunction.
     Or(Vec<Pattern>),
-    /// No way to solve it.
+    /// Negation: the pattern has no solution.
     Not(Box<Pattern>),
-    /// A test that needs these names.
+    /// A filter that needs these names.
     Test { needs: Vec<Arc<str>>, test: Pipeline },
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     patterns.iter().for_each(|pattern| pattern.names(&mut names));
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
     patterns.iter().for_each(|pattern| pattern.ends(&mut starts, &mut ends));
-    // Where the incoming traverser is: the name that no pattern comes to.
+    // The name of the incoming object: a start that is no end.
     let first = starts.iter().find(|start| !ends.contains(start)).or(starts.first()).cloned();
     let Some(first) = first else {
         return Err(compiler.error(step.instruction, "match() needs a pattern that begins with as()"));
@@ -98,7 +98,7 @@ fn pattern(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pattern> {
         }
     }
     let Some(start) = label(steps.first()) else {
-        // A test such as where("a", neq("b")).
+        // A filter such as where("a", neq("b")).
         let mut needs = Vec::new();
         names_of_tests(traversal, &mut needs);
         return Ok(Pattern::Test { needs, test: named_ends(traversal, compiler)? });
@@ -109,7 +109,7 @@ fn pattern(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Pattern> {
     Ok(Pattern::Walk { start, end, walk })
 }
 
-/// Names that tests ask for.
+/// The names that filters use.
 fn names_of_tests(traversal: &Bytecode, names: &mut Vec<Arc<str>>) {
     fn of_p(test: &P, names: &mut Vec<Arc<str>>) {
         let mut one = |value: &Value| {
@@ -150,7 +150,7 @@ fn names_of_tests(traversal: &Bytecode, names: &mut Vec<Arc<str>>) {
 }
 
 impl Pattern {
-    /// All names, in the order of the text.
+    /// All names in textual order.
     fn names(&self, all: &mut Vec<Arc<str>>) {
         let mut add = |name: &Arc<str>| {
             if !all.contains(name) {
@@ -165,12 +165,12 @@ impl Pattern {
                 }
             }
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.names(all)),
-            // What is inside a not is bound by nobody.
+            // A negated pattern binds no names.
             Self::Not(_) | Self::Test { .. } => {}
         }
     }
 
-    /// Names that walks start from, and names that they come to.
+    /// The start names and the end names of walks.
     fn ends(&self, starts: &mut Vec<Arc<str>>, ends: &mut Vec<Arc<str>>) {
         match self {
             Self::Walk { start, end, .. } => {
@@ -182,7 +182,7 @@ impl Pattern {
         }
     }
 
-    /// How ready it is to be solved: 0 not at all; more is better.
+    /// Priority of the pattern under the current bindings: 0 is unsolvable, higher is better.
     fn readiness(&self, traverser: &Traverser) -> u8 {
         let bound = |name: &Arc<str>| traverser.has_label(name);
         match self {
@@ -215,10 +215,10 @@ impl Pattern {
     }
 }
 
-/// Takes each traverser that solves all patterns.
+/// Continuation for each solution of all patterns.
 type Found<'f> = &'f mut dyn FnMut(Traverser, &mut Context<'_>) -> Result<()>;
 
-/// Solves the patterns at these places.
+/// Solves the patterns with these indexes.
 fn solve(
     patterns: &mut [Pattern],
     places: &[usize],
@@ -241,7 +241,7 @@ fn solve(
     };
     let mut rest = places.to_vec();
     let place = rest.remove(at);
-    // The ways to solve this pattern, then the others for each.
+    // The solutions of this pattern, then the other patterns for each.
     let mut ways = Queue::default();
     ways_of(&mut patterns[place], traverser, context, &mut |way, context| ways.push(way, &context.memory))?;
     while let Some(way) = ways.pop() {
@@ -282,7 +282,7 @@ fn ways_of(
                     }
                     None => {
                         if next.path.is_none() {
-                            // What counts or gathers remembers nothing.
+                            // Aggregating steps drop the path.
                             next.path.clone_from(&traversal_path);
                         }
                         next.extend_path(&label, &context.memory)?;

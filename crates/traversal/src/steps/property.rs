@@ -1,4 +1,4 @@
-//! What elements have: ids, labels, keys, values, maps of them.
+//! Property steps: ids, labels, keys, values and property maps of elements.
 
 use super::make;
 use crate::by::By;
@@ -81,7 +81,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         "propertyMap" | "valueMap" | "elementMap" => maps(step, keys, compiler)?,
-        other => return Err(compiler.error(step.instruction, format!("{other}() is no property"))),
+        other => return Err(compiler.error(step.instruction, format!("{other}() is not a property"))),
     })
 }
 
@@ -90,16 +90,16 @@ fn is_element(value: &Value) -> bool {
 }
 
 fn not_element(step: &str, value: &Value) -> Error {
-    let message = format!("{step} needs an element, and this is a {}", value.type_name());
+    let message = format!("{step} needs an element, found a {}", value.type_name());
     Error::new(ErrorKind::Query, message)
 }
 
-/// As [`token_value`], of what must have it.
+/// As [`token_value`], but a missing value is an error.
 fn required(value: &Value, token: T, context: &mut Context<'_>) -> Result<Value> {
     token_value(value, token, context)?.ok_or_else(|| not_element(&format!("{}()", token.name()), value))
 }
 
-/// Id, label, key or value; `None`: it has none.
+/// The id, label, key or value of an element; `None` if it has none.
 pub(crate) fn token_value(value: &Value, token: T, context: &mut Context<'_>) -> Result<Option<Value>> {
     let key_name = |context: &mut Context<'_>, key: u64| {
         context.read(|snapshot, names| names.key_name(snapshot, Id::from_bits(key)))
@@ -215,7 +215,7 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
         }
         for (key, mut values) in lists {
             let value = if name == "elementMap" {
-                // Of several values the last.
+                // The last of several values.
                 values.pop().unwrap_or_default()
             } else if is_vertex {
                 Value::list(values)
@@ -229,7 +229,7 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
     }))
 }
 
-/// Changes the values of a map, by the first `by`, the second, and so on in turn.
+/// Projects the values of a map by the `by` modulators in rotation.
 fn apply_bys(map: &mut Map, by: &mut [By], traverser: &Traverser, context: &mut Context<'_>) -> Result<()> {
     if by.is_empty() {
         return Ok(());
@@ -237,7 +237,7 @@ fn apply_bys(map: &mut Map, by: &mut [By], traverser: &Traverser, context: &mut 
     let mut changed = Map::default();
     for (i, (key, value)) in std::mem::take(map).into_iter().enumerate() {
         let place = i % by.len();
-        // What gives nothing leaves its key out.
+        // An unproductive `by` removes the key.
         if let Some(value) = by[place].of(&value, traverser, context)? {
             changed.insert(key, value);
         }
@@ -246,7 +246,7 @@ fn apply_bys(map: &mut Map, by: &mut [By], traverser: &Traverser, context: &mut 
     Ok(())
 }
 
-/// The ends of an edge, as `elementMap` has them.
+/// The ends of an edge in the form of `elementMap`.
 fn ends(edge: EdgeKey, map: &mut Map, context: &mut Context<'_>) -> Result<()> {
     for (direction, key) in [(Direction::In, edge.target), (Direction::Out, edge.source)] {
         let vertex = read::vertex_value(key);

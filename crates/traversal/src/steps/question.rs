@@ -1,17 +1,18 @@
-//! Whether anything comes of a traversal: what `choose`, `where`, `filter`, `not`, `and` and `or` ask of each
-//! traverser.
+//! Existence tests: whether a nested traversal has a result for a traverser, for `choose`, `where`, `filter`,
+//! `not`, `and` and `or`.
 //!
 //! # Shape
-//! The steps of the traversal, asked for one result. If they are walks along named edges that end at one
-//! known vertex (`both("knows").both("knows").hasId(person)`), the vertices of which the answer is yes are
-//! found once, from that vertex backwards; what is left for each traverser is one look-up in a set.
+//! By default the nested steps run until their first result. If they are walks along named edges that end at
+//! one known vertex (`both("knows").both("knows").hasId(person)`), the test becomes a semi-join: a backward
+//! search from that vertex computes the set of matching vertices once, and each traverser costs one set
+//! look-up.
 //! # Cost
-//! The set may have [`VERTICES_MIN`] vertices and [`VERTICES_EACH`] for each traverser that has asked. If
-//! that is too few, traversers are answered by walking from them, and the set is tried again when four times
-//! as many have asked.
+//! The search may visit [`VERTICES_MIN`] vertices, plus [`VERTICES_EACH`] for each tested traverser. If it
+//! exceeds this budget, traversers are tested by forward walks, and the search is retried after four times as
+//! many tests.
 //! # Invariants
-//! A change of the graph makes the set anew. Who remembers what is read (a serializable transaction that may
-//! be in conflict with others) goes forwards only, and so does a set of more than [`VERTICES_MAX`] vertices.
+//! A change of the graph invalidates the set. With recorded reads (a serializable transaction that may
+//! conflict with others), and for sets of more than [`VERTICES_MAX`] vertices, only forward walks are used.
 //! # Source
 //! The planner does the same for queries, as a semi-join; J. Chen et al., "Grasper", SoCC 2019, §4.3,
 //! decomposes such walks.
@@ -31,11 +32,11 @@ use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Direction, Value};
 use vervet_model::Result;
 
-/// Vertices of a set, on the way to it too, for the first traverser.
+/// Vertex budget of the search for the first traverser, including intermediate vertices.
 const VERTICES_MIN: usize = 1 << 10;
-/// For each that has asked since.
+/// Additional budget per tested traverser.
 const VERTICES_EACH: usize = 1 << 6;
-/// Vertices of any set.
+/// Maximum number of vertices of a set.
 const VERTICES_MAX: usize = 1 << 18;
 
 /// See the header of this file.
@@ -46,23 +47,22 @@ pub(crate) struct Question {
     asked: usize,
 }
 
-/// The vertex where the walks end.
+/// The known end vertex of the walks.
 #[derive(Clone)]
 struct End {
     id: Value,
-    /// From there, the last walk first.
+    /// The walks from the end vertex, in reverse order.
     walks: Vec<(Direction, Vec<Arc<str>>)>,
     from: Option<Found>,
 }
 
-/// The vertices from which the walks lead there; `None`: too many for so many traversers. As of so many
-/// changes of the graph.
+/// The set of matching vertices, for one version of the graph; `None`: the budget was exceeded.
 #[derive(Clone)]
 struct Found {
     changes: u64,
     asked: usize,
     vertices: Option<Rc<FxHashSet<u64>>>,
-    /// Counts the vertices for as long as they are here.
+    /// Counts the set during its lifetime.
     _held: Held,
 }
 
@@ -72,7 +72,7 @@ impl Question {
         Ok(Self::about(traversal, steps, compiler))
     }
 
-    /// The same of all arguments of a step; what is no traversal is answered with yes.
+    /// The tests of all arguments of a step; an argument that is not a traversal always passes.
     pub(crate) fn of_all(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Self>> {
         let all = compiler.traversals(step.instruction)?;
         let of = |(steps, argument): (Pipeline, &Value)| match argument {
@@ -82,23 +82,23 @@ impl Question {
         Ok(all.into_iter().zip(step.arguments()).map(of).collect())
     }
 
-    /// A question about a traversal, of which these are the steps.
+    /// The test of a traversal compiled to `steps`.
     pub(crate) fn about(traversal: &Bytecode, steps: Pipeline, compiler: &Compiler) -> Self {
         let end = if compiler.strategies.is_plain() { end_of(traversal) } else { None };
         Self { end, ..Self::of_steps(steps) }
     }
 
-    /// A question of these steps.
+    /// The test of a pipeline.
     pub(crate) fn of_steps(steps: Pipeline) -> Self {
         Self { steps, end: None, asked: 0 }
     }
 
-    /// The traversal as a chain, if it is one that is better walked from here.
+    /// The traversal as a chain, unless a backward search is possible.
     pub(crate) fn links(&mut self) -> Option<Vec<Link>> {
         if self.end.is_some() { None } else { links_of_all(&mut self.steps.nodes) }
     }
 
-    /// The answer for a traverser.
+    /// Tests a traverser.
     pub(crate) fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
         if let (Some(end), Value::Vertex(vertex)) = (&mut self.end, &traverser.value)
             && !context.host.remembers_reads()
@@ -154,7 +154,7 @@ impl End {
     }
 }
 
-/// The end of a traversal that is walks to one vertex.
+/// The known end of a traversal that consists of walks to one vertex.
 fn end_of(traversal: &Bytecode) -> Option<End> {
     let (last, walks) = traversal.steps.split_last()?;
     let ("hasId", [id @ Value::String(text)]) = (&*last.name, last.arguments.as_slice()) else { return None };

@@ -1,6 +1,6 @@
-//! `range`, `limit`, `skip`, `tail`: by place in the stream, or in a list.
+//! Range steps: `range`, `limit`, `skip`, `tail`, by position in the stream or in a list.
 //!
-//! Inside `repeat` the places are counted anew for each round.
+//! Inside `repeat` each round has its own positions.
 
 use super::make;
 use crate::bulk::Bulk;
@@ -36,7 +36,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("skip", [from]) => (*from, -1),
         ("tail", []) => (1, -1),
         ("tail", [count]) => (*count, -1),
-        _ => return Err(compiler.error(step.instruction, format!("{}() needs other numbers", step.name()))),
+        _ => return Err(compiler.error(step.instruction, format!("{}() got invalid numbers", step.name()))),
     };
     if step.name() == "tail" {
         let count = u64::try_from(from).unwrap_or(0);
@@ -57,7 +57,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// Items of a collection, and how to make one of the kind again. What is no collection is left as it is.
+/// A range of a collection, of the same type; other values are unchanged.
 fn range_of(value: &Value, from: u64, to: Option<u64>) -> Value {
     let (from, to) =
         (usize::try_from(from).unwrap_or(usize::MAX), to.and_then(|to| usize::try_from(to).ok()));
@@ -97,14 +97,14 @@ struct Range {
     from: u64,
     to: Option<u64>,
     in_loop: bool,
-    /// By round of the loop.
+    /// The number of traversers seen, by round of the loop.
     seen: FxHashMap<u32, u128>,
 }
 
 impl Step for Range {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
-            // Outside loops there is one count, and when it is full nothing more has to be asked for.
+            // Outside loops there is one count; once it reaches the limit, no more input is pulled.
             let seen = self.seen.get(&0).copied().unwrap_or(0);
             if !self.in_loop && self.to.is_some_and(|to| seen >= to.into()) {
                 return Ok(None);
@@ -116,7 +116,7 @@ impl Step for Range {
             *seen = end;
             let low = start.max(self.from.into());
             let high = self.to.map_or(end, |to| end.min(to.into()));
-            // A part of a bulk is a bulk.
+            // A part of a bulk fits a bulk.
             let kept = high.checked_sub(low).and_then(|kept| u64::try_from(kept).ok()).and_then(Bulk::new);
             if let Some(kept) = kept {
                 traverser.bulk = kept;

@@ -1,10 +1,10 @@
 //! `repeat` with `until`, `emit`, `times`.
 //!
 //! # Shape
-//! Traversers that have been through the body once more wait in line; all of one round go through the body
-//! together, so equal ones are one traverser with their bulks, and a walk of many steps costs as many
-//! traversers as there are places. Of those that come in, more and more begin together: few if a `limit` is
-//! behind, and soon all that can meet.
+//! Breadth-first execution: all traversers of one round go through the body together, so equal traversers
+//! merge their bulks, and a long walk costs as many traversers as there are distinct vertices. The number of
+//! input traversers that start together grows: few at first, for a later `limit`, and soon all that can
+//! merge.
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019 (frontier of a loop); TinkerPop's bulking.
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use vervet_gremlin::{Instruction, Value};
 use vervet_model::Result;
 
-/// When a loop ends, or gives something out.
+/// The condition of `until` or `emit`.
 #[derive(Clone)]
 enum When {
     Always,
@@ -100,18 +100,18 @@ fn when(modulator: &Instruction, compiler: &mut Compiler) -> Result<When> {
 #[derive(Clone)]
 struct Repeat {
     body: Pipeline,
-    /// The body wants all traversers of a round before it gives anything.
+    /// Whether the body is a barrier.
     gathers: bool,
     name: Option<Arc<str>>,
     until: Option<When>,
     until_first: bool,
     emit: Option<When>,
     emit_first: bool,
-    /// Traversers that are to go through the body.
+    /// Traversers waiting for the next round.
     line: Line,
-    /// Traversers that have left.
+    /// Output traversers.
     ready: Queue,
-    /// How many traversers begin together, if they may become one.
+    /// Number of traversers that start together, if traversers can merge.
     window: usize,
 }
 
@@ -137,7 +137,7 @@ impl Repeat {
         }
     }
 
-    /// A traverser that is at the beginning of a round.
+    /// A traverser at the start of a round.
     fn begin(&mut self, traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
         if self.until(true, &traverser, context)? {
             return self.give(traverser, context);
@@ -148,7 +148,7 @@ impl Repeat {
         self.line.push(traverser, &context.memory)
     }
 
-    /// A traverser that has been through the body.
+    /// A traverser at the end of a round.
     fn end(&mut self, mut traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
         if let Some(inner) = &traverser.loops {
             let mut inner = inner.as_ref().clone();
@@ -164,7 +164,7 @@ impl Repeat {
         self.begin(traverser, context)
     }
 
-    /// A traverser that leaves the loop.
+    /// A traverser that leaves the loop or is emitted.
     fn give(&mut self, mut traverser: Traverser, context: &Context<'_>) -> Result<()> {
         traverser.loops = traverser.loops.take().and_then(|inner| inner.outer.clone());
         self.ready.push(traverser, &context.memory)

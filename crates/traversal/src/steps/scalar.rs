@@ -1,5 +1,4 @@
-//! Functions of one value: texts, numbers, dates, collections. What they do is in
-//! `vervet_gremlin::semantics`.
+//! Scalar functions: strings, numbers, dates and collections, implemented by `vervet_gremlin::semantics`.
 
 use super::make;
 use crate::by::By;
@@ -19,7 +18,7 @@ use vervet_gremlin::semantics::{NoDetails, date, math, number, string};
 use vervet_gremlin::{Pop, Scope, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// A value, or a traversal that gives it.
+/// A constant, or a traversal that computes the value.
 #[derive(Clone)]
 enum Given {
     Value(Value),
@@ -41,7 +40,7 @@ impl Given {
         }
     }
 
-    /// Null if the traversal gives nothing.
+    /// The value; null if the traversal has no result.
     fn value(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Value> {
         match self {
             Self::Value(value) => Ok(value.clone()),
@@ -169,7 +168,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             make::map(move |traverser, context| {
                 let origin = other.origin();
                 let other = other.value(traverser, context)?;
-                // Of a product each with each, as a list of two.
+                // A product has a list of two for each pair.
                 let times = if is_product { 3 * count(&other) } else { 1 };
                 let _room = room(times, [&traverser.value, &other], context)?;
                 told(function(&traverser.value, &other, origin)).map(Some)
@@ -179,9 +178,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// A list of what a function makes of each value in a collection. Each is made once, and counted before the
-/// next one, since many values may share a long text. What is no collection is for the function to take or
-/// refuse.
+/// Maps a function over a collection. Each result is counted before the next one is computed, since many
+/// results may come from one long shared string. `function` itself accepts or rejects values that are not
+/// collections.
 fn each(value: &Value, context: &Context<'_>, function: impl Fn(&Value) -> Result<Value>) -> Result<Value> {
     let Some(items) = list::items(value) else { return function(value) };
     let (mut all, mut held) = (Vec::new(), Held::default());
@@ -195,7 +194,7 @@ fn each(value: &Value, context: &Context<'_>, function: impl Fn(&Value) -> Resul
     Ok(Value::list(all))
 }
 
-/// How many values are in a collection, those of a bag as often as they are in there, up to [`VALUES_MAX`].
+/// The number of values in a collection, with multiplicities, up to [`VALUES_MAX`].
 fn count(value: &Value) -> u64 {
     let Some(items) = list::items(value) else { return 0 };
     let mut total: u64 = 0;
@@ -208,7 +207,7 @@ fn count(value: &Value) -> u64 {
     total
 }
 
-/// Counts the room of a result before it is made: `times` for each value of both collections.
+/// Reserves memory for a result before it is computed: `times` for each value of both collections.
 fn room(times: u64, collections: [&Value; 2], context: &Context<'_>) -> Result<Held> {
     let values = collections.map(count).iter().sum::<u64>();
     context.control.work(usize::try_from(values).unwrap_or(usize::MAX))?;
@@ -217,7 +216,7 @@ fn room(times: u64, collections: [&Value; 2], context: &Context<'_>) -> Result<H
     Ok(held)
 }
 
-/// The property of an element under a name, or what the name means to the traverser.
+/// The property of an element with this name, or the scoped value of the name.
 fn named(name: &Arc<str>, traverser: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
     if matches!(traverser.value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_)) {
         let keys = [name.clone()];

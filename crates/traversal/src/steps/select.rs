@@ -1,4 +1,4 @@
-//! `select`, `path`, `project`, `loops`: what a traverser remembers.
+//! History steps: `select`, `path`, `project`, `loops`.
 
 use super::filter::label_of;
 use super::make;
@@ -116,7 +116,7 @@ fn project(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step
                 0 => Some(traverser.value.clone()),
                 count => by[i % count].apply(traverser, context)?,
             };
-            // What gives nothing leaves its key out.
+            // An unproductive `by` omits the key.
             if let Some(value) = value {
                 map.insert(Value::String(key.clone()), value);
             }

@@ -1,4 +1,4 @@
-//! The first step of a traversal whose beginning is a query: rows of the query as traversers.
+//! The step that runs the translated prefix of a traversal as a query and outputs its rows as traversers.
 
 use super::entries::entries;
 use crate::bulk::Bulk;
@@ -20,16 +20,16 @@ use vervet_gremlin::semantics::number::{add, counted};
 use vervet_gremlin::{EdgeKey, Hashing, Map, Value};
 use vervet_model::{Error, Id, Result, Tag};
 
-/// See the header of this file. Where the query does not fit the graph, or the host solves none, the same
-/// steps run as steps.
+/// See the header of this file. If the query does not fit the graph, or the host does not solve queries, the
+/// original steps run.
 #[derive(Clone)]
 pub(crate) struct Solve {
     native: Rc<Native>,
-    /// Those of the objects of the path.
+    /// The labels of the path objects.
     labels: Rc<[Labels]>,
-    /// The steps that the query stands for.
+    /// The original steps, for fallback.
     otherwise: Pipeline,
-    /// The label of the edges that rows end at, once it has been looked up.
+    /// The label of the edges that rows end at, looked up lazily.
     label: Option<Id>,
     state: State,
 }
@@ -38,17 +38,17 @@ pub(crate) struct Solve {
 enum State {
     New,
     Rows(Rows),
-    /// Values, until they are given out.
+    /// Values not output yet.
     Values(VecDeque<Value>),
     Steps,
 }
 
-/// Rows: values of the path and of the traverser, and how often each row is there.
+/// Rows: path objects and current object, with the multiplicity of each row.
 #[derive(Clone)]
 struct Rows {
     ids: Vec<Id>,
     times: Vec<u64>,
-    /// Columns.
+    /// Number of columns.
     width: usize,
     next: usize,
 }
@@ -88,7 +88,7 @@ impl Solve {
                 Ok(())
             })?;
             if solved {
-                // The traverser that the source gives is used up.
+                // Consumes the initial traverser.
                 while input.next(context)?.is_some() {}
                 self.state = match native.shape {
                     Shape::Counts(_) => State::Values([counts(&rows, context)?].into()),
@@ -109,8 +109,7 @@ impl Solve {
         Ok(())
     }
 
-    /// The traverser of the next row; `None`: there is no row. Rows with a term that is no value here are
-    /// passed over.
+    /// The traverser of the next row; `None`: no row is left. Skips rows with a term that has no value.
     fn row(&mut self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         let State::Rows(rows) = &mut self.state else { return Ok(None) };
         let is_count = self.native.shape == Shape::Count;
@@ -137,12 +136,12 @@ impl Solve {
             };
             for (column, id) in ids.iter().enumerate() {
                 traverser.value = match value_of(*id, context)? {
-                    // Counts of SPARQL are integers, which have no greatest one.
+                    // Counts of SPARQL are unbounded integers.
                     Some(value) if is_count => long(value)?,
                     Some(value) => value,
                     None => continue 'rows,
                 };
-                // The last column is where it is, unless that is an edge.
+                // The last column is the current object, unless that is an edge.
                 if (column + 1 < ids.len() || edge.is_some())
                     && let Some(labels) = self.labels.get(column)
                 {
@@ -158,7 +157,7 @@ impl Solve {
     }
 }
 
-/// What an id of a row stands for.
+/// The value of an id in a row.
 pub(super) fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value>> {
     match id.tag() {
         Tag::Vertex => Ok(Some(vertex_value(id.bits()))),
@@ -169,7 +168,7 @@ pub(super) fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value
     }
 }
 
-/// Rows of a key and a number as a map. Terms that are one value here (texts in two languages) are one key.
+/// Rows of key and count as a map. Terms that are one value (language-tagged strings) share a key.
 fn counts(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     let mut map = Map::default();
     for (ids, _) in rows.iter() {
@@ -185,8 +184,7 @@ fn counts(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     Ok(Value::map(map))
 }
 
-/// A count of a query as `count()` has it: a long, or an integer of arbitrary precision where 64 bits do not
-/// hold it.
+/// A count in the type of `count()`: a long, or an integer of arbitrary precision beyond 64 bits.
 fn long(count: Value) -> Result<Value> {
     match count {
         Value::BigInteger(_) => Ok(count),
@@ -208,7 +206,7 @@ pub(super) fn plus(a: &Value, b: &Value) -> Result<Value> {
     }
 }
 
-/// Rows of a key and a value as a map from keys to lists. Keys are read once each, as in [`counts`].
+/// Rows of key and value as a map from keys to lists. Each key is read once, as in [`counts`].
 fn lists(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     let mut places: FxHashMap<Id, Option<usize>> = FxHashMap::default();
     let mut held = Held::default();
@@ -254,7 +252,7 @@ impl Step for Solve {
     }
 
     fn moves(&self) -> bool {
-        // Its path is complete.
+        // Rows already contain the complete path.
         false
     }
 }

@@ -1,9 +1,8 @@
-//! `V`, `E`, `inject`: where traversers come from.
+//! Source steps: `V`, `E`, `inject`.
 //!
 //! # Shape
-//! `V` and `E` list elements by id, by label, by the value of a property, by a property that they have, or
-//! all of them; what `has` says right behind them is tested here, and the most selective of it is asked of an
-//! index.
+//! `V` and `E` list elements by id, label, property value, property key, or all. Following `has` steps are
+//! fused into them as conditions; the most selective condition is answered by an index.
 
 use super::has::Condition;
 use crate::compile::{Compiler, Modulated};
@@ -33,7 +32,7 @@ pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) 
             let mut wanted = Vec::new();
             for argument in arguments {
                 match argument {
-                    // One list is the list of ids; nulls find nothing.
+                    // A single list argument is the list of ids; null matches nothing.
                     Value::List(values) => wanted.extend(values.iter().cloned()),
                     Value::Set(values) => wanted.extend(values.iter().cloned()),
                     value => wanted.push(value.clone()),
@@ -69,15 +68,15 @@ pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) 
 struct Inject {
     values: Vec<Value>,
     at: usize,
-    /// The values come behind what a nested traversal is given.
+    /// Whether the values follow the input (in a nested traversal).
     behind: bool,
     input: VecDeque<Traverser>,
 }
 
 impl Step for Inject {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        // At the start of a traversal there is one traverser that stands for nothing; in its middle the
-        // values come first.
+        // The source provides one initial traverser, which is dropped. In the middle of a traversal the
+        // values precede the input.
         if self.at == 0
             && let Some(first) = input.next(context)?
             && !matches!(&first.value, Value::Token(_) if is_start(&first.value))
@@ -111,12 +110,12 @@ impl Step for Inject {
     }
 
     fn moves(&self) -> bool {
-        // New traversers have their path; those that pass keep theirs.
+        // New traversers have their path; passed traversers keep theirs.
         false
     }
 }
 
-/// What a traverser is before the first step of a traversal: nothing that a traversal could make.
+/// The value of the initial traverser, which no step can create.
 pub(crate) fn start_value() -> Value {
     Value::Token(vervet_gremlin::Token::Barrier(vervet_gremlin::Barrier::NormSack))
 }
@@ -125,7 +124,7 @@ fn is_start(value: &Value) -> bool {
     *value == start_value()
 }
 
-/// `V` and `E`.
+/// The `V` and `E` steps.
 #[derive(Clone)]
 pub(crate) struct Elements {
     vertices: bool,
@@ -138,20 +137,20 @@ pub(crate) struct Elements {
 
 #[derive(Clone)]
 enum State {
-    /// Nothing listed yet for this traverser.
+    /// Not listed yet for this traverser.
     New,
-    /// Everything is in `ready`.
+    /// All elements are in `ready`.
     Listed,
     Vertices(VertexScan),
     Edges(EdgeScan),
-    /// Those that have a key which all must have.
+    /// Scan by a required key.
     Keyed(KeyScan),
-    /// Those that have a label, or a value, which all must have.
+    /// Scan by a required label or value.
     Having(ObjectScan),
 }
 
 impl Elements {
-    /// Begins the list for one traverser.
+    /// Starts the scan for one traverser.
     fn begin(&mut self, context: &mut Context<'_>) -> Result<State> {
         let Self { vertices, by_id, conditions, ready, .. } = self;
         let vertices = *vertices;
@@ -184,7 +183,7 @@ impl Elements {
             return Ok(State::Listed);
         }
         let tag = if vertices { Tag::Vertex } else { Tag::Edge };
-        // Equal values of an indexed key, else a label.
+        // An equality on an indexed key, else a label.
         for condition in conditions.iter() {
             if let Condition::Property(key, P::Compare(Comparison::Eq, value)) = condition
                 && literal::is_indexed(value)
@@ -202,7 +201,7 @@ impl Elements {
                 let only = context.read(|snapshot, names| edge_predicates(snapshot, names, labels))?;
                 return Ok(State::Edges(EdgeScan::new(Some(only))));
             }
-            // Vertices without a type, and joined labels, are in no index.
+            // Indexes exclude the default label and joined labels.
             if labels.iter().all(|label| is_of_one_type(label)) {
                 let found = context.read(|snapshot, names| labels_of(snapshot, names, labels))?;
                 return Ok(found.map_or(State::Listed, |(types, labels)| {
@@ -219,7 +218,7 @@ impl Elements {
         })
     }
 
-    /// Lists some more, perhaps none; `false`: there are no more.
+    /// Lists the next elements, possibly none; `false`: the scan is complete.
     fn more(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let Self { state, ready, .. } = self;
         match state {
@@ -259,8 +258,8 @@ impl Elements {
     }
 }
 
-/// The key that the fewest elements have, of those that the conditions ask for; `Some(None)`: one that none
-/// has; `None`: they ask for none.
+/// The required key with the fewest elements; `Some(None)`: a required key that no element has; `None`: no
+/// key is required.
 fn rarest_key(conditions: &[Condition], context: &mut Context<'_>) -> Result<Option<Option<Id>>> {
     let mut rarest: Option<(u64, Option<Id>)> = None;
     for condition in conditions {
@@ -302,7 +301,7 @@ impl Step for Elements {
                 }
             }
             if self.from.is_some() {
-                // A piece may have nothing.
+                // A chunk may be empty.
                 context.tick()?;
                 if self.more(context)? {
                     continue;
@@ -328,8 +327,7 @@ impl Step for Elements {
     }
 }
 
-/// Makes `E().count()` and `E().hasLabel(…).count()` at the beginning of a traversal one step; whether it
-/// did.
+/// Fuses `E().count()` and `E().hasLabel(…).count()` at the start of a traversal into one step, if possible.
 pub(super) fn takes_count(step: &Modulated<'_>, nodes: &mut [Node], compiler: &Compiler) -> bool {
     let [node] = nodes else { return false };
     let is_plain = step.arguments().is_empty() && node.labels.is_empty() && !compiler.is_nested();
@@ -348,7 +346,7 @@ pub(super) fn takes_count(step: &Modulated<'_>, nodes: &mut [Node], compiler: &C
     true
 }
 
-/// The number of edges, with one of these labels if there are any.
+/// The number of edges, optionally with one of these labels.
 #[derive(Clone)]
 struct EdgeCount {
     labels: Option<Vec<Arc<str>>>,
@@ -376,7 +374,7 @@ impl Step for EdgeCount {
     }
 }
 
-/// Whether a test is `T.label` with names of labels: those names.
+/// The label names of a `T.label` test, if it compares with label names.
 pub(crate) fn label_names(token: T, test: &P) -> Option<Vec<Arc<str>>> {
     if token != T::Label {
         return None;

@@ -1,4 +1,5 @@
-//! `map`, `flatMap`, `local`, `unfold`, `fold`, `sideEffect`, `index`, `constant`, `identity`.
+//! Transform steps: `map`, `flatMap`, `local`, `unfold`, `fold`, `sideEffect`, `index`, `constant`,
+//! `identity`.
 
 use super::branch::gathers;
 use super::make;
@@ -29,7 +30,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             make::flat_map(move |traverser, context, out| traversal.all(traverser, out, context))
         }
         ("local", [Value::Traversal(traversal)]) => {
-            // What counts or gathers does so for each of several equal traversers.
+            // Aggregating traversals run once for each traverser of a bulk.
             let one_each = step.arguments().iter().any(gathers);
             Box::new(Local { body: compiler.nested(traversal)?, one_each, running: false, others: None })
         }
@@ -95,7 +96,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             make::map(move |traverser, context| {
                 let values = crate::semantic::expanded(&traverser.value, context)?
                     .unwrap_or_else(|| vec![traverser.value.clone()]);
-                // Lists of a value and a number, or entries of a map.
+                // Lists of a value and its index, or map entries.
                 let mut room = Held::default();
                 room.add(3 * VALUE_BYTES * values.len() as u64, &context.memory)?;
                 context.control.work(values.len())?;
@@ -116,12 +117,12 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// A further value put to one.
+/// Applies an operator to an accumulator and a value.
 pub(crate) fn operate(operator: Operator, before: &Value, value: &Value) -> Result<Value> {
     told(vervet_gremlin::semantics::operator::apply(operator, before.clone(), value))
 }
 
-/// The value of a traverser put to one, as often as its bulk says.
+/// Applies an operator to an accumulator and a value, repeated by its bulk.
 pub(crate) fn operate_times(
     operator: Operator,
     before: Value,
@@ -130,7 +131,7 @@ pub(crate) fn operate_times(
     context: &Context<'_>,
 ) -> Result<Value> {
     if operator == Operator::AddAll && matches!(before, Value::List(_)) {
-        // Before the list takes it.
+        // Counted before the list takes the value.
         let more =
             vervet_gremlin::semantics::list::items(value).map_or(0, |items| items.size_hint().0 as u64);
         let mut room = Held::default();
@@ -139,14 +140,14 @@ pub(crate) fn operate_times(
     told(vervet_gremlin::semantics::operator::apply_times(operator, before, value, bulk.get()))
 }
 
-/// A traversal for each traverser by itself.
+/// `local`: the body runs for one traverser at a time.
 #[derive(Clone)]
 struct Local {
     body: Pipeline,
     one_each: bool,
-    /// Whether the body runs for a traverser.
+    /// Whether the body is running for a traverser.
     running: bool,
-    /// Those that are equal to that one, and have not been through the body.
+    /// The rest of the bulk, for which the body has not run.
     others: Option<Traverser>,
 }
 
@@ -187,7 +188,7 @@ impl Step for Local {
     }
 }
 
-/// Traversers that wait in line; equal ones without a path become one. They count against the memory cap.
+/// Traverser queue that merges equal traversers without a path. Counts against the memory cap.
 #[derive(Clone, Default)]
 pub(crate) struct Line {
     queue: VecDeque<Traverser>,
@@ -197,10 +198,10 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Puts a traverser at the end, or to one that waits.
+    /// Appends a traverser, or merges it into an equal one in the queue.
     ///
     /// # Errors
-    /// More traversers have become one than a bulk holds; over the memory cap; cancellation.
+    /// The merged bulk overflows; the memory cap; cancellation.
     pub(crate) fn push(&mut self, traverser: Traverser, memory: &Memory<'_>) -> Result<()> {
         if traverser.path.is_none() && traverser.sack.is_none() {
             if let Some(place) = self.places.get(&traverser.value)

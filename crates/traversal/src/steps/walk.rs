@@ -1,4 +1,4 @@
-//! `out`, `inE`, `otherV`, …: from element to element.
+//! Walk steps between vertices and edges: `out`, `inE`, `otherV`, ….
 
 use super::chain::Link;
 use super::has::Condition;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use vervet_gremlin::{Direction, Token, Value};
 use vervet_model::{Error, ErrorKind, Id, Result};
 
-/// Neighbours that are listed between two looks at the limits.
+/// Neighbours listed between two limit checks.
 const NEIGHBOURS_TOGETHER: usize = 1 << 9;
-/// What the key of an edge counts as.
+/// Accounted size of an edge key.
 const EDGE_BYTES: u64 = 40;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let labels = step.texts();
-    // A null is a label that no edge has.
+    // Null is a label without edges.
     let nothing = labels.is_empty()
         && !step.arguments().is_empty()
         && step.arguments().iter().all(|argument| matches!(argument, Value::Null));
@@ -43,7 +43,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     })
 }
 
-/// What `SubgraphStrategy` asks of vertices, and of edges.
+/// The conditions of `SubgraphStrategy` on vertices and edges.
 fn conditions(compiler: &mut Compiler) -> Result<(Option<Condition>, Option<Condition>)> {
     let (vertices, edges) = (compiler.strategies.vertices.clone(), compiler.strategies.edges.clone());
     let mut of = |traversal: Option<vervet_gremlin::Bytecode>| -> Result<Option<Condition>> {
@@ -54,7 +54,7 @@ fn conditions(compiler: &mut Compiler) -> Result<(Option<Condition>, Option<Cond
 }
 
 fn expected(what: &str, value: &Value, name: &str) -> Error {
-    let message = format!("{name} needs {what}, and this is a {}", value.type_name());
+    let message = format!("{name} needs {what}, found a {}", value.type_name());
     Error::new(ErrorKind::Query, message)
 }
 
@@ -115,14 +115,13 @@ fn vertices(
     }))
 }
 
-/// The vertices at the other ends of edges; of these, where `hasLabel` is right behind the step, those with a
-/// label.
+/// A walk to neighbours, with fused `hasLabel` filters.
 #[derive(Clone)]
 pub(crate) struct Neighbours {
     ends: Direction,
     labels: Vec<Arc<str>>,
     nothing: bool,
-    /// A label of each of these lists is asked for.
+    /// Fused label filters: each list must contain a label of the neighbour.
     types: Vec<Vec<Arc<str>>>,
     from: Option<Traverser>,
     found: Vec<Id>,
@@ -132,7 +131,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Takes a test of labels; whether it can.
+    /// Fuses a label filter, if possible.
     pub(crate) fn take_labels(&mut self, labels: &[Arc<str>]) -> bool {
         let can = labels.iter().all(|label| is_of_one_type(label));
         if can {
@@ -141,7 +140,7 @@ impl Neighbours {
         can
     }
 
-    /// The links that it is as a part of a chain.
+    /// The links of the step in a chain.
     pub(crate) fn links(&self) -> Option<Vec<Link>> {
         if self.nothing {
             return None;
@@ -150,7 +149,7 @@ impl Neighbours {
         Some([walk].into_iter().chain(self.types.iter().cloned().map(Link::Labelled)).collect())
     }
 
-    /// The labels of all are looked at together, unless somebody remembers at what a traversal has looked.
+    /// Lists neighbours. Labels are tested in a batch, unless reads are recorded.
     fn list(&mut self, vertex: u64, context: &mut Context<'_>) -> Result<()> {
         let sparing = context.host.remembers_reads();
         let (found, types) = (&mut self.found, if sparing { &[][..] } else { &self.types });
@@ -267,7 +266,7 @@ fn incident(
                 continue;
             }
             if let Some(test) = vertex_test.as_mut().filter(|_| !free_edges) {
-                // An edge is in the part of the graph only if both its ends are.
+                // An edge is visible only if both ends are.
                 for end in [edge.source, edge.target] {
                     if !test.test(&traverser.at(vertex_value(end)), context)? {
                         continue 'edges;
@@ -281,7 +280,7 @@ fn incident(
     Ok(make::marked(step, mark))
 }
 
-/// What is known of a step to edges.
+/// Parameters of a step to edges.
 #[derive(Clone)]
 pub(crate) struct ToEdges {
     pub(crate) ends: Direction,
@@ -289,7 +288,7 @@ pub(crate) struct ToEdges {
     pub(crate) nothing: bool,
 }
 
-/// The ends that a step from edges goes to.
+/// Target ends of a step from edges.
 #[derive(Clone)]
 pub(crate) struct ToEnds(pub(crate) Direction);
 
@@ -320,7 +319,7 @@ fn other(compiler: &mut Compiler) -> Result<Box<dyn Step>> {
         let Value::Edge(edge) = &traverser.value else {
             return Err(expected("an edge", &traverser.value, "otherV()"));
         };
-        // Where the traverser was before it came to this edge.
+        // The vertex before this edge in the path.
         let from = traverser.backwards().find_map(|(value, _)| match value {
             Value::Vertex(vertex) => Some(vertex.key),
             _ => None,

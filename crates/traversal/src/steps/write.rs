@@ -1,22 +1,21 @@
-//! Steps that change the graph.
+//! Mutating steps.
 //!
 //! # Shape
-//! * this file: what they share: arguments, elements by id, legal names, what a `property()` says.
-//! * `add`: `addV`, `addE`, with the `property()` behind them.
-//! * `put`: `property` of what is there.
+//! * this file: shared parts: arguments, elements by id, validation of names, parsing of `property()`.
+//! * `add`: `addV`, `addE`, with their `property()` modulators.
+//! * `put`: `property` of existing elements.
 //! * `drop`: `drop`.
 //! * `merge`: maps of `mergeV` and `mergeE`; `merge_vertex`, `merge_edge`: these steps.
 //! # Invariants
-//! 1. Before a step that writes anywhere in it, the compiler puts a barrier if steps before it are still
-//!    reading. So all that is found is found before anything changes, and a traversal never walks what it
-//!    adds itself.
-//! 2. A traverser that stands for several writes once for each of them.
-//! 3. There are no null values: `property(k, null)` removes what is there if a key has one value, else it
-//!    says nothing.
+//! 1. The compiler inserts a barrier before a step that writes (also in a nested traversal) if earlier steps
+//!    are still reading. So all reads precede the first write, and a traversal never visits its own
+//!    additions.
+//! 2. A traverser with a bulk of n writes n times.
+//! 3. There are no null values: `property(k, null)` removes the value of a single-valued key and is otherwise
+//!    a no-op.
 //! # Source
-//! Behaviour and words of messages are those of Apache TinkerPop 3.8.1. Different: invariant 1, where
-//! TinkerPop leaves the outcome to the order of its steps; a step that writes nothing, such as
-//! `property(null)`, is no step.
+//! Behaviour and messages are those of Apache TinkerPop 3.8.1. Different: invariant 1, where TinkerPop leaves
+//! the outcome to the order of its steps; a step without a write, such as `property(null)`, is no step.
 
 mod add;
 mod drop;
@@ -42,13 +41,13 @@ use std::sync::Arc;
 use vervet_gremlin::{Bytecode, Cardinality, EdgeKey, Instruction, PropertyKey, T, Token, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Whether running it may change the graph.
+/// Whether running the traversal may change the graph.
 #[must_use]
 pub fn mutates(bytecode: &Bytecode) -> bool {
     bytecode.source.iter().chain(&bytecode.steps).any(writes)
 }
 
-/// Whether a step, or a traversal in it, may change the graph.
+/// Whether a step or a nested traversal may change the graph.
 pub(crate) fn writes(instruction: &Instruction) -> bool {
     // `read` belongs to `io`.
     is_write(&instruction.name)
@@ -56,7 +55,7 @@ pub(crate) fn writes(instruction: &Instruction) -> bool {
         || instruction.arguments.iter().any(value_writes)
 }
 
-/// Whether a step of this name changes the graph by itself.
+/// Whether the step itself changes the graph.
 pub(crate) fn is_write(name: &str) -> bool {
     matches!(name, "addV" | "addE" | "property" | "drop" | "mergeV" | "mergeE")
 }
@@ -71,8 +70,8 @@ fn value_writes(value: &Value) -> bool {
     }
 }
 
-/// Whether a step asks the graph for something more each time that it is asked for a traverser. Steps that
-/// need all of their input have finished before they give anything.
+/// Whether the graph may be read after the step has produced its first output. Barriers complete all reads
+/// before their first output.
 pub(crate) fn reads_on(name: &str, before: bool) -> bool {
     match name {
         "inject" | "identity" | "constant" | "unfold" | "select" | "as" | "index" => before,
@@ -81,7 +80,7 @@ pub(crate) fn reads_on(name: &str, before: bool) -> bool {
     }
 }
 
-/// Appends the nodes of a step that writes.
+/// Appends the nodes of a mutating step.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
     compiler.strategies.check_write(step)?;
     compiler.mutates = true;
@@ -103,18 +102,18 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     Ok(())
 }
 
-/// One key that a `property()` gives a value.
+/// One key and value of a `property()`.
 #[derive(Clone, Debug)]
 pub(crate) struct Write<'b> {
     pub(crate) cardinality: Option<Cardinality>,
     pub(crate) key: &'b Value,
     pub(crate) value: &'b Value,
-    /// Keys and values of what is said about the value.
+    /// Keys and values of its meta-properties.
     pub(crate) about: &'b [Value],
 }
 
 impl<'b> Write<'b> {
-    /// All that a `property()` says.
+    /// All keys of a `property()`.
     pub(crate) fn all(instruction: &'b Instruction) -> Result<Vec<Self>> {
         let (cardinality, arguments) = match instruction.arguments.as_slice() {
             [Value::Token(Token::Cardinality(cardinality)), rest @ ..] => (Some(*cardinality), rest),
@@ -163,12 +162,12 @@ impl<'b> Write<'b> {
     }
 }
 
-/// An error in the words of TinkerPop.
+/// A query error with TinkerPop's message.
 fn illegal(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Query, message)
 }
 
-/// An argument: a value, or what a traversal makes of the traverser.
+/// An argument: a constant, or a traversal that computes it.
 #[derive(Clone)]
 enum Given {
     Value(Value),
@@ -198,7 +197,7 @@ fn no_value(from: &Value) -> Error {
     illegal(format!("The provided traverser does not map to a value: {from}"))
 }
 
-/// A label that an element may have.
+/// Validates an element label.
 fn legal_label(label: Value) -> Result<Arc<str>> {
     match label {
         Value::String(label) if label.is_empty() => Err(illegal("Label can not be empty")),
@@ -207,11 +206,11 @@ fn legal_label(label: Value) -> Result<Arc<str>> {
         }
         Value::String(label) => Ok(label),
         Value::Null => Err(illegal("Label can not be null")),
-        other => Err(illegal(format!("a label is a String, and this is a {}", other.type_name()))),
+        other => Err(illegal(format!("a label must be a String, found a {}", other.type_name()))),
     }
 }
 
-/// A key that a property may have.
+/// Validates a property key.
 fn legal_key(key: Value) -> Result<Arc<str>> {
     match key {
         Value::String(key) if key.is_empty() => Err(illegal("Property key can not be the empty string")),
@@ -224,12 +223,12 @@ fn legal_key(key: Value) -> Result<Arc<str>> {
             Err(illegal(format!("T.{} is immutable on existing elements", token.name())))
         }
         other => {
-            Err(illegal(format!("the key of a property is a String, and this is a {}", other.type_name())))
+            Err(illegal(format!("the key of a property must be a String, found a {}", other.type_name())))
         }
     }
 }
 
-/// Gives a vertex a value of a property; which one it is, if it has one then.
+/// Adds a value to a vertex property; returns its key if it then exists.
 fn put_on_vertex(
     vertex: u64,
     key: &Arc<str>,
@@ -258,7 +257,7 @@ fn put_on_vertex(
     Ok(None)
 }
 
-/// Gives an edge or a property of a vertex the only value of a property.
+/// Sets the only value of a property of an edge or of a vertex property.
 fn put_on_owner(owner: Owner, key: &Arc<str>, value: &Value, context: &mut Context<'_>) -> Result<Owner> {
     if *value == Value::Null {
         context.host.remove_property(owner, key)?;
@@ -267,7 +266,7 @@ fn put_on_owner(owner: Owner, key: &Arc<str>, value: &Value, context: &mut Conte
     context.host.put_property(owner, key, &literal(value)?)
 }
 
-/// The vertex that a value is, or is the id of.
+/// The vertex of a value, which is the vertex or its id.
 fn find_vertex(value: &Value, context: &mut Context<'_>) -> Result<Option<u64>> {
     match value {
         Value::Vertex(vertex) if vertex.key != 0 => return Ok(Some(vertex.key)),
@@ -284,7 +283,7 @@ fn find_vertex(value: &Value, context: &mut Context<'_>) -> Result<Option<u64>> 
     })
 }
 
-/// The edge that a value is, if it is there; one that came from outside is found by its id.
+/// The edge of a value, if it exists; an edge from a client is looked up by its id.
 fn find_edge(edge: &vervet_gremlin::Edge, context: &mut Context<'_>) -> Result<Option<EdgeKey>> {
     if edge.key.is_known() {
         return Ok(Some(edge.key));
@@ -292,12 +291,12 @@ fn find_edge(edge: &vervet_gremlin::Edge, context: &mut Context<'_>) -> Result<O
     context.read(|snapshot, names| ids::find_edge(snapshot, names, edge.id()))
 }
 
-/// The id that is asked for, among keys that are told apart from properties.
+/// Whether a map key is this token, as opposed to a property key.
 fn is_token(key: &Value, token: T) -> bool {
     *key == Value::Token(Token::T(token))
 }
 
-/// Any number of traversers for each, alone, which changes the graph.
+/// A mutating flat-map step that runs once for each traverser of a bulk.
 fn writing(
     of: impl FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
 ) -> Box<dyn Step> {
@@ -307,7 +306,7 @@ fn writing(
 #[derive(Clone)]
 struct Writing<F> {
     of: F,
-    /// A traverser that stands for several: those that have not been seen to.
+    /// The rest of the bulk, for which the step has not run.
     rest: Option<Traverser>,
     from: Option<Traverser>,
     values: Outputs,
@@ -333,7 +332,7 @@ where
                 self.rest = Some(Traverser { bulk: others, ..traverser.clone() });
                 traverser.bulk = Bulk::ONE;
             }
-            // What is written is held by the transaction.
+            // The transaction holds the written data.
             context.keep(&Value::Null)?;
             self.values.clear();
             (self.of)(&traverser, context, &mut self.values)?;

@@ -1,5 +1,4 @@
-//! Elements with a label come a few at a time: what a traversal reads depends on what it gives, not on the
-//! size of the label.
+//! Lazy scans: the number of reads depends on the number of results, not on the size of the label.
 
 use oxrdf::{NamedNode, Term, TermRef};
 use std::ops::Range;
@@ -19,7 +18,7 @@ use vervet_traversal::{ReadOnly, Traversal};
 /// Vertices with the label `thing`, and edges from the first of them to all.
 const THINGS: u64 = 20_000;
 
-/// A snapshot that counts the entries and keys that its segments give.
+/// A snapshot that counts the entries and keys that its segments return.
 struct Counting<'a> {
     graph: &'a MemorySnapshot,
     segments: Vec<(Id, Direction, CountingSegment<'a>)>,
@@ -29,7 +28,7 @@ struct Counting<'a> {
 struct CountingSegment<'a> {
     inner: &'a dyn Segment,
     read: Arc<AtomicU64>,
-    /// Sets this when so much has been read.
+    /// Sets the flag after this many reads.
     cancels: Option<(u64, Arc<AtomicBool>)>,
 }
 
@@ -48,7 +47,7 @@ impl<'a> Counting<'a> {
         Self { graph, segments, read }
     }
 
-    /// How many results there are, and how much was read for them.
+    /// The number of results, and the number of reads.
     fn run(&self, text: &str) -> (u64, u64) {
         self.read.store(0, Relaxed);
         let count = run(self, text, Limits::default()).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -275,7 +274,7 @@ impl Snapshot for Counting<'_> {
     }
 }
 
-/// Every second thing is blue, too; the first is a hub.
+/// Every second vertex is also blue; the first is a hub.
 fn graph() -> MemorySnapshot {
     let mut graph = MemorySnapshot::default();
     let mut iri = |name: String| graph.intern(&Term::from(NamedNode::new_unchecked(name)));
@@ -301,8 +300,8 @@ fn graph() -> MemorySnapshot {
     graph.finish()
 }
 
-/// query B11: `V().hasLabel(l)` listed the whole label before its first result, `E()` all edges of 64
-/// sources.
+/// query B11: `V().hasLabel(l)` listed the whole label before its first result, and `E()` listed all edges of
+/// 64 sources.
 #[test]
 fn b11_the_first_results_of_a_label_read_little() {
     let graph = graph();
@@ -321,7 +320,7 @@ fn b11_the_first_results_of_a_label_read_little() {
         assert_eq!(count, 3, "{text}");
         assert!(read < 300, "{text} reads {read} entries");
     }
-    // All of them come, each once, whatever the pieces.
+    // Each is returned exactly once, for any chunk size.
     for (text, wanted) in [
         ("g.V().hasLabel('thing')", THINGS),
         ("g.V().hasLabel('blue')", THINGS / 2),
@@ -339,7 +338,7 @@ fn b11_the_first_results_of_a_label_read_little() {
     }
 }
 
-/// query B11: the number of edges is a sum of degrees, without a look at each edge.
+/// query B11: the number of edges is a sum of degrees, without a read of each edge.
 #[test]
 fn b11_edges_are_counted_by_degrees() {
     let graph = graph();
@@ -357,8 +356,7 @@ fn b11_edges_are_counted_by_degrees() {
     }
 }
 
-/// query B11: a scan of a label looks at the flag of cancellation between its pieces, also where nothing
-/// passes.
+/// query B11: a scan of a label checks cancellation between its chunks, even if nothing passes.
 #[test]
 fn b11_a_scan_of_a_label_can_be_cancelled() {
     let graph = graph();

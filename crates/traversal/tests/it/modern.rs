@@ -1,4 +1,4 @@
-//! Traversals of TinkerPop's "modern" graph, by steps alone: what each gives, as text.
+//! Traversals of TinkerPop's "modern" graph, executed by steps only, with their results as text.
 
 use oxrdf::{Literal, NamedNode, Term};
 use vervet_gremlin::text::{ParseOptions, Statement, parse};
@@ -94,7 +94,7 @@ fn results(graph: &MemorySnapshot, text: &str) -> Result<Vec<String>> {
 #[test]
 fn values_have_a_size() {
     let graph = modern();
-    // Deep, and wide by sharing: each would end the process, or never end.
+    // Deep, and wide by sharing: without limits each would overflow the stack or never end.
     let doubled = "g.inject(1)".to_owned() + &".union(identity(), identity()).fold()".repeat(64) + ".dedup()";
     for text in [
         "g.inject(1).repeat(fold()).times(100000).count()",
@@ -114,12 +114,12 @@ fn algorithms_are_steps() {
             "g.V().pageRank().order().by('gremlin.pageRankVertexProgram.pageRank', desc).limit(2).values('name')",
             &["\"lop\"", "\"ripple\""],
         ),
-        // Where traversers have walked, ranks begin with how many there are.
+        // After walks, initial ranks are the numbers of traversers.
         (
             "g.V().out('created').pageRank().with(PageRank.times, 0).with(PageRank.propertyName, 'r').dedup().values('r')",
             &["1.0", "3.0"],
         ),
-        // What is computed stands for what is stored, and is seen wherever a traversal goes.
+        // A computed property shadows a stored one, and later steps see it.
         (
             "g.V().hasLabel('person').pageRank().with(PageRank.propertyName, 'age').with(PageRank.times, 0).values('age').sum()",
             &["4.0"],
@@ -134,7 +134,7 @@ fn algorithms_are_steps() {
              with(ConnectedComponent.propertyName, 'c').groupCount().by('c')",
             &["[\"1\": 3L, \"3\": 1L, \"5\": 1L, \"6\": 1L]"],
         ),
-        // Edges that a traversal chooses, and those that a strategy leaves.
+        // Edges selected by a traversal, and edges that a strategy leaves visible.
         (
             "g.V().connectedComponent().with(ConnectedComponent.edges, bothE().has('weight', gt(0.4))).\
              with(ConnectedComponent.propertyName, 'c').groupCount().by('c')",
@@ -174,7 +174,7 @@ fn algorithms_are_steps() {
         assert_eq!(found, *expected, "{text}");
     }
     for (text, message) in [
-        ("g.V().map(pageRank())", "pageRank() cannot stand inside"),
+        ("g.V().map(pageRank())", "pageRank() cannot be nested"),
         ("g.V().pageRank(2.0)", "alpha"),
         ("g.V().pageRank().with(PageRank.times, 'x')", "PageRank.times requires an Integer"),
         ("g.V().pageRank().with(PageRank.edges, 'x')", "PageRank.edges requires a Traversal"),
@@ -252,7 +252,7 @@ fn traversals_give_what_they_should() {
         ("g.V().not(out()).count()", &["3L"]),
         ("g.V().aggregate('x').by('name').cap('x').unfold().count()", &["6L"]),
         ("g.withSack(1.0).V(1).outE().sack(mult).by('weight').inV().sack().sum()", &["1.9"]),
-        // Sacks that no double holds, or not with all their digits; of traversers with counts.
+        // Sacks that doubles cannot represent exactly; traversers with bulks.
         ("g.withSack(SACKn, assign).V(1).out('knows').barrier(normSack).sack()", &["5e-1M", "5e-1M"]),
         (
             "g.withSack(SACKn, assign).V(1).out('created').in('created').out('created').barrier().barrier(normSack).sack()",

@@ -6,10 +6,11 @@ use std::fmt::Write;
 
 const NANOSECONDS: i128 = 1_000_000_000;
 
-/// Reads a duration: days, hours, minutes, seconds, each with a sign of its own, and one before all.
+/// Parses a duration: days, hours, minutes, seconds, each with an optional sign, and an optional sign before
+/// all.
 ///
 /// # Errors
-/// If it is none, or longer than 2^63 seconds.
+/// Not a duration, or longer than 2^63 seconds.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     read(text)
         .ok_or_else(|| Error::new(format!("Can't parse {text} as Duration; an example of one is PT1H30M")))
@@ -49,9 +50,9 @@ fn read(text: &str) -> Option<Duration> {
     from_nanoseconds(if negative { -total } else { total })
 }
 
-/// A whole number as nanoseconds of so many seconds.
+/// Parses an integer number of seconds, in nanoseconds.
 fn amount(text: &str) -> Option<i128> {
-    // The sign is the only thing that is no digit.
+    // Only the sign is not a digit.
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || digits.len() > 19 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -75,7 +76,7 @@ fn from_nanoseconds(total: i128) -> Option<Duration> {
     Some(Duration { seconds, nanoseconds })
 }
 
-/// As Java's `Duration.toString`: hours, minutes and seconds, each with the sign of the whole.
+/// As Java's `Duration.toString`: hours, minutes and seconds, each with the sign of the duration.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let total = i128::from(duration.seconds) * NANOSECONDS + i128::from(duration.nanoseconds);

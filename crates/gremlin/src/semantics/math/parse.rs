@@ -1,4 +1,4 @@
-//! Text of an expression to its program, by precedence climbing.
+//! Compiler from text to a stack-machine program, by precedence climbing.
 
 use super::{Binary, Expression, MAX_DEPTH, Operation, function};
 use crate::semantics::{Error, Result};
@@ -13,7 +13,7 @@ pub(super) fn expression(text: &str) -> Result<Expression> {
     }
 }
 
-/// How much an operator binds.
+/// Precedence of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Sum,
@@ -24,14 +24,14 @@ enum Level {
 
 struct Parser<'t> {
     text: &'t str,
-    /// The next byte.
+    /// Position of the next byte.
     at: usize,
     depth: usize,
     expression: Expression,
 }
 
 impl Parser<'_> {
-    /// Everything that binds at least as much as `least`.
+    /// Parses an operand of operators with at least precedence `least`.
     fn operand(&mut self, least: Level) -> Result<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -43,7 +43,7 @@ impl Parser<'_> {
                 break;
             }
             self.advance();
-            // To the left: what follows binds more; powers to the right.
+            // Left-associative, except powers.
             self.operand(match level {
                 Level::Sum => Level::Product,
                 Level::Product => Level::Sign,
@@ -55,7 +55,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A number, a variable, something in brackets, or a sign or function with what it takes.
+    /// Parses a number, a variable, a parenthesized expression, or a sign or function with its operand.
     fn prefix(&mut self) -> Result<()> {
         match self.peek() {
             Some('-') => {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The next character that is no white space; `at` is where it stands.
+    /// The next non-white-space character; advances `at` to it.
     fn peek(&mut self) -> Option<char> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         self.at = self.text.len() - rest.trim_start().len();

@@ -1,7 +1,7 @@
-//! Integers and decimals of arbitrary precision, with limits.
+//! Arithmetic of arbitrary-precision integers and decimals, with size limits.
 //!
-//! A decimal is `digits * 10^-scale`. `scale` may be anything, so nothing here writes a decimal out before it
-//! knows how long that gets.
+//! A decimal is `digits * 10^-scale`. `scale` is untrusted, so no function expands a decimal before it has
+//! checked the length.
 
 use super::{MAX_BITS, Operation};
 use crate::semantics::{Error, Result};
@@ -44,7 +44,7 @@ pub(super) fn decimals(operation: Operation, a: &BigDecimal, b: &BigDecimal) -> 
     }
 }
 
-/// The digits of both with the greater of both scales.
+/// The digits of both operands at the larger scale.
 fn aligned(a: &BigDecimal, b: &BigDecimal) -> Result<(BigInt, BigInt, i64)> {
     let ((x, s), (y, t)) = (a.as_bigint_and_scale(), b.as_bigint_and_scale());
     let scale = s.max(t);
@@ -62,7 +62,7 @@ fn shifted(digits: &BigInt, to: i64, from: i64) -> Result<BigInt> {
     Ok(digits * ten().pow(places))
 }
 
-/// The quotient itself if it ends; else 10 digits more than the longer of both has, rounded half up.
+/// The exact quotient if it terminates; else with 10 digits more than the longer operand, rounded half up.
 fn divide(a: &BigDecimal, b: &BigDecimal) -> Result<BigDecimal> {
     let ((x, s), (y, t)) = (a.as_bigint_and_scale(), b.as_bigint_and_scale());
     limited(x.bits().max(y.bits()))?;
@@ -93,7 +93,7 @@ fn divide(a: &BigDecimal, b: &BigDecimal) -> Result<BigDecimal> {
     Ok(BigDecimal::new(quotient, result))
 }
 
-/// `x / y` if it has finitely many digits, with as few as possible but not below `scale`.
+/// `x / y` if it terminates, with the fewest digits but at least `scale` decimal places.
 fn ending_quotient(x: &BigInt, y: &BigInt, scale: i64) -> Result<Option<BigDecimal>> {
     let twos = y.trailing_zeros().unwrap_or(0);
     let mut rest: BigInt = y >> twos;
@@ -125,7 +125,7 @@ fn rounded_quotient(x: &BigInt, y: &BigInt, places: i64) -> Result<BigInt> {
     Ok(if places >= 0 { half_up(&(x * power), y) } else { half_up(x, &(y * power)) })
 }
 
-/// `a / b`, rounded, halves away from zero.
+/// `a / b`, rounded half away from zero.
 fn half_up(a: &BigInt, b: &BigInt) -> BigInt {
     let (quotient, rest) = (a / b, a % b);
     if (rest.abs() << 1_u8) < b.abs() {
@@ -137,7 +137,7 @@ fn half_up(a: &BigInt, b: &BigInt) -> BigInt {
     }
 }
 
-/// Compares by value. Writes out at most as many digits as the longer number has, and a few.
+/// Compares by value. Expands at most a few digits more than the longer number has.
 pub(super) fn compare(a: &BigDecimal, b: &BigDecimal) -> Ordering {
     let ((x, s), (y, t)) = (a.as_bigint_and_scale(), b.as_bigint_and_scale());
     let signs = x.sign().cmp(&y.sign());
@@ -146,7 +146,7 @@ pub(super) fn compare(a: &BigDecimal, b: &BigDecimal) -> Ordering {
     }
     let larger = magnitudes(x.bits(), s).cmp_apart(magnitudes(y.bits(), t));
     let larger = larger.unwrap_or_else(|| {
-        // The magnitudes meet, so the scales differ by about the number of digits at most.
+        // The magnitudes overlap, so the scales differ by at most about the number of digits.
         let places = u32::try_from(s.abs_diff(t)).unwrap_or(0);
         let power = ten().pow(places);
         if s >= t {
@@ -176,12 +176,12 @@ impl Bounds {
 #[expect(clippy::cast_precision_loss, reason = "bounds are widened by more than the loss")]
 fn magnitudes(bits: u64, scale: i64) -> Bounds {
     let exponent = -(scale as f64) * BITS_PER_DIGIT;
-    // Relative error of a product of doubles, with room.
+    // Relative error of a product of doubles, with a margin.
     let slack = 1.0 + exponent.abs() * 1e-14;
     Bounds(bits as f64 - 1.0 + exponent - slack, bits as f64 + exponent + slack)
 }
 
-/// The number towards zero, as an integer.
+/// Truncation to an integer.
 pub(super) fn truncated(number: &BigDecimal) -> Result<BigInt> {
     let (digits, scale) = number.as_bigint_and_scale();
     if scale <= 0 {
@@ -197,12 +197,12 @@ pub(super) fn truncated(number: &BigDecimal) -> Result<BigInt> {
     Ok(digits.as_ref() / ten().pow(places))
 }
 
-/// `digits * 10^-scale`, correctly rounded for up to [`MAX_BITS`] bits; infinite if it is too large.
+/// `digits * 10^-scale`, correctly rounded for up to [`MAX_BITS`] bits; infinite on overflow.
 pub(super) fn to_double(digits: &BigInt, scale: i64) -> f64 {
     if scale == 0 {
         return digits.to_f64().unwrap_or(f64::NAN);
     }
-    // Beyond this many bits the rest cannot matter but for ties.
+    // Bits beyond these matter only for ties.
     let dropped = digits.bits().saturating_sub(MAX_BITS);
     if dropped == 0 {
         return format!("{digits}e{}", -i128::from(scale)).parse().unwrap_or(f64::NAN);
@@ -215,8 +215,7 @@ pub(super) fn to_double(digits: &BigInt, scale: i64) -> f64 {
     if high < -1080.0 {
         return sign * 0.0;
     }
-    // The number has many digits and about as many of them behind the point: a quotient of some 70 bits says
-    // it.
+    // Most of the many digits are fraction digits: a quotient of some 70 bits suffices.
     let Ok(places) = u32::try_from(scale) else { return sign * f64::INFINITY };
     let divisor = ten().pow(places);
     let shift = i64::try_from(divisor.bits()).unwrap_or(0) + 70 - i64::try_from(digits.bits()).unwrap_or(0);
@@ -226,7 +225,7 @@ pub(super) fn to_double(digits: &BigInt, scale: i64) -> f64 {
     quotient.to_f64().unwrap_or(f64::NAN) * halves.0 * halves.1
 }
 
-/// The number that a finite double is; `None` for others.
+/// The exact value of a finite double; `None` for others.
 pub(super) fn from_double(number: f64) -> Option<BigDecimal> {
     if !number.is_finite() {
         return None;
@@ -249,7 +248,7 @@ pub(super) fn from_double(number: f64) -> Option<BigDecimal> {
     })
 }
 
-/// How many decimal digits it has; 1 for zero.
+/// The number of decimal digits; 1 for zero.
 fn digits(number: &BigInt) -> i64 {
     i64::try_from(number.magnitude().to_string().len()).unwrap_or(i64::MAX)
 }
@@ -264,7 +263,7 @@ fn bits_of_places(places: u32) -> u64 {
 }
 
 /// # Errors
-/// If a number has more than [`MAX_BITS`] bits.
+/// More than [`MAX_BITS`] bits.
 pub(crate) fn limited(bits: u64) -> Result<()> {
     if bits > MAX_BITS { Err(too_large()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! `asNumber()`: other values as numbers, numbers as numbers of another type.
+//! `asNumber()`: conversion of values to numeric types.
 
 use super::{big, decimal, floating, is_nan, narrowed, parse, to_double, whole};
 use crate::semantics::{Error, Result};
@@ -7,12 +7,11 @@ use bigdecimal::{BigDecimal, ToPrimitive};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
-/// A number of the given type, or of the type that fits: texts are parsed, dates are milliseconds since 1970,
-/// null stays null.
+/// Conversion to the given type, or to the natural one: strings are parsed, dates become milliseconds since
+/// 1970, null stays null. Conversion to an integer drops the fraction.
 ///
 /// # Errors
-/// If the type is none of a number, the value is none and cannot be made one, or the number does not fit the
-/// type. Digits behind the point are dropped without one.
+/// `wanted` is not a numeric type, the value is not convertible, or the number does not fit the type.
 pub fn as_number(value: &Value, wanted: Option<GType>) -> Result<Value> {
     if let Some(wanted) = wanted.filter(|wanted| target(*wanted).is_none()) {
         return Err(if wanted == GType::Number {
@@ -46,7 +45,7 @@ fn no_number(value: &Value) -> Error {
     Error::new(format!("Can't parse type {name} as number."))
 }
 
-/// What messages call the type.
+/// The name of the type in messages.
 fn target(wanted: GType) -> Option<&'static str> {
     Some(match wanted {
         GType::Byte => "Byte",
@@ -75,7 +74,7 @@ fn cast(number: &Value, wanted: GType) -> Result<Value> {
             _ => None,
         },
         GType::Double => match (number, to_double(number)) {
-            // Digits as they print: 3.14f becomes 3.14.
+            // By printed digits: 3.14f becomes 3.14.
             (Value::Float(float), _) if float.is_finite() => {
                 crate::semantics::java::float(*float).parse().ok().map(Value::Double)
             }
@@ -97,7 +96,7 @@ fn integer(number: &Value, name: &str) -> Result<Option<i64>> {
     finite(number, name)?;
     Ok(match number {
         Value::Float(_) | Value::Double(_) => {
-            // 2^63 itself passes the comparison in Java and ends as the greatest long; here it does not fit.
+            // In Java 2^63 passes the range check and saturates to the largest long; here it is out of range.
             let double = floating(number).unwrap_or(f64::NAN).trunc();
             double.to_i64()
         }

@@ -1,13 +1,12 @@
-//! `sum()`, `mean()`, `min()` and `max()` over many values, each with how often it came.
+//! Accumulators of `sum()`, `mean()`, `min()` and `max()`, with multiplicities.
 //!
-//! Nulls do not count, but they are something: over nothing at all there is no result, over nulls the result
-//! is null.
+//! Nulls are ignored, but an input of only nulls has the result null, while an empty input has no result.
 
 use super::{add, counted, divide_exactly, is_nan, max, min, multiply};
 use crate::Value;
 use crate::semantics::Result;
 
-/// A running `sum()`.
+/// Accumulator of `sum()`.
 #[derive(Clone, Debug, Default)]
 pub struct Sum(Option<Value>);
 
@@ -15,12 +14,12 @@ impl Sum {
     /// Adds `value`, `count` times.
     ///
     /// # Errors
-    /// If it is neither a number nor null, or the sum overflows.
+    /// Neither a number nor null, or the sum overflows.
     pub fn push(&mut self, value: &Value, count: u64) -> Result<()> {
         let product = if count == 1 { value.clone() } else { times(value, count)? };
         self.0 = Some(match self.0.take() {
             None | Some(Value::Null) => {
-                // Fails on what is no number.
+                // An error if `product` is not a number.
                 if matches!(product, Value::Null) { product } else { multiply(&product, &Value::Byte(1))? }
             }
             Some(total) => add(&total, &product)?,
@@ -28,18 +27,19 @@ impl Sum {
         Ok(())
     }
 
-    /// The sum; `None` if nothing was pushed.
+    /// The sum; `None` for an empty input.
     #[must_use]
     pub fn finish(self) -> Option<Value> {
         self.0
     }
 }
 
-/// `value * count`, where `count` counts as a number of the same type if it fits, else as a long; one that no
-/// long can hold counts as a double for floats and doubles, and as a number of arbitrary precision for those.
+/// `value * count`, where `count` is converted to the type of `value` if it fits, else to a long. A count
+/// beyond a long becomes a double for floats and doubles, and an arbitrary-precision integer for numbers of
+/// arbitrary precision.
 ///
 /// # Errors
-/// As of [`multiply`].
+/// As for [`multiply`].
 pub(crate) fn times(value: &Value, count: u64) -> Result<Value> {
     let wide = || match (i64::try_from(count), value) {
         (Ok(count), _) => Value::Long(count),
@@ -54,27 +54,27 @@ pub(crate) fn times(value: &Value, count: u64) -> Result<Value> {
         Value::Byte(_) => i8::try_from(count).map_or_else(|_| wide(), Value::Byte),
         Value::Short(_) => i16::try_from(count).map_or_else(|_| wide(), Value::Short),
         Value::Int(_) => i32::try_from(count).map_or_else(|_| wide(), Value::Int),
-        // 2^24 and below are exact.
+        // Counts up to 2^24 are exact.
         Value::Float(_) if count <= 1 << 24 => super::to_float(&wide()).map_or_else(wide, Value::Float),
         _ => wide(),
     };
     multiply(value, &count)
 }
 
-/// A running `mean()`.
+/// Accumulator of `mean()`.
 #[derive(Clone, Debug, Default)]
 pub struct Mean {
-    /// As wide as a long or a double at least.
+    /// At least as wide as a long or a double.
     sum: Option<Value>,
-    /// How many numbers it is the sum of.
+    /// Number of summands.
     count: u128,
 }
 
 impl Mean {
-    /// Takes `value` in, `count` times.
+    /// Adds `value`, `count` times.
     ///
     /// # Errors
-    /// If it is neither a number nor null, or the sum overflows.
+    /// Neither a number nor null, or the sum overflows.
     pub fn push(&mut self, value: &Value, count: u64) -> Result<()> {
         if matches!(value, Value::Null) {
             self.sum.get_or_insert(Value::Null);
@@ -92,13 +92,14 @@ impl Mean {
         Ok(())
     }
 
-    /// The mean, a double or a decimal; `None` if nothing was pushed.
+    /// The mean, a double or a decimal; `None` for an empty input.
     ///
     /// # Errors
-    /// If the sum is a decimal that overflows in the division.
+    /// The sum is a decimal, and the quotient overflows.
     pub fn finish(self) -> Result<Option<Value>> {
         let count = counted(self.count);
-        // A double is divided by a double, which an integer of arbitrary precision would turn into a decimal.
+        // A double needs a double divisor: an arbitrary-precision integer would turn the quotient into a
+        // decimal.
         let count = match (&self.sum, &count) {
             (Some(Value::Float(_) | Value::Double(_)), Value::BigInteger(_)) => {
                 super::to_double(&count).map_or(count, Value::Double)
@@ -109,7 +110,7 @@ impl Mean {
     }
 }
 
-/// A running `min()` or `max()`.
+/// Accumulator of `min()` or `max()`.
 #[derive(Clone, Debug)]
 pub struct Extreme {
     greatest: bool,
@@ -117,22 +118,22 @@ pub struct Extreme {
 }
 
 impl Extreme {
-    /// `min()` so far of nothing.
+    /// An empty `min()`.
     #[must_use]
     pub fn least() -> Self {
         Self { greatest: false, value: None }
     }
 
-    /// `max()` so far of nothing.
+    /// An empty `max()`.
     #[must_use]
     pub fn greatest() -> Self {
         Self { greatest: true, value: None }
     }
 
-    /// Takes `value` in.
+    /// Adds `value`.
     ///
     /// # Errors
-    /// If it cannot be compared with what came before.
+    /// `value` is incomparable with an earlier one.
     pub fn push(&mut self, value: &Value) -> Result<()> {
         self.value = Some(match self.value.take() {
             None => value.clone(),
@@ -143,7 +144,7 @@ impl Extreme {
         Ok(())
     }
 
-    /// The result; `None` if nothing was pushed.
+    /// The result; `None` for an empty input.
     #[must_use]
     pub fn finish(self) -> Option<Value> {
         self.value

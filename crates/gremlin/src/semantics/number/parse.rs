@@ -1,10 +1,10 @@
-//! Numbers from texts that are none of the language's literals: `asNumber()` of a string.
+//! Number parser of `asNumber()`, for strings in Java syntax rather than Gremlin literals.
 //!
 //! # Shape
-//! White space around it does not count. A sign, then one of: `0x` and hexadecimal digits; `0` and octal
+//! Surrounding white space is ignored. A sign, then one of: `0x` and hexadecimal digits; `0` and octal
 //! digits; decimal digits with a point, an exponent and one of the suffixes `l` (integers only), `f`, `d`. An
-//! integer gets the narrowest of int, long, big integer; a fraction is a float if a float prints as a double
-//! would, else a double if no digit gets lost, else a decimal.
+//! integer gets the narrowest of int, long, big integer; a fraction is a float if its text equals that of the
+//! double, else a double if that is exact in its digits, else a decimal.
 //! # Source
 //! Apache Commons Lang, `NumberUtils.createNumber`, which TinkerPop calls.
 
@@ -59,7 +59,7 @@ enum Shape {
 }
 
 impl Shape {
-    /// `None` if it is no number.
+    /// `None` if the text is not a number.
     fn of(body: &str) -> Option<Self> {
         let (mantissa, exponent) = match body.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -85,7 +85,7 @@ impl Shape {
 }
 
 fn integer(sign: &str, digits: &str, radix: u32) -> Option<Value> {
-    // No digit stands for more than 4 bits.
+    // A digit has at most 4 bits.
     big::limited(u64::try_from(digits.len()).ok()?.saturating_mul(4)).ok()?;
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return None;

@@ -1,17 +1,17 @@
-//! `typeOf`: types of values, and which types are kinds of which.
+//! `typeOf`: the types of values, and the subtype relation.
 
 use crate::semantics::{Error, Result};
 use crate::{Extended, GType, Token, Value};
 
-/// What `typeOf` asks for.
+/// The type of a `typeOf` predicate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Type(GType);
 
 impl Type {
-    /// The type that a member of `GType`, a simple name of a Java class, a class, or null names.
+    /// Resolves a member of `GType`, a simple name of a Java class, a class, or null.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// An unknown type.
     pub fn new(wanted: &Value) -> Result<Self> {
         let unknown =
             |name: &str| Error::new(format!("{name} is not a registered type; GType has those that are"));
@@ -30,7 +30,7 @@ impl Type {
         }
     }
 
-    /// Whether `value` is of this type or of one that is a kind of it.
+    /// Whether the type of `value` is this type or a subtype.
     #[must_use]
     pub fn has(self, value: &Value) -> bool {
         match self.0 {
@@ -71,7 +71,7 @@ impl Type {
     }
 }
 
-/// The type with this simple name of a Java class.
+/// The type with this simple Java class name.
 fn named(name: &str) -> Option<GType> {
     Some(match name {
         "BigDecimal" => GType::BigDecimal,

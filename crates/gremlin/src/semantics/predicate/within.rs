@@ -1,4 +1,4 @@
-//! Whether a value is one of many.
+//! Membership test of `within`, indexed for long lists.
 
 use crate::Hashing;
 use crate::Value;
@@ -6,13 +6,13 @@ use crate::semantics::compare;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// So many values are looked through faster than looked up.
+/// Maximum number of values for which a linear scan is faster than an index.
 const SCANNED_COUNT: usize = 8;
 
 /// Values of `within`, with an index if there are many.
 ///
-/// A string equals strings only, a vertex with a key is among vertices with keys that key, an integer of at
-/// most 64 bits is among integers that number; everything else is looked for one by one.
+/// A string equals only strings; a vertex with a key is looked up by key among vertices with keys; an integer
+/// of at most 64 bits is looked up by value among integers; all other values are compared one by one.
 #[derive(Clone, Debug)]
 pub(super) struct Members {
     values: Vec<Value>,
@@ -24,7 +24,7 @@ struct Index {
     texts: HashSet<Arc<str>, Hashing>,
     integers: HashSet<i64, Hashing>,
     vertices: HashSet<u64, Hashing>,
-    /// What is none of these.
+    /// Values without an index.
     others: Vec<Value>,
 }
 

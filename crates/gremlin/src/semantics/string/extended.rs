@@ -1,4 +1,4 @@
-//! Texts of the types that the language only hands on.
+//! Text forms of the opaque types of the wire formats.
 
 use crate::Extended;
 use crate::semantics::date::{day, days_to_day, offset, time_of_day};
@@ -44,7 +44,7 @@ pub(super) fn text(value: &Extended) -> String {
     }
 }
 
-/// `nanoseconds`: of the second, in range or not.
+/// `nanoseconds`: of the second, possibly out of range.
 fn instant(seconds: i64, nanoseconds: i64) -> String {
     let (year, month, date) = days_to_day(seconds.div_euclid(86_400));
     let of_day = seconds.rem_euclid(86_400);

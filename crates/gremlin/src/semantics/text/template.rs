@@ -1,26 +1,25 @@
-//! Templates of `format()`: `Hello %{name}`, where `%{_}` is what the next `by()` gives.
+//! Templates of `format()`: `Hello %{name}`, where `%{_}` is the result of the next `by()`.
 
 use crate::Value;
 use crate::semantics::string::Writer;
 use crate::semantics::{Details, Result};
 use std::sync::Arc;
 
-/// A template, parsed.
+/// A parsed template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Template(Vec<Part>);
 
 /// A piece of a template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Stands for itself.
+    /// Literal text.
     Text(Arc<str>),
-    /// Stands for the value of the variable with this name; `_`: for the next `by()`.
+    /// The value of the variable with this name; `_`: of the next `by()`.
     Variable(Arc<str>),
 }
 
 impl Template {
-    /// Parses `text`. Whatever is no variable stands for itself: also `%%{name}`, and a name with a line
-    /// break.
+    /// Parses `text`. Everything else is literal text, including `%%{name}` and a name with a line break.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
@@ -48,17 +47,17 @@ impl Template {
         Self(parts)
     }
 
-    /// Its pieces, in order.
+    /// The pieces in order.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.0
     }
 
-    /// The text, where `find` gives the value of a variable each time one comes, from left to right. `None`
-    /// if a variable has no value or is null.
+    /// Renders the template. `find` returns the value of each variable from left to right. `None` if a
+    /// variable has no value or is null.
     ///
     /// # Errors
-    /// If `find` fails, or the text gets too long.
+    /// `find` fails, or the text is too long.
     pub fn render<E: From<crate::semantics::Error>>(
         &self,
         details: &dyn Details,

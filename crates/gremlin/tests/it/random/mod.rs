@@ -1,4 +1,4 @@
-//! Random values: few of each kind, so that equal ones meet.
+//! Random values from a small domain, so that equal ones occur.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use vervet_gremlin::{
     PropertyKey, T, Token, Tree, Value, Vertex, VertexDetail, VertexProperty,
 };
 
-/// Random choices that know their seed.
+/// Random number generator with a reproducible seed.
 pub struct Random {
     pub seed: u64,
     source: vervet_testkit::Random,
@@ -79,7 +79,7 @@ pub fn number(random: &mut Random) -> Value {
     }
 }
 
-/// `depth`: how deep collections may nest.
+/// `depth`: maximum nesting depth of collections.
 pub fn value(random: &mut Random, depth: u32) -> Value {
     let kinds = if depth == 0 { 13 } else { 23 };
     match random.below(kinds) {
@@ -153,7 +153,7 @@ fn extended(random: &mut Random) -> Value {
     }))
 }
 
-/// With key or with detail, as inside a traversal or as from the wire.
+/// An element with a key or with a detail, as inside a traversal or from a client.
 fn element(random: &mut Random, depth: u32) -> Value {
     let wire = random.below(2) == 0;
     let key = if wire { 0 } else { 1 + random.below(3) };

@@ -1,4 +1,4 @@
-//! The edges that an algorithm follows.
+//! Edge selection of graph algorithms.
 
 use super::effort;
 use crate::compile::Compiler;
@@ -17,9 +17,9 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 /// See the header of this file.
 #[derive(Clone)]
 pub(super) enum Arcs {
-    /// Those with one of these labels (none: any label).
+    /// Edges with one of these labels (empty: any label).
     Labels(Follow, Vec<Arc<str>>),
-    /// What a traversal gives for a vertex, with one that gives all vertices.
+    /// Edges that a traversal returns for a vertex, and a traversal that returns all vertices.
     Traversal { edges: Pipeline, vertices: Pipeline },
 }
 
@@ -32,7 +32,7 @@ pub(super) fn follow(direction: Direction) -> Follow {
 }
 
 impl Arcs {
-    /// Edges with these labels, as far as strategies let them be seen.
+    /// Edges with these labels that strategies leave visible.
     pub(super) fn new(follow: Follow, labels: Vec<Arc<str>>, compiler: &mut Compiler) -> Result<Self> {
         if compiler.strategies.is_plain() {
             return Ok(Self::Labels(follow, labels));
@@ -46,7 +46,7 @@ impl Arcs {
         Self::walked(&Bytecode { source: Vec::new(), steps: vec![Instruction::new(name, labels)] }, compiler)
     }
 
-    /// The edges that a traversal gives for a vertex.
+    /// Edges that a traversal returns for a vertex.
     pub(super) fn of_traversal(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Self> {
         if let ([], [one]) = (traversal.source.as_slice(), traversal.steps.as_slice())
             && let Some((follow, labels)) = named(one)
@@ -61,7 +61,7 @@ impl Arcs {
         Ok(Self::Traversal { edges: compiler.nested(traversal)?, vertices: compiler.nested(&all)? })
     }
 
-    /// All vertices, and arcs along these edges.
+    /// All vertices, with arcs along the selected edges.
     pub(super) fn network(&mut self, context: &mut Context<'_>) -> Result<Network> {
         let effort = effort(context);
         let (edges, vertices) = match self {
@@ -85,7 +85,7 @@ impl Arcs {
         for (number, vertex) in (0_u32..).zip(&all) {
             for edge in of_vertex(edges, vertex.bits(), context)? {
                 let other = Id::from_bits(other_end(edge, vertex.bits()));
-                // An end that is not among the vertices is hidden by a strategy.
+                // A strategy hides an end that is not among the vertices.
                 if let Some(target) =
                     all.binary_search(&other).ok().and_then(|place| u32::try_from(place).ok())
                 {
@@ -98,7 +98,7 @@ impl Arcs {
     }
 }
 
-/// `outE("knows")` and its like.
+/// The labels of a traversal such as `outE("knows")`.
 fn named(step: &Instruction) -> Option<(Follow, Vec<Arc<str>>)> {
     let (follow, labels) = match (&*step.name, step.arguments.as_slice()) {
         ("outE", labels) => (Follow::Out, labels),
@@ -117,12 +117,12 @@ fn named(step: &Instruction) -> Option<(Follow, Vec<Arc<str>>)> {
     Some((follow, labels?))
 }
 
-/// The vertex at the other end.
+/// The other end of an edge.
 pub(super) fn other_end(edge: EdgeKey, vertex: u64) -> u64 {
     if edge.target == vertex { edge.source } else { edge.target }
 }
 
-/// A traverser that begins at a value, for a traversal inside of an option.
+/// An initial traverser for a traversal in an option.
 pub(super) fn beginning(value: Value, context: &Context<'_>) -> Result<Traverser> {
     let mut traverser = Traverser::new(value);
     if context.settings.paths || context.settings.labels {
@@ -131,7 +131,7 @@ pub(super) fn beginning(value: Value, context: &Context<'_>) -> Result<Traverser
     Ok(traverser)
 }
 
-/// The edges that a traversal gives for a vertex.
+/// The edges that a traversal returns for a vertex.
 pub(super) fn of_vertex(
     edges: &mut Pipeline,
     vertex: u64,
@@ -140,13 +140,13 @@ pub(super) fn of_vertex(
     let start = beginning(vertex_value(vertex), context)?;
     let (mut found, mut all) = (Vec::new(), Outputs::default());
     edges.all(&start, &mut all, context)?;
-    // An edge that comes several times is one: algorithms take no account of how often.
+    // Repeated edges count once: algorithms ignore multiplicities.
     while let Some((value, _)) = all.pop() {
         match value {
             Value::Edge(edge) => found.push(edge.key),
             other => {
                 let message =
-                    format!("the edges of an algorithm must be edges, and this is a {}", other.type_name());
+                    format!("the edges of an algorithm must be edges, found a {}", other.type_name());
                 return Err(Error::new(ErrorKind::Query, message).with_hint("such as __.outE(\"knows\")"));
             }
         }

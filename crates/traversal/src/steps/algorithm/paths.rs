@@ -1,4 +1,4 @@
-//! `shortestPath`: all shortest paths from where the traversers are.
+//! `shortestPath`: all shortest paths from the current vertices.
 
 use super::edges::{Arcs, beginning, of_vertex, other_end};
 use super::{Options, effort};
@@ -49,14 +49,14 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     Ok(Box::new(Paths { arcs, distance, target, options, ready: Queue::default() }))
 }
 
-/// How long an edge is.
+/// The length of an edge.
 #[derive(Clone)]
 enum Distance {
-    /// 1.
+    /// 1 per edge.
     Arcs,
-    /// The value of this key; 0 without.
+    /// The value of this key; 0 if missing.
     Key(Arc<str>),
-    /// The first value that a traversal gives; 0 without.
+    /// The first result of a traversal; 0 if there is none.
     Traversal(Pipeline),
 }
 
@@ -70,7 +70,7 @@ struct Paths {
 }
 
 impl Paths {
-    /// Finds the paths of all traversers.
+    /// Finds the shortest paths of all traversers.
     fn find(&mut self, from: Vec<Traverser>, context: &mut Context<'_>) -> Result<()> {
         let Self { arcs, distance, target, options, ready } = self;
         let effort = effort(context);
@@ -80,10 +80,8 @@ impl Paths {
         let mut known: FxHashMap<Id, bool> = FxHashMap::default();
         for traverser in from {
             let Value::Vertex(source) = &traverser.value else {
-                let message = format!(
-                    "shortestPath() begins at vertices, and this is a {}",
-                    traverser.value.type_name()
-                );
+                let message =
+                    format!("shortestPath() begins at vertices, found a {}", traverser.value.type_name());
                 return Err(Error::new(ErrorKind::Query, message));
             };
             let mut is_target = |steps: &mut Steps<'_, '_>, vertex: Id| -> Result<bool> {
@@ -145,7 +143,7 @@ fn key_of(edge: &Edge) -> EdgeKey {
     }
 }
 
-/// The arcs of vertices, from segments where that is possible.
+/// The arcs of vertices, from segments where possible.
 struct Steps<'s, 'c> {
     context: &'s mut Context<'c>,
     arcs: &'s mut Arcs,
@@ -174,8 +172,7 @@ impl Steps<'_, '_> {
         };
         let Some(value) = found else { return Ok(0.0) };
         to_f64(&value).ok_or_else(|| {
-            let message =
-                format!("the distance of an edge must be a number, and this is a {}", value.type_name());
+            let message = format!("the distance of an edge must be a number, found a {}", value.type_name());
             Error::new(ErrorKind::Query, message)
         })
     }

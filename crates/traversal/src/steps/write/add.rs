@@ -1,6 +1,6 @@
-//! `addV` and `addE`, with the `property()` that belong to them.
+//! `addV` and `addE`, with their `property()` modulators.
 //!
-//! All arguments are evaluated on the traverser that comes in, before the element is there.
+//! All arguments are evaluated on the input traverser, before the element exists.
 
 use super::{
     Given, Write, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner,
@@ -20,7 +20,7 @@ use vervet_model::Result;
 
 const VERTEX_LABEL: &str = "vertex";
 
-/// What is said of a new element.
+/// Description of a new element.
 #[derive(Clone)]
 struct New {
     label: Given,
@@ -35,7 +35,7 @@ impl New {
         for Write { key, value, .. } in &step.writes {
             if is_token(key, T::Label) {
                 if labelled {
-                    return Err(illegal("the label has been given already"));
+                    return Err(illegal("the label is already set"));
                 }
                 labelled = true;
                 new.label = Given::new(value, compiler)?;
@@ -90,7 +90,7 @@ pub(super) fn vertex(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Bo
     }))
 }
 
-/// Adds a vertex; a key that comes several times has several values.
+/// Adds a vertex; a repeated key gets several values.
 pub(super) fn add_vertex(
     id: Option<&Value>,
     label: &str,
@@ -100,17 +100,17 @@ pub(super) fn add_vertex(
     let vertex = context.host.add_vertex(id, label)?;
     for (key, value) in properties {
         let several = properties.iter().filter(|(other, _)| other == key).count() > 1;
-        // The vertex has no other values: what comes beside none is the only one.
+        // The vertex is new, so the only value of a key needs no list cardinality.
         let cardinality = if several { Cardinality::List } else { Cardinality::Set };
         put_on_vertex(vertex, key, value, cardinality, context)?;
     }
     Ok(vertex)
 }
 
-/// An end of a new edge.
+/// An endpoint of a new edge.
 #[derive(Clone)]
 enum End {
-    /// What the traverser is at.
+    /// The current vertex.
     Here,
     Label(Arc<str>),
     Given(Given),

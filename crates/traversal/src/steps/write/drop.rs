@@ -1,5 +1,4 @@
-//! `drop`: elements and properties go, with all that belongs to them. What an algorithm has computed is not
-//! in the graph.
+//! `drop`: removes elements and properties, with their dependents. Computed properties are not in the graph.
 
 use super::{find_edge, find_vertex, illegal};
 use crate::by::vervet_gremlin_text;
@@ -37,7 +36,7 @@ pub(super) fn build() -> Box<dyn Step> {
                 Value::VertexProperty(owner) if owner.key.vertex != 0 => {
                     context.host.remove_property(Owner::VertexProperty(owner.key), &property.key)?;
                 }
-                _ => return Err(illegal("this property belongs to nothing that is in the graph")),
+                _ => return Err(illegal("the owner of this property is not in the graph")),
             },
             other => {
                 let message = format!("The incoming object is not removable: {}", vervet_gremlin_text(other));

@@ -1,4 +1,4 @@
-//! Maps of `mergeV` and `mergeE`: what they may say, and the elements that are like them.
+//! Arguments of `mergeV` and `mergeE`: validation of maps, and search for matching elements.
 
 use super::{Given, illegal, legal_key, legal_label};
 use crate::by::vervet_gremlin_text;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Direction, Instruction, Map, Merge, T, Token, Value};
 use vervet_model::Result;
 
-/// Keys that are no properties.
+/// Reserved keys, which are not properties.
 pub(super) const ID: Value = Value::Token(Token::T(T::Id));
 pub(super) const LABEL: Value = Value::Token(Token::T(T::Label));
 pub(super) const OUT: Value = Value::Token(Token::Direction(Direction::Out));
 pub(super) const IN: Value = Value::Token(Token::Direction(Direction::In));
 
-/// What a merge is about.
+/// The kind of merged element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Vertex,
@@ -51,14 +51,14 @@ pub(super) struct Merging {
     on_match: Option<Given>,
     pub(super) out_vertex: Option<Given>,
     pub(super) in_vertex: Option<Given>,
-    /// `PartitionStrategy`: what every map says besides.
+    /// `PartitionStrategy`: an additional entry of every map.
     partition: Option<(Value, Value)>,
 }
 
 impl Merging {
     pub(super) fn build(what: What, step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Self> {
         let search = match step.arguments() {
-            // The traverser is the map.
+            // The current value is the map.
             [] => Given::Traversal(Pipeline::default()),
             [argument] => Given::new(argument, compiler)?,
             _ => return Err(compiler.error(step.instruction, format!("{}() takes one map", what.name()))),
@@ -111,7 +111,7 @@ impl Merging {
             }
         };
         *place = Some(given);
-        // What is said without a traversal is wrong whether it comes to it or not.
+        // A constant argument is validated even if its option is not used.
         if let (Merge::OnMatch, Some(Given::Value(value))) = (token, &self.on_match) {
             check_match(map_of(self.what, value.clone())?.iter())?;
         }
@@ -125,7 +125,7 @@ impl Merging {
         Ok(())
     }
 
-    /// What to look for.
+    /// The search map.
     pub(super) fn search(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Map> {
         let mut map = map_of(self.what, self.search.get(traverser, context)?)?;
         check(self.what, map.iter())?;
@@ -133,7 +133,7 @@ impl Merging {
         Ok(map)
     }
 
-    /// What a new element has besides what was looked for; `None`: nothing was said.
+    /// Additional entries of a new element; `None`: no onCreate option.
     pub(super) fn create(
         &mut self,
         searched: &Map,
@@ -148,7 +148,7 @@ impl Merging {
         Ok((!map.is_empty()).then_some(map))
     }
 
-    /// What an element that was found gets.
+    /// Updates of a matched element.
     pub(super) fn matched(
         &mut self,
         traverser: &Traverser,
@@ -180,7 +180,7 @@ fn with_cardinality(map: &Map, cardinality: Cardinality) -> Map {
         .collect()
 }
 
-/// The value and the cardinality that it is to have.
+/// Splits a value from its cardinality; `otherwise` is the default.
 pub(super) fn split(value: Value, otherwise: Cardinality) -> (Value, Cardinality) {
     match value {
         Value::WithCardinality(with) => (with.1.clone(), with.0),
@@ -188,7 +188,7 @@ pub(super) fn split(value: Value, otherwise: Cardinality) -> (Value, Cardinality
     }
 }
 
-/// Null is the empty map.
+/// A map argument; null is the empty map.
 fn map_of(what: What, value: Value) -> Result<Map> {
     match value {
         Value::Null => Ok(Map::default()),
@@ -196,7 +196,7 @@ fn map_of(what: What, value: Value) -> Result<Map> {
         other if other == start_value() => {
             Err(illegal(format!("{}() without a map takes it from the step before it", what.name())))
         }
-        other => Err(illegal(format!("{}() needs a Map, and this is a {}", what.name(), other.type_name()))),
+        other => Err(illegal(format!("{}() needs a Map, found a {}", what.name(), other.type_name()))),
     }
 }
 
@@ -207,7 +207,7 @@ fn key_text(key: &Value) -> String {
     }
 }
 
-/// Whether a map says what to look for, or to create.
+/// Validates a search or onCreate map.
 fn check<'m>(what: What, map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<()> {
     let (allowed, allowed_text) = what.allowed();
     let name = what.name();
@@ -253,7 +253,7 @@ fn check<'m>(what: What, map: impl Iterator<Item = (&'m Value, &'m Value)>) -> R
     Ok(())
 }
 
-/// Whether a map says what an element that is there gets.
+/// Validates an onMatch map.
 fn check_match<'m>(map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<()> {
     for (key, _) in map {
         if !matches!(key, Value::String(_)) {
@@ -266,7 +266,7 @@ fn check_match<'m>(map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<
     Ok(())
 }
 
-/// What is created is what was looked for.
+/// An onCreate map must not override the search map.
 fn check_overrides(searched: &Map, create: &Map) -> Result<()> {
     for (key, value) in create {
         if searched.get(key).is_some_and(|other| other != value) {
@@ -295,14 +295,14 @@ pub(super) fn found_by(
     let mut compiler = Compiler::new(context.settings.as_ref().clone(), Strategies::default(), false);
     let (mut found, mut outputs) = (Vec::new(), Outputs::default());
     compiler.pipeline(&steps)?.all(&Traverser::new(start_value()), &mut outputs, context)?;
-    // An element is found once.
+    // Each element is returned once.
     while let Some((value, _)) = outputs.pop() {
         found.push(value);
     }
     Ok(found)
 }
 
-/// The vertices that a map describes.
+/// The vertices that match a map.
 pub(super) fn vertices_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<Value>> {
     let mut steps = vec![Instruction::new("V", map.get(&ID).cloned().into_iter().collect())];
     if let Some(label) = map.get(&LABEL) {

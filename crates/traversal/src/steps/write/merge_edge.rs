@@ -1,4 +1,4 @@
-//! `mergeE`: the edges that are like a map, or a new one.
+//! `mergeE`: the edges that match a map, or a new edge.
 
 use super::merge::{ID, IN, LABEL, Merging, OUT, What, found_by, split, vertices_like};
 use super::{Given, find_vertex, illegal, legal_key, put_on_owner, writing};
@@ -26,7 +26,7 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         let found = edges_like(&search, context)?;
         for edge in &found {
             let mut owner = Owner::Edge(*edge);
-            // The options see what was found.
+            // onMatch is evaluated on the matched element.
             for (key, value) in merging.matched(&traverser.at(edge_value(*edge)), context)? {
                 let (value, _) = split(value, Cardinality::Single);
                 owner = put_on_owner(owner, &key, &value, context)?;
@@ -72,7 +72,7 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     }))
 }
 
-/// Puts vertices where the map names options.
+/// Replaces the option names in a map by vertices.
 fn resolve(
     merging: &mut Merging,
     map: &mut Map,
@@ -99,7 +99,7 @@ fn resolve(
     Ok(())
 }
 
-/// The vertex of `option(outV, …)`: itself, or the first that is like a map.
+/// The vertex of `option(outV, …)`: a vertex, or the first match of a map.
 fn vertex_of(
     given: &mut Given,
     token: Merge,
@@ -119,14 +119,14 @@ fn vertex_of(
     }
 }
 
-/// The edges that a map describes.
+/// The edges that match a map.
 fn edges_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
     let mut ends = [None; 2];
     for (end, key) in ends.iter_mut().zip([&OUT, &IN]) {
         if let Some(vertex) = map.get(key) {
             match find_vertex(vertex, context)? {
                 Some(vertex) => *end = Some(vertex),
-                // What is not there has no edges.
+                // A missing vertex has no edges.
                 None => return Ok(Vec::new()),
             }
         }
@@ -167,7 +167,7 @@ fn edges_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
         .collect())
 }
 
-/// The same where both ends are known.
+/// The matching edges between two known vertices.
 fn between(source: u64, target: u64, map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
     let labels: Vec<Arc<str>> = match map.get(&LABEL) {
         Some(Value::String(label)) => vec![label.clone()],

@@ -1,4 +1,4 @@
-//! `mergeV`: the vertices that are like a map, or a new one.
+//! `mergeV`: the vertices that match a map, or a new vertex.
 
 use super::add::add_vertex;
 use super::merge::{ID, LABEL, Merging, What, split, vertices_like};
@@ -17,7 +17,7 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         let found = vertices_like(&search, context)?;
         for vertex in &found {
             let Value::Vertex(known) = vertex else { continue };
-            // The options see what was found.
+            // onMatch is evaluated on the matched element.
             for (key, value) in merging.matched(&traverser.at(vertex.clone()), context)? {
                 let (value, cardinality) = split(value, Cardinality::Single);
                 put_on_vertex(known.key, &key, &value, cardinality, context)?;

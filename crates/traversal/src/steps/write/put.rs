@@ -1,4 +1,4 @@
-//! `property` of an element that is there.
+//! `property` of an existing element.
 
 use super::{
     Given, Write, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex,
@@ -18,7 +18,7 @@ pub(super) fn build(write: &Write<'_>, compiler: &mut Compiler) -> Result<Box<dy
     let mut about: Vec<(Given, Given)> = Vec::with_capacity(write.about.len() / 2);
     for pair in write.about.chunks_exact(2) {
         if is_token(&pair[0], T::Id) {
-            return Err(illegal("a property cannot be given an id").with_hint("the database gives it one"));
+            return Err(illegal("a property cannot be given an id").with_hint("the database assigns the id"));
         }
         about.push((Given::new(&pair[0], compiler)?, Given::new(&pair[1], compiler)?));
     }
@@ -38,7 +38,7 @@ pub(super) fn build(write: &Write<'_>, compiler: &mut Compiler) -> Result<Box<dy
     }))
 }
 
-/// Gives an element a property; the element if it is named in another way from now on.
+/// Sets a property; returns the element if its identity changes.
 fn put(
     element: &Value,
     cardinality: Option<Cardinality>,
@@ -90,7 +90,7 @@ fn put(
                 _ => None,
             })
         }
-        other => Err(illegal(format!("property() needs an element, and this is a {}", other.type_name()))),
+        other => Err(illegal(format!("property() needs an element, found a {}", other.type_name()))),
     }
 }
 
