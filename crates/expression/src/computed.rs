@@ -137,7 +137,7 @@ impl ComputedTerms {
                 self.text_bytes.fetch_sub(text.len(), Relaxed);
                 let message = format!("the query makes more text than its memory cap of {limit} bytes");
                 Err(Error::new(ErrorKind::MemoryLimit, message)
-                    .with_hint("raise the memory cap, or ask for less (more constants, LIMIT)"))
+                    .with_hint("raise the memory cap, or restrict the query (more constants, LIMIT)"))
             }
             _ => Ok(()),
         }

@@ -1,26 +1,25 @@
-//! A set of nodes.
+//! Adaptive set of nodes: hash set while small, bit map when large.
 //!
 //! # Shape
-//! A hash set while there are few; from then on a bit for each vertex of the graph, and the hash set for what
-//! is no vertex.
+//! A hash set while small; then a bit for each vertex of the graph, and the hash set for other ids.
 //! # Cost
-//! One test of a bit, in 1 byte for 8 vertices of the graph. Bits are worth it once a thousandth of the
-//! vertices are in: a hash set of those takes about as much memory.
+//! A bit test, in 1 byte for 8 vertices of the graph. The bit map pays from a thousandth of the vertices on,
+//! whose hash set takes about as much memory.
 
 use rustc_hash::FxHashSet;
 use vervet_model::{Id, Tag};
 
-/// Members from which on there are bits, in any graph.
+/// Minimum members for the bit map, in any graph.
 const SMALL_MAX: usize = 256;
-/// Vertices of the graph for each member from which on there are bits, in large graphs.
+/// The bit map needs at least one member for this number of vertices, in large graphs.
 const VERTICES_PER_MEMBER: usize = 1024;
 
-/// See the header of this file.
+/// A set of nodes; see the header.
 #[derive(Default)]
 pub(crate) struct NodeSet {
-    /// For vertices, once there are many.
+    /// Bit map of the vertices; empty while the set is small.
     bits: Vec<u64>,
-    /// The others, and all while there are few.
+    /// Other ids, and all members while the set is small.
     others: FxHashSet<Id>,
 }
 
@@ -40,7 +39,7 @@ impl NodeSet {
         }
     }
 
-    /// Adds a node; whether it is new. `vertices`: how many there are in the graph.
+    /// Inserts a node; returns whether it is new. `vertices`: number of vertices of the graph.
     #[inline]
     pub(crate) fn insert(&mut self, id: Id, vertices: u64) -> bool {
         if let Some((word, bit)) = self.bit(id) {
@@ -55,7 +54,7 @@ impl NodeSet {
         is_new
     }
 
-    /// Goes over to bits, if there are enough members for that.
+    /// Switches to the bit map, if there are enough members.
     fn grow(&mut self, vertices: usize) {
         if self.others.len() < vertices / VERTICES_PER_MEMBER {
             return;
@@ -69,7 +68,7 @@ impl NodeSet {
         }
     }
 
-    /// Removes all; `members`: what is in it.
+    /// Clears the set; `members`: all of its members.
     pub(crate) fn clear(&mut self, members: &[Id]) {
         if members.len() > self.bits.len() {
             self.bits.fill(0);
@@ -83,7 +82,7 @@ impl NodeSet {
         self.others.clear();
     }
 
-    /// Size in bytes, as memory caps count it.
+    /// Size in bytes, as counted against the memory cap.
     pub(crate) fn size_bytes(&self) -> u64 {
         8 * (self.bits.len() + 2 * self.others.capacity()) as u64
     }
@@ -104,7 +103,7 @@ mod tests {
                 for _ in 0..5_000 {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let number = (random >> 33) % 1_500;
-                    // Vertices that the graph has, that it does not have, and numbers.
+                    // Vertices inside and outside the graph, and numbers.
                     let id =
                         if random >> 63 == 0 { Id::vertex(number) } else { Id::new(Tag::Computed, number) };
                     assert_eq!(set.contains(id), model.contains(&id), "{vertices} vertices, {id:?}");
