@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
         Ok(true)
     }
 
-    /// Derives a [`Seek`] for each pattern whose object has sargable conditions.
+    /// Derives a seek for each pattern whose object has sargable conditions.
     fn seek(&self, atoms: &mut [Atom<'a>], flow: &Flow, filters: &mut [Conjunct]) -> Result<()> {
         if !self.options.seek || filters.is_empty() {
             return Ok(());
