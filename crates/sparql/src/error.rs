@@ -3,7 +3,7 @@
 use std::fmt;
 use vervet_model::{Error, ErrorKind, Position};
 
-/// Kind of the error.
+/// Kind of a query error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QueryErrorKind {
