@@ -58,7 +58,7 @@ impl fmt::Display for TooManyGraphs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the default graph is the merge of too many graphs for so many patterns (at most {MERGED_MAX})"
+            "the default graph merges too many graphs for this query (at most {MERGED_MAX} patterns in all)"
         )
     }
 }

@@ -260,7 +260,7 @@ pub enum Function {
     Unknown(NamedNode),
 }
 
-/// What an aggregate computes.
+/// Kind of an aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AggregateKind {
     /// Number of solutions (no expression) or of values.
@@ -285,7 +285,7 @@ pub enum AggregateKind {
 /// An aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Aggregate {
-    /// What to compute.
+    /// The kind.
     pub kind: AggregateKind,
     /// The aggregated expression; `None` only for `COUNT(*)`.
     pub expression: Option<Expression>,

@@ -268,8 +268,9 @@ impl Heavy<'_> {
         Ok(())
     }
 
-    /// Runs the right sides of the joins in the steps of `range`. In those of `without`, runs only right
-    /// sides that are worth cutting (other joins build their table at the first row).
+    /// Runs the right sides of the joins in the steps of `range` except those of `without`, and returns their
+    /// tables. With `without`, runs only right sides that are worth cutting; other joins build their table at
+    /// the first row.
     fn joins<'p>(
         &self,
         pipeline: &'p Pipeline,

@@ -136,7 +136,7 @@ impl ComputedTerms {
         match self.limit_bytes {
             Some(limit) if all > limit => {
                 self.text_bytes.fetch_sub(text.len(), Relaxed);
-                let message = format!("the query makes more text than its memory cap of {limit} bytes");
+                let message = format!("the computed texts exceed the memory cap of {limit} bytes");
                 Err(Error::new(ErrorKind::MemoryLimit, message)
                     .with_hint("raise the memory cap, or restrict the query (more constants, LIMIT)"))
             }
@@ -299,13 +299,13 @@ fn extra_of(extras: &[Box<str>], entry: Entry) -> &str {
 pub(crate) fn text_too_long() -> Error {
     Error::new(
         ErrorKind::MemoryLimit,
-        format!("an expression makes a text longer than {MAX_TEXT_BYTES} bytes"),
+        format!("an expression computes a text longer than {MAX_TEXT_BYTES} bytes"),
     )
     .with_hint("build shorter texts")
 }
 
 fn too_many() -> Error {
-    Error::new(ErrorKind::MemoryLimit, "the query makes more than 4294967295 new terms")
+    Error::new(ErrorKind::MemoryLimit, "the query computes more than 4294967295 new terms")
 }
 
 #[cfg(test)]

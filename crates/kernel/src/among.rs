@@ -33,7 +33,7 @@ struct Place {
 
 impl<'a> AmongKeys<'a> {
     pub(crate) fn new(among: &'a Among) -> Self {
-        debug_assert!(among.keys.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are apart");
+        debug_assert!(among.keys.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are disjoint");
         Self { among, listed: None, place: Place::default() }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! One column of ids for each variable of the plan, all of length [`Batch::rows`]; a variable that is not
-//! carried has an empty column and reads as unbound. `multiplicity` is empty (every row stands for one
+//! carried has an empty column and reads as unbound. `multiplicity` is empty (every row represents one
 //! solution) or has one number for each row.
 //! # Cost
 //! 8 bytes for each cell, 16 for each multiplicity; only columns in a step's `keep` are ever copied.
@@ -21,7 +21,7 @@ pub struct Batch {
     pub columns: Vec<Vec<Id>>,
     /// Number of rows.
     pub rows: usize,
-    /// How many solutions each row stands for; empty: one each.
+    /// Number of equal solutions that each row represents; empty: one each.
     pub multiplicity: Vec<Multiplicity>,
 }
 
@@ -45,7 +45,7 @@ impl Batch {
         self.columns[variable.index()].get(row).copied().unwrap_or(Id::UNBOUND)
     }
 
-    /// How many solutions a row stands for.
+    /// Number of equal solutions that a row represents.
     #[inline]
     #[must_use]
     pub fn times(&self, row: usize) -> Multiplicity {

@@ -178,7 +178,8 @@ impl<'a> Paths<'a> {
         Ok(false)
     }
 
-    /// Complete search from one end; `false`: the id is neither a node of the graphs nor a term of the query.
+    /// Complete search from one end; `false`: the path may be empty, but the id is neither a node of the
+    /// graphs nor a term of the query.
     fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         self.shared = None;

@@ -126,8 +126,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Starts a search for all results from one node; states then may share sets, so only [`Search::results`]
-    /// is valid.
+    /// Starts a search for all results from one node. States may then share a set, so the sets of single
+    /// states are not meaningful; the caller reads [`Search::results`].
     ///
     /// # Errors
     /// Limits.

@@ -123,7 +123,7 @@ pub(crate) fn finish(
         control.grow((step.keep.capacity() * size_of::<Variable>()) as u64)?;
         debug_assert!(
             step.keep.iter().all(|variable| columns_after(&step.step, columns).contains(*variable)),
-            "a step keeps what it has: {step:?}"
+            "a step keeps only columns that it has: {step:?}"
         );
     }
     let mut is_dropped = is_dropped.into_iter();

@@ -625,7 +625,7 @@ impl<'a> Planner<'a> {
                     ErrorKind::Unsupported,
                     "COUNT(DISTINCT *) beside other aggregates is not supported in this query",
                 )
-                .with_hint("name the variables that are counted, or count in a sub-query of its own"));
+                .with_hint("name the counted variables, or count in a separate sub-query"));
             }
         }
         flow.cost += flow.rows * cost::GROUP_ROW;

@@ -98,7 +98,7 @@ impl Options<'_, '_, '_> {
         for index in todo().filter(|index| !atoms[*index].implied || is_start) {
             let atom = &atoms[index];
             if atom.general.is_some() {
-                // A pattern with an expansion from a constant needs no slower start.
+                // A pattern that an expansion can evaluate needs no general match or seek as a start.
                 if expanded >> index & 1 == 0 {
                     self.general(index);
                     self.seek(index);

@@ -154,7 +154,7 @@ impl Uses {
     pub(crate) fn remove(&mut self, variables: impl IntoIterator<Item = Variable>) {
         for variable in variables {
             let count = &mut self.counts[variable.index()];
-            assert!(*count > 0, "only what was added is taken away");
+            assert!(*count > 0, "a removed occurrence was added before");
             *count -= 1;
             if *count == 0 {
                 self.set.remove(variable);

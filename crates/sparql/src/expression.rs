@@ -346,7 +346,7 @@ impl Parser<'_, '_> {
     /// Registers an aggregate with the group; returns the variable that holds its value.
     fn aggregate(&mut self, at: Lexeme) -> Result<Expression, QueryError> {
         let Some(mut aggregation) = self.aggregation.take() else {
-            let error = self.error(at, format!("the aggregate {} cannot stand here", self.spelled(at)));
+            let error = self.error(at, format!("the aggregate {} is not allowed here", self.spelled(at)));
             return Err(error.with_hint(
                 "aggregates belong in SELECT, HAVING, or ORDER BY of a grouped query, not in each other",
             ));

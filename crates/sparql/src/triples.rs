@@ -115,7 +115,8 @@ impl<'a> Parser<'a, '_> {
         Ok(sink)
     }
 
-    /// Rejects `rdf:reifies` in a text that is both template and pattern: in a template it creates an edge.
+    /// Rejects `rdf:reifies` of a variable in a text that is both template and pattern: in a pattern, edges
+    /// represent it, and a template cannot contain edges.
     pub(crate) fn refuse_reifies(&self, sink: &Sink) -> Result<(), QueryError> {
         let reifies = |pattern: &Pattern| {
             let is_reifies =
@@ -319,9 +320,9 @@ impl<'a> Parser<'a, '_> {
         let start = self.ahead;
         match self.node(sink)? {
             (_, true) if start.token != Token::ReifiedOpen => {
-                Err(self.error(start, "expected a term without triples of its own"))
+                Err(self.error(start, "expected a term without nested triples"))
             }
-            _ if start.token == Token::ParenthesisOpen => Err(self.error(start, "a list cannot stand here")),
+            _ if start.token == Token::ParenthesisOpen => Err(self.error(start, "a list is not valid here")),
             (slot, _) => Ok(slot),
         }
     }

@@ -342,7 +342,7 @@ fn grouping_hides_all_but_keys() {
     );
     refused("SELECT (?x + COUNT(*) AS ?n) { ?x :p ?y }", QueryErrorKind::Syntax, "?x has no single value");
     refused("SELECT * { ?x :p ?y } GROUP BY ?x", QueryErrorKind::Syntax, "SELECT *");
-    refused("SELECT * { FILTER(COUNT(*) > 1) }", QueryErrorKind::Syntax, "cannot stand here");
+    refused("SELECT * { FILTER(COUNT(*) > 1) }", QueryErrorKind::Syntax, "is not allowed here");
 }
 
 #[test]

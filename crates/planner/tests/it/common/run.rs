@@ -8,7 +8,7 @@ use vervet_kernel::plan::{GraphOperand, JoinKind, Operand, Pipeline, Plan, Step}
 use vervet_model::{Direction, Id, Tag, unmetered};
 use vervet_snapshot::Snapshot;
 
-/// A row: its columns, and how many equal solutions it stands for.
+/// A row: its columns, and its multiplicity.
 pub type Row = (BTreeMap<Variable, Id>, u64);
 
 /// The id of a term; derived from its text if the graph does not contain it.
