@@ -119,7 +119,8 @@ impl Planner<'_> {
 
     /// Finds an `EXISTS` condition on a join that can become a part of the join: its position, and the part,
     /// which is the distinct projection of its pattern to the variables shared with the join. Requirements:
-    /// the pattern is uncorrelated otherwise, has an anchor ([`is_anchored`]), and `flow` binds nothing.
+    /// the pattern is plain ([`is_plain`]) and has an anchor ([`is_anchored`]), the join and the pattern bind
+    /// all shared variables in every solution, and `flow` binds nothing.
     pub(crate) fn exists_as_part(&mut self, parts: &Parts<'_>, flow: &Flow) -> Option<(usize, Node)> {
         if !flow.unit || !self.options.reorder || !self.parameters.is_empty() {
             return None;
